@@ -1,0 +1,128 @@
+"""The program spec: one decision process, as its owners describe it.
+
+These structs are what a YAML spec decodes to; ``specfile.py`` reads the file, checks what types cannot say and
+explains every error with its line. All values are raw, in the units of the applications.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from .events import ProgramName, Value
+
+Mutable = Literal["none", "up", "down", "any"]
+FeatureType = Literal["continuous", "integer", "ordinal", "categorical"]
+Name = Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class Feature(Struct, frozen=True, forbid_unknown_fields=True):
+    """One feature of an application.
+
+    ``continuous`` and ``integer`` need ``bounds``; ``ordinal`` needs ``levels`` from lowest to highest;
+    ``categorical`` needs ``categories``. ``one_hot`` names the data columns of a categorical feature, one a category
+    in the same order (default ``NAME:CATEGORY``). ``step`` is the smallest change a person can make.
+    """
+
+    name: Name
+    type: FeatureType
+    mutable: Mutable = "any"
+    bounds: tuple[float, float] | None = None
+    step: Annotated[float, Meta(gt=0)] | None = None
+    unit: str | None = None
+    levels: tuple[str, ...] | None = None
+    categories: tuple[str, ...] | None = None
+    one_hot: tuple[str, ...] | None = None
+    pii: bool = False
+
+
+class Condition(Struct, frozen=True, forbid_unknown_fields=True):
+    """A comparison of one feature with a constant; exactly one operator is given."""
+
+    feature: Name
+    equals: Value | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Rule(Struct, frozen=True, forbid_unknown_fields=True, rename={"if_": "if"}):
+    """If the changed person meets ``if``, they must meet ``then``."""
+
+    if_: Condition
+    then: Condition
+
+
+class Constraints(Struct, frozen=True, forbid_unknown_fields=True):
+    """What must hold across features after a change. ``le`` holds pairs: the first must not exceed the second."""
+
+    max_changes: Annotated[int, Meta(ge=1)] | None = None
+    le: tuple[tuple[Name, Name], ...] = ()
+    rules: tuple[Rule, ...] = ()
+
+
+class Label(Struct, frozen=True, forbid_unknown_fields=True):
+    """The column of the training data that says what happened, and which of its values is the desired one."""
+
+    name: Name
+    desired: Value = 1
+
+
+class ModelReference(Struct, frozen=True, forbid_unknown_fields=True):
+    """The first model of the program. ``manifest`` is a path relative to the spec, or any fsspec address."""
+
+    manifest: str
+    threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
+
+
+class Window(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long an outcome may take: a number of steps, or an event time (ISO 8601 duration such as P90D).
+
+    ``lateness`` bounds how far records of one input partition may be out of time order.
+    """
+
+    steps: Annotated[int, Meta(ge=1)] | None = None
+    time: timedelta | None = None
+    lateness: timedelta = timedelta(0)
+
+
+class Policy(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which suggestion is chosen and how its difficulty is counted.
+
+    ``nu`` scales cost in the execution probability exp(-nu cost); by default 1/D with D the encoded features.
+    ``parameters`` are those of the choice (its page in docs/ lists them).
+    """
+
+    choice: Name = "linucb"
+    parameters: dict[str, float] = {}
+    cost: Literal["l1", "max_percentile_shift"] = "l1"
+    nu: Annotated[float, Meta(ge=0)] | None = None
+    window: Window = Window(steps=10)
+    seed: int = 0
+
+
+class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
+    """Limited places: how many applications can be approved in one round, and how long a round lasts."""
+
+    places: Annotated[int, Meta(ge=1)]
+    round: timedelta
+
+
+class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
+    """One decision process.
+
+    ``decisions`` says who decides: ``external`` (events on the decisions topic) or ``model`` (the program's own).
+    ``candidates`` is the most recourse instances to use; ``shards`` splits the program, one learner each.
+    """
+
+    program: ProgramName
+    features: Annotated[tuple[Feature, ...], Meta(min_length=1)]
+    label: Label
+    model: ModelReference
+    policy: Policy = Policy()
+    constraints: Constraints = Constraints()
+    decisions: Literal["model", "external"] = "model"
+    candidates: Annotated[int, Meta(ge=1)] = 200
+    capacity: Capacity | None = None
+    shards: Annotated[int, Meta(ge=1, le=1024)] = 1

@@ -1,0 +1,42 @@
+"""Errors that end a command, each with its exit code.
+
+    OnwardError                1   anything below
+    ├── UsageError             2   a flag, setting, spec or data file is wrong
+    ├── BrokerError            3   Kafka is not reachable, refuses, or a topic is missing or wrong
+    ├── LedgerError            4   the state on disk is missing, corrupt, or belongs to something else
+    └── ModelError             5   a model is refused
+
+A message is one line that says what, which value, and what to do. Bad records are not errors: they are dead letters.
+"""
+
+from __future__ import annotations
+
+
+class OnwardError(Exception):
+    """Base of every error a command ends with."""
+
+    exit_code = 1
+
+
+class UsageError(OnwardError):
+    """A flag, setting, spec or data file is wrong."""
+
+    exit_code = 2
+
+
+class BrokerError(OnwardError):
+    """Kafka is not reachable, refuses, or a topic is missing or wrong."""
+
+    exit_code = 3
+
+
+class LedgerError(OnwardError):
+    """The state on disk is missing, corrupt, or belongs to something else."""
+
+    exit_code = 4
+
+
+class ModelError(OnwardError):
+    """A model file is refused: wrong hash, type that is not allowed, or features that do not fit."""
+
+    exit_code = 5
