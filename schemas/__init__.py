@@ -1,0 +1,1 @@
+"""Events, program specs and their codecs: everything that crosses Onward's edges."""

@@ -1,0 +1,36 @@
+"""Who can become whom, worked out by the world itself: the oracle must not lean on what it judges."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..schemas.encoding import FeatureCodec
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+TOLERANCE = 1e-9
+"""By how much, in units of the feature's range, a change may fall short of the smallest one."""
+
+
+def feasible(people: Floats, candidates: Floats, codec: FeatureCodec) -> Mask:
+    """Which candidates (K, D) each person (n, D) can become under the spec's features and ``max_changes``, (n, K)."""
+    possible = np.ones((len(people), len(candidates)), dtype=bool)
+    changes = np.zeros(possible.shape, dtype=np.int64)
+    for index, feature in enumerate(codec.spec.features):
+        moved = np.zeros(possible.shape, dtype=bool)
+        for column in np.flatnonzero(codec.feature_of == index):
+            change = candidates[None, :, column] - people[:, column, None]
+            moved |= change != 0
+            if feature.mutable == "up":
+                possible &= change >= 0
+            elif feature.mutable == "down":
+                possible &= change <= 0
+            if feature.step is not None:
+                possible &= (change == 0) | (np.abs(change) >= feature.step / codec.scale[column] - TOLERANCE)
+        if feature.mutable == "none":
+            possible &= ~moved
+        changes += moved
+    most = codec.spec.constraints.max_changes
+    return possible if most is None else possible & (changes <= most)

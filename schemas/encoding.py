@@ -1,0 +1,292 @@
+"""Raw features to the vector that models and learners see.
+
+``continuous`` and ``integer`` features are scaled to (x - lo) / (hi - lo) by the bounds of the spec, an ``ordinal``
+one is its rank / (levels - 1), a ``categorical`` one takes one column a category (one-hot).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from operator import ge, itemgetter, le
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .constraints import CrossFeatureRules
+from .events import Value
+from .problems import Problem as Problem
+from .spec import Feature, ProgramSpec
+
+Vector = NDArray[np.float64]
+Features = Mapping[str, Value]
+
+NUMBERS = frozenset((int, float))
+TEXTS = frozenset((str,))
+EXACT = 2.0**53
+"""Below this an integer is exact in a float64."""
+SHOWN_ALLOWED = 20
+SHOWN_CHARACTERS = 64
+
+
+def columns_of(feature: Feature) -> tuple[str, ...]:
+    """The names of a feature's encoded columns, which are also its columns in one-hot data files."""
+    if feature.type != "categorical":
+        return (feature.name,)
+    return feature.one_hot or tuple(f"{feature.name}:{category}" for category in feature.categories or ())
+
+
+class FeatureCodec:
+    """Checks and encodes the features of one program; D is the number of encoded columns.
+
+    The result for a row does not depend, bit for bit, on the form called nor on the other rows of a batch.
+    Numbers must be Python's own int and float (bool and numpy scalars are other types).
+    """
+
+    def __init__(self, spec: ProgramSpec) -> None:
+        self.spec = spec
+        blocks = [columns_of(feature) for feature in spec.features]
+        self.columns: tuple[str, ...] = tuple(chain.from_iterable(blocks))
+        self.dimension = len(self.columns)
+        self.feature_of: NDArray[np.intp] = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
+        """(D,) index into ``spec.features`` of each encoded column."""
+        self.low = np.zeros(self.dimension)
+        self.scale = np.ones(self.dimension)
+        """(D,) what the whole range of an encoded column is in raw units: hi - lo, levels - 1, or 1 for a category."""
+        self._by_name = {feature.name: feature for feature in spec.features}
+        self._rules = CrossFeatureRules(spec)
+        self._lay_out(blocks)
+        for array in (self.feature_of, self.low, self.scale):
+            array.setflags(write=False)
+
+    def _lay_out(self, blocks: Sequence[Sequence[str]]) -> None:
+        """Numbers and texts are read and encoded apart: numbers by arithmetic, texts by tables."""
+        columns: list[int] = []
+        bounds: list[tuple[float, float]] = []
+        self._tables: list[_TextTable] = []
+        start = 0
+        for feature, block in zip(self.spec.features, blocks, strict=True):
+            if feature.bounds is not None:
+                columns.append(start)
+                bounds.append(feature.bounds)
+                self.low[start], self.scale[start] = feature.bounds[0], feature.bounds[1] - feature.bounds[0]
+            else:
+                self._tables.append(_TextTable(feature, start))
+                self.scale[start : start + len(block)] = max(len(feature.levels or ()) - 1, 1)
+            start += len(block)
+        numbers = [feature for feature in self.spec.features if feature.bounds is not None]
+        self._numbers = _getter([feature.name for feature in numbers])
+        self._texts = _getter([feature.name for feature in self.spec.features if feature.bounds is None])
+        self._integers = _getter([feature.name for feature in numbers if feature.type == "integer"])
+        self._integer_columns = np.flatnonzero([feature.type == "integer" for feature in numbers])
+        self._columns = np.array(columns, dtype=np.intp)
+        self._lows = tuple(low for low, _ in bounds)
+        self._highs = tuple(high for _, high in bounds)
+        self._low = self.low[self._columns]
+        self._scale = self.scale[self._columns]
+
+    def check(self, features: Features) -> Problem | None:
+        """What is wrong with raw features, or None. Says ``missing_feature`` and ``unknown_feature`` first, then the
+        first feature in the order of the spec that has a ``wrong_type``, ``unknown_category``, is ``not_finite`` or
+        ``out_of_bounds``."""
+        for name in self._by_name:
+            if name not in features:
+                return Problem("missing_feature", f"{name}: missing")
+        for name in features:
+            if name not in self._by_name:
+                return Problem("unknown_feature", f"{_shown(name)}: not a feature of program {self.spec.program}")
+        problems = (_problem(feature, features[name]) for name, feature in self._by_name.items())
+        return next((problem for problem in problems if problem is not None), None)
+
+    def encode(self, features: Features) -> Vector:
+        """(D,) encoded features. They must have passed ``check``."""
+        numbers = np.array(self._numbers(features), dtype=np.float64)
+        return self._vector(numbers, self._texts(features))
+
+    def try_encode(self, features: Features) -> Vector | Problem:
+        """``check`` and ``encode`` in one pass."""
+        try:
+            numbers, texts = self._numbers(features), self._texts(features)
+        except KeyError:
+            return self._explained(features)
+        types = set(map(type, numbers))
+        if (
+            len(features) != len(self._by_name)
+            or not types <= NUMBERS
+            or False in map(le, self._lows, numbers)
+            or False in map(ge, self._highs, numbers)
+            or (float in types and not self._whole(features))
+            or (self._tables and not self._known(texts))
+        ):
+            return self._explained(features)
+        return self._vector(np.array(numbers, dtype=np.float64), texts)
+
+    def encode_many(self, rows: Sequence[Features]) -> Vector:
+        """(n, D) encoded rows. They must have passed ``check``."""
+        return self._matrix(self._number_matrix(rows), [self._texts(row) for row in rows])
+
+    def encode_checked(self, rows: Sequence[Features]) -> tuple[Vector, list[Problem | None]]:
+        """(n, D) encoded rows, NaN where a row has a problem, and the problem of each row."""
+        problems: list[Problem | None] = [None] * len(rows)
+        encoded = np.full((len(rows), self.dimension), np.nan)
+        shaped = self._shaped(rows)
+        kept = rows if len(shaped) == len(rows) else [rows[i] for i in shaped]
+        try:
+            numbers = self._number_matrix(kept)
+        except OverflowError:
+            good = np.empty(0, dtype=np.intp)
+        else:
+            texts = [self._texts(row) for row in kept] if self._tables else []
+            sound = np.flatnonzero(self._sound(numbers, texts))
+            good = np.asarray(shaped, dtype=np.intp)[sound]
+            encoded[good] = self._matrix(numbers[sound], [texts[i] for i in sound] if texts else [()] * len(sound))
+        if len(good) < len(rows):
+            for i in sorted(set(range(len(rows))).difference(good.tolist())):
+                result = self.try_encode(rows[i])
+                if isinstance(result, Problem):
+                    problems[i] = result
+                else:
+                    encoded[i] = result
+        return encoded, problems
+
+    def violated_constraint(self, features: Features) -> str | None:
+        """The first cross-feature constraint that checked raw features break, as ``le: a <= b`` or ``rule 1``."""
+        return self._rules.violated(features)
+
+    def _explained(self, features: Features) -> Problem:
+        problem = self.check(features)
+        assert problem is not None, "try_encode refuses only what check refuses"
+        return problem
+
+    def _whole(self, features: Features) -> bool:
+        return all(value.is_integer() for value in self._integers(features) if type(value) is float)
+
+    def _known(self, texts: tuple[Any, ...]) -> bool:
+        typed = TEXTS.issuperset(map(type, texts))
+        return typed and all(text in table.codes for table, text in zip(self._tables, texts, strict=True))
+
+    def _shaped(self, rows: Sequence[Features]) -> Sequence[int]:
+        """The rows that have exactly the program's features with values of the right types."""
+        try:
+            numbers = chain.from_iterable(map(self._numbers, rows))
+            texts = chain.from_iterable(map(self._texts, rows)) if self._tables else ()
+            typed = NUMBERS.issuperset(map(type, numbers)) and TEXTS.issuperset(map(type, texts))
+            if typed and {len(self._by_name)}.issuperset(map(len, rows)):
+                return range(len(rows))
+        except KeyError:
+            pass
+        return [i for i, row in enumerate(rows) if self._is_shaped(row)]
+
+    def _is_shaped(self, row: Features) -> bool:
+        if len(row) != len(self._by_name) or not all(name in row for name in self._by_name):
+            return False
+        numbers, texts = self._numbers(row), self._texts(row)
+        return NUMBERS.issuperset(map(type, numbers)) and TEXTS.issuperset(map(type, texts))
+
+    def _sound(self, numbers: Vector, texts: list[tuple[Any, ...]]) -> NDArray[np.bool_]:
+        """(n,) rows of which it is certain that they pass. An integer that float64 cannot hold is not certain."""
+        # A signalling NaN makes numpy warn; it is refused like any other.
+        with np.errstate(invalid="ignore"):
+            inside = (numbers >= self._lows) & (numbers <= self._highs) & (np.abs(numbers) < EXACT)
+            integers = numbers[:, self._integer_columns]
+            sound: NDArray[np.bool_] = inside.all(axis=1) & (integers == np.floor(integers)).all(axis=1)
+        for table, column in zip(self._tables, zip(*texts, strict=True), strict=False):
+            sound &= np.fromiter((text in table.codes for text in column), dtype=np.bool_, count=len(column))
+        return sound
+
+    def _number_matrix(self, rows: Sequence[Features]) -> Vector:
+        count = len(rows) * len(self._columns)
+        numbers = np.fromiter(chain.from_iterable(map(self._numbers, rows)), dtype=np.float64, count=count)
+        return numbers.reshape(len(rows), len(self._columns))
+
+    def _vector(self, numbers: Vector, texts: tuple[Any, ...]) -> Vector:
+        numbers -= self._low
+        numbers /= self._scale
+        if not self._tables:
+            return numbers
+        encoded = np.empty(self.dimension)
+        encoded[self._columns] = numbers
+        for table, text in zip(self._tables, texts, strict=True):
+            encoded[table.columns] = table.block[table.codes[text]]
+        return encoded
+
+    def _matrix(self, numbers: Vector, texts: list[tuple[Any, ...]]) -> Vector:
+        encoded = np.empty((len(numbers), self.dimension))
+        encoded[:, self._columns] = (numbers - self._low) / self._scale
+        for table, column in zip(self._tables, zip(*texts, strict=True), strict=False):
+            encoded[:, table.columns] = table.block[[table.codes[text] for text in column]]
+        return encoded
+
+
+class _TextTable:
+    """The encoded columns of an ordinal or categorical feature: ``block[codes[value]]``."""
+
+    def __init__(self, feature: Feature, start: int) -> None:
+        if feature.levels is not None:
+            values = feature.levels
+            self.block = (np.arange(len(values)) / (len(values) - 1)).reshape(-1, 1)
+        else:
+            values = feature.categories or ()
+            self.block = np.eye(len(values))
+        self.codes = {value: code for code, value in enumerate(values)}
+        self.columns = slice(start, start + self.block.shape[1])
+
+
+def _getter(names: Sequence[str]) -> Callable[[Features], tuple[Any, ...]]:
+    """The values of these names as a tuple, also when there are fewer than two of them."""
+    if not names:
+        return lambda _: ()
+    if len(names) == 1:
+        name = names[0]
+        return lambda features: (features[name],)
+    return itemgetter(*names)
+
+
+def _problem(feature: Feature, value: object) -> Problem | None:
+    if feature.bounds is not None:
+        return _number_problem(feature, value, *feature.bounds)
+    allowed = feature.levels or feature.categories or ()
+    kind = "levels" if feature.levels else "categories"
+    if type(value) is not str:
+        return Problem(
+            "wrong_type", f"{feature.name}: must be one of the {kind} {_listed(allowed)}, not {_kind(value)}"
+        )
+    if value not in allowed:
+        return Problem("unknown_category", f"{feature.name}: {_value(feature, value)} is not one of {_listed(allowed)}")
+    return None
+
+
+def _number_problem(feature: Feature, value: object, low: float, high: float) -> Problem | None:
+    if type(value) is not int and type(value) is not float:
+        return Problem("wrong_type", f"{feature.name}: must be a number, not {_kind(value)}")
+    if value != value or value in (float("inf"), float("-inf")):
+        return Problem("not_finite", f"{feature.name}: must be a finite number")
+    if not low <= value <= high:
+        bounds = f"{_shown(low)} to {_shown(high)}"
+        return Problem("out_of_bounds", f"{feature.name}: {_value(feature, value)} is outside {bounds}")
+    if feature.type == "integer" and type(value) is float and not value.is_integer():
+        return Problem("wrong_type", f"{feature.name}: {_value(feature, value)} is not a whole number")
+    return None
+
+
+def _value(feature: Feature, value: str | float) -> str:
+    return "the value" if feature.pii else _shown(value)
+
+
+def _shown(value: str | float) -> str:
+    if isinstance(value, str):
+        return repr(value if len(value) <= SHOWN_CHARACTERS else value[:SHOWN_CHARACTERS] + "...")
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"a number of {value.bit_length()} bits"
+    return str(int(value) if value == int(value) and abs(value) < EXACT else value)
+
+
+def _listed(allowed: Sequence[str]) -> str:
+    names = ", ".join(map(_shown, allowed[:SHOWN_ALLOWED]))
+    return names if len(allowed) <= SHOWN_ALLOWED else f"{names}, ... ({len(allowed)} in all)"
+
+
+def _kind(value: object) -> str:
+    kinds = {bool: "a boolean", str: "text", int: "a number", float: "a number", type(None): "null"}
+    return kinds.get(type(value), type(value).__name__)

@@ -1,0 +1,23 @@
+"""Why a record or a spec file cannot be used, as values: a bad input is an expected case, not an exception."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Problem(NamedTuple):
+    """Why a record cannot be used. ``reason`` is one of a fixed set of words (it labels metrics); ``detail`` is one
+    line that names the field and what is allowed, and never holds the value of a personal (``pii``) feature."""
+
+    reason: str
+    detail: str
+
+
+class SpecProblem(NamedTuple):
+    """One error of a spec file: where (``line`` and ``column`` from 1, ``path`` such as ``features[2].bounds``,
+    empty for the file as a whole) and what is wrong."""
+
+    line: int
+    column: int
+    path: str
+    message: str

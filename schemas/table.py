@@ -1,0 +1,167 @@
+"""Data files: a CSV whose columns are a program's features and label, read by its spec.
+
+A categorical feature may stand in one column of category names, or in its one-hot columns. Columns that the spec
+does not name are ignored.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .encoding import FeatureCodec, columns_of
+from .events import Value
+from .spec import Feature, ProgramSpec
+
+Column = Sequence[str]
+Lines = Sequence[int]
+
+
+class TableError(Exception):
+    """A data file that does not fit its spec: ``file:line: column: message``. ``line`` is None for the whole file."""
+
+    exit_code = 2
+
+    def __init__(self, file: Path, line: int | None, column: str | None, message: str) -> None:
+        self.file, self.line, self.column, self.message = file, line, column, message
+        place = str(file) if line is None else f"{file}:{line}"
+        super().__init__(": ".join(part for part in (place, column, message) if part))
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """N rows of raw features, their labels (N,) with 1 = desired and 0 = not, and their encoding ``X`` (N, D)."""
+
+    rows: list[dict[str, Value]]
+    labels: NDArray[np.int64]
+    X: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """A CSV as text: the cells of each column by its name, and the line of the file each row ends in."""
+
+    file: Path
+    columns: Mapping[str, Column]
+    lines: Lines
+
+
+def read_csv(path: str | Path) -> RawTable:
+    """A CSV with a header line, in UTF-8 with or without a byte order mark. Raises ``TableError``."""
+    file = Path(path)
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.reader(stream, strict=True)
+            header = [name.strip() for name in next(reader, [])]
+            _check_header(file, header)
+            lines, rows = [], []
+            for row in reader:
+                if not row:
+                    continue
+                if len(row) != len(header):
+                    raise TableError(file, reader.line_num, None, f"{len(row)} cells for {len(header)} columns")
+                lines.append(reader.line_num)
+                rows.append(row)
+    except OSError as error:
+        raise TableError(file, None, None, f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise TableError(file, None, None, "not UTF-8 text") from None
+    except csv.Error as error:
+        raise TableError(file, reader.line_num, None, f"not CSV: {error}") from None
+    if not rows:
+        raise TableError(file, None, None, "no rows below the header")
+    return RawTable(file, dict(zip(header, zip(*rows, strict=True), strict=True)), lines)
+
+
+def read_table(path: str | Path, spec: ProgramSpec) -> Table:
+    """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with the first cell that is wrong."""
+    raw = read_csv(path)
+    features = {feature.name: list(_feature_values(raw, feature)) for feature in spec.features}
+    rows: list[dict[str, Value]] = [
+        dict(zip(features, values, strict=True)) for values in zip(*features.values(), strict=True)
+    ]
+    encoded, problems = FeatureCodec(spec).encode_checked(rows)
+    for line, problem in zip(raw.lines, problems, strict=True):
+        if problem is not None:
+            raise TableError(raw.file, line, None, problem.detail)
+    return Table(rows, _labels(raw, spec), encoded)
+
+
+def number(text: str) -> int | float | str:
+    """A cell as a number when it is one (an int when it is written as one), else the text itself."""
+    if "_" in text:
+        return text
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _check_header(file: Path, header: Sequence[str]) -> None:
+    if not header:
+        raise TableError(file, None, None, "the file is empty")
+    for index, name in enumerate(header):
+        if name in header[:index]:
+            raise TableError(file, 1, name, "two columns have this name")
+
+
+def _feature_values(raw: RawTable, feature: Feature) -> Iterator[Value]:
+    if feature.name in raw.columns:
+        return map(_reader(feature), raw.columns[feature.name])
+    columns = columns_of(feature)
+    missing = [column for column in columns if column not in raw.columns]
+    if feature.type != "categorical" or len(missing) == len(columns):
+        raise TableError(raw.file, 1, feature.name, "the column is missing")
+    if missing:
+        raise TableError(raw.file, 1, missing[0], f"the column is missing (one-hot, feature {feature.name})")
+    return _joined(raw, feature, columns)
+
+
+def _reader(feature: Feature) -> Callable[[str], Value]:
+    if feature.bounds is None:
+        return str.strip
+    if feature.type == "continuous":
+        return number
+
+    def whole(text: str) -> Value:
+        value = number(text)
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    return whole
+
+
+def _joined(raw: RawTable, feature: Feature, columns: Sequence[str]) -> Iterator[Value]:
+    categories = feature.categories or ()
+    for line, *cells in zip(raw.lines, *(raw.columns[column] for column in columns), strict=True):
+        values = [number(cell) for cell in cells]
+        if sorted(map(str, map(_as_bit, values))) != ["0"] * (len(values) - 1) + ["1"]:
+            raise TableError(
+                raw.file, line, feature.name, f"of the columns {', '.join(columns)} one must be 1, others 0"
+            )
+        yield categories[values.index(1)]
+
+
+def _as_bit(value: Value) -> Value:
+    return int(value) if value in (0, 1) else value
+
+
+def _labels(raw: RawTable, spec: ProgramSpec) -> NDArray[np.int64]:
+    name, desired = spec.label.name, spec.label.desired
+    if name not in raw.columns:
+        raise TableError(raw.file, 1, name, "the label column is missing")
+    cells = [cell.strip() for cell in raw.columns[name]]
+    for line, cell in zip(raw.lines, cells, strict=True):
+        if not cell:
+            raise TableError(raw.file, line, name, "the label is empty")
+    values: Sequence[Value] = cells if isinstance(desired, str) else [number(cell) for cell in cells]
+    labels = np.fromiter((value == desired for value in values), dtype=np.int64, count=len(values))
+    if not labels.any():
+        raise TableError(raw.file, None, name, f"no row has the desired value {desired!r}")
+    return labels

@@ -1,0 +1,128 @@
+"""Decision models: encoded rows in, the probability of the desired class out.
+
+A row's score never depends on the rows beside it, not in the last bit: the engine may cut its journal anywhere.
+BLAS does not promise that (its sums change with the shape), so linear layers are added here column by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+
+from .forests import Forest
+
+Floats = NDArray[np.float64]
+
+
+class DecisionModel(Protocol):
+    """What decides and what a candidate must convince."""
+
+    def score(self, X: Floats) -> Floats:
+        """The probability of the desired class, (n,), of encoded rows (n, D); row by row independent of the batch."""
+
+
+class Logistic:
+    """A fitted binary ``LogisticRegression``: score = sigmoid(w x + b)."""
+
+    def __init__(self, estimator: Any, columns: int) -> None:
+        self._weights = _matrix(estimator.coef_.T, (columns, 1))
+        self._bias = _matrix(estimator.intercept_, (1,))
+
+    def score(self, X: Floats) -> Floats:
+        """The probability of class 1, (n,)."""
+        return _sigmoid(_affine(X, self._weights, self._bias)[:, 0])
+
+
+class Perceptron:
+    """A fitted binary ``MLPClassifier`` with its own activation in the hidden layers and a sigmoid at the end."""
+
+    def __init__(self, estimator: Any, columns: int) -> None:
+        if estimator.activation not in ACTIVATIONS or estimator.out_activation_ != "logistic":
+            raise ValueError(f"activation {estimator.activation!r} with {estimator.out_activation_!r} is not supported")
+        self._activation = ACTIVATIONS[estimator.activation]
+        self._layers: list[tuple[Floats, Floats]] = []
+        width = columns
+        for weights, bias in zip(estimator.coefs_, estimator.intercepts_, strict=True):
+            self._layers.append((_matrix(weights, (width, len(bias))), _matrix(bias, (len(bias),))))
+            width = len(bias)
+        if width != 1:
+            raise ValueError(f"the last layer has {width} units, not one")
+
+    def score(self, X: Floats) -> Floats:
+        """The probability of class 1, (n,)."""
+        hidden = X
+        for weights, bias in self._layers[:-1]:
+            hidden = self._activation(_affine(hidden, weights, bias))
+        return _sigmoid(_affine(hidden, *self._layers[-1])[:, 0])
+
+
+def scorer(estimator: Any, columns: int) -> DecisionModel:
+    """The decision model of a fitted scikit-learn classifier over ``columns`` encoded columns.
+
+    Raises ValueError for a type that is not supported, classes other than 0 and 1, or weights that do not fit.
+    """
+    made = MODELS.get(type(estimator))
+    if made is None:
+        supported = ", ".join(sorted(kind.__name__ for kind in MODELS))
+        raise ValueError(f"type {type_name(estimator)} is not supported (use one of {supported})")
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or list(classes) != [0, 1]:
+        raise ValueError(f"{type_name(estimator)} must be fitted on the classes 0 and 1, not {classes}")
+    if estimator.n_features_in_ != columns:
+        raise ValueError(f"{type_name(estimator)} takes {estimator.n_features_in_} columns, the spec has {columns}")
+    return made(estimator, columns)
+
+
+def type_name(value: object) -> str:
+    """The full name of a value's type, as skops names it."""
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _affine(X: Floats, weights: Floats, bias: Floats) -> Floats:
+    """X @ weights + bias, (n, units), added in the order of the columns."""
+    total: Floats = np.zeros((len(X), len(bias)))
+    for column, weight in enumerate(weights):
+        total += X[:, column, None] * weight
+    total += bias
+    return total
+
+
+def _sigmoid(z: Floats) -> Floats:
+    """1 / (1 + exp(-z)) without overflow."""
+    return 0.5 * np.tanh(0.5 * np.ascontiguousarray(z)) + 0.5
+
+
+def _matrix(values: Any, shape: tuple[int, ...]) -> Floats:
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(f"weights of shape {array.shape} are not finite numbers of shape {shape}")
+    return array
+
+
+def _relu(z: Floats) -> Floats:
+    return np.maximum(z, 0.0)
+
+
+def _identity(z: Floats) -> Floats:
+    return z
+
+
+ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
+    "identity": _identity,
+    "logistic": _sigmoid,
+    "relu": _relu,
+    "tanh": np.tanh,
+}
+
+MODELS: dict[type, Callable[[Any, int], DecisionModel]] = {
+    ExtraTreesClassifier: Forest,
+    LogisticRegression: Logistic,
+    MLPClassifier: Perceptron,
+    RandomForestClassifier: Forest,
+}

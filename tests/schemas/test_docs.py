@@ -1,0 +1,24 @@
+import re
+from pathlib import Path
+
+from onward.schemas.spec import Condition, Feature, ProgramSpec
+from onward.schemas.specfile import parse_spec
+
+PAGE = Path(__file__).parents[2] / "docs" / "spec.md"
+
+
+def test_the_example_of_the_page_is_a_spec_that_uses_every_field():
+    text = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
+    spec = parse_spec(text.encode())
+    assert isinstance(spec, ProgramSpec), spec
+    used = set(re.findall(r"(\w+):", text))
+    operators = {"equals", "at_least", "at_most"}
+    assert set(Feature.__struct_fields__) | set(ProgramSpec.__struct_fields__) <= used
+    assert operators <= set(Condition.__struct_fields__)
+    assert operators & used
+
+
+def test_the_error_shown_on_the_page_is_what_the_check_says():
+    spec = b"program: loan\nlabel: {name: y}\nmodel: {manifest: m}\nfeatures:\n  - {type: contnuous, name: a}\n"
+    (problem,) = parse_spec(spec)
+    assert f"loan.yaml:{problem.line}:{problem.column}: {problem.path}: {problem.message}" in PAGE.read_text()

@@ -1,0 +1,207 @@
+import math
+import struct
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onward.schemas.encoding import FeatureCodec, Problem
+from onward.schemas.spec import Constraints, Feature, Label, ModelReference, ProgramSpec
+
+REASONS = {"missing_feature", "unknown_feature", "wrong_type", "unknown_category", "not_finite", "out_of_bounds"}
+
+
+def program(*features: Feature, **others: object) -> ProgramSpec:
+    return msgspec.convert(
+        {"program": "p", "features": features, "label": Label("y"), "model": ModelReference("m"), **others}, ProgramSpec
+    )
+
+
+MIXED = program(
+    Feature("income", "continuous", bounds=(-20.0, 300.5)),
+    Feature("region", "categorical", categories=("north", "south", "west"), pii=True),
+    Feature("debts", "integer", bounds=(2.0, 12.0)),
+    Feature("school", "ordinal", levels=("none", "basic", "high")),
+    Feature("age", "integer", bounds=(0.0, 2.0**53), pii=True),
+)
+CODEC = FeatureCodec(MIXED)
+(SIGNALLING_NAN,) = struct.unpack("<d", (0x7FF0000000000001).to_bytes(8, "little"))
+GOOD = {"income": 10.25, "region": "south", "debts": 7, "school": "basic", "age": 40}
+
+
+def any_value(feature: Feature) -> st.SearchStrategy[object]:
+    if feature.bounds is None:
+        return st.sampled_from(feature.levels or feature.categories)
+    low, high = feature.bounds
+    if feature.type == "continuous":
+        within = st.sampled_from([whole for whole in range(-20, 301) if low <= whole <= high] or [low, high])
+        return st.floats(low, high) | within
+    whole = st.integers(int(low), int(high))
+    return whole | whole.map(float)
+
+
+def rows(spec: ProgramSpec) -> st.SearchStrategy[dict[str, object]]:
+    return st.fixed_dictionaries({feature.name: any_value(feature) for feature in spec.features})
+
+
+def plain_encoding(spec: ProgramSpec, row: dict[str, object]) -> list[float]:
+    """The encoding by its definition, one feature at a time."""
+    vector: list[float] = []
+    for feature in spec.features:
+        value = row[feature.name]
+        if feature.bounds:
+            vector.append((float(value) - feature.bounds[0]) / (feature.bounds[1] - feature.bounds[0]))
+        elif feature.levels:
+            vector.append(feature.levels.index(value) / (len(feature.levels) - 1))
+        else:
+            vector += [float(value == category) for category in feature.categories]
+    return vector
+
+
+def spoiled(row: dict[str, object], key: str, value: object) -> dict[str, object]:
+    return {**row, key: value}
+
+
+GARBAGE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.just(10**400)
+    | st.just(-(2**63)),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=3,
+)
+NAMES = st.sampled_from([*GOOD, "incom", ""])
+
+
+@st.composite
+def doubtful(draw: st.DrawFn) -> dict[str, object]:
+    """A good row, or one with a value spoiled, a feature missing or another one added."""
+    row = draw(rows(MIXED))
+    how = draw(st.sampled_from(["good", "spoil", "drop", "rename", "only garbage"]))
+    if how == "spoil":
+        row[draw(NAMES)] = draw(GARBAGE)
+    elif how == "drop":
+        del row[draw(st.sampled_from(sorted(row)))]
+    elif how == "rename":
+        row[draw(st.text(max_size=3))] = row.pop(draw(st.sampled_from(sorted(row))))
+    elif how == "only garbage":
+        row = draw(st.dictionaries(NAMES, GARBAGE, max_size=6))
+    return row
+
+
+def test_the_layout_of_the_columns():
+    assert CODEC.columns == ("income", "region:north", "region:south", "region:west", "debts", "school", "age")
+    assert CODEC.dimension == 7
+    assert CODEC.feature_of.tolist() == [0, 1, 1, 1, 2, 3, 4]
+    assert CODEC.scale.tolist() == [320.5, 1, 1, 1, 10, 2, 2**53]
+    named = FeatureCodec(program(Feature("a", "categorical", categories=("x", "y"), one_hot=("ax", "ay"))))
+    assert named.columns == ("ax", "ay")
+
+
+@given(rows(MIXED))
+def test_a_good_row_encodes_to_its_definition_within_0_and_1(row):
+    vector = CODEC.try_encode(row)
+    assert isinstance(vector, np.ndarray), vector
+    assert vector.tolist() == plain_encoding(MIXED, row)
+    assert ((vector >= 0) & (vector <= 1)).all()
+    assert CODEC.check(row) is None
+    assert CODEC.encode(row).tobytes() == vector.tobytes()
+
+
+@settings(deadline=None)
+@given(st.lists(doubtful(), max_size=8))
+def test_every_form_agrees_bit_for_bit_whatever_the_other_rows(batch):
+    encoded, problems = CODEC.encode_checked(batch)
+    assert encoded.shape == (len(batch), CODEC.dimension)
+    for row, vector, problem in zip(batch, encoded, problems, strict=True):
+        single = CODEC.try_encode(row)
+        assert CODEC.check(row) == problem
+        if problem is None:
+            assert single.tobytes() == vector.tobytes()
+        else:
+            assert single == problem
+            assert problem.reason in REASONS
+            assert np.isnan(vector).all()
+    good = [row for row, problem in zip(batch, problems, strict=True) if problem is None]
+    kept = encoded[[problem is None for problem in problems]]
+    assert CODEC.encode_many(good).tobytes() == kept.tobytes()
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        [Feature("a", "integer", bounds=(0.0, 4.0))],
+        [Feature("a", "ordinal", levels=("x", "y"))],
+        [Feature("a", "categorical", categories=("x", "y")), Feature("b", "ordinal", levels=("x", "y", "z"))],
+        [Feature(f"f{i}", "continuous", bounds=(0.1, 0.3 + i)) for i in range(5)],
+    ],
+)
+@settings(deadline=None)
+@given(data=st.data())
+def test_programs_of_few_or_like_features(features, data):
+    spec = program(*features)
+    codec = FeatureCodec(spec)
+    batch = data.draw(st.lists(rows(spec), max_size=4))
+    expected = np.array([plain_encoding(spec, row) for row in batch]).reshape(len(batch), codec.dimension)
+    encoded, problems = codec.encode_checked([*batch, {"a": None}])
+    assert encoded[:-1].tolist() == expected.tolist()
+    assert [problem is None for problem in problems] == [True] * len(batch) + [False]
+    assert [codec.try_encode(row).tolist() for row in batch] == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({}, Problem("missing_feature", "income: missing")),
+        ({**GOOD, "x": 1}, Problem("unknown_feature", "'x': not a feature of program p")),
+        (spoiled(GOOD, "income", True), Problem("wrong_type", "income: must be a number, not a boolean")),
+        (spoiled(GOOD, "income", "9"), Problem("wrong_type", "income: must be a number, not text")),
+        (spoiled(GOOD, "income", math.nan), Problem("not_finite", "income: must be a finite number")),
+        (spoiled(GOOD, "income", -math.inf), Problem("not_finite", "income: must be a finite number")),
+        (spoiled(GOOD, "debts", SIGNALLING_NAN), Problem("not_finite", "debts: must be a finite number")),
+        (spoiled(GOOD, "income", 301), Problem("out_of_bounds", "income: 301 is outside -20 to 300.5")),
+        (
+            spoiled(GOOD, "income", 10**400),
+            Problem("out_of_bounds", "income: a number of 1329 bits is outside -20 to 300.5"),
+        ),
+        (spoiled(GOOD, "debts", 3.5), Problem("wrong_type", "debts: 3.5 is not a whole number")),
+        (spoiled(GOOD, "age", 2**53 + 1), Problem("out_of_bounds", f"age: the value is outside 0 to {2.0**53!r}")),
+        (
+            spoiled(GOOD, "school", "phd"),
+            Problem("unknown_category", "school: 'phd' is not one of 'none', 'basic', 'high'"),
+        ),
+        (
+            spoiled(GOOD, "school", 1),
+            Problem("wrong_type", "school: must be one of the levels 'none', 'basic', 'high', not a number"),
+        ),
+    ],
+)
+def test_a_problem_names_the_feature_and_what_is_allowed(row, problem):
+    assert CODEC.check(row) == problem
+    assert CODEC.try_encode(row) == problem
+    assert CODEC.encode_checked([GOOD, row])[1] == [None, problem]
+
+
+@given(st.sampled_from(["region", "age"]), st.integers(10**17, 10**18), st.sampled_from([int, float, str]))
+def test_no_detail_holds_the_value_of_a_personal_feature(name, number, kind):
+    problem = CODEC.check(spoiled(GOOD, name, kind(number)))
+    assert problem is not None
+    assert str(kind(number)) not in problem.detail
+
+
+def test_cross_feature_constraints_are_named():
+    rules = [{"if": {"feature": "school", "equals": "high"}, "then": {"feature": "income", "at_least": 5.0}}]
+    rules.append({"if": {"feature": "income", "at_most": 5.0}, "then": {"feature": "region", "equals": "north"}})
+    constraints = msgspec.convert({"le": [("debts", "age")], "rules": rules}, Constraints)
+    codec = FeatureCodec(msgspec.structs.replace(MIXED, constraints=constraints))
+    assert codec.violated_constraint(GOOD) is None
+    assert codec.violated_constraint({**GOOD, "age": 7}) is None
+    assert codec.violated_constraint({**GOOD, "age": 6}) == "le: debts <= age"
+    assert codec.violated_constraint({**GOOD, "school": "high", "income": 4.9, "region": "north"}) == "rule 1"
+    assert codec.violated_constraint({**GOOD, "income": 5}) == "rule 2"
+    assert codec.violated_constraint({**GOOD, "school": "high", "income": 5, "region": "north"}) is None

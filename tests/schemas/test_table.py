@@ -1,0 +1,166 @@
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from onward.schemas.draft import draft_spec
+from onward.schemas.spec import ProgramSpec
+from onward.schemas.specfile import load_spec, parse_spec
+from onward.schemas.table import TableError, read_table
+
+ROOT = Path(__file__).parents[2]
+SPECS = ROOT / "environments" / "specs"
+SHARED = Path(os.environ.get("ONWARD_SHARED", ROOT.parent / "shared"))
+DATA_SETS = ["credit", "diabetes", "compas"]
+needs_shared = pytest.mark.skipif(not (SHARED / "data").is_dir(), reason="needs the shared data")
+
+SPEC = parse_spec(b"""\
+program: loan
+features:
+  - {name: income, type: continuous, bounds: [0, 100]}
+  - {name: debts, type: integer, bounds: [0, 10]}
+  - {name: region, type: categorical, categories: [north, south], pii: true}
+label: {name: repaid, desired: 'yes'}
+model: {manifest: m}
+""")
+assert isinstance(SPEC, ProgramSpec)
+ROWS = [{"income": 20, "debts": 3, "region": "south"}, {"income": 2.5, "debts": 0, "region": "north"}]
+
+
+def written(folder: Path, text: str | bytes) -> Path:
+    file = folder / "data.csv"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "income,debts,region,repaid\n20,3,south,yes\n2.5,0.0,north,no\n",
+        "\ufeffrepaid,region,debts,other,income\r\nyes,south,3,,20\r\n\r\nno,north,0,,2.5\r\n",
+        'income,debts,region:south,region:north,repaid\n20,3,1,0,yes\n2.5,0,0.0,1.0,"no"\n',
+    ],
+)
+def test_the_same_rows_in_any_layout(tmp_path, text):
+    table = read_table(written(tmp_path, text), SPEC)
+    assert table.rows == ROWS
+    assert [type(row["debts"]) for row in table.rows] == [int, int]
+    assert table.labels.tolist() == [1, 0]
+    assert table.X.tolist() == [[0.2, 0.3, 0, 1], [0.025, 0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", ": the file is empty"),
+        ("income,debts,region,repaid\n", ": no rows below the header"),
+        ("income,debts,income,repaid\n1,2,3,4\n", ":1: income: two columns"),
+        ("income,region,repaid\n20,south,yes\n", ":1: debts: the column is missing"),
+        ("income,debts,region:north,repaid\n20,1,1,yes\n", ":1: region:south: the column is missing (one-hot"),
+        ("income,debts,region,y\n20,1,south,yes\n", ":1: repaid: the label column is missing"),
+        ("income,debts,region,repaid\n20,1,south,yes\n20,1,south\n", ":3: 3 cells for 4 columns"),
+        ("income,debts,region,repaid\n20,1,south,yes\n120,1,south,no\n", ":3: income: 120 is outside 0 to 100"),
+        ("income,debts,region,repaid\n20,1.5,south,yes\n", ":2: debts: 1.5 is not a whole number"),
+        ("income,debts,region,repaid\n,1,south,yes\n", ":2: income: must be a number, not text"),
+        ("income,debts,region,repaid\nnan,1,south,yes\n", ":2: income: must be a finite number"),
+        ("income,debts,region,repaid\n1_0,1,south,yes\n", ":2: income: must be a number, not text"),
+        ("income,debts,region,repaid\n20,1,secret,yes\n", ":2: region: the value is not one of 'north', 'south'"),
+        ("income,debts,region:north,region:south,repaid\n20,1,1,1,yes\n", ":2: region: of the columns region:north"),
+        ("income,debts,region:north,region:south,repaid\n20,1,0,x,yes\n", ":2: region: of the columns region:north"),
+        ("income,debts,region,repaid\n20,1,south,yes\n20,1,south,\n", ":3: repaid: the label is empty"),
+        ("income,debts,region,repaid\n20,1,south,Yes\n", ": repaid: no row has the desired value 'yes'"),
+        ('income,debts,region,repaid\n20,1,"sou"th,yes\n', ":2: not CSV:"),
+        (b"income,debts,region,repaid\n20,1,s\xfcd,yes\n", ": not UTF-8 text"),
+    ],
+)
+def test_an_error_names_the_line_and_the_column(tmp_path, text, message):
+    file = written(tmp_path, text)
+    with pytest.raises(TableError) as caught:
+        read_table(file, SPEC)
+    assert str(caught.value).startswith(f"{file}{message}")
+
+
+def test_an_absent_file_is_an_error(tmp_path):
+    with pytest.raises(TableError, match="cannot be read: No such file"):
+        read_table(tmp_path / "absent.csv", SPEC)
+
+
+@needs_shared
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_the_data_sets_are_scaled_by_their_minimum_and_maximum(name):
+    spec = load_spec(SPECS / f"{name}.yaml").spec
+    table = read_table(SHARED / "data" / f"{name}.csv", spec)
+    with (SHARED / "data" / f"{name}.csv").open() as stream:
+        header = next(csv.reader(stream))
+        raw = np.loadtxt(stream, delimiter=",")
+    label = header.index(spec.label.name)
+    features = np.delete(raw, label, axis=1)
+    low, high = features.min(axis=0), features.max(axis=0)
+    assert np.array_equal(table.X, (features - low) / (high - low))
+    assert np.array_equal(table.labels, raw[:, label])
+
+
+@needs_shared
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_the_reference_worlds_are_made_of_encoded_rows(name):
+    spec = load_spec(SPECS / f"{name}.yaml").spec
+    table = read_table(SHARED / "data" / f"{name}.csv", spec)
+    known = {vector.tobytes() for vector in table.X}
+    with np.load(SHARED / "reference" / "arlim" / f"{name}_rf_seed0.npz") as world:
+        assert {vector.tobytes() for vector in (*world["X"], *world["CF"])} <= known
+        immutable = [feature.mutable == "none" for feature in spec.features]
+        columns = [
+            feature for feature, fixed in zip(spec.features, immutable, strict=True) for _ in feature.one_hot or [0]
+        ]
+        assert [feature.mutable == "none" for feature in columns] == world["immutable"].tolist()
+
+
+@needs_shared
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_a_draft_from_a_data_set_encodes_it_like_its_spec(name):
+    file = SHARED / "data" / f"{name}.csv"
+    spec = load_spec(SPECS / f"{name}.yaml").spec
+    drafted = parse_spec(draft_spec(file, spec.label.name).encode())
+    assert isinstance(drafted, ProgramSpec), drafted
+    assert np.array_equal(read_table(file, drafted).X, read_table(file, spec).X)
+
+
+def test_a_draft_says_what_it_leaves_out(tmp_path):
+    text = "id,income,flag,gaps,sex,y\n" + "".join(f"p{i},{i / 2},1,{i or ''},{'mf'[i % 2]},no\n" for i in range(60))
+    drafted = draft_spec(written(tmp_path, text), "y")
+    assert "# not used, 'id': 60 different texts" in drafted
+    assert "# not used, 'flag': it has one value only" in drafted
+    assert "# not used, 'gaps': 1 cells are empty" in drafted
+    assert "{name: sex, type: categorical, categories: [f, m], mutable: none, pii: true}" in drafted
+    assert 'desired: "no"' in drafted
+    spec = parse_spec(drafted.encode())
+    assert [feature.name for feature in spec.features] == ["income", "sex"]
+    with pytest.raises(TableError, match=r"incme: no such column \(did you mean income\?\)"):
+        draft_spec(tmp_path / "data.csv", "incme")
+
+
+NOTHING_TO_CHANGE = {"no feature is mutable: there is nothing that a person could change"}
+CELLS = st.sampled_from(
+    ["0", "1", "-3", "2.5", "1e308", "-1e308", "inf", "nan", "", "a", "é", "yes", "1_0", "😀", ": #"]
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=6), st.tuples(*[st.text(max_size=4)] * 2))
+def test_a_draft_is_a_spec_that_reads_its_file(tmp_path, rows, names):
+    file = tmp_path / "any.csv"
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([(*names, "y"), *rows])
+    try:
+        drafted = draft_spec(file, "y")
+    except TableError:
+        return
+    spec = parse_spec(drafted.encode())
+    if isinstance(spec, ProgramSpec) and all(label for *_, label in rows):
+        assert len(read_table(file, spec).rows) == len(rows)
+    elif not isinstance(spec, ProgramSpec):
+        assert {problem.message for problem in spec} <= NOTHING_TO_CHANGE, (drafted, spec)
