@@ -12,6 +12,8 @@ Headers = Sequence[tuple[str, bytes]]
 
 
 class TopicPartition(NamedTuple):
+    """One partition of a topic."""
+
     topic: str
     partition: int
 

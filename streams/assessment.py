@@ -1,0 +1,82 @@
+"""What can be told of applications before any of them is answered, computed for many at once.
+
+Scores, feasible candidates and costs do not depend on what the learner has seen, so a chunk's worth is computed in
+one go. Every row is the same whatever else is in the batch, which is why results do not depend on chunk cuts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..agents.costs import execution_probability
+from ..schemas.encoding import Problem
+from ..schemas.events import Value
+from .cases import CaseKey
+from .program import Program
+from .state import CurrentModel
+
+Array = NDArray[np.float64]
+
+BATCH_CELLS = 4_000_000
+"""Most person-candidate pairs held at once (about 70 MB)."""
+
+
+class Assessment(NamedTuple):
+    """One person: encoded features (D,), whether the program's model approves, and, when it does not,
+    the feasible candidates (K,), their costs (K,) and execution probabilities (K,)."""
+
+    person: Array
+    approved: bool
+    feasible: NDArray[np.bool_]
+    cost: Array
+    execution: Array
+
+
+_NOTHING = np.empty(0)
+_NOBODY = np.empty(0, dtype=bool)
+
+
+def assess(
+    program: Program, model: CurrentModel, people: Mapping[CaseKey, Mapping[str, Value]]
+) -> dict[CaseKey, Assessment | Problem]:
+    """Assess people under a model; features that do not fit the spec give their problem."""
+    encoded, problems = program.codec.encode_checked(list(people.values()))
+    result: dict[CaseKey, Assessment | Problem] = {
+        key: problem for key, problem in zip(people, problems, strict=True) if problem is not None
+    }
+    keys = [key for key in people if key not in result]
+    encoded = encoded[[problem is None for problem in problems]]
+    rejected: list[tuple[CaseKey, Array]] = []
+    for key, person, approved in zip(keys, encoded, _approvals(program, model, encoded), strict=True):
+        if approved:
+            result[key] = Assessment(person, True, _NOBODY, _NOTHING, _NOTHING)
+        else:
+            rejected.append((key, person))
+    block = max(1, BATCH_CELLS // max(1, len(program.points)))
+    for start in range(0, len(rejected), block):
+        _assess_rejected(program, model, rejected[start : start + block], result)
+    return result
+
+
+def _approvals(program: Program, model: CurrentModel, encoded: Array) -> NDArray[np.bool_]:
+    if program.spec.decisions == "external" or not len(encoded):
+        return np.zeros(len(encoded), dtype=bool)
+    return program.approves(model.bundle.model.score(encoded))
+
+
+def _assess_rejected(
+    program: Program,
+    model: CurrentModel,
+    rejected: Sequence[tuple[CaseKey, Array]],
+    result: dict[CaseKey, Assessment | Problem],
+) -> None:
+    people = np.array([person for _, person in rejected])
+    feasible = model.candidates.feasible(people)
+    cost = program.cost(program.points, people)
+    execution = execution_probability(cost, program.nu)
+    for index, (key, person) in enumerate(rejected):
+        result[key] = Assessment(person, False, feasible[index], cost[index], execution[index])

@@ -1,0 +1,70 @@
+"""A case: what the ledger knows of one application, from its arrival to its fate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal, NamedTuple
+
+from .records import TopicPartition
+
+
+class CaseKey(NamedTuple):
+    """What names a case."""
+
+    program: str
+    application: str
+
+
+class Status(IntEnum):
+    """Where a case stands. The numbers are stored: never renumber."""
+
+    AWAITING_DECISION = 0
+    APPROVED = 1
+    NO_RECOURSE = 2
+    OPEN = 3
+    REWARDED = 4
+    CENSORED = 5
+    UNSEEN = 6
+
+
+@dataclass(slots=True)
+class Case:
+    """One application.
+
+    ``time_ms`` is the event time of the application and, once there is one, of the decision if that is later.
+    ``event``, ``decision`` and ``outcome`` are the ``ce_id`` of what was applied; a repeat is known by them.
+    ``features`` holds the application's JSON while a decision is awaited. An open case closes either when its
+    window of steps has passed or when the watermark passes ``closes_ms``. ``settled_ms`` starts its retention.
+    """
+
+    key: CaseKey
+    shard: int
+    status: Status
+    time_ms: int
+    event: str
+    decision: str | None = None
+    outcome: str | None = None
+    features: bytes | None = None
+    step: int | None = None
+    candidate: int | None = None
+    execution: float | None = None
+    deadline_ms: int | None = None
+    closes_ms: int | None = None
+    settled_ms: int | None = None
+
+
+class Waiting(NamedTuple):
+    """An event that came before what it refers to. ``position`` is its journal offset, ``expires_ms`` the
+    watermark at which nothing it refers to can come any more, ``payload`` its original JSON."""
+
+    position: int
+    key: CaseKey
+    kind: Literal["decision", "outcome"]
+    event: str
+    time_ms: int
+    timestamp_ms: int
+    expires_ms: int
+    source: TopicPartition | None
+    source_offset: int
+    payload: bytes

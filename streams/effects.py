@@ -1,0 +1,87 @@
+"""What folding a chunk brings about: events to publish and rows of the ledger to write."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+from ..schemas.events import DeadLetter, NoRecourse, Output, Recourse, Reward
+from ..schemas.headers import TYPES, cloud_event_headers
+from .cases import Case, CaseKey, Waiting
+from .records import OutRecord
+from .state import ShardKey
+from .topics import Topics
+
+POSITION = "onward_position"
+_encode = msgspec.json.Encoder().encode
+
+
+class Position(NamedTuple):
+    """Where an output comes from: the journal offset, and its number among that record's outputs."""
+
+    offset: int
+    number: int
+
+    def header(self) -> str:
+        """As it stands in the output's ``onward_position`` header."""
+        return f"{self.offset}.{self.number}"
+
+    @classmethod
+    def parse(cls, header: bytes) -> Position:
+        """Read the header back; raise ``ValueError`` when it is not one."""
+        offset, number = header.split(b".")
+        return cls(int(offset), int(number))
+
+
+class Emission(NamedTuple):
+    """An event to publish. ``timestamp_ms`` is when its cause was sent, ``time_ms`` its event time."""
+
+    position: Position
+    id: str
+    source: str
+    key: bytes | None
+    time_ms: int
+    timestamp_ms: int
+    event: Output
+
+    def record(self, topics: Topics, partition: int) -> OutRecord:
+        """The record for the output topic; the same emission always gives the same bytes."""
+        kind = type(self.event)
+        headers = cloud_event_headers(
+            self.id, self.source, TYPES[kind], self.time_ms, **{POSITION: self.position.header()}
+        )
+        topic = topic_of(self.event, topics)
+        return OutRecord(topic, partition, self.timestamp_ms, self.key, _encode(self.event), headers)
+
+
+def topic_of(event: Output, topics: Topics) -> str:
+    """The output topic of an event."""
+    match event:
+        case Recourse() | NoRecourse():
+            return topics.recourse
+        case Reward():
+            return topics.rewards
+        case DeadLetter():
+            return topics.dead_letters
+
+
+@dataclass
+class Effects:
+    """Everything one chunk changed.
+
+    ``counts`` is for the metrics: (what, program or topic, which) -> how often. ``delays`` holds, for every outcome
+    that counted, the program, its delay in milliseconds of event time and in steps.
+    """
+
+    emissions: list[Emission] = field(default_factory=list)
+    cases: dict[CaseKey, Case] = field(default_factory=dict)
+    waiting: dict[int, Waiting] = field(default_factory=dict)
+    no_longer_waiting: set[int] = field(default_factory=set)
+    settled: dict[str, int] = field(default_factory=dict)
+    shards: set[ShardKey] = field(default_factory=set)
+    models: set[str] = field(default_factory=set)
+    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    delays: list[tuple[str, int, int]] = field(default_factory=list)

@@ -1,0 +1,304 @@
+"""The engine: folds journal entries into effects.
+
+Pure: no Kafka, no clock, no global randomness. Chunks are only a way to compute together what can be computed
+together; where the journal is cut does not change a single byte of what comes out.
+
+For each entry, in this order:
+    1. an entry whose input record was seen before is dropped (ingest may append twice after a crash);
+    2. time passes: the watermark may move, windows close, and what waited in vain is given up;
+    3. the event itself is applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from ..schemas.encoding import Problem
+from ..schemas.events import Application, DeadLetter, Decision, Model, Outcome, Tick, Value
+from .answers import answer
+from .assessment import Assessment, assess
+from .cases import Case, CaseKey, Status, Waiting
+from .effects import Effects
+from .fates import close_by_time, settle_outcome
+from .fold import Fold, View
+from .journal import Entry, shard_of
+from .models import ModelBundle
+from .program import Program
+from .records import TopicPartition
+from .state import CurrentModel, PartitionState
+
+_encode = msgspec.json.Encoder().encode
+_decode_features = msgspec.json.Decoder(dict[str, Value]).decode
+_decode_decision = msgspec.json.Decoder(Decision).decode
+_decode_outcome = msgspec.json.Decoder(Outcome).decode
+
+
+class LoadModel(Protocol):
+    """How a model event's bundle is loaded; content-addressed, so the same event always gives the same model."""
+
+    def __call__(self, program: Program, event: Model, /) -> ModelBundle:
+        """The bundle; raise ``ModelError`` when it cannot be had."""
+
+
+def load_from_manifest(program: Program, event: Model) -> ModelBundle:
+    """Load the bundle that a model event names."""
+    return program.load(event.manifest, event.sha256)
+
+
+def process(state: PartitionState, chunk: Sequence[Entry], view: View, load: LoadModel = load_from_manifest) -> Effects:
+    """Fold a chunk into the state, in place, and return what it brings about.
+
+    The state is of no use after an exception: start again from the ledger.
+    """
+    fold = Fold(state, view)
+    for segment in _between_models(chunk):
+        assessments = _assess_segment(fold, segment)
+        for entry in segment:
+            fold.begin(entry)
+            if fold.first_time(entry):
+                _advance(fold, entry)
+                _apply(fold, entry, assessments, load)
+            state.offset = entry.offset + 1
+    return fold.effects
+
+
+def _between_models(chunk: Sequence[Entry]) -> Sequence[Sequence[Entry]]:
+    """Cut before every model event: what is assessed together is assessed under one model."""
+    cuts = [index for index, entry in enumerate(chunk) if isinstance(entry.body, Model) and index]
+    return [chunk[start:end] for start, end in zip([0, *cuts], [*cuts, len(chunk)], strict=True)]
+
+
+def _advance(fold: Fold, entry: Entry) -> None:
+    watermark = fold.state.watermark
+    moved = False
+    if isinstance(entry.body, Tick):
+        for source in entry.body.sources:
+            moved |= watermark.advance(TopicPartition(source.topic, source.partition), source.time_ms)
+    elif entry.source is not None and not isinstance(entry.body, DeadLetter):
+        moved = watermark.advance(entry.source, entry.time_ms)
+    if moved and watermark.value_ms is not None:
+        close_by_time(fold, watermark.value_ms)
+        _give_up_waiting(fold, watermark.value_ms)
+
+
+def _apply(fold: Fold, entry: Entry, assessments: Assessments, load: LoadModel) -> None:
+    match entry.body:
+        case Application():
+            _application(fold, entry, entry.body, assessments)
+        case Decision():
+            _decision(fold, entry, entry.body, assessments)
+        case Outcome():
+            _outcome(fold, entry, entry.body)
+        case Model():
+            _model(fold, entry.body, load)
+        case DeadLetter():
+            fold.dead_letter_as_is(entry, entry.body)
+        case Tick():
+            fold.count("ticks")
+
+
+# --- assessments: computed ahead for a whole segment ---------------------------------------------------------------
+
+Assessments = dict[CaseKey, Assessment | Problem]
+
+
+def _assess_segment(fold: Fold, segment: Sequence[Entry]) -> Assessments:
+    people: dict[str, dict[CaseKey, Mapping[str, Value]]] = {}
+    for entry in segment:
+        found = _features_ahead(fold, entry)
+        if found is not None:
+            key, features = found
+            people.setdefault(key.program, {})[key] = features
+    assessments: Assessments = {}
+    for name, group in people.items():
+        program = fold.program(name)
+        assessments.update(assess(program, fold.state.model(program), group))
+    return assessments
+
+
+def _features_ahead(fold: Fold, entry: Entry) -> tuple[CaseKey, Mapping[str, Value]] | None:
+    """The features of the person whom this entry may reject, where they are at hand already."""
+    body = entry.body
+    if isinstance(body, Application):
+        if fold.program(body.program).spec.decisions == "model":
+            return CaseKey(body.program, body.application), body.features
+    elif isinstance(body, Decision) and not body.approved:
+        key = CaseKey(body.program, body.application)
+        case = fold.view.cases.get(key)
+        if case is not None and case.features is not None:
+            return key, _decode_features(case.features)
+    return None
+
+
+def _assessment(
+    fold: Fold, program: Program, key: CaseKey, features: Mapping[str, Value], ahead: Assessments
+) -> Assessment | Problem:
+    found = ahead.get(key)
+    if found is None:
+        found = assess(program, fold.state.model(program), {key: features})[key]
+    return found
+
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+def _application(fold: Fold, entry: Entry, event: Application, ahead: Assessments) -> None:
+    program = fold.program(event.program)
+    key = CaseKey(event.program, event.application)
+    known = fold.case(key)
+    if known is not None:
+        if known.event == entry.id:
+            fold.count("duplicates", "application")
+        else:
+            detail = f"application {event.application!r} is known under another ce_id; a new one needs a new name"
+            fold.dead_letter(entry, "application_already_known", detail)
+        return
+    fold.count("applications", event.program)
+    shard = shard_of(event.application, program.spec.shards)
+    case = Case(key, shard, Status.AWAITING_DECISION, entry.time_ms, entry.id)
+    if program.spec.decisions == "external":
+        # A case that is never decided is forgotten with the settled ones.
+        case.features, case.settled_ms = _encode(event.features), entry.time_ms
+        fold.touch(case)
+        _retry_waiting(fold, case, ahead)
+        return
+    assessment = _assessment(fold, program, key, event.features, ahead)
+    if isinstance(assessment, Problem):
+        fold.dead_letter(entry, assessment.reason, assessment.detail)
+        return
+    _decide(fold, program, case, event.features, assessment, assessment.approved)
+
+
+def _decision(fold: Fold, entry: Entry, event: Decision, ahead: Assessments) -> None:
+    program = fold.program(event.program)
+    if program.spec.decisions == "model":
+        detail = f"program {program.name!r} decides by its own model (spec: decisions)"
+        fold.dead_letter(entry, "decision_not_expected", detail)
+        return
+    key = CaseKey(event.program, event.application)
+    case = fold.case(key)
+    if case is None:
+        _wait(fold, entry, key, program)
+    elif case.status is not Status.AWAITING_DECISION or case.features is None:
+        if case.decision == entry.id:
+            fold.count("duplicates", "decision")
+        else:
+            fold.dead_letter(entry, "already_decided", f"application {event.application!r} has a decision already")
+    else:
+        features = _decode_features(case.features)
+        assessment = _assessment(fold, program, key, features, ahead)
+        if isinstance(assessment, Problem):
+            fold.dead_letter(entry, assessment.reason, assessment.detail)
+            return
+        case.decision, case.features, case.time_ms = entry.id, None, max(case.time_ms, entry.time_ms)
+        _decide(fold, program, case, features, assessment, event.approved)
+
+
+def _decide(
+    fold: Fold,
+    program: Program,
+    case: Case,
+    features: Mapping[str, Value],
+    assessment: Assessment,
+    approved: bool,
+) -> None:
+    fold.touch(case)
+    fold.count("decisions", program.name, "approved" if approved else "rejected")
+    if approved:
+        case.status, case.settled_ms = Status.APPROVED, case.time_ms
+    else:
+        answer(fold, program, case, features, assessment)
+    _retry_waiting(fold, case, {})
+
+
+def _outcome(fold: Fold, entry: Entry, event: Outcome) -> None:
+    program = fold.program(event.program)
+    key = CaseKey(event.program, event.application)
+    case = fold.case(key)
+    if fold.is_settled(entry.id):
+        fold.count("duplicates", "outcome")
+    elif case is None or case.status is Status.AWAITING_DECISION:
+        _wait(fold, entry, key, program)
+    else:
+        settle_outcome(fold, program, case, entry, event.result)
+
+
+def _model(fold: Fold, event: Model, load: LoadModel) -> None:
+    program = fold.program(event.program)
+    bundle = load(program, event)
+    fold.state.models[program.name] = CurrentModel(bundle, program.candidates(bundle))
+    fold.effects.models.add(program.name)
+    fold.count("models", program.name)
+
+
+# --- events before their time -----------------------------------------------------------------------------------------
+
+
+def _wait(fold: Fold, entry: Entry, key: CaseKey, program: Program) -> None:
+    kind = "decision" if isinstance(entry.body, Decision) else "outcome"
+    waiting = fold.state.waiting
+    if waiting.holds(key, entry.id) or fold.is_settled(entry.id):
+        fold.count("duplicates", kind)
+        return
+    if waiting.full:
+        detail = f"{waiting.limit} events wait for what they refer to already (setting waiting_limit)"
+        fold.dead_letter(entry, "waiting_list_full", detail)
+        return
+    event = Waiting(
+        position=entry.offset,
+        key=key,
+        kind="decision" if kind == "decision" else "outcome",
+        event=entry.id,
+        time_ms=entry.time_ms,
+        timestamp_ms=entry.timestamp_ms,
+        expires_ms=entry.time_ms + program.lateness_ms,
+        source=entry.source,
+        source_offset=entry.source_offset,
+        payload=entry.raw,
+    )
+    waiting.add(event)
+    fold.effects.waiting[event.position] = event
+
+
+def _woken(event: Waiting) -> Entry:
+    decode: Callable[[bytes], Decision | Outcome] = _decode_decision if event.kind == "decision" else _decode_outcome
+    body = decode(event.payload)
+    return Entry(
+        event.position,
+        event.timestamp_ms,
+        event.event,
+        event.time_ms,
+        event.source,
+        event.source_offset,
+        body,
+        event.payload,
+    )
+
+
+def _retry_waiting(fold: Fold, case: Case, ahead: Assessments) -> None:
+    """Apply what waited for a case, in the order it came: decisions first, since outcomes follow them."""
+    if case.key not in fold.state.waiting.by_case:
+        return
+    events = fold.state.waiting.take(case.key)
+    for event in events:
+        fold.no_longer_waits(event)
+    for event in sorted(events, key=lambda event: event.kind):
+        entry = _woken(event)
+        if isinstance(entry.body, Decision):
+            _decision(fold, entry, entry.body, ahead)
+        elif isinstance(entry.body, Outcome):
+            _outcome(fold, entry, entry.body)
+
+
+def _give_up_waiting(fold: Fold, watermark_ms: int) -> None:
+    for event in fold.state.waiting.expired(watermark_ms):
+        fold.no_longer_waits(event)
+        entry = _woken(event)
+        if isinstance(entry.body, Outcome):
+            fold.dangling(entry, entry.body)
+        else:
+            fold.settle(entry.id, entry.time_ms)
+            fold.dead_letter(entry, "decision_without_application", "no such application came before this decision")

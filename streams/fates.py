@@ -1,0 +1,119 @@
+"""The fates of recourses and outcomes.
+
+Three fates close a recourse, once: *rewarded* (an outcome came in the window), *censored* (the window closed, the
+learner is told reward 0) and *unseen* (the person was never shown it, the learner forgets it). The other two tell
+what became of an outcome: *late* (after the window) and *dangling* (there is no recourse, or not yet at its time).
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from ..schemas.events import Fate, Result, Reward
+from .cases import Case, Status
+from .fold import Fold
+from .journal import Entry
+from .program import Program
+from .state import Shard
+
+CLOSED: dict[Status, Fate] = {Status.REWARDED: "rewarded", Status.CENSORED: "censored", Status.UNSEEN: "unseen"}
+
+
+def settle_outcome(fold: Fold, program: Program, case: Case, entry: Entry, result: Result) -> None:
+    """Apply an outcome to a case that has been decided."""
+    if case.status in (Status.REWARDED, Status.UNSEEN):
+        if case.outcome == entry.id:
+            fold.count("duplicates", "outcome")
+        else:
+            detail = f"the recourse of application {case.key.application!r} has its outcome already"
+            fold.dead_letter(entry, "already_has_outcome", detail)
+    elif case.status not in (Status.OPEN, Status.CENSORED) or entry.time_ms < case.time_ms:
+        _beside(fold, case, entry, "dangling")
+    elif case.status is Status.CENSORED or (case.deadline_ms is not None and entry.time_ms > case.deadline_ms):
+        _beside(fold, case, entry, "late")
+    else:
+        _in_time(fold, program, case, entry, result)
+
+
+def close_by_time(fold: Fold, watermark_ms: int) -> None:
+    """Censor every open case whose window of event time the watermark has passed, earliest first."""
+    while fold.closing and fold.closing[0][0] < watermark_ms:
+        closes_ms, _, case = heapq.heappop(fold.closing)
+        if case.status is Status.OPEN and case.closes_ms == closes_ms:
+            program = fold.program(case.key.program)
+            _censor(fold, program, case, case.deadline_ms or closes_ms)
+
+
+def close_by_steps(fold: Fold, program: Program, shard: Shard) -> None:
+    """Censor the open cases whose window of steps ends with the step about to be taken, oldest first."""
+    if program.window_steps is None:
+        return
+    oldest = shard.step - program.window_steps
+    while shard.open:
+        case = next(iter(shard.open.values()))
+        if case.step is None or case.step > oldest:
+            return
+        _censor(fold, program, case, fold.entry.time_ms)
+
+
+def _in_time(fold: Fold, program: Program, case: Case, entry: Entry, result: Result) -> None:
+    shard = fold.state.shard(program, case.shard)
+    candidate, execution = _choice(case)
+    case.outcome = entry.id
+    if result == "unseen":
+        shard.learner.forget(candidate, execution)
+        _close(fold, case, Status.UNSEEN, None, entry.time_ms)
+    else:
+        reward = 1.0 if result == "improved" else 0.0
+        shard.learner.update(candidate, execution, reward)
+        steps = shard.step - (case.step or 0)
+        fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, steps))
+        _close(fold, case, Status.REWARDED, reward, entry.time_ms)
+
+
+def _censor(fold: Fold, program: Program, case: Case, time_ms: int) -> None:
+    fold.state.shard(program, case.shard).learner.update(*_choice(case), 0.0)
+    _close(fold, case, Status.CENSORED, 0.0, time_ms)
+
+
+def _choice(case: Case) -> tuple[int, float]:
+    assert case.candidate is not None, f"{case.key} is open without a candidate"
+    assert case.execution is not None, f"{case.key} is open without an execution probability"
+    return case.candidate, case.execution
+
+
+def _close(fold: Fold, case: Case, status: Status, reward: float | None, time_ms: int) -> None:
+    program = case.key.program
+    case.status, case.settled_ms = status, time_ms
+    fold.touch(case)
+    fold.changed(program, case.shard)
+    fold.state.shard(fold.program(program), case.shard).open.pop(case.key.application, None)
+    event = Reward(
+        program=program,
+        shard=case.shard,
+        application=case.key.application,
+        fate=CLOSED[status],
+        reward=reward,
+        step=case.step,
+        candidate=str(case.candidate),
+        outcome=case.outcome,
+    )
+    fold.count("fates", program, event.fate)
+    fold.emit(event, f"reward/{program}/{case.key.application}", time_ms, program, case.shard)
+
+
+def _beside(fold: Fold, case: Case, entry: Entry, fate: Fate) -> None:
+    """An outcome that leaves the case as it is."""
+    fold.settle(entry.id, entry.time_ms)
+    program = case.key.program
+    event = Reward(
+        program=program,
+        shard=case.shard,
+        application=case.key.application,
+        fate=fate,
+        step=case.step if fate == "late" else None,
+        candidate=str(case.candidate) if fate == "late" else None,
+        outcome=entry.id,
+    )
+    fold.count("fates", program, fate)
+    fold.emit(event, f"{fate}/{program}/{entry.id}", entry.time_ms, program, case.shard)

@@ -1,0 +1,124 @@
+"""A fold under way: the state, what the ledger holds of the cases concerned, and the effects so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..schemas.events import DeadLetter, Outcome, Output, Reward
+from .cases import Case, CaseKey, Waiting
+from .effects import Effects, Emission, Position
+from .errors import LedgerError
+from .journal import Entry, journal_key, letter_of, shard_of
+from .program import Program
+from .state import PartitionState, ShardKey
+
+
+@dataclass(frozen=True)
+class View:
+    """What the ledger holds of what a chunk may touch: cases by key, open cases whose window may close, and the
+    event times of settled events by id."""
+
+    cases: dict[CaseKey, Case] = field(default_factory=dict)
+    due: Sequence[Case] = ()
+    settled: Mapping[str, int] = field(default_factory=dict)
+
+
+class Fold:
+    """Gathers effects. Every output takes the journal position of the entry that is being folded."""
+
+    def __init__(self, state: PartitionState, view: View) -> None:
+        self.state = state
+        self.view = view
+        self.effects = Effects()
+        self.cases = dict(view.cases)
+        self.closing = [(case.closes_ms or 0, case.key, case) for case in view.due]
+        for case in view.due:
+            self.cases[case.key] = case
+
+    def begin(self, entry: Entry) -> None:
+        """Turn to the next entry."""
+        self.entry = entry
+        self.number = 0
+
+    def first_time(self, entry: Entry) -> bool:
+        """Whether the entry's input record has not been folded yet; from now on it has."""
+        if entry.source is None:
+            return True
+        seen = self.state.positions.get(entry.source, -1)
+        if entry.source_offset <= seen:
+            self.count("appended_twice")
+            return False
+        self.state.positions[entry.source] = entry.source_offset
+        return True
+
+    def program(self, name: str) -> Program:
+        """A program of this worker; what stands in the journal must not be skipped because a spec is missing."""
+        program = self.state.programs.get(name)
+        if program is None:
+            raise LedgerError(f"the journal holds records of program {name!r}: start the worker with its spec too")
+        return program
+
+    def case(self, key: CaseKey) -> Case | None:
+        """A case that is known and not yet past its retention."""
+        case = self.cases.get(key)
+        if case is None or case.settled_ms is None or not self.state.is_past_retention(case.settled_ms):
+            return case
+        return None
+
+    def touch(self, case: Case) -> Case:
+        """Note that a case is new or has changed."""
+        self.cases[case.key] = case
+        self.effects.cases[case.key] = case
+        return case
+
+    def settle(self, event: str, time_ms: int) -> None:
+        """Remember an event that ended without a case, to know its repeat."""
+        self.effects.settled[event] = time_ms
+
+    def is_settled(self, event: str) -> bool:
+        """Whether this event ended without a case before."""
+        time_ms = self.effects.settled.get(event, self.view.settled.get(event))
+        return time_ms is not None and not self.state.is_past_retention(time_ms)
+
+    def no_longer_waits(self, event: Waiting) -> None:
+        """Note that an event was taken off the waiting list."""
+        self.effects.waiting.pop(event.position, None)
+        self.effects.no_longer_waiting.add(event.position)
+
+    def count(self, what: str, which: str = "", detail: str = "") -> None:
+        """Count for the metrics."""
+        self.effects.counts[what, which, detail] += 1
+
+    def emit(self, event: Output, identity: str, time_ms: int, program: str = "", shard: int = 0) -> None:
+        """Publish an event caused by the entry being folded."""
+        position = Position(self.entry.offset, self.number)
+        self.number += 1
+        source = f"onward/{program}/{shard}" if program else "onward"
+        key = journal_key(program, shard) if program else None
+        self.effects.emissions.append(
+            Emission(position, identity, source, key, time_ms, self.entry.timestamp_ms, event)
+        )
+
+    def dead_letter(self, entry: Entry, reason: str, detail: str) -> None:
+        """Publish a dead letter for an event that cannot be applied."""
+        self.dead_letter_as_is(entry, letter_of(entry, reason, detail))
+
+    def dead_letter_as_is(self, entry: Entry, letter: DeadLetter) -> None:
+        """Publish a dead letter."""
+        self.count("dead_letters", letter.reason)
+        identity = f"dead-letter/{letter.topic}/{letter.partition}/{letter.offset}"
+        self.emit(letter, identity, entry.time_ms)
+
+    def dangling(self, entry: Entry, outcome: Outcome) -> None:
+        """Publish the fate of an outcome that has no recourse."""
+        self.settle(entry.id, entry.time_ms)
+        program = self.program(outcome.program)
+        shard = shard_of(outcome.application, program.spec.shards)
+        event = Reward(program.name, shard, outcome.application, "dangling", outcome=entry.id)
+        self.count("fates", program.name, "dangling")
+        self.emit(event, f"dangling/{program.name}/{entry.id}", entry.time_ms, program.name, shard)
+
+    def changed(self, program: str, shard: int) -> None:
+        """Note that a learner has changed."""
+        self.effects.shards.add(ShardKey(program, shard))

@@ -1,0 +1,230 @@
+"""Ingest: reads the input topics, checks every record, and appends to the journal.
+
+A record that cannot be used is appended too, as the dead letter it will become: the engine publishes it, so dead
+letters are lost or doubled as little as everything else. Ingest itself keeps no state: after a crash it may append
+records twice, which the engine knows by their source position.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from ..schemas.encoding import FeatureCodec, Problem
+from ..schemas.events import Application, DeadLetter, Decision, Input, Model, Outcome, SourcePosition, Tick
+from ..schemas.headers import TYPES, CloudEvent, cloud_event_headers, format_time, read_headers
+from .errors import ModelError
+from .journal import SOURCE, dead_letter, journal_headers, journal_key, shard_of, tick_record
+from .metrics import Metrics
+from .partitioning import partition_of
+from .program import Program
+from .records import Lag, OutRecord, Publisher, Record, TopicPartition
+from .topics import Topics
+
+DAY_MS = 24 * 60 * 60 * 1000
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a record may be: its size, and how far its event time may be from the worker's clock."""
+
+    record_bytes: int = 262_144
+    future_ms: int = DAY_MS
+    age_ms: int = 3650 * DAY_MS
+
+
+class Intake:
+    """Checks records of one input topic. Pure but for the clock it is given."""
+
+    def __init__(
+        self, kind: type[Input], programs: Mapping[str, Program], limits: Limits, clock_ms: Callable[[], int]
+    ) -> None:
+        self.kind = kind
+        self.type = TYPES[kind]
+        self._decode: Callable[[bytes], Input] = msgspec.json.Decoder(kind).decode
+        self._programs = programs
+        self._limits = limits
+        self._clock_ms = clock_ms
+
+    def check(self, record: Record) -> tuple[CloudEvent, Input] | Problem:
+        """Everything that can be told of a record alone; features are checked with the rest of the chunk."""
+        value = record.value
+        if value is None:
+            return Problem("empty", "the record has no value")
+        if len(value) > self._limits.record_bytes:
+            return Problem("oversized", f"{len(value)} bytes, the limit is {self._limits.record_bytes}")
+        event = read_headers(record.headers)
+        if isinstance(event, Problem):
+            return event
+        if event.type is not None and event.type != self.type:
+            return Problem("wrong_event_type", f"ce_type is {event.type!r}, topic {record.topic} takes {self.type!r}")
+        try:
+            body = self._decode(value)
+        except msgspec.ValidationError as error:
+            return Problem("wrong_type", str(error))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return Problem("malformed_json", str(error))
+        if body.program not in self._programs:
+            return Problem("unknown_program", f"no spec for program {body.program!r} in this installation")
+        return self._in_time(record, event) or (event, body)
+
+    def _in_time(self, record: Record, event: CloudEvent) -> Problem | None:
+        time_ms = record.timestamp_ms if event.time_ms is None else event.time_ms
+        now_ms = self._clock_ms()
+        if time_ms > now_ms + self._limits.future_ms:
+            return Problem(
+                "future_time", f"event time {format_time(time_ms)} is too far ahead of {format_time(now_ms)}"
+            )
+        if time_ms < now_ms - self._limits.age_ms:
+            return Problem("ancient_time", f"{format_time(time_ms)} is too far before the clock, {format_time(now_ms)}")
+        return None
+
+
+class Ingest:
+    """The chunk handler of all input topics."""
+
+    def __init__(
+        self,
+        topics: Topics,
+        programs: Mapping[str, Program],
+        publisher: Publisher,
+        metrics: Metrics,
+        clock_ms: Callable[[], int],
+        limits: Limits | None = None,
+    ) -> None:
+        self._topics = topics
+        self._programs = programs
+        self._publisher = publisher
+        self._metrics = metrics
+        self._clock_ms = clock_ms
+        self._limits = limits or Limits()
+        kinds: Mapping[str, type[Input]] = {
+            topics.applications: Application,
+            topics.decisions: Decision,
+            topics.outcomes: Outcome,
+            topics.models: Model,
+        }
+        self._intakes = {topic: Intake(kind, programs, self._limits, clock_ms) for topic, kind in kinds.items()}
+        self._owned: set[TopicPartition] = set()
+        self._width = 0
+        self._targets: dict[tuple[str, int], tuple[bytes, int]] = {}
+
+    async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Announce the partitions in the journal, so that the watermark waits for them."""
+        news = sorted(set(partitions) - self._owned)
+        self._owned |= set(news)
+        self._width = await self._publisher.partitions(self._topics.journal)
+        self._targets.clear()
+        if news:
+            await self._append_tick(tuple(SourcePosition(topic, partition, None) for topic, partition in news))
+        return {}
+
+    async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
+        """Stop speaking for these partitions."""
+        self._owned -= set(partitions)
+
+    async def handle(self, chunk: Sequence[Record]) -> None:
+        """Append a chunk to the journal; return when all of it is acknowledged."""
+        await self._publisher.publish(await self.journal_records(chunk))
+        self._metrics.ingested.labels(chunk[0].topic).inc(len(chunk))
+
+    async def journal_records(self, chunk: Sequence[Record]) -> list[OutRecord]:
+        """What a chunk of one topic becomes in the journal, in its order."""
+        intake = self._intakes[chunk[0].topic]
+        checked = [intake.check(record) for record in chunk]
+        if intake.kind is Application:
+            self._check_features(checked)
+        records: list[OutRecord] = []
+        for record, found in zip(chunk, checked, strict=True):
+            if not isinstance(found, Problem) and isinstance(found[1], Model):
+                found = await self._check_model(found[0], found[1])
+            if isinstance(found, Problem):
+                records.append(self._bad(record, found))
+            elif isinstance(found[1], Model):
+                records.extend(self._for_all_shards(record, found[0], found[1]))
+            else:
+                records.append(self._good(record, found[0], found[1]))
+        return records
+
+    async def tick(self, lag: Lag) -> None:
+        """Tell the journal that time passes in input partitions that have nothing left to read."""
+        now_ms = self._clock_ms()
+        idle = tuple(
+            SourcePosition(source.topic, source.partition, now_ms)
+            for source in sorted(self._owned)
+            if lag.lag(source) == 0
+        )
+        if idle:
+            await self._append_tick(idle)
+
+    def _check_features(self, checked: list[tuple[CloudEvent, Input] | Problem]) -> None:
+        groups: dict[str, list[int]] = {}
+        for index, found in enumerate(checked):
+            if not isinstance(found, Problem):
+                groups.setdefault(found[1].program, []).append(index)
+        for name, indices in groups.items():
+            codec: FeatureCodec = self._programs[name].codec
+            rows = [body.features for index in indices if isinstance(body := checked[index][1], Application)]
+            _, problems = codec.encode_checked(rows)
+            for index, problem in zip(indices, problems, strict=True):
+                if problem is not None:
+                    checked[index] = problem
+
+    async def _check_model(self, event: CloudEvent, model: Model) -> tuple[CloudEvent, Input] | Problem:
+        """Load it once here: a model that is refused must not reach the engine."""
+        try:
+            await asyncio.to_thread(self._programs[model.program].load, model.manifest, model.sha256)
+        except ModelError as error:
+            return Problem("model_refused", str(error))
+        return event, model
+
+    def _good(self, record: Record, event: CloudEvent, body: Application | Decision | Outcome) -> OutRecord:
+        shard = shard_of(body.application, self._programs[body.program].spec.shards)
+        key, partition = self._target(body.program, shard)
+        return OutRecord(
+            self._topics.journal,
+            partition,
+            record.timestamp_ms,
+            key,
+            record.value or b"",
+            journal_headers(event, type(body), record),
+        )
+
+    def _for_all_shards(self, record: Record, event: CloudEvent, body: Model) -> list[OutRecord]:
+        """One record for every journal partition that holds a shard of the program."""
+        targets: dict[int, bytes] = {}
+        for shard in range(self._programs[body.program].spec.shards):
+            key, partition = self._target(body.program, shard)
+            targets.setdefault(partition, key)
+        headers, value = journal_headers(event, type(body), record), record.value or b""
+        return [
+            OutRecord(self._topics.journal, partition, record.timestamp_ms, key, value, headers)
+            for partition, key in sorted(targets.items())
+        ]
+
+    def _bad(self, record: Record, problem: Problem) -> OutRecord:
+        letter = dead_letter(record, problem.reason, problem.detail, self._limits.record_bytes)
+        position = f"{record.topic}/{record.partition}/{record.offset}"
+        headers = cloud_event_headers(
+            position, "onward/ingest", TYPES[DeadLetter], record.timestamp_ms, **{SOURCE: position}
+        )
+        partition = record.partition % self._width
+        return OutRecord(self._topics.journal, partition, record.timestamp_ms, None, _encode(letter), headers)
+
+    def _target(self, program: str, shard: int) -> tuple[bytes, int]:
+        target = self._targets.get((program, shard))
+        if target is None:
+            key = journal_key(program, shard)
+            target = self._targets[program, shard] = (key, partition_of(key, self._width))
+        return target
+
+    async def _append_tick(self, sources: tuple[SourcePosition, ...]) -> None:
+        now_ms = self._clock_ms()
+        tick = Tick(sources)
+        await self._publisher.publish(
+            [tick_record(self._topics.journal, partition, tick, now_ms) for partition in range(self._width)]
+        )

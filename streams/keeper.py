@@ -1,0 +1,246 @@
+"""The keeper of journal partitions: folds chunks and keeps output, ledger and Kafka in step.
+
+The order of the steps is what delivery stands on:
+    1. a chunk is read from the journal, where the ledger says;
+    2. it is computed;
+    3. its outputs are published, and all acknowledged;
+    4. effects, state and journal offset are committed to the ledger in one transaction;
+    5. the chunk is acknowledged to Kafka (by the caller, when ``handle`` returns).
+After a crash between 3 and 4 the same outputs are computed again from the same journal: those that the tail of their
+output partition shows to be there are not published a second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
+
+from prometheus_client import Counter as Metric
+
+from ..schemas.events import NoRecourse, Recourse
+from .effects import POSITION, Effects, Emission, Position, topic_of
+from .engine import process
+from .errors import LedgerError
+from .fates import CLOSED
+from .journal import read
+from .ledger import Ledger
+from .metrics import Family, Metrics
+from .program import Program
+from .records import Publisher, Record, TopicPartition
+from .state import PartitionState
+from .topics import Topics
+
+log = logging.getLogger(__name__)
+
+TAIL_RECORDS = 1000
+"""How far back the tail of an output partition is searched for a record of ours."""
+
+
+class Stage(StrEnum):
+    """Points between the steps, in order; what observes them is told the stage that has just been reached."""
+
+    COMPUTED = "computed"
+    OUTPUTS_IN_FLIGHT = "outputs in flight"
+    OUTPUTS_ACKNOWLEDGED = "outputs acknowledged"
+    LEDGER_COMMITTED = "ledger committed"
+
+
+def nothing(stage: Stage) -> None:
+    """Observe no stage."""
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """How state is kept. ``waiting_limit`` is of one partition; ``retention_ms`` is event time."""
+
+    directory: Path
+    waiting_limit: int = 10_000
+    retention_ms: int = 30 * 24 * 60 * 60 * 1000
+
+
+@dataclass
+class _Partition:
+    ledger: Ledger
+    state: PartitionState
+    published: dict[str, Position]
+    open: Counter[str]
+
+
+class Keeper:
+    """The chunk handler of the journal."""
+
+    def __init__(
+        self,
+        topics: Topics,
+        programs: Mapping[str, Program],
+        publisher: Publisher,
+        metrics: Metrics,
+        clock_ms: Callable[[], int],
+        keeping: Keeping,
+        observe: Callable[[Stage], None] = nothing,
+    ) -> None:
+        self._topics = topics
+        self._programs = programs
+        self._publisher = publisher
+        self._metrics = metrics
+        self._clock_ms = clock_ms
+        self._keeping = keeping
+        self._observe = observe
+        self._partitions: dict[int, _Partition] = {}
+        # Nothing refers to a decision where every program decides by its own model.
+        external = any(program.spec.decisions == "external" for program in programs.values())
+        required = {topics.applications, topics.outcomes} | ({topics.decisions} if external else set())
+        self._required = frozenset(required)
+        self.assigned_once = False
+
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        """The journal partitions this worker keeps."""
+        return frozenset(TopicPartition(self._topics.journal, partition) for partition in self._partitions)
+
+    async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Open the ledgers; the journal is read from where each of them stands."""
+        await self._check_widths()
+        offsets: dict[TopicPartition, int] = {}
+        for journal in sorted(partitions):
+            if journal.partition not in self._partitions:
+                self._partitions[journal.partition] = await self._open(journal)
+            offsets[journal] = self._partitions[journal.partition].state.offset
+        self.assigned_once = True
+        return offsets
+
+    async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
+        """Close the ledgers."""
+        for journal in partitions:
+            kept = self._partitions.pop(journal.partition, None)
+            if kept is not None:
+                kept.ledger.close()
+                self._metrics.waiting_events.remove(journal.partition)
+                self._metrics.watermark_timestamp_seconds.remove(journal.partition)
+                log.info("closed ledger", extra={"partition": journal.partition, "offset": kept.state.offset})
+
+    async def handle(self, chunk: Sequence[Record]) -> None:
+        """Steps 2 to 4 of a chunk."""
+        kept = self._partitions[chunk[0].partition]
+        chunk = [record for record in chunk if record.offset >= kept.state.offset]
+        if not chunk:
+            return
+        if chunk[0].offset != kept.state.offset:
+            raise LedgerError(
+                f"journal partition {chunk[0].partition} continues at offset {chunk[0].offset}, the ledger stands at "
+                f"{kept.state.offset}: records between are gone (retention of the journal must be unlimited)"
+            )
+        started = perf_counter()
+
+        # Step 2: compute.
+        entries = [read(record) for record in chunk]
+        effects = process(kept.state, entries, kept.ledger.view(kept.state, entries))
+        self._observe(Stage.COMPUTED)
+        computed = perf_counter()
+
+        # Step 3: publish what is not there yet; return when all is acknowledged.
+        news = [emission for emission in effects.emissions if self._is_news(kept, emission)]
+        records = [emission.record(self._topics, kept.state.partition) for emission in news]
+        if records:
+            publishing = asyncio.ensure_future(self._publisher.publish(records))
+            await asyncio.sleep(0)
+            self._observe(Stage.OUTPUTS_IN_FLIGHT)
+            await publishing
+        self._observe(Stage.OUTPUTS_ACKNOWLEDGED)
+        published = perf_counter()
+
+        # Step 4: commit.
+        kept.ledger.commit(kept.state, effects)
+        self._observe(Stage.LEDGER_COMMITTED)
+        times = {"compute": computed - started, "publish": published - computed, "commit": perf_counter() - published}
+        self._measure(kept, effects, news, len(chunk), times)
+
+    async def _check_widths(self) -> None:
+        width = await self._publisher.partitions(self._topics.journal)
+        for topic in self._topics.outputs:
+            found = await self._publisher.partitions(topic)
+            if found != width:
+                raise LedgerError(
+                    f"topic {topic} has {found} partitions, the journal {width}: they must be the same "
+                    "(`onward topics check`)"
+                )
+
+    async def _open(self, journal: TopicPartition) -> _Partition:
+        path = self._keeping.directory / f"{journal.topic}-{journal.partition}.sqlite"
+        ledger = Ledger(path, journal.topic, journal.partition)
+        state = ledger.load(self._programs, self._required, self._keeping.waiting_limit, self._keeping.retention_ms)
+        end = await self._publisher.tail(journal.topic, journal.partition)
+        journal_end = end[-1].offset + 1 if end else 0
+        if state.offset > journal_end:
+            raise LedgerError(
+                f"ledger {path} stands at journal offset {state.offset}, but the journal ends at {journal_end}: "
+                "this is another journal, use another state directory"
+            )
+        published = {}
+        for topic in self._topics.outputs:
+            position = await self._last_position(topic, journal.partition)
+            if position is not None:
+                published[topic] = position
+        extra = {"partition": journal.partition, "offset": state.offset, "behind": journal_end - state.offset}
+        log.info("opened ledger", extra=extra)
+        return _Partition(ledger, state, published, ledger.open_recourses())
+
+    async def _last_position(self, topic: str, partition: int) -> Position | None:
+        for count in (1, TAIL_RECORDS):
+            for record in reversed(await self._publisher.tail(topic, partition, count)):
+                for name, content in record.headers:
+                    if name == POSITION:
+                        return Position.parse(content)
+        return None
+
+    def _is_news(self, kept: _Partition, emission: Emission) -> bool:
+        last = kept.published.get(topic_of(emission.event, self._topics))
+        return last is None or emission.position > last
+
+    def _measure(
+        self, kept: _Partition, effects: Effects, news: Sequence[Emission], size: int, times: Mapping[str, float]
+    ) -> None:
+        metrics, partition = self._metrics, kept.state.partition
+        metrics.chunk_records.observe(size)
+        for stage, seconds in times.items():
+            metrics.chunk_seconds.labels(stage).observe(seconds)
+        self._count(kept, effects)
+        for program, delay_ms, steps in effects.delays:
+            metrics.outcome_delay_seconds.labels(program).observe(delay_ms / 1000)
+            metrics.outcome_delay_steps.labels(program).observe(steps)
+        now_ms = self._clock_ms()
+        for emission in news:
+            if isinstance(emission.event, Recourse | NoRecourse):
+                latency = (now_ms - emission.timestamp_ms) / 1000
+                metrics.recourse_latency_seconds.labels(emission.event.program).observe(max(0.0, latency))
+        metrics.waiting_events.labels(partition).set(kept.state.waiting.size)
+        watermark_ms = kept.state.watermark.value_ms
+        if watermark_ms is not None:
+            metrics.watermark_timestamp_seconds.labels(partition).set(watermark_ms / 1000)
+
+    def _count(self, kept: _Partition, effects: Effects) -> None:
+        metrics = self._metrics
+        counted: Mapping[str, Family[Metric]] = {
+            "applications": metrics.applications,
+            "decisions": metrics.decisions,
+            "recourses": metrics.recourses,
+            "fates": metrics.fates,
+            "duplicates": metrics.duplicates,
+            "dead_letters": metrics.dead_letters,
+        }
+        for (what, which, detail), times in effects.counts.items():
+            if what in counted:
+                counted[what].labels(*filter(None, (which, detail))).inc(times)
+            if (what, detail) == ("recourses", "recourse"):
+                kept.open[which] += times
+            elif what == "fates" and detail in CLOSED.values():
+                kept.open[which] -= times
+        for program in self._programs:
+            total = sum(partition.open[program] for partition in self._partitions.values())
+            metrics.open_recourses.labels(program).set(total)

@@ -1,0 +1,376 @@
+"""The ledger: the state of one journal partition in one SQLite file, committed together with the journal offset.
+
+The file is the truth about how far the journal has been folded. WAL with ``synchronous=NORMAL`` may lose the newest
+commits in a power cut, never their order: the journal is then folded again from where the file stands, and outputs
+that are in Kafka already are not published again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..schemas.events import Application, DeadLetter, Decision, Outcome, Tick
+from .cases import Case, CaseKey, Status, Waiting
+from .effects import Effects
+from .errors import LedgerError
+from .fold import View
+from .journal import Entry
+from .program import Program
+from .records import TopicPartition
+from .state import CurrentModel, PartitionState, Shard, ShardKey, WaitingRoom
+from .watermark import Watermark
+
+SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE programs (program TEXT PRIMARY KEY, spec TEXT NOT NULL, first_model TEXT NOT NULL,
+    version TEXT NOT NULL, manifest TEXT NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE shards (program TEXT, shard INTEGER, step INTEGER NOT NULL, choice TEXT NOT NULL, learner BLOB NOT NULL,
+    PRIMARY KEY (program, shard)) WITHOUT ROWID;
+CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEGER NOT NULL, time_ms INTEGER,
+    PRIMARY KEY (topic, partition)) WITHOUT ROWID;
+CREATE TABLE cases (program TEXT, application TEXT, shard INTEGER NOT NULL, status INTEGER NOT NULL,
+    time_ms INTEGER NOT NULL, event TEXT NOT NULL, decision TEXT, outcome TEXT, features BLOB, step INTEGER,
+    candidate INTEGER, execution REAL, deadline_ms INTEGER, closes_ms INTEGER, settled_ms INTEGER,
+    PRIMARY KEY (program, application)) WITHOUT ROWID;
+CREATE INDEX cases_closing ON cases (closes_ms, program, application) WHERE status = 3 AND closes_ms IS NOT NULL;
+CREATE INDEX cases_open ON cases (program, shard, step) WHERE status = 3 AND closes_ms IS NULL;
+CREATE INDEX cases_settled ON cases (settled_ms) WHERE settled_ms IS NOT NULL;
+CREATE TABLE waiting (position INTEGER, program TEXT, application TEXT, kind TEXT NOT NULL, event TEXT NOT NULL,
+    time_ms INTEGER NOT NULL, timestamp_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, topic TEXT,
+    partition INTEGER, offset INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (position)) WITHOUT ROWID;
+CREATE TABLE settled (event TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX settled_time ON settled (time_ms);
+"""
+
+_CASE = (
+    "program, application, shard, status, time_ms, event, decision, outcome, features, step, candidate, execution, "
+    "deadline_ms, closes_ms, settled_ms"
+)
+_PARAMETERS_A_QUERY = 5000
+
+
+class Ledger:
+    """One journal partition's ledger. One process may have it open for writing."""
+
+    def __init__(self, path: Path, journal: str, partition: int) -> None:
+        self.path = path
+        self.partition = partition
+        with _told(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute("PRAGMA locking_mode=NORMAL")
+            self._create_or_check(journal)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; the last commit stands."""
+        self._db.close()
+
+    def load(
+        self, programs: Mapping[str, Program], required: frozenset[str], waiting_limit: int, retention_ms: int
+    ) -> PartitionState:
+        """Everything but the cases at rest. Refuse programs that are not those the ledger was written with."""
+        with _told(self.path):
+            self._register(programs)
+            meta = dict(self._db.execute("SELECT name, value FROM meta"))
+            clocks: dict[TopicPartition, int | None] = {}
+            positions: dict[TopicPartition, int] = {}
+            for topic, partition, offset, heard, time_ms in self._db.execute(
+                "SELECT topic, partition, offset, heard, time_ms FROM sources"
+            ):
+                source = TopicPartition(topic, partition)
+                if heard:
+                    clocks[source] = time_ms
+                if offset is not None:
+                    positions[source] = offset
+            state = PartitionState(
+                partition=self.partition,
+                programs=programs,
+                watermark=Watermark(required, clocks, meta.get("watermark_ms")),
+                waiting=WaitingRoom(waiting_limit),
+                retention_ms=retention_ms,
+                offset=meta["offset"],
+                positions=positions,
+            )
+            self._load_models(state)
+            self._load_shards(state)
+            for event in self._waiting():
+                state.waiting.add(event)
+            return state
+
+    def view(self, state: PartitionState, chunk: Sequence[Entry]) -> View:
+        """What a chunk may touch of what is at rest."""
+        wanted: dict[str, set[str]] = {}
+        events: list[str] = []
+        moves: list[tuple[TopicPartition, int | None]] = []
+        cases: dict[CaseKey, Case] = {}
+        for entry in chunk:
+            body = entry.body
+            if isinstance(body, (Application, Decision, Outcome)):
+                key = CaseKey(body.program, body.application)
+                known = state.open_case(key)
+                if known is None:
+                    wanted.setdefault(key.program, set()).add(key.application)
+                else:
+                    cases[key] = known
+                if not isinstance(body, Application):
+                    events.append(entry.id)
+            if isinstance(body, Tick):
+                moves.extend((TopicPartition(at.topic, at.partition), at.time_ms) for at in body.sources)
+            elif entry.source is not None and not isinstance(body, DeadLetter):
+                moves.append((entry.source, entry.time_ms))
+        with _told(self.path):
+            for program, applications in wanted.items():
+                cases.update((case.key, case) for case in self._cases(program, sorted(applications)))
+            return View(cases, self._due(state.watermark.after(moves), cases), self._settled(events))
+
+    def commit(self, state: PartitionState, effects: Effects) -> None:
+        """Write effects, state and journal offset in one transaction."""
+        with _told(self.path), self._transaction():
+            self._write_cases(effects)
+            self._write_waiting(effects)
+            self._db.executemany("INSERT OR REPLACE INTO settled VALUES (?, ?)", effects.settled.items())
+            self._write_shards(state, effects)
+            self._write_models(state, effects)
+            self._write_progress(state)
+
+    def open_recourses(self) -> Counter[str]:
+        """How many recourses of each program wait for their fate."""
+        with _told(self.path):
+            rows = self._db.execute("SELECT program, count(*) FROM cases WHERE status = 3 GROUP BY program")
+            return Counter(dict(rows.fetchall()))
+
+    # --- opening -------------------------------------------------------------------------------------------------
+
+    def _create_or_check(self, journal: str) -> None:
+        identity = {"schema": SCHEMA_VERSION, "journal": journal, "partition": self.partition}
+        if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            with self._transaction():
+                for statement in _SCHEMA.split(";"):
+                    self._db.execute(statement)
+                rows = [*identity.items(), ("offset", 0), ("watermark_ms", None)]
+                self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+            return
+        damage = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if damage != "ok":
+            raise LedgerError(f"ledger {self.path} is damaged ({damage}): remove it to rebuild it from the journal")
+        found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
+        if found != identity:
+            raise LedgerError(f"ledger {self.path} belongs to {found}, not to {identity}: use another state directory")
+
+    def _register(self, programs: Mapping[str, Program]) -> None:
+        known = {row[0]: row[1:] for row in self._db.execute("SELECT program, spec, first_model FROM programs")}
+        for name, (spec, first_model) in known.items():
+            program = programs.get(name)
+            if program is None:
+                raise LedgerError(f"ledger {self.path} holds program {name!r}: start the worker with its spec too")
+            if (program.sha256, program.bundle.manifest_sha256) != (spec, first_model):
+                what = "spec" if program.sha256 != spec else "first model"
+                raise LedgerError(
+                    f"the {what} of program {name!r} is not the one ledger {self.path} was written with: restore it, "
+                    "give a changed program a new name, or announce a new model on the models topic"
+                )
+        with self._transaction():
+            for name, program in programs.items():
+                if name not in known:
+                    bundle = program.bundle
+                    self._db.execute(
+                        "INSERT INTO programs VALUES (?, ?, ?, ?, ?, ?)",
+                        (
+                            name,
+                            program.sha256,
+                            bundle.manifest_sha256,
+                            bundle.version,
+                            bundle.address,
+                            bundle.manifest_sha256,
+                        ),
+                    )
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def _load_models(self, state: PartitionState) -> None:
+        rows = self._db.execute("SELECT program, manifest, sha256 FROM programs WHERE sha256 != first_model")
+        for name, manifest, sha256 in rows.fetchall():
+            program = state.programs[name]
+            bundle = program.load(manifest, sha256)
+            state.models[name] = CurrentModel(bundle, program.candidates(bundle))
+
+    def _load_shards(self, state: PartitionState) -> None:
+        for name, number, step, learner in self._db.execute("SELECT program, shard, step, learner FROM shards"):
+            program = state.programs[name]
+            shard = Shard(program, number, program.learner(), step)
+            shard.learner.restore(_unpack(learner))
+            state.shards[ShardKey(name, number)] = shard
+        rows = self._db.execute(
+            f"SELECT {_CASE} FROM cases WHERE status = 3 AND closes_ms IS NULL ORDER BY program, shard, step"
+        )
+        for case in map(_case, rows):
+            state.shards[ShardKey(case.key.program, case.shard)].open[case.key.application] = case
+
+    def _waiting(self) -> Iterator[Waiting]:
+        for row in self._db.execute("SELECT * FROM waiting ORDER BY position"):
+            position, program, application, kind, event, *times, topic, partition, offset, payload = row
+            source = None if topic is None else TopicPartition(topic, partition)
+            key = CaseKey(program, application)
+            yield Waiting._make((position, key, kind, event, *times, source, offset, payload))
+
+    def _cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
+        for some in _portions(applications):
+            marks = ",".join("?" * len(some))
+            query = f"SELECT {_CASE} FROM cases WHERE program = ? AND application IN ({marks})"
+            yield from map(_case, self._db.execute(query, (program, *some)))
+
+    def _due(self, before_ms: int | None, known: Mapping[CaseKey, Case]) -> list[Case]:
+        if before_ms is None:
+            return []
+        rows = self._db.execute(
+            f"SELECT {_CASE} FROM cases WHERE status = 3 AND closes_ms IS NOT NULL AND closes_ms < ? "
+            "ORDER BY closes_ms, program, application",
+            (before_ms,),
+        )
+        return [known.get(case.key, case) for case in map(_case, rows)]
+
+    def _settled(self, events: Sequence[str]) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        for some in _portions(events):
+            marks = ",".join("?" * len(some))
+            found.update(self._db.execute(f"SELECT event, time_ms FROM settled WHERE event IN ({marks})", some))
+        return found
+
+    # --- writing -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def _write_cases(self, effects: Effects) -> None:
+        marks = ",".join("?" * len(_CASE.split(",")))
+        self._db.executemany(f"INSERT OR REPLACE INTO cases VALUES ({marks})", map(_row, effects.cases.values()))
+
+    def _write_waiting(self, effects: Effects) -> None:
+        gone = [(position,) for position in effects.no_longer_waiting]
+        self._db.executemany("DELETE FROM waiting WHERE position = ?", gone)
+        self._db.executemany(
+            "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    event.position,
+                    *event.key,
+                    event.kind,
+                    event.event,
+                    event.time_ms,
+                    event.timestamp_ms,
+                    event.expires_ms,
+                    *(event.source or (None, None)),
+                    event.source_offset,
+                    event.payload,
+                )
+                for event in effects.waiting.values()
+            ],
+        )
+
+    def _write_shards(self, state: PartitionState, effects: Effects) -> None:
+        rows = []
+        for key in effects.shards:
+            shard = state.shards[key]
+            rows.append((*key, shard.step, shard.program.spec.policy.choice, _pack(shard.learner.state())))
+        self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?)", rows)
+
+    def _write_models(self, state: PartitionState, effects: Effects) -> None:
+        for name in effects.models:
+            bundle = state.models[name].bundle
+            self._db.execute(
+                "UPDATE programs SET version = ?, manifest = ?, sha256 = ? WHERE program = ?",
+                (bundle.version, bundle.address, bundle.manifest_sha256, name),
+            )
+
+    def _write_progress(self, state: PartitionState) -> None:
+        clocks = state.watermark.clocks
+        sources = sorted(state.positions.keys() | clocks.keys())
+        self._db.executemany(
+            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
+            [(*source, state.positions.get(source), source in clocks, clocks.get(source)) for source in sources],
+        )
+        watermark_ms = state.watermark.value_ms
+        self._db.execute("UPDATE meta SET value = ? WHERE name = 'offset'", (state.offset,))
+        self._db.execute("UPDATE meta SET value = ? WHERE name = 'watermark_ms'", (watermark_ms,))
+        if watermark_ms is not None:
+            oldest_ms = watermark_ms - state.retention_ms
+            self._db.execute("DELETE FROM cases WHERE settled_ms IS NOT NULL AND settled_ms < ?", (oldest_ms,))
+            self._db.execute("DELETE FROM settled WHERE time_ms < ?", (oldest_ms,))
+
+
+def _portions(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(values), _PARAMETERS_A_QUERY):
+        yield values[start : start + _PARAMETERS_A_QUERY]
+
+
+def _case(row: tuple[object, ...]) -> Case:
+    program, application, shard, status, *rest = row
+    return Case(CaseKey(program, application), shard, Status(status), *rest)  # type: ignore[arg-type]
+
+
+def _row(case: Case) -> tuple[object, ...]:
+    return (
+        *case.key,
+        case.shard,
+        int(case.status),
+        case.time_ms,
+        case.event,
+        case.decision,
+        case.outcome,
+        case.features,
+        case.step,
+        case.candidate,
+        case.execution,
+        case.deadline_ms,
+        case.closes_ms,
+        case.settled_ms,
+    )
+
+
+def _pack(state: Mapping[str, NDArray[np.generic]]) -> bytes:
+    """Arrays as MessagePack of name -> (dtype, shape, bytes): the same state always gives the same bytes."""
+    return msgspec.msgpack.encode(
+        {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in sorted(state.items())}
+    )
+
+
+def _unpack(packed: bytes) -> dict[str, NDArray[np.generic]]:
+    arrays = msgspec.msgpack.decode(packed, type=dict[str, tuple[str, tuple[int, ...], bytes]])
+    return {
+        name: np.frombuffer(content, dtype=np.dtype(dtype)).reshape(shape).copy()
+        for name, (dtype, shape, content) in arrays.items()
+    }
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say what went wrong with which file."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise LedgerError(f"ledger {path}: {error}") from error

@@ -1,0 +1,164 @@
+"""A program, assembled: spec, codec, recourse instances, cost, choice and first model, ready for the engine.
+
+Everything here is fixed for the program's life; what changes while it runs (learner, current model, step) is in
+``state.py``. The set of candidates comes from the first model's bundle and stays, so that what is learned about a
+candidate outlives a retrained model; each model only says which of them it accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..agents.candidates import RecourseInstances
+from ..agents.choices import Choice, registry
+from ..agents.costs import L1, MaxPercentileShift
+from ..agents.goals import accepted
+from ..schemas.encoding import FeatureCodec
+from ..schemas.events import Change, Value
+from ..schemas.spec import ProgramSpec
+from ..schemas.specfile import LoadedSpec
+from .errors import UsageError
+from .models import ModelBundle, load_bundle
+
+Array = NDArray[np.float64]
+Features = Mapping[str, Value]
+
+STEPS_IN_A_TIME_WINDOW = 10
+"""The learner's window of pending steps where the program's window is an event time."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One decision process. ``points`` are the candidates, encoded, shape (K, D); ``instances`` the same, raw."""
+
+    spec: ProgramSpec
+    sha256: str
+    codec: FeatureCodec
+    bundle: ModelBundle
+    instances: tuple[Features, ...]
+    points: Array
+    cost: Callable[[Array, Array], Array]
+    nu: float
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return self.spec.program
+
+    @property
+    def window_steps(self) -> int | None:
+        """Steps an outcome may take, None where the window is an event time."""
+        return self.spec.policy.window.steps
+
+    @property
+    def window_ms(self) -> int | None:
+        """Event time an outcome may take, None where the window counts steps."""
+        time = self.spec.policy.window.time
+        return None if time is None else round(time.total_seconds() * 1000)
+
+    @property
+    def lateness_ms(self) -> int:
+        """How far records of one input partition may be out of time order."""
+        return round(self.spec.policy.window.lateness.total_seconds() * 1000)
+
+    def learner(self) -> Choice:
+        """A choice that has seen nothing."""
+        policy = self.spec.policy
+        window = policy.window.steps or STEPS_IN_A_TIME_WINDOW
+        return registry[policy.choice](len(self.points), window, **policy.parameters)
+
+    def candidates(self, bundle: ModelBundle) -> RecourseInstances:
+        """The candidates, those masked out that a model rejects or whose instance breaks a constraint."""
+        spec = self.spec
+        accept = accepted(bundle.model.score(self.points), spec.model.threshold)
+        allowed = np.array([self.codec.violated_constraint(row) is None for row in self.instances], dtype=bool)
+        return RecourseInstances(
+            self.points,
+            self.codec.feature_of,
+            mutable=tuple(feature.mutable for feature in spec.features),
+            smallest_change=_smallest_changes(spec),
+            valid=accept,
+            allowed=allowed,
+            max_changes=spec.constraints.max_changes,
+            feature_names=tuple(feature.name for feature in spec.features),
+        )
+
+    def load(self, manifest: str, sha256: str | None) -> ModelBundle:
+        """A model version of this program; raise ``ModelError`` when it is refused."""
+        return load_bundle(manifest, sha256=sha256, columns=self.codec.columns)
+
+    def approves(self, scores: Array) -> NDArray[np.bool_]:
+        """Which scores, shape (n,), the program's own model approves."""
+        return np.asarray(accepted(scores, self.spec.model.threshold))
+
+    def changes(self, features: Features, candidate: int) -> tuple[Change, ...]:
+        """What a person changes to become a candidate, in raw values and the spec's order."""
+        target = self.instances[candidate]
+        return tuple(
+            Change(feature.name, features[feature.name], target[feature.name], feature.unit)
+            for feature in self.spec.features
+            if features[feature.name] != target[feature.name]
+        )
+
+
+def assemble(loaded: LoadedSpec) -> Program:
+    """Build a program from its spec and first model; raise ``UsageError`` or ``ModelError`` when they do not fit."""
+    spec = loaded.spec
+    check_policy(spec)
+    codec = FeatureCodec(spec)
+    bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns)
+    instances = tuple(bundle.instances[: spec.candidates])
+    _, problems = codec.encode_checked(instances)
+    for number, problem in enumerate(problems):
+        if problem is not None:
+            raise UsageError(
+                f"{loaded.path}: instance {number} of model {bundle.version} does not fit the spec: {problem.detail}"
+            )
+    points = codec.encode_many(instances)
+    cost = L1() if spec.policy.cost == "l1" else MaxPercentileShift(codec.encode_many(bundle.reference))
+    nu = 1.0 / codec.dimension if spec.policy.nu is None else spec.policy.nu
+    return Program(spec, loaded.sha256, codec, bundle, instances, points, cost, nu)
+
+
+def assemble_all(specs: Sequence[LoadedSpec]) -> Mapping[str, Program]:
+    """Build every program of a worker; names must differ."""
+    programs: dict[str, Program] = {}
+    for loaded in specs:
+        program = assemble(loaded)
+        if program.name in programs:
+            raise UsageError(f"{loaded.path}: program {program.name!r} is given twice; each needs its own name")
+        programs[program.name] = program
+    return programs
+
+
+def check_policy(spec: ProgramSpec) -> None:
+    """Refuse a choice that does not exist or parameters it does not take."""
+    policy = spec.policy
+    if policy.choice not in registry:
+        raise UsageError(f"policy.choice {policy.choice!r} is not known: use one of {', '.join(sorted(registry))}")
+    try:
+        registry[policy.choice](1, policy.window.steps or STEPS_IN_A_TIME_WINDOW, **policy.parameters)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"policy.parameters of {policy.choice}: {error}") from None
+
+
+def _address(loaded: LoadedSpec) -> str:
+    manifest = loaded.spec.model.manifest
+    if "://" in manifest or Path(manifest).is_absolute():
+        return manifest
+    return str(Path(loaded.path).parent / manifest)
+
+
+def _smallest_changes(spec: ProgramSpec) -> Array:
+    """The smallest change of each feature, scaled as the codec scales it; 0 where any change can be made."""
+    smallest = np.zeros(len(spec.features))
+    for index, feature in enumerate(spec.features):
+        if feature.step is not None and feature.bounds is not None:
+            low, high = feature.bounds
+            smallest[index] = feature.step / (high - low)
+    return smallest

@@ -1,0 +1,102 @@
+"""A worker: programs, publisher, ingest, keeper, web pages and Kafka, put together and run."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from ..schemas.specfile import load_spec
+from .connection import topics as topic_names
+from .connection import worker_options
+from .ingest import DAY_MS, Ingest, Limits
+from .kafka.publisher import KafkaPublisher
+from .kafka.worker import Timer, run_worker
+from .keeper import Keeper, Keeping, Stage, nothing
+from .metrics import Metrics
+from .program import assemble_all
+from .readiness import CaughtUp
+from .records import ChunkHandler, Lag, TopicPartition
+from .settings import WorkerSettings
+from .web import make_app, serve
+
+log = logging.getLogger(__name__)
+
+LAG_SECONDS = 1.0
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class _Progress:
+    """How far the worker is, once Kafka has told."""
+
+    def __init__(self) -> None:
+        self._lag: Lag | None = None
+
+    async def started(self, lag: Lag) -> None:
+        self._lag = lag
+
+    def lag(self, partition: TopicPartition) -> int | None:
+        return None if self._lag is None else self._lag.lag(partition)
+
+
+async def run_service(
+    settings: WorkerSettings,
+    *,
+    clock_ms: Callable[[], int] = wall_clock_ms,
+    observe: Callable[[Stage], None] = nothing,
+    stop: asyncio.Event | None = None,
+    signals: bool = True,
+) -> None:
+    """Run a worker until a signal or ``stop``; raise an ``OnwardError`` when something fails."""
+    programs = assemble_all([load_spec(path) for path in settings.spec])
+    topics, options, metrics, progress = topic_names(settings), worker_options(settings), Metrics(), _Progress()
+    for program in programs.values():
+        log.info(
+            "program", extra={"program": program.name, "sha256": program.sha256, "version": program.bundle.version}
+        )
+    async with AsyncExitStack() as stack:
+        publisher = await stack.enter_async_context(KafkaPublisher(options))
+        ingest = Ingest(topics, programs, publisher, metrics, clock_ms, _limits(settings))
+        keeper = Keeper(topics, programs, publisher, metrics, clock_ms, _keeping(settings), observe)
+        readiness = CaughtUp(progress, lambda: keeper.partitions if keeper.assigned_once else None)
+        if settings.web:
+            page = make_app(metrics, readiness)
+            port = await stack.enter_async_context(serve(page, settings.web_host, settings.web_port))
+            log.info("serving /metrics, /healthz and /readyz", extra={"address": f"{settings.web_host}:{port}"})
+
+        async def tick() -> None:
+            await ingest.tick(progress)
+
+        async def watch_lag() -> None:
+            for partition in keeper.partitions:
+                behind = progress.lag(partition)
+                if behind is not None:
+                    metrics.lag_records.labels(*partition).set(behind)
+
+        timers: list[Timer] = [(LAG_SECONDS, watch_lag)]
+        if settings.tick_seconds:
+            timers.append((settings.tick_seconds, tick))
+        handlers: dict[str, ChunkHandler] = {**dict.fromkeys(topics.inputs, ingest), topics.journal: keeper}
+        try:
+            await run_worker(options, handlers, timers=timers, on_started=progress.started, stop=stop, signals=signals)
+        except BaseException as error:
+            readiness.fail(error)
+            raise
+
+
+def _limits(settings: WorkerSettings) -> Limits:
+    return Limits(
+        record_bytes=settings.max_record_bytes,
+        future_ms=round(settings.max_future_seconds * 1000),
+        age_ms=round(settings.max_age_days * DAY_MS),
+    )
+
+
+def _keeping(settings: WorkerSettings) -> Keeping:
+    return Keeping(settings.state_dir, settings.waiting_limit, round(settings.retention_days * DAY_MS))

@@ -1,0 +1,133 @@
+"""What the engine folds: everything a journal partition's ledger holds, but the cases at rest on disk."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..agents.candidates import RecourseInstances
+from ..agents.choices import Choice
+from .cases import Case, CaseKey, Waiting
+from .journal import shard_of
+from .models import ModelBundle
+from .program import Program
+from .records import TopicPartition
+from .watermark import Watermark
+
+
+class ShardKey(NamedTuple):
+    """What names a shard, and with it a learner."""
+
+    program: str
+    shard: int
+
+
+@dataclass
+class Shard:
+    """One learner and its bandit clock. ``open`` holds the open cases of a window of steps, oldest first."""
+
+    program: Program
+    number: int
+    learner: Choice
+    step: int = 0
+    open: dict[str, Case] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CurrentModel:
+    """The model a program decides with now, and the candidates it accepts."""
+
+    bundle: ModelBundle
+    candidates: RecourseInstances
+
+
+@dataclass
+class WaitingRoom:
+    """Events that came before what they refer to, by case, in the order of the journal."""
+
+    limit: int
+    by_case: dict[CaseKey, list[Waiting]] = field(default_factory=dict)
+    expiry: list[tuple[int, int, CaseKey]] = field(default_factory=list)
+    size: int = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more may wait."""
+        return self.size >= self.limit
+
+    def add(self, event: Waiting) -> None:
+        """Let an event wait."""
+        self.by_case.setdefault(event.key, []).append(event)
+        heapq.heappush(self.expiry, (event.expires_ms, event.position, event.key))
+        self.size += 1
+
+    def holds(self, key: CaseKey, event: str) -> bool:
+        """Whether an event of this id already waits for this case."""
+        return any(waiting.event == event for waiting in self.by_case.get(key, ()))
+
+    def take(self, key: CaseKey) -> list[Waiting]:
+        """Everything that waits for a case; it waits no longer."""
+        events = self.by_case.pop(key, [])
+        self.size -= len(events)
+        return events
+
+    def expired(self, watermark_ms: int) -> Iterator[Waiting]:
+        """Take what waits in vain: first those that expired first, then in the order of the journal."""
+        while self.expiry and self.expiry[0][0] < watermark_ms:
+            _, position, key = heapq.heappop(self.expiry)
+            events = self.by_case.get(key, [])
+            for index, event in enumerate(events):
+                if event.position == position:
+                    del events[index]
+                    self.size -= 1
+                    if not events:
+                        del self.by_case[key]
+                    yield event
+                    break
+
+
+@dataclass
+class PartitionState:
+    """The state of one journal partition. ``offset`` is the next journal offset to read; ``positions`` the highest
+    input offset seen of each input partition, by which a record appended twice is known; settled cases and events are
+    kept for ``retention_ms`` of event time."""
+
+    partition: int
+    programs: Mapping[str, Program]
+    watermark: Watermark
+    waiting: WaitingRoom
+    retention_ms: int
+    offset: int = 0
+    positions: dict[TopicPartition, int] = field(default_factory=dict)
+    shards: dict[ShardKey, Shard] = field(default_factory=dict)
+    models: dict[str, CurrentModel] = field(default_factory=dict)
+
+    def is_past_retention(self, settled_ms: int) -> bool:
+        """Whether something settled at this event time is forgotten: told by the watermark, so by the journal alone."""
+        watermark_ms = self.watermark.value_ms
+        return watermark_ms is not None and settled_ms + self.retention_ms < watermark_ms
+
+    def shard(self, program: Program, number: int) -> Shard:
+        """A shard, with a new learner when it is the first time it is asked for."""
+        key = ShardKey(program.name, number)
+        shard = self.shards.get(key)
+        if shard is None:
+            shard = self.shards[key] = Shard(program, number, program.learner())
+        return shard
+
+    def open_case(self, key: CaseKey) -> Case | None:
+        """A case whose window of steps is open; these are in memory, all others on disk."""
+        program = self.programs.get(key.program)
+        if program is None:
+            return None
+        shard = self.shards.get(ShardKey(key.program, shard_of(key.application, program.spec.shards)))
+        return None if shard is None else shard.open.get(key.application)
+
+    def model(self, program: Program) -> CurrentModel:
+        """The program's current model: its first one until a model event replaces it."""
+        current = self.models.get(program.name)
+        if current is None:
+            current = self.models[program.name] = CurrentModel(program.bundle, program.candidates(program.bundle))
+        return current

@@ -1,0 +1,243 @@
+"""Where every kind of bad input ends, and that the next good record is served."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+from onward.schemas.events import Application, DeadLetter, Decision, Model, NoRecourse, Outcome, Recourse, Reward
+from onward.streams.records import Record
+from pipeline import FEATURES, START_MS, Run, Sender, build_program, idle_tick, no_clock
+
+POOR = {"region": "north", "income": 10.0, "debts": 4}
+DAY_MS = 24 * 60 * 60 * 1000
+TEN_YEARS_MS = 3651 * DAY_MS
+
+
+def good(sender, name="good", program="loan", minute=0, features=POOR):
+    event = Application(program, name, features)
+    return sender.record("applications", event, time_ms=START_MS + minute * 60_000, id=f"event-{name}")
+
+
+def bad_features(**changes):
+    return lambda sender: good(sender, "bad", features={**POOR, **changes})
+
+
+def raw(value, topic="applications", event=None, id="bad", time_ms=START_MS):
+    event = event or Application("loan", "bad", POOR)
+    return lambda sender: sender.record(topic, event, time_ms=time_ms, id=id, raw=value)
+
+
+def without_headers(sender):
+    return good(sender, "bad")._replace(headers=())
+
+
+def without_value(sender):
+    return good(sender, "bad")._replace(value=None)
+
+
+def at(time_ms):
+    return lambda sender: sender.record("applications", Application("loan", "bad", POOR), time_ms=time_ms, id="bad")
+
+
+BAD = {
+    "unparseable bytes": (raw(b"\xff\x00{"), "malformed_json"),
+    "deeply nested": (raw(b'{"program":' + b"[" * 100_000), "wrong_type"),
+    "NaN": (raw(b'{"program":"loan","application":"bad","features":{"income":NaN}}'), "malformed_json"),
+    "infinity": (bad_features(income=1e999), "wrong_type"),
+    "overflowing number": (
+        raw(b'{"program":"loan","application":"bad","features":{"region":"north","income":1e999,"debts":1}}'),
+        "wrong_type",
+    ),
+    "not an object": (raw(b"[1, 2]"), "wrong_type"),
+    "wrong type of a field": (raw(b'{"program":"loan","application":7,"features":{}}'), "wrong_type"),
+    "unknown field": (raw(b'{"program":"loan","application":"bad","features":{},"colour":1}'), "wrong_type"),
+    "empty application id": (raw(b'{"program":"loan","application":"","features":{}}'), "wrong_type"),
+    "wrong type of a feature": (bad_features(income="a lot"), "wrong_type"),
+    "missing feature": (lambda sender: good(sender, "bad", features={"income": 3.0}), "missing_feature"),
+    "unknown feature": (bad_features(shoe=43), "unknown_feature"),
+    "unseen category": (bad_features(region="east"), "unknown_category"),
+    "out of bounds": (bad_features(income=100.5), "out_of_bounds"),
+    "half a debt": (bad_features(debts=1.5), "wrong_type"),
+    "unknown program": (lambda sender: good(sender, "bad", program="mortgage"), "unknown_program"),
+    "future time": (at(no_clock() + DAY_MS + 1), "future_time"),
+    "ancient time": (at(no_clock() - TEN_YEARS_MS), "ancient_time"),
+    "oversized": (raw(b'{"program":"' + b"x" * 300_000 + b'"}'), "oversized"),
+    "no ce_id": (without_headers, "missing_header"),
+    "no value": (without_value, "empty"),
+    "another event's type": (
+        lambda sender: sender.record("applications", Decision("loan", "bad", True), time_ms=START_MS, id="bad"),
+        "wrong_event_type",
+    ),
+    "decision where the model decides": (
+        lambda sender: sender.record("decisions", Decision("loan", "bad", True), time_ms=START_MS, id="bad"),
+        "decision_not_expected",
+    ),
+    "model that is not there": (
+        lambda sender: sender.record(
+            "models", Model("loan", "v2", "/nowhere/manifest.json", "0" * 64), time_ms=START_MS, id="bad"
+        ),
+        "model_refused",
+    ),
+}
+
+
+def run_records(tmp_path, records, **program):
+    run = Run({"loan": build_program(**program)}, tmp_path)
+    asyncio.run(run.fold(asyncio.run(run.ingest(records))))
+    return run
+
+
+@pytest.mark.parametrize(("make", "reason"), BAD.values(), ids=BAD)
+def test_a_bad_record_is_a_dead_letter_and_the_next_one_is_served(tmp_path, make, reason):
+    sender = Sender()
+    bad = make(sender)
+    run = run_records(tmp_path, [bad, good(sender)])
+    [letter] = run.events("dead-letters", DeadLetter)
+    assert letter.reason == reason
+    assert (letter.topic, letter.partition, letter.offset) == (bad.topic, bad.partition, bad.offset)
+    assert letter.value is None if bad.value is None else bad.value.startswith(letter.value)
+    [answer] = run.events("recourse", Recourse)
+    assert answer.application == "good"
+
+
+def test_a_detail_never_shows_the_value_of_a_personal_feature(tmp_path):
+    features = [{**feature, "pii": True} for feature in FEATURES]
+    sender = Sender()
+    run = run_records(tmp_path, [good(sender, features={**POOR, "income": 12_345.0})], features=features)
+    [letter] = run.events("dead-letters", DeadLetter)
+    assert "12345" not in letter.detail
+    assert "income" in letter.detail
+
+
+def test_a_duplicate_event_is_left_out_and_another_event_for_the_same_application_is_a_dead_letter(tmp_path):
+    sender = Sender()
+    first, again = good(sender), good(sender)
+    other = sender.record("applications", Application("loan", "good", POOR), time_ms=START_MS, id="other")
+    run = run_records(tmp_path, [first, again, other, good(sender, "next")])
+    assert [answer.application for answer in run.events("recourse", Recourse)] == ["good", "next"]
+    assert [letter.reason for letter in run.events("dead-letters", DeadLetter)] == ["application_already_known"]
+
+
+def test_a_record_that_ingest_appended_twice_counts_once(tmp_path):
+    sender = Sender()
+    record = good(sender)
+    run = run_records(tmp_path, [record, record, raw(b"{")(sender)])
+    assert len(run.events("recourse", Recourse)) == 1
+    assert len(run.events("dead-letters", DeadLetter)) == 1
+
+
+def outcome(sender, application, result="improved", minute=1, id=None):
+    event = Outcome("loan", application, result)
+    return sender.record("outcomes", event, time_ms=START_MS + minute * 60_000, id=id or f"outcome-{application}")
+
+
+def fates(run):
+    return [(reward.application, reward.fate, reward.reward) for reward in run.events("rewards", Reward)]
+
+
+def test_an_outcome_before_its_recourse_waits_for_it(tmp_path):
+    sender = Sender()
+    run = run_records(tmp_path, [outcome(sender, "good"), good(sender)])
+    assert fates(run) == [("good", "rewarded", 1.0)]
+
+
+def test_an_outcome_for_nothing_dangles_once_time_has_passed(tmp_path):
+    sender = Sender()
+    run = Run({"loan": build_program()}, tmp_path)
+    journal = asyncio.run(run.ingest([outcome(sender, "nobody"), outcome(sender, "nobody"), good(sender)]))
+    journal.append(idle_tick(run, START_MS + DAY_MS))
+    asyncio.run(run.fold(journal))
+    assert fates(run) == [("nobody", "dangling", None)]
+    assert len(run.events("recourse", Recourse)) == 1
+
+
+def test_an_outcome_for_an_approved_application_dangles_at_once(tmp_path):
+    sender = Sender()
+    rich = good(sender, "rich", features={"region": "north", "income": 100.0, "debts": 0})
+    run = run_records(tmp_path, [rich, outcome(sender, "rich"), outcome(sender, "rich")])
+    assert fates(run) == [("rich", "dangling", None)]
+
+
+def test_an_outcome_after_the_window_of_steps_is_late_and_leaves_the_recourse_censored(tmp_path):
+    sender = Sender()
+    people = [good(sender, f"p{number}") for number in range(5)]
+    run = run_records(tmp_path, [*people, outcome(sender, "p0"), outcome(sender, "p1")])
+    assert fates(run) == [("p0", "censored", 0.0), ("p0", "late", None), ("p1", "rewarded", 1.0)]
+
+
+def test_an_unseen_recourse_is_forgotten_by_the_learner(tmp_path):
+    sender = Sender()
+    unseen = run_records(tmp_path / "a", [good(sender), outcome(sender, "good", "unseen"), good(sender, "next")])
+    assert fates(unseen) == [("good", "unseen", None)]
+    first, second = unseen.events("recourse", Recourse)
+    assert first.options[0].candidate == second.options[0].candidate
+
+
+def test_a_second_outcome_of_another_id_is_a_dead_letter(tmp_path):
+    sender = Sender()
+    first, second = outcome(sender, "good"), outcome(sender, "good", "not_improved", id="contradiction")
+    run = run_records(tmp_path, [good(sender), first, second])
+    assert fates(run) == [("good", "rewarded", 1.0)]
+    assert [letter.reason for letter in run.events("dead-letters", DeadLetter)] == ["already_has_outcome"]
+
+
+def decision(sender, application, approved, id=None):
+    event = Decision("loan", application, approved)
+    return sender.record("decisions", event, time_ms=START_MS + 60_000, id=id or f"decision-{application}")
+
+
+def test_a_decision_before_its_application_waits_for_it(tmp_path):
+    sender = Sender()
+    records = [decision(sender, "good", approved=False), outcome(sender, "good"), good(sender)]
+    run = run_records(tmp_path, records, decisions="external")
+    assert [answer.application for answer in run.events("recourse", Recourse)] == ["good"]
+    assert fates(run) == [("good", "rewarded", 1.0)]
+
+
+def test_a_decision_for_nothing_is_a_dead_letter_once_time_has_passed(tmp_path):
+    sender = Sender()
+    run = Run({"loan": build_program(decisions="external")}, tmp_path)
+    journal = asyncio.run(run.ingest([decision(sender, "nobody", approved=False)]))
+    journal.append(idle_tick(run, START_MS + DAY_MS))
+    asyncio.run(run.fold(journal))
+    [letter] = run.events("dead-letters", DeadLetter)
+    assert letter.reason == "decision_without_application"
+    assert letter.value
+
+
+def test_a_repeated_decision_is_left_out_and_a_second_one_is_a_dead_letter(tmp_path):
+    sender = Sender()
+    first, again = (decision(sender, "good", approved=False) for _ in range(2))
+    records = [good(sender), first, again, decision(sender, "good", approved=True, id="second")]
+    run = run_records(tmp_path, records, decisions="external")
+    assert len(run.events("recourse", Recourse)) == 1
+    assert [letter.reason for letter in run.events("dead-letters", DeadLetter)] == ["already_decided"]
+
+
+def test_the_waiting_list_has_a_limit(tmp_path):
+    sender = Sender()
+    run = Run({"loan": build_program()}, tmp_path, waiting_limit=2)
+    records = [*(outcome(sender, f"nobody{number}") for number in range(3)), good(sender)]
+    asyncio.run(run.fold(asyncio.run(run.ingest(records))))
+    assert [letter.reason for letter in run.events("dead-letters", DeadLetter)] == ["waiting_list_full"]
+    assert len(run.events("recourse", Recourse)) == 1
+
+
+def test_a_person_without_a_feasible_candidate_is_told_the_binding_reason(tmp_path):
+    sender = Sender()
+    run = run_records(tmp_path, [good(sender, "stuck")], candidates=1)
+    [answer] = run.events("recourse", NoRecourse | Recourse)
+    assert isinstance(answer, NoRecourse)
+    assert (answer.reason, answer.detail) == ("immutable", "region")
+
+
+def test_a_foreign_record_in_the_journal_is_a_dead_letter(tmp_path):
+    sender = Sender()
+    run = Run({"loan": build_program()}, tmp_path)
+    journal = asyncio.run(run.ingest([good(sender)]))
+    journal.append(Record("journal", 0, len(journal), START_MS, None, b"hello", ()))
+    asyncio.run(run.fold(journal))
+    assert Counter(letter.reason for letter in run.events("dead-letters", DeadLetter)) == {"foreign_record": 1}
+    assert len(run.events("recourse", Recourse)) == 1

@@ -1,0 +1,197 @@
+"""A small program, an in-memory broker, and events for them: what the tests of the pipeline share."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from onward.agents.costs import L1
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.events import SourcePosition, Tick
+from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.schemas.spec import ProgramSpec
+from onward.streams.ingest import Ingest
+from onward.streams.journal import tick_record
+from onward.streams.keeper import Keeper, Keeping
+from onward.streams.metrics import Metrics
+from onward.streams.models import Artefact, Manifest, ModelBundle
+from onward.streams.program import Program
+from onward.streams.records import OutRecord, Record, TopicPartition
+from onward.streams.topics import Topics
+
+START_MS = 1_790_000_000_000
+"""Event time of the tests' first event."""
+
+FEATURES: list[dict[str, Any]] = [
+    {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},
+    {"name": "income", "type": "continuous", "bounds": [0, 100], "unit": "kEUR"},
+    {"name": "debts", "type": "integer", "bounds": [0, 10], "mutable": "down"},
+]
+
+
+class IncomeModel:
+    """Scores income against debts; no two candidates tie."""
+
+    def score(self, X: np.ndarray) -> np.ndarray:
+        return np.clip(X[:, 2] - 0.5 * X[:, 3], 0.0, 1.0)
+
+
+def instances(count: int) -> list[dict[str, Any]]:
+    """Candidates the model accepts, alternating between the regions."""
+    rows = []
+    for index in range(count):
+        region = "north" if index % 2 else "south"
+        rows.append({"region": region, "income": 70.0 + 29.0 * index / count, "debts": index % 3})
+    return rows
+
+
+def build_program(
+    name: str = "loan",
+    *,
+    window: Mapping[str, Any] | None = None,
+    decisions: str = "model",
+    shards: int = 1,
+    choice: str = "linucb",
+    candidates: int = 8,
+    features: Sequence[Mapping[str, Any]] = FEATURES,
+) -> Program:
+    """A program with a linear model and made-up instances."""
+    spec = msgspec.convert(
+        {
+            "program": name,
+            "features": list(features),
+            "label": {"name": "repaid"},
+            "model": {"manifest": "unused"},
+            "policy": {"choice": choice, "window": dict(window or {"steps": 4})},
+            "decisions": decisions,
+            "shards": shards,
+        },
+        ProgramSpec,
+        strict=False,
+    )
+    codec = FeatureCodec(spec)
+    rows = instances(candidates)
+    nothing = Artefact("none", 0, "0" * 64)
+    manifest = Manifest(
+        program=name,
+        version="v1",
+        estimator="IncomeModel",
+        columns=codec.columns,
+        features=(),
+        model=nothing,
+        instances=nothing,
+        reference=nothing,
+    )
+    bundle = ModelBundle("v1", "memory", "1" * 64, manifest, IncomeModel(), rows, rows)
+    points = codec.encode_many(rows)
+    return Program(spec, "2" * 64, codec, bundle, tuple(rows), points, L1(), 1.0 / codec.dimension)
+
+
+@dataclass
+class MemoryBroker:
+    """A broker in memory: a ``Publisher`` whose partitions are lists."""
+
+    width: int = 1
+    logs: dict[tuple[str, int], list[Record]] = field(default_factory=lambda: defaultdict(list))
+
+    async def publish(self, records: Sequence[OutRecord]) -> None:
+        for out in records:
+            log = self.logs[out.topic, out.partition]
+            log.append(
+                Record(out.topic, out.partition, len(log), out.timestamp_ms, out.key, out.value, tuple(out.headers))
+            )
+
+    async def partitions(self, topic: str) -> int:
+        return self.width
+
+    async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:
+        return self.logs[topic, partition][-count:]
+
+
+@dataclass
+class Sender:
+    """Writes input records as an outside system would: JSON, CloudEvents headers, one partition a topic."""
+
+    sent: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def record(self, topic: str, event: Any, *, time_ms: int, id: str, raw: bytes | None = None) -> Record:
+        offset = self.sent[topic]
+        self.sent[topic] += 1
+        headers = cloud_event_headers(id, "test", TYPES[type(event)], time_ms) if event is not None else []
+        value = msgspec.json.encode(event) if raw is None else raw
+        return Record(topic, 0, offset, time_ms, None, value, headers)
+
+
+def no_clock() -> int:
+    """The tests' worker clock: a day after the first event."""
+    return START_MS + 24 * 60 * 60 * 1000
+
+
+@dataclass
+class Run:
+    """Input records through ingest into a journal, and the journal through the engine, without Kafka."""
+
+    programs: Mapping[str, Program]
+    directory: Path
+    topics: Topics = field(default_factory=Topics)
+    broker: MemoryBroker = field(default_factory=MemoryBroker)
+    waiting_limit: int = 10_000
+
+    async def ingest(self, records: Sequence[Record]) -> list[Record]:
+        """The journal that these records, one after the other, become."""
+        ingest = Ingest(self.topics, self.programs, self.broker, Metrics(), no_clock)
+        required = [self.topics.applications, self.topics.decisions, self.topics.outcomes]
+        await ingest.assigned(TopicPartition(topic, 0) for topic in required)
+        for record in records:
+            await ingest.handle([record])
+        return self.broker.logs[self.topics.journal, 0]
+
+    async def fold(self, journal: Sequence[Record], cuts: Sequence[int] = (), name: str = "ledger") -> Path:
+        """Fold a journal in chunks cut at these offsets; outputs go to the broker."""
+        keeping = Keeping(self.directory / name, self.waiting_limit)
+        keeper = Keeper(self.topics, self.programs, self.broker, Metrics(), no_clock, keeping)
+        partition = TopicPartition(self.topics.journal, 0)
+        await keeper.assigned([partition])
+        for start, end in pairwise(sorted({0, *cuts, len(journal)})):
+            await keeper.handle(journal[start:end])
+        await keeper.revoked([partition])
+        return keeping.directory / f"{self.topics.journal}-0.sqlite"
+
+    def outputs(self) -> dict[str, list[tuple[bytes | None, bytes, int, tuple[tuple[str, bytes], ...]]]]:
+        """Every byte that was published, by topic."""
+        return {
+            topic: [
+                (record.key, record.value or b"", record.timestamp_ms, tuple(record.headers))
+                for record in self.broker.logs[topic, 0]
+            ]
+            for topic in self.topics.outputs
+        }
+
+    def events(self, topic: str, kind: Any) -> list[Any]:
+        """What was published to a topic, decoded."""
+        return [msgspec.json.decode(record.value or b"", type=kind) for record in self.broker.logs[topic, 0]]
+
+
+def dump(path: Path) -> list[str]:
+    """A ledger's whole content as SQL."""
+    with closing(sqlite3.connect(path)) as db:
+        return list(db.iterdump())
+
+
+def idle_tick(run: Run, time_ms: int) -> Record:
+    """A journal record that moves every input's clock to ``time_ms``."""
+    sources = tuple(
+        SourcePosition(topic, 0, time_ms)
+        for topic in (run.topics.applications, run.topics.decisions, run.topics.outcomes)
+    )
+    out = tick_record(run.topics.journal, 0, Tick(sources), time_ms)
+    log = run.broker.logs[run.topics.journal, 0]
+    return Record(out.topic, 0, len(log), out.timestamp_ms, out.key, out.value, tuple(out.headers))
