@@ -1,0 +1,44 @@
+"""Equality of many rows with many rows, by number instead of by value."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+UNKNOWN = -1
+
+
+class Patterns:
+    """Numbers the distinct rows of a matrix, so that a row is equal to some of them when its number is theirs.
+
+    Parameters
+    ----------
+    rows
+        Shape (K, d); d may be 0, then all rows are equal.
+
+    Examples
+    --------
+    >>> patterns = Patterns(np.array([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0]]))
+    >>> patterns.numbers
+    array([0, 1, 0])
+    >>> patterns.find(np.array([[1.0, 1.0], [0.5, 0.5]]))
+    array([ 1, -1])
+    """
+
+    def __init__(self, rows: NDArray[np.float64]) -> None:
+        self._numbers: dict[bytes, int] = {}
+        for key in _keys(rows):
+            self._numbers.setdefault(key, len(self._numbers))
+        self.numbers = self.find(rows)
+        """The number of each row, shape (K,)."""
+
+    def find(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The number of each row of shape (n, d), ``UNKNOWN`` where no row is equal to it."""
+        return np.fromiter((self._numbers.get(key, UNKNOWN) for key in _keys(rows)), dtype=np.int64, count=len(rows))
+
+
+def _keys(rows: NDArray[np.float64]) -> list[bytes]:
+    # Adding 0 turns -0 into 0: equal numbers must have equal bytes.
+    data = (rows + 0.0).tobytes()
+    width = 8 * rows.shape[1]
+    return [data[start * width : (start + 1) * width] for start in range(len(rows))]

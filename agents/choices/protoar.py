@@ -1,0 +1,71 @@
+"""ProtoAR: the suggestion that is easiest to carry out, learning nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .contract import Choice, Pick, State
+
+
+class ProtoAR(Choice):
+    """The feasible candidate with the largest execution probability, which is the one of smallest cost.
+
+    It assumes that whatever the model accepts is a real improvement. That is the common assumption of recourse and
+    the baseline of the others: it never asks what became of the people it advised. Among equals the first candidate
+    is taken.
+
+    Parameters
+    ----------
+    candidates
+        Number K of candidates.
+    window
+        Number m of steps that rewards are waited for; not used.
+
+    Examples
+    --------
+    >>> protoar = ProtoAR(candidates=3, window=10)
+    >>> execution = np.array([0.9, 0.5, 0.7])
+    >>> protoar.choose(execution, np.array([False, True, True]), np.random.default_rng)
+    Pick(candidate=2, propensity=1.0)
+
+    References
+    ----------
+    Van Looveren, A. and Klaise, J. (2021). Interpretable Counterfactual Explanations Guided by Prototypes. ECML PKDD.
+    Kanamori, K., Kobayashi, K., Hara, S. and Takagi, T. (2025). Algorithmic Recourse for Long-Term Improvement. ICML.
+    """
+
+    name: ClassVar[str] = "protoar"
+    learns: ClassVar[bool] = False
+
+    def choose(
+        self,
+        execution: NDArray[np.float64],
+        feasible: NDArray[np.bool_],
+        random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
+    ) -> Pick | None:
+        """Pick the feasible candidate with the largest execution probability."""
+        if not feasible.any():
+            return None
+        return Pick(int(np.where(feasible, execution, -np.inf).argmax()), 1.0)
+
+    def update(self, candidate: int, execution: float, reward: float) -> None:
+        """Learn nothing."""
+
+    def forget(self, candidate: int, execution: float) -> None:
+        """Take nothing back, since nothing was learned."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Nothing."""
+        return {}
+
+    def restore(self, state: State) -> None:
+        """Continue from nothing; raise ``ValueError`` when there is something."""
+        self.check_state(state)
+
+    def merge(self, other: Choice) -> None:
+        """Add nothing to nothing; raise ``ValueError`` when the other is no ProtoAR of as many candidates."""
+        self.check_alike(other)

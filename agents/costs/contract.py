@@ -1,0 +1,18 @@
+"""What every cost is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Cost(Protocol):
+    """How hard it is for each person to become each candidate.
+
+    Costs are not negative. The row of a person is the same, bit for bit, whoever else is in the batch.
+    """
+
+    def __call__(self, candidates: NDArray[np.float64], people: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Costs of shape (n, K) for candidates (K, D) and people (n, D), both encoded and scaled to [0, 1]."""

@@ -1,0 +1,32 @@
+"""The execution probability: how likely a person is to carry a suggestion out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def execution_probability(cost: NDArray[np.float64], nu: float) -> NDArray[np.float64]:
+    """The probability exp(-nu cost) that a suggestion of this cost is carried out.
+
+    The easier a suggestion, the likelier it is done: 1 for no cost at all, and falling by the factor 1/e with
+    every 1/nu of cost. The same cost gives the same bits wherever it stands in the array.
+
+    Parameters
+    ----------
+    cost
+        Costs of any shape, not negative.
+    nu
+        Not negative; the paper takes 1/D for the l1 cost of D encoded features.
+
+    Examples
+    --------
+    >>> execution_probability(np.array([0.0, 2.0]), nu=0.5)
+    array([1.        , 0.36787944])
+
+    References
+    ----------
+    Kanamori, K., Kobayashi, K., Hara, S. and Takagi, T. (2025). Algorithmic Recourse for Long-Term Improvement. ICML.
+    """
+    probability: NDArray[np.float64] = np.exp(-nu * cost)
+    return probability

@@ -1,0 +1,27 @@
+"""The decision threshold: the goal that a program's own model sets."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def accepted(score: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
+    """Which scores a model approves: those strictly above its threshold.
+
+    A score on the threshold is rejected. With threshold 0.5 that is what a classifier's own prediction says where the
+    undesired class comes first, and it happens: half of a forest's trees can vote each way.
+
+    Parameters
+    ----------
+    score
+        Probabilities of the desired label, shape (n,).
+    threshold
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> accepted(np.array([0.4, 0.5, 0.51]), threshold=0.5)
+    array([False, False,  True])
+    """
+    return np.greater(score, threshold)

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onward.agents.candidates import RecourseInstances
+
+GRID = [0.0, 0.25, 0.5, 1.0]
+FEATURE_OF = np.array([0, 1, 2, 2, 3])
+"""Four features; the third is a one-hot group of two columns."""
+
+REASONS = ["not_valid_under_model", "constraint", "immutable", "direction", "step", "max_changes", "unchanged"]
+
+
+def rows(size: int) -> st.SearchStrategy[np.ndarray[Any, Any]]:
+    row = st.tuples(*[st.sampled_from(GRID)] * 2, st.booleans(), st.sampled_from(GRID))
+    return st.lists(row, min_size=size, max_size=size).map(
+        lambda people: np.array([(a, b, c, not c, d) for a, b, c, d in people], dtype=float).reshape(-1, 5)
+    )
+
+
+@st.composite
+def all_instances(draw: st.DrawFn) -> RecourseInstances:
+    size = draw(st.integers(0, 5))
+    masks = st.lists(st.sampled_from([True, True, True, False]), min_size=size, max_size=size).map(np.array)
+    kinds = st.sampled_from(["none", "up", "down", "any", "any"])
+    return RecourseInstances(
+        points=draw(rows(size)),
+        feature_of=FEATURE_OF,
+        mutable=(draw(kinds), draw(kinds), draw(st.sampled_from(["none", "any"])), draw(kinds)),
+        smallest_change=np.array([draw(st.sampled_from([0.0, 0.5])), 0.0, 0.0, draw(st.sampled_from([0.0, 0.25]))]),
+        valid=draw(masks),
+        allowed=draw(masks),
+        max_changes=draw(st.sampled_from([None, 1, 2])),
+    )
+
+
+def broken_rules(instances: RecourseInstances, person: np.ndarray[Any, Any], k: int) -> set[str]:
+    """The rules by which a candidate is not feasible for a person, pair by pair and feature by feature."""
+    broken = set()
+    if not instances.valid[k]:
+        broken.add("not_valid_under_model")
+    if not instances.allowed[k]:
+        broken.add("constraint")
+    changed = 0
+    for feature, mutable in enumerate(instances.mutable):
+        columns = [d for d in range(len(person)) if instances.feature_of[d] == feature]
+        old, new = person[columns].tolist(), instances.points[k, columns].tolist()
+        if old == new:
+            continue
+        changed += 1
+        if mutable == "none":
+            broken.add("immutable")
+        if (mutable == "up" and new < old) or (mutable == "down" and new > old):
+            broken.add("direction")
+        if any(0 < abs(b - a) < instances.smallest_change[feature] for a, b in zip(old, new, strict=True)):
+            broken.add("step")
+    if instances.max_changes is not None and changed > instances.max_changes:
+        broken.add("max_changes")
+    if not changed:
+        broken.add("unchanged")
+    return broken
+
+
+@settings(max_examples=50, deadline=None)
+@given(instances=all_instances(), people=rows(3))
+def test_feasible_is_what_breaks_no_rule(instances: RecourseInstances, people: np.ndarray[Any, Any]) -> None:
+    expected = [[not broken_rules(instances, person, k) for k in range(len(instances.points))] for person in people]
+    assert instances.feasible(people).tolist() == expected
+
+
+@settings(max_examples=50, deadline=None)
+@given(instances=all_instances(), people=rows(1))
+def test_the_binding_rule_excludes_the_last_ones(instances: RecourseInstances, people: np.ndarray[Any, Any]) -> None:
+    person = people[0]
+    left = [broken_rules(instances, person, k) for k in range(len(instances.points))]
+    if instances.feasible(people).any():
+        with pytest.raises(ValueError, match="no rule binds"):
+            instances.binding(person)
+        return
+    expected = "no_candidates"
+    for reason in REASONS if left else []:
+        left = [broken for broken in left if reason not in broken]
+        if not left:
+            expected = reason
+            break
+    assert instances.binding(person).reason == expected
+
+
+def one_candidate(point: list[float], **changes: Any) -> RecourseInstances:
+    arguments: dict[str, Any] = {
+        "points": np.array([point]),
+        "feature_of": FEATURE_OF,
+        "mutable": ("any", "any", "any", "any"),
+        "smallest_change": np.zeros(4),
+        "valid": np.array([True]),
+        "feature_names": ("age", "income", "housing", "debt"),
+    }
+    return RecourseInstances(**(arguments | changes))
+
+
+PERSON = np.array([0.5, 0.5, 1.0, 0.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("changes", "binding"),
+    [
+        ({"valid": np.array([False])}, ("not_valid_under_model", "")),
+        ({"allowed": np.array([False])}, ("constraint", "")),
+        ({"mutable": ("none", "none", "none", "any")}, ("immutable", "income, housing")),
+        ({"mutable": ("any", "down", "any", "up")}, ("direction", "income, debt")),
+        ({"smallest_change": np.array([0.0, 0.3, 0.0, 0.1])}, ("step", "income")),
+        ({"max_changes": 2}, ("max_changes", "at least 3 features would change, 2 may")),
+    ],
+)
+def test_the_detail_names_what_binds(changes: dict[str, Any], binding: tuple[str, str]) -> None:
+    instances = one_candidate([0.5, 0.75, 0.0, 1.0, 0.25], **changes)
+    assert instances.binding(PERSON) == binding
+
+
+def test_features_that_bind_together_are_all_named() -> None:
+    points = np.array([[0.0, 0.5, 1.0, 0.0, 1.0], [0.5, 0.0, 1.0, 0.0, 1.0]])
+    instances = one_candidate([], points=points, valid=np.array([True, True]), mutable=("none", "none", "any", "any"))
+    assert instances.binding(PERSON) == ("immutable", "age, income")
+
+
+def test_a_feature_that_binds_alone_is_named_alone() -> None:
+    points = np.array([[0.0, 0.0, 1.0, 0.0, 1.0], [0.0, 0.5, 1.0, 0.0, 1.0]])
+    instances = one_candidate([], points=points, valid=np.array([True, True]), mutable=("none", "none", "any", "any"))
+    assert instances.binding(PERSON) == ("immutable", "age")
+
+
+def test_a_change_of_category_is_one_change() -> None:
+    assert one_candidate([0.5, 0.5, 0.0, 1.0, 0.5], max_changes=1).feasible(PERSON[None]).all()
+
+
+def test_a_step_may_miss_by_rounding() -> None:
+    step = np.array([0.1, 0.0, 0.0, 0.0])
+    person = np.array([[0.3, 0.5, 1.0, 0.0, 0.5]])
+    assert 0.3 - 0.2 < 0.1
+    assert one_candidate([0.2, 0.5, 1.0, 0.0, 0.5], smallest_change=step).feasible(person).all()
+
+
+def test_zero_has_no_sign() -> None:
+    instances = one_candidate([0.0, 1.0, 1.0, 0.0, 0.5], mutable=("none", "any", "any", "any"))
+    assert instances.feasible(np.array([[-0.0, 0.5, 1.0, 0.0, 0.5]])).all()
+
+
+def test_a_new_model_accepts_others() -> None:
+    instances = one_candidate([1.0, 1.0, 1.0, 0.0, 0.5], max_changes=2)
+    assert instances.feasible(PERSON[None]).all()
+    assert not instances.with_valid(np.array([False])).feasible(PERSON[None]).any()
+    assert instances.feasible(PERSON[None]).all()
+
+
+def test_a_row_does_not_depend_on_the_batch() -> None:
+    generator = np.random.default_rng(0)
+    points, people = generator.integers(0, 4, (2000, 5)) / 3, generator.integers(0, 4, (50, 5)) / 3
+    instances = RecourseInstances(
+        points, np.arange(5), ("none", "up", "down", "any", "any"), np.full(5, 0.5), np.ones(2000, dtype=bool), None, 3
+    )
+    batch = instances.feasible(people)
+    assert batch.any()
+    for person, row in zip(people, batch, strict=True):
+        assert (instances.feasible(person[None])[0] == row).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"valid": np.array([True, False])}, "valid has shape"),
+        ({"smallest_change": np.zeros(3)}, "smallest_change has shape"),
+        ({"mutable": ("any", "any", "up", "any")}, "housing has 2 columns and no order"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        one_candidate([0.5, 0.5, 1.0, 0.0, 0.5], **changes)
