@@ -1,0 +1,1 @@
+"""Onward on Kafka: the only place that imports Faust, aiokafka and confluent-kafka."""

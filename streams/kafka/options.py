@@ -1,0 +1,126 @@
+"""How to reach Kafka, and the settings of everything that talks to it.
+
+    options = KafkaOptions(brokers=("kafka-1:9092", "kafka-2:9092"), group="onward-eu")
+    options = dataclasses.replace(options, chunk_records=500)
+
+All durations are milliseconds, all sizes bytes. ``repr`` and ``str`` never show a secret.
+"""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..errors import UsageError
+
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+Compression = Literal["none", "gzip", "lz4", "zstd"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaOptions:
+    """Connection, group and flow settings.
+
+    ``chunk_records`` bounds the records handed to a handler at once. ``group_instance_id`` makes the worker a static
+    member: a restart within ``session_timeout_ms`` moves no partitions. ``connect_timeout_ms`` bounds how long a start
+    may wait for a broker, ``delivery_timeout_ms`` how long a publish may wait for its acknowledgements.
+    """
+
+    brokers: tuple[str, ...]
+    group: str = "onward"
+    group_instance_id: str | None = None
+    client_id: str = "onward"
+
+    security_protocol: SecurityProtocol = "PLAINTEXT"
+    sasl_mechanism: SaslMechanism | None = None
+    sasl_username: str | None = None
+    sasl_password: str | None = field(default=None, repr=False)
+    ssl_cafile: str | None = None
+    ssl_certfile: str | None = None
+    ssl_keyfile: str | None = None
+    ssl_keyfile_password: str | None = field(default=None, repr=False)
+
+    session_timeout_ms: int = 30_000
+    heartbeat_ms: int = 3_000
+    rebalance_timeout_ms: int = 60_000
+    request_timeout_ms: int = 40_000
+    connect_timeout_ms: int = 10_000
+    commit_interval_ms: int = 1_000
+
+    chunk_records: int = 2_000
+    fetch_max_wait_ms: int = 100
+    fetch_partition_bytes: int = 1 << 20
+
+    delivery_timeout_ms: int = 30_000
+    linger_ms: int = 0
+    batch_bytes: int = 256 << 10
+    max_request_bytes: int = 1 << 20
+    compression: Compression = "none"
+
+    def __post_init__(self) -> None:
+        if not self.brokers or not all(_is_address(broker) for broker in self.brokers):
+            raise UsageError(f"brokers are {','.join(self.brokers)!r}: give host:port, several separated by commas")
+        if self.security_protocol.startswith("SASL") and not (self.sasl_username and self.sasl_password):
+            raise UsageError(f"security protocol {self.security_protocol} needs a SASL user name and a password")
+        if self.heartbeat_ms * 3 > self.session_timeout_ms:
+            raise UsageError(
+                f"heartbeat of {self.heartbeat_ms} ms must be at most a third of the session timeout, "
+                f"{self.session_timeout_ms} ms"
+            )
+        if self.chunk_records < 1:
+            raise UsageError(f"chunk_records is {self.chunk_records}: a chunk has at least 1 record")
+
+    @property
+    def bootstrap(self) -> str:
+        """The brokers as one comma-separated string."""
+        return ",".join(self.brokers)
+
+    def aiokafka(self) -> dict[str, Any]:
+        """Connection keywords of any aiokafka client."""
+        keywords: dict[str, Any] = {
+            "bootstrap_servers": list(self.brokers),
+            "client_id": self.client_id,
+            "security_protocol": self.security_protocol,
+            "request_timeout_ms": self.request_timeout_ms,
+        }
+        if self.security_protocol.startswith("SASL"):
+            keywords["sasl_mechanism"] = self.sasl_mechanism or "PLAIN"
+            keywords["sasl_plain_username"] = self.sasl_username
+            keywords["sasl_plain_password"] = self.sasl_password
+        if self.security_protocol.endswith("SSL"):
+            keywords["ssl_context"] = self.ssl_context()
+        return keywords
+
+    def confluent(self) -> dict[str, Any]:
+        """Connection settings of any confluent-kafka client."""
+        settings = {
+            "bootstrap.servers": self.bootstrap,
+            "client.id": self.client_id,
+            "security.protocol": self.security_protocol,
+            "sasl.mechanism": (self.sasl_mechanism or "PLAIN") if self.security_protocol.startswith("SASL") else None,
+            "sasl.username": self.sasl_username,
+            "sasl.password": self.sasl_password,
+            "ssl.ca.location": self.ssl_cafile,
+            "ssl.certificate.location": self.ssl_certfile,
+            "ssl.key.location": self.ssl_keyfile,
+            "ssl.key.password": self.ssl_keyfile_password,
+        }
+        return {name: value for name, value in settings.items() if value is not None}
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """The TLS context; raise ``UsageError`` when a certificate or key file cannot be used."""
+        try:
+            context = ssl.create_default_context(cafile=self.ssl_cafile)
+            if self.ssl_certfile:
+                context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile, self.ssl_keyfile_password)
+        except (OSError, ssl.SSLError) as error:
+            files = ", ".join(name for name in (self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile) if name)
+            raise UsageError(f"TLS files {files} cannot be used: {error}") from error
+        return context
+
+
+def _is_address(broker: str) -> bool:
+    host, _, port = broker.rpartition(":")
+    return bool(host) and port.isdigit() and 0 < int(port) < 65536

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+from kafka_cluster import KafkaCluster, unavailable
+
+from onward.streams.kafka.client import EventWriter
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.kafka.options import KafkaOptions
+from onward.streams.kafka.topics import create_topics
+from onward.streams.topics import TopicPlan
+
+
+class Broker:
+    """A broker that several tests share: every test has its own topics and group."""
+
+    def __init__(self, bootstrap: str, embedded: EmbeddedBroker | None = None) -> None:
+        self._bootstrap = bootstrap
+        self._embedded = embedded
+        self.group = uuid.uuid4().hex
+
+    def options(self, **changes: Any) -> KafkaOptions:
+        quick: dict[str, Any] = {"group": self.group, "commit_interval_ms": 100}
+        if self._embedded:
+            shorter = {"session_timeout_ms": 900, "heartbeat_ms": 200}
+            return self._embedded.options(**(quick | shorter | changes))
+        return KafkaOptions(**({"brokers": tuple(self._bootstrap.split(","))} | quick | changes))
+
+    def topic(self, partitions: int = 1) -> str:
+        name = f"t-{uuid.uuid4().hex}"
+        if self._embedded:
+            self._embedded.create_topic(name, partitions)
+        else:
+            create_topics(self.options(), [TopicPlan(name, partitions, 1, {})])
+        return name
+
+    def create(self, plans: Iterable[TopicPlan]) -> None:
+        for topic in plans:
+            if self._embedded:
+                self._embedded.create_topic(topic.name, topic.partitions)
+            else:
+                create_topics(self.options(), [topic])
+
+    def fill(self, topic: str, count: int, *, start: int = 0, partition: int = 0) -> list[bytes]:
+        values = [b"%d" % number for number in range(start, start + count)]
+        with EventWriter(self.options()) as writer:
+            for value in values:
+                writer.send(topic, value, partition=partition)
+        return values
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    if reason := unavailable():
+        pytest.skip(reason)
+    with KafkaCluster(tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.kafka)])
+def broker(request: pytest.FixtureRequest) -> Broker:
+    if request.param == "real":
+        return Broker(request.getfixturevalue("cluster").bootstrap)
+    embedded = request.getfixturevalue("embedded")
+    return Broker(embedded.bootstrap, embedded)
+
+
+@pytest.fixture
+def real(cluster: KafkaCluster) -> Broker:
+    return Broker(cluster.bootstrap)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from onward.streams.errors import BrokerError
+from onward.streams.kafka.client import EventReader, EventWriter
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.kafka.options import KafkaOptions
+
+
+def test_topics_have_the_partitions_asked_for():
+    with EmbeddedBroker({"journal": 7}) as broker, EventWriter(broker.options()) as writer:
+        writer.send("journal", b"1", partition=6)
+        writer.flush()
+        with pytest.raises(BrokerError, match=r"cannot create topic journal with 7 partitions: .*already exists"):
+            broker.create_topic("journal", 7)
+
+
+def test_a_partition_keeps_about_five_mebibytes():
+    with EmbeddedBroker({"t": 1}) as broker:
+        with EventWriter(broker.options()) as writer:
+            for _ in range(60):
+                writer.send("t", bytes(100_000))
+                writer.flush()
+        with EventReader(broker.options(), ["t"]) as reader:
+            kept = []
+            while not reader.caught_up:
+                kept += reader.poll(1.0)
+    assert 50 <= len(kept) <= 54
+    assert kept[-1].offset == 59
+
+
+def test_it_runs_as_a_process_of_its_own_until_its_input_ends(tmp_path):
+    port_file = tmp_path / "port"
+    command = [sys.executable, "-m", "onward.streams.kafka.embedded", "--topic", "journal=2", "--port-file", port_file]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        address = process.stdout.readline().strip()
+        assert port_file.read_text() == address
+        options = KafkaOptions(brokers=(address,))
+        with EventWriter(options) as writer:
+            writer.send("journal", b"1", partition=1)
+        process.stdin.close()
+        assert process.wait(5) == 0

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import confluent_kafka
+import pytest
+
+from onward.streams.errors import UsageError
+from onward.streams.kafka.options import KafkaOptions
+
+SECURE = {
+    "brokers": ("kafka:9093",),
+    "security_protocol": "SASL_PLAINTEXT",
+    "sasl_mechanism": "SCRAM-SHA-512",
+    "sasl_username": "onward",
+    "sasl_password": "hunter2",
+    "ssl_keyfile_password": "hunter3",
+}
+
+
+def test_secrets_are_not_shown():
+    options = KafkaOptions(**SECURE)
+    assert "hunter" not in repr(options) + str(options)
+    assert "SCRAM-SHA-512" in repr(options)
+
+
+def test_sasl_reaches_both_clients():
+    options = KafkaOptions(**SECURE)
+    assert (
+        options.aiokafka().items()
+        >= {
+            "bootstrap_servers": ["kafka:9093"],
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "SCRAM-SHA-512",
+            "sasl_plain_username": "onward",
+            "sasl_plain_password": "hunter2",
+        }.items()
+    )
+    assert options.confluent()["sasl.password"] == "hunter2"
+    confluent_kafka.Producer(options.confluent(), logger=None)
+
+
+def test_tls_uses_the_given_authority(tmp_path):
+    missing = str(tmp_path / "ca.pem")
+    options = KafkaOptions(brokers=("kafka:9093",), security_protocol="SSL", ssl_cafile=missing)
+    with pytest.raises(UsageError, match=r"TLS files .*ca\.pem cannot be used"):
+        options.aiokafka()
+    assert options.confluent()["ssl.ca.location"] == missing
+    assert KafkaOptions(brokers=("kafka:9093",), security_protocol="SSL").aiokafka()["ssl_context"].check_hostname
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"brokers": ()}, "give host:port"),
+        ({"brokers": ("kafka",)}, "brokers are 'kafka': give host:port"),
+        ({"brokers": ("kafka:0",)}, "give host:port"),
+        ({"security_protocol": "SASL_SSL"}, "needs a SASL user name and a password"),
+        ({"heartbeat_ms": 20_000}, "at most a third of the session timeout"),
+        ({"chunk_records": 0}, "a chunk has at least 1 record"),
+    ],
+)
+def test_what_cannot_work_is_told(wrong, said):
+    with pytest.raises(UsageError, match=said):
+        KafkaOptions(**({"brokers": ("kafka:9092",)} | wrong))

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+
+import aiokafka
+import pytest
+
+from onward.streams.errors import BrokerError
+from onward.streams.kafka.client import EventReader
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.kafka.publisher import KafkaPublisher
+from onward.streams.records import OutRecord, TopicPartition
+
+
+def out(topic, number, partition=0, size=0):
+    return OutRecord(topic, partition, 1_700_000_000_000 + number, b"k", b"%d" % number + b" " * size, (("n", b"1"),))
+
+
+def read(broker, *topics):
+    with EventReader(broker.options(), topics) as reader:
+        records = []
+        while not reader.caught_up:
+            records += reader.poll(1.0)
+    return records
+
+
+async def test_records_keep_their_order_within_a_partition_over_many_batches(broker):
+    topic = broker.topic(3)
+    records = [out(topic, number, number % 3, size=100) for number in range(3000)]
+    async with KafkaPublisher(broker.options(batch_bytes=4096)) as publisher:
+        await asyncio.gather(publisher.publish(records[:2000]), asyncio.sleep(0))
+        await publisher.publish(records[2000:])
+        ends = await publisher.end_offsets([TopicPartition(topic, partition) for partition in range(3)])
+    assert ends == {TopicPartition(topic, partition): 1000 for partition in range(3)}
+    found = read(broker, topic)
+    for partition in range(3):
+        values = [int(record.value) for record in found if record.partition == partition]
+        assert values == list(range(partition, 3000, 3))
+    assert found[0].timestamp_ms == 1_700_000_000_000 + int(found[0].value)
+    assert (found[0].key, list(found[0].headers)) == (b"k", [("n", b"1")])
+
+
+@pytest.mark.parametrize("compression", ["gzip", "lz4", "zstd"])
+async def test_every_compression_is_read_back(broker, compression):
+    topic = broker.topic()
+    async with KafkaPublisher(broker.options(compression=compression)) as publisher:
+        await publisher.publish([out(topic, number) for number in range(50)])
+        assert [int(record.value) for record in await publisher.tail(topic, 0, 50)] == list(range(50))
+
+
+async def test_a_record_too_large_is_refused_before_anything_is_sent(broker):
+    topic = broker.topic()
+    async with KafkaPublisher(broker.options(max_request_bytes=10_000)) as publisher:
+        with pytest.raises(BrokerError, match=f"a record of 10011 bytes for {topic} partition 0 is larger than"):
+            await publisher.publish([out(topic, 1), out(topic, 2, size=9997)])
+        await publisher.publish([out(topic, 3, size=9000)])
+        assert [int(record.value) for record in await publisher.tail(topic, 0, 9)] == [3]
+
+
+@pytest.mark.kafka
+async def test_a_record_the_broker_finds_too_large_fails_the_publisher(real):
+    topic = real.topic()
+    async with KafkaPublisher(real.options(max_request_bytes=4 << 20)) as publisher:
+        with pytest.raises(BrokerError, match=f"publishing 1 records to {topic} failed"):
+            await publisher.publish([out(topic, 1, size=2 << 20)])
+
+
+async def test_tail_gives_the_last_records_or_all_there_are(broker):
+    topic = broker.topic(2)
+    async with KafkaPublisher(broker.options()) as publisher:
+        assert await publisher.tail(topic, 0, 3) == []
+        await publisher.publish([out(topic, number) for number in range(10)])
+        assert [record.offset for record in await publisher.tail(topic, 0, 3)] == [7, 8, 9]
+        assert [record.offset for record in await publisher.tail(topic, 0)] == [9]
+        assert len(await publisher.tail(topic, 0, 99)) == 10
+        assert await publisher.tail(topic, 1, 3) == []
+
+
+@pytest.mark.kafka
+async def test_tail_looks_behind_the_gaps_of_transactions(real):
+    topic = real.topic()
+    options = real.options()
+    producer = aiokafka.AIOKafkaProducer(**options.aiokafka(), transactional_id=topic)
+    async with producer:
+        for number in range(4):
+            async with producer.transaction():
+                await producer.send_and_wait(topic, b"%d" % number, partition=0)
+    async with KafkaPublisher(options) as publisher:
+        assert [record.value for record in await publisher.tail(topic, 0, 2)] == [b"2", b"3"]
+        assert [record.value for record in await publisher.tail(topic, 0, 9)] == [b"0", b"1", b"2", b"3"]
+
+
+async def test_partitions_are_counted(broker):
+    topic = broker.topic(3)
+    async with KafkaPublisher(broker.options()) as publisher:
+        assert await publisher.partitions(topic) == 3
+
+
+@pytest.mark.kafka
+async def test_a_topic_that_does_not_exist_is_named(real):
+    async with KafkaPublisher(real.options(connect_timeout_ms=1000)) as publisher:
+        with pytest.raises(BrokerError, match="topic nowhere does not exist"):
+            await publisher.partitions("nowhere")
+
+
+async def test_a_broker_that_is_gone_fails_the_publisher_in_bounded_time():
+    with EmbeddedBroker({"t": 1}) as broker:
+        publisher = KafkaPublisher(broker.options(delivery_timeout_ms=500))
+        await publisher.start()
+        await publisher.publish([out("t", 1)])
+    begun = time.monotonic()
+    with pytest.raises(BrokerError, match=r"publishing 1 records to t failed: not acknowledged within 0\.5 s"):
+        await publisher.publish([out("t", 2)])
+    with pytest.raises(BrokerError, match="publishing 1 records to t failed"):
+        await publisher.publish([out("t", 3)])
+    await publisher.close()
+    assert time.monotonic() - begun < 8
+
+
+async def test_no_broker_is_told_at_the_start():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with EmbeddedBroker() as broker:
+        options = broker.options(brokers=(f"127.0.0.1:{port}",), connect_timeout_ms=600)
+    with pytest.raises(BrokerError, match="no Kafka broker answers"):
+        await KafkaPublisher(options).start()

@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import time
+
+import confluent_kafka
+import pytest
+from kafka_handlers import Recorder, until, working
+
+from onward.streams.errors import BrokerError, LedgerError
+from onward.streams.kafka import transport
+from onward.streams.kafka.client import EventWriter
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.kafka.worker import run_worker
+from onward.streams.records import TopicPartition
+
+
+def committed(options, topic, partition=0):
+    consumer = confluent_kafka.Consumer({**options.confluent(), "group.id": options.group})
+    try:
+        return consumer.committed([confluent_kafka.TopicPartition(topic, partition)], timeout=5)[0].offset
+    finally:
+        consumer.close()
+
+
+async def test_chunks_are_contiguous_bounded_and_whole(broker):
+    topic = broker.topic(2)
+    expected = {partition: broker.fill(topic, 250, partition=partition) for partition in (0, 1)}
+    recorder = Recorder()
+    async with working(broker.options(chunk_records=64), {topic: recorder}):
+        await until(lambda: len(recorder.records) == 500)
+    for partition, values in expected.items():
+        chunks = [chunk for chunk in recorder.chunks if chunk[0].partition == partition]
+        assert [record.value for chunk in chunks for record in chunk] == values
+        assert [record.offset for chunk in chunks for record in chunk] == list(range(250))
+        assert all({record.partition for record in chunk} == {partition} for chunk in chunks)
+        assert max(map(len, chunks)) <= 64
+    assert len(recorder.chunks) < 100
+
+
+async def test_records_arrive_as_sent(broker):
+    topic = broker.topic()
+    with EventWriter(broker.options()) as writer:
+        writer.send(
+            topic, b"\xff{", key=b"k", headers=[("ce_id", b"1"), ("ce_id", b"2")], timestamp_ms=1_700_000_000_123
+        )
+    recorder = Recorder()
+    async with working(broker.options(), {topic: recorder}):
+        await until(lambda: recorder.chunks)
+    [record] = recorder.records
+    assert (record.topic, record.partition, record.offset) == (topic, 0, 0)
+    assert (record.timestamp_ms, record.key, record.value) == (1_700_000_000_123, b"k", b"\xff{")
+    assert list(record.headers) == [("ce_id", b"1"), ("ce_id", b"2")]
+
+
+async def test_a_restart_goes_on_behind_what_was_handled(broker):
+    topic = broker.topic()
+    first = broker.fill(topic, 10)
+    before, after = Recorder(), Recorder()
+    async with working(broker.options(), {topic: before}):
+        await until(lambda: len(before.records) == 10)
+    assert committed(broker.options(), topic) == 10
+    second = broker.fill(topic, 5, start=10)
+    async with working(broker.options(), {topic: after}):
+        await until(lambda: len(after.records) >= 5)
+    assert before.values == first
+    assert after.values == second
+
+
+async def test_the_handlers_offsets_win_over_the_groups(broker):
+    topic = broker.topic(2)
+    for partition in (0, 1):
+        broker.fill(topic, 10, partition=partition)
+    async with working(broker.options(), {topic: Recorder()}):
+        await until(lambda: committed(broker.options(), topic) == committed(broker.options(), topic, 1) == 10)
+    again = Recorder(starts={TopicPartition(topic, 0): 7})
+    async with working(broker.options(), {topic: again}):
+        await until(lambda: len(again.records) == 3)
+        broker.fill(topic, 1, partition=1, start=10)
+        await until(lambda: len(again.records) == 4)
+    assert [(record.partition, record.offset) for record in again.records] == [(0, 7), (0, 8), (0, 9), (1, 10)]
+
+
+@pytest.mark.parametrize("start", [-1, 11])
+async def test_a_ledger_that_does_not_fit_its_partition_is_refused(broker, start):
+    topic = broker.topic()
+    broker.fill(topic, 10)
+    with pytest.raises(BrokerError, match=f"holds offsets 0 to 10, the ledger stands at {start}"):
+        await run_worker(broker.options(), {topic: Recorder({TopicPartition(topic, 0): start})}, signals=False)
+
+
+async def test_what_a_handler_raises_ends_the_worker_and_nothing_of_its_chunk_is_committed(broker):
+    topic = broker.topic()
+    broker.fill(topic, 10)
+
+    async def refuse(chunk):
+        if chunk[-1].offset >= 4:
+            raise LedgerError("the disk is full")
+
+    recorder = Recorder(first=refuse)
+    begun = time.monotonic()
+    with pytest.raises(LedgerError, match="the disk is full"):
+        await run_worker(broker.options(chunk_records=4), {topic: recorder}, signals=False)
+    assert time.monotonic() - begun < 8
+    assert not recorder.owned
+    handled = len(recorder.records)
+    assert handled <= 4
+    assert committed(broker.options(), topic) in ((handled,) if handled else (confluent_kafka.OFFSET_INVALID,))
+    after = Recorder()
+    async with working(broker.options(), {topic: after}):
+        await until(lambda: handled + len(after.records) == 10)
+    assert after.records[0].offset == handled
+
+
+async def test_an_error_while_getting_ready_ends_the_worker(broker):
+    class Refusing(Recorder):
+        async def assigned(self, partitions):
+            raise LedgerError("state/journal-0.db is corrupt")
+
+    topic = broker.topic()
+    broker.fill(topic, 1)
+    recorder = Refusing()
+    with pytest.raises(LedgerError, match="is corrupt"):
+        await run_worker(broker.options(), {topic: recorder}, signals=False)
+    assert not recorder.chunks
+
+
+async def test_sigterm_finishes_the_chunk_under_way_and_commits_it(broker):
+    topic = broker.topic()
+    broker.fill(topic, 100)
+    begun = asyncio.Event()
+
+    async def slowly(chunk):
+        begun.set()
+        await asyncio.sleep(0.2)
+
+    recorder = Recorder(first=slowly)
+    worker = asyncio.create_task(run_worker(broker.options(chunk_records=10), {topic: recorder}))
+    await asyncio.wait_for(begun.wait(), 10)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.wait_for(worker, 5)
+    assert 0 < len(recorder.records) < 100
+    assert committed(broker.options(), topic) == len(recorder.records)
+    assert not recorder.owned
+
+
+async def test_two_topics_have_a_handler_each(broker):
+    one, other = broker.topic(), broker.topic()
+    expected = broker.fill(one, 5), broker.fill(other, 7, start=100)
+    recorders = Recorder(), Recorder()
+    async with working(broker.options(), {one: recorders[0], other: recorders[1]}):
+        await until(lambda: [len(r.records) for r in recorders] == [5, 7])
+    assert (recorders[0].values, recorders[1].values) == expected
+
+
+async def test_lag_counts_what_is_not_handled_and_is_zero_for_empty_partitions(broker):
+    topic = broker.topic(2)
+    broker.fill(topic, 10)
+    lags, go_on = [], asyncio.Event()
+
+    async def wait(chunk):
+        await go_on.wait()
+
+    async def started(lag):
+        lags.append(lag)
+
+    async with working(broker.options(), {topic: Recorder(first=wait)}, on_started=started):
+        await until(lambda: lags)
+        [lag] = lags
+        assert lag.lag(TopicPartition(topic, 0)) == 10
+        assert lag.lag(TopicPartition(topic, 1)) == 0
+        assert lag.lag(TopicPartition(topic, 7)) is None
+        go_on.set()
+        await until(lambda: lag.lag(TopicPartition(topic, 0)) == 0)
+        broker.fill(topic, 3, partition=1)
+        await until(lambda: lag.lag(TopicPartition(topic, 1)) == 0)
+
+
+async def test_timers_tick_and_their_errors_end_the_worker(broker):
+    ticks = []
+
+    async def tick():
+        ticks.append(1)
+        if len(ticks) == 3:
+            raise LedgerError("tick")
+
+    with pytest.raises(LedgerError, match="tick"):
+        await run_worker(broker.options(), {broker.topic(): Recorder()}, timers=[(0.01, tick)], signals=False)
+    assert len(ticks) == 3
+
+
+async def test_no_broker_is_one_clear_line_in_bounded_time(broker):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    options = broker.options(brokers=(f"127.0.0.1:{port}",), connect_timeout_ms=1000)
+    begun = time.monotonic()
+    with pytest.raises(BrokerError, match=f"no Kafka broker answers at 127.0.0.1:{port} within 1 s") as caught:
+        await run_worker(options, {"t": Recorder()}, signals=False)
+    assert time.monotonic() - begun < 3
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_silent_broker_is_given_up_too(broker):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        options = broker.options(brokers=(f"127.0.0.1:{server.getsockname()[1]}",), connect_timeout_ms=1000)
+        with pytest.raises(BrokerError, match="within 1 s"):
+            await asyncio.wait_for(run_worker(options, {"t": Recorder()}, signals=False), 5)
+
+
+@pytest.mark.kafka
+async def test_a_missing_topic_is_named(real):
+    with pytest.raises(BrokerError, match=r"topics do not exist on .*: nowhere; create them first"):
+        await run_worker(real.options(), {"nowhere": Recorder(), real.topic(): Recorder()}, signals=False)
+
+
+async def test_without_the_fast_path_chunks_hold_one_record_and_all_else_holds(broker, monkeypatch, caplog):
+    monkeypatch.setattr(transport, "missing_names", lambda: ["_drain_messages"])
+    topic = broker.topic()
+    values = broker.fill(topic, 20)
+    recorder = Recorder(starts={TopicPartition(topic, 0): 5})
+    async with working(broker.options(), {topic: recorder}):
+        await until(lambda: len(recorder.records) == 15)
+    assert recorder.values == values[5:]
+    assert [len(chunk) for chunk in recorder.chunks] == [1] * 15
+    assert committed(broker.options(), topic) == 20
+    assert "chunks will hold one record each" in caplog.text
+
+
+def test_changed_names_are_noticed():
+    class Other:
+        async def _drain_messages(self, fetcher, more):
+            pass
+
+        def _wait_next_records(self, timeout):
+            pass
+
+    assert transport.missing_names() == []
+    assert transport.missing_names(Other) == ["_drain_messages", "_wait_next_records", "wait_first"]
+
+
+@pytest.mark.kafka
+async def test_partitions_move_when_a_worker_joins_and_leaves(real):
+    broker, topic = real, real.topic(4)
+    places = {TopicPartition(topic, partition) for partition in range(4)}
+    stay, leave = Recorder(), Recorder()
+    async with working(broker.options(), {topic: stay}):
+        await until(lambda: stay.owned == places)
+        async with working(broker.options(), {topic: leave}):
+            await until(lambda: len(stay.owned) == len(leave.owned) == 2 and stay.owned | leave.owned == places, 30)
+            for partition in range(4):
+                broker.fill(topic, 10, partition=partition)
+            await until(lambda: len(stay.records) + len(leave.records) == 40)
+        await until(lambda: stay.owned == places, 30)
+        for partition in range(4):
+            broker.fill(topic, 10, partition=partition, start=10)
+        await until(lambda: len(stay.records) + len(leave.records) == 80)
+    seen = sorted((record.partition, record.offset) for record in stay.records + leave.records)
+    assert seen == [(partition, offset) for partition in range(4) for offset in range(20)]
+
+
+async def test_a_worker_whose_broker_is_gone_still_stops():
+    recorder, stop = Recorder(), asyncio.Event()
+    with EmbeddedBroker({"t": 2}) as gone:
+        worker = asyncio.create_task(run_worker(gone.options(), {"t": recorder}, stop=stop))
+        await until(lambda: recorder.owned)
+    await asyncio.sleep(0.2)
+    assert not worker.done()
+    stop.set()
+    await asyncio.wait_for(worker, 10)
+    assert not recorder.owned
+
+
+async def test_nothing_is_written_to_the_streams_or_the_folder(broker, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    level = logging.getLogger().level
+    topic = broker.topic()
+    values = broker.fill(topic, 3)
+    recorder = Recorder()
+    async with working(broker.options(), {topic: recorder}):
+        await until(lambda: recorder.values == values)
+        print("still ours")
+    assert capfd.readouterr() == ("still ours\n", "")
+    assert list(tmp_path.iterdir()) == []
+    assert logging.getLogger().level == level
