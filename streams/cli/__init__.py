@@ -1,0 +1,82 @@
+"""The command ``onward``: finds the command's module, runs it, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from ... import __version__
+from ..errors import UsageError
+
+COMMANDS = {
+    "demo": "Show everything at work on this machine: world, Kafka, worker, and who learns what.",
+    "simulate": "Publish a simulated world to a Kafka whose workers serve it.",
+    "spec": "Draft a program spec from a CSV, or check specs and explain every error with its line.",
+    "train": "Train a program's model from a CSV and its spec.",
+    "topics": "Create the topics on a Kafka, or check them.",
+    "worker": "Run the pipeline against a Kafka until it is told to stop.",
+    "status": "Show the topics, the lag of the workers, and what the ledgers hold.",
+}
+"""Every command and what it does; ``commands/NAME.py`` holds ``run(args) -> exit code`` and is imported when called."""
+
+INTERRUPTED = 130
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code (0 done, 1 to 5 see ``streams/errors.py``, 130 interrupted)."""
+    try:
+        return _dispatch(list(sys.argv[1:] if args is None else args))
+    except KeyboardInterrupt:
+        print("onward: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Who read our output has gone (`onward status | head`); the interpreter must not trip over it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:  # the last line of defence: whatever it is, people get one line
+        return _fail(error)
+
+
+def _dispatch(args: list[str]) -> int:
+    if not args or args[0] in ("-h", "--help"):
+        print(_help())
+        return 0
+    if args[0] == "--version":
+        print(f"onward {__version__}")
+        return 0
+    if args[0] not in COMMANDS:
+        close = get_close_matches(args[0], COMMANDS, n=1)
+        hint = f"did you mean `onward {close[0]}`?" if close else f"choose one of {', '.join(COMMANDS)}"
+        raise UsageError(f"there is no command {args[0]!r}: {hint}")
+    module = importlib.import_module(f".commands.{args[0]}", __package__)
+    code: int = module.run(args[1:])
+    return code
+
+
+def _fail(error: Exception) -> int:
+    if os.environ.get("ONWARD_DEBUG"):
+        traceback.print_exception(error)
+    code = getattr(error, "exit_code", None)
+    if code is not None:
+        for line in str(error).splitlines():
+            print(f"onward: {line}", file=sys.stderr)
+        return int(code)
+    message = " ".join(str(error).split()) or "no message"
+    print(f"onward: unexpected {type(error).__name__}: {message} (ONWARD_DEBUG=1 shows where)", file=sys.stderr)
+    return 1
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items())
+    return (
+        "usage: onward COMMAND [FLAGS]\n\n"
+        "Gives every rejected applicant a way forward, and learns which ones really help.\n\n"
+        f"commands:\n{commands}\n\n"
+        "`onward COMMAND --help` explains its flags; `onward --version` prints the version.\n"
+        "Exit codes: 0 done, 1 failed, 2 wrong input, 3 Kafka, 4 state on disk, 5 model refused, 130 interrupted."
+    )

@@ -1,0 +1,50 @@
+# Needs make and Python 3.11 or newer; everything else goes into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install test check types unit kafka-test generate fmt clean
+
+help: ## show this
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## make .venv with everything in it (nothing to do when it is current)
+
+$(STAMP): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Onward needs Python 3.11 or newer; say which with make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]'
+	@touch $@
+
+test: check types unit ## format, lint, types and tests
+
+check: install
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+
+# mypy wants to see the root under the package's name, whatever the checkout's folder is called.
+types: install
+	@mkdir -p build/mypy && ln -sfn ../.. build/mypy/onward
+	cd build && MYPYPATH=mypy ../$(BIN)/mypy --config-file ../pyproject.toml --no-error-summary -p onward
+
+unit: install
+	$(BIN)/pytest -n 2 -m 'not rl and not kafka'
+
+kafka-test: install ## the tests on a real Kafka, from KAFKA_HOME
+	$(BIN)/pytest -m kafka -rs
+
+bench-%: install ## run one benchmark: make bench-NAME
+	$(BIN)/python -m onward.benchmarks.$*
+
+generate: install ## write anew what is made from the code: the board and the tables of docs/operations.md
+	$(BIN)/python -m onward.deploy.grafana.board
+	$(BIN)/python -m onward.streams.reference
+
+fmt: install ## format and mend what ruff can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove .venv and everything that was built
+	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

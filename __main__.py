@@ -1,0 +1,5 @@
+"""``python -m onward`` is the command ``onward``."""
+
+from .streams.cli import main
+
+raise SystemExit(main())

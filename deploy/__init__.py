@@ -1,0 +1,1 @@
+"""How Onward is deployed; `grafana/board.py` builds the dashboard."""

@@ -1,0 +1,1 @@
+"""The Grafana board and its provisioning."""

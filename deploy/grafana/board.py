@@ -1,0 +1,258 @@
+"""The Grafana board, built from ``ROWS``: ``python -m onward.deploy.grafana.board`` writes ``dashboards/onward.json``.
+
+A query may use ``$program`` (a regular expression) and ``$__rate_interval``. A test runs every query on a real
+Prometheus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from string import ascii_uppercase
+from typing import NamedTuple
+
+from grafana_foundation_sdk.builders import dashboard, prometheus, stat, timeseries
+from grafana_foundation_sdk.builders.common import VizLegendOptions
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.common import BigValueTextMode, LegendDisplayMode, LegendPlacement
+from grafana_foundation_sdk.models.dashboard import DataSourceRef, VariableRefresh
+
+FILE = Path(__file__).parent / "dashboards" / "onward.json"
+SOURCE = DataSourceRef(type_val="prometheus", uid="${source}")
+PER_SECOND = "ops"
+GRID_COLUMNS, PANEL_HEIGHT = 24, 8
+
+
+class Query(NamedTuple):
+    """A PromQL expression and how its series are named, with labels in double braces."""
+
+    expression: str
+    legend: str
+
+
+class View(NamedTuple):
+    """One panel: time series, or one big number when ``number`` is set. ``unit`` is Grafana's name of it."""
+
+    title: str
+    about: str
+    unit: str
+    queries: tuple[Query, ...]
+    number: bool = False
+
+
+def _rate(metric: str, *labels: str, program: bool = True, window: str = "$__rate_interval") -> str:
+    chosen = '{program=~"$program"}' if program else ""
+    return f"sum by ({', '.join(labels)}) (rate({metric}{chosen}[{window}]))"
+
+
+def _quantiles(metric: str, label: str, window: str = "$__rate_interval") -> tuple[Query, ...]:
+    rates = _rate(f"{metric}_bucket", "le", label, program=label == "program", window=window)
+    return tuple(
+        Query(f"histogram_quantile({share}, {rates})", f"p{round(share * 100)} {{{{{label}}}}}")
+        for share in (0.5, 0.99)
+    )
+
+
+ROWS: dict[str, tuple[View, ...]] = {
+    "State": (
+        View(
+            "Workers ready",
+            "Workers that have caught up.",
+            "short",
+            (Query('sum(onward_ready{job="onward"})', "ready"),),
+            number=True,
+        ),
+        View(
+            "Version",
+            "What runs.",
+            "short",
+            (Query('count by (version) (onward_info{job="onward"})', "{{version}}"),),
+            number=True,
+        ),
+        View(
+            "Open recourses",
+            "Recourses that wait for their fate.",
+            "short",
+            (Query('sum by (program) (onward_open_recourses{program=~"$program"})', "{{program}}"),),
+            number=True,
+        ),
+        View(
+            "Mean expected reward",
+            "Of the recourses given; known only where a simulator publishes it.",
+            "percentunit",
+            (Query('avg by (program) (onward_expected_reward_mean{program=~"$program"})', "{{program}}"),),
+            number=True,
+        ),
+    ),
+    "People": (
+        View(
+            "Applications",
+            "Accepted applications.",
+            PER_SECOND,
+            (Query(_rate("onward_applications_total", "program"), "{{program}}"),),
+        ),
+        View(
+            "Decisions",
+            "Approved and rejected.",
+            PER_SECOND,
+            (Query(_rate("onward_decisions_total", "program", "decision"), "{{program}} {{decision}}"),),
+        ),
+        View(
+            "Answers",
+            "Rejected people with a way forward, and with none.",
+            PER_SECOND,
+            (Query(_rate("onward_recourses_total", "program", "kind"), "{{program}} {{kind}}"),),
+        ),
+        View(
+            "Time to an answer",
+            "From the application's record time to the acknowledged recourse.",
+            "s",
+            _quantiles("onward_recourse_latency_seconds", "program"),
+        ),
+    ),
+    "Learning": (
+        View(
+            "Fates",
+            "What became of recourses and outcomes.",
+            PER_SECOND,
+            (Query(_rate("onward_fates_total", "program", "fate"), "{{program}} {{fate}}"),),
+        ),
+        View(
+            "Outcome delay",
+            "Event time from a recourse to its outcome, over the last hour's outcomes.",
+            "s",
+            _quantiles("onward_outcome_delay_seconds", "program", window="1h"),
+        ),
+        View(
+            "Outcome delay in steps",
+            "Answers given between a recourse and its outcome, over the last hour's outcomes.",
+            "short",
+            _quantiles("onward_outcome_delay_steps", "program", window="1h"),
+        ),
+    ),
+    "Records": (
+        View(
+            "Read",
+            "Records from the input topics.",
+            PER_SECOND,
+            (Query(_rate("onward_ingested_records_total", "topic", program=False), "{{topic}}"),),
+        ),
+        View(
+            "Dead letters",
+            "Records that could not be used, by reason.",
+            PER_SECOND,
+            (Query(_rate("onward_dead_letters_total", "reason", program=False), "{{reason}}"),),
+        ),
+        View(
+            "Repeats",
+            "Events left out because they had been seen.",
+            PER_SECOND,
+            (Query(_rate("onward_duplicates_total", "event", program=False), "{{event}}"),),
+        ),
+        View(
+            "Waiting",
+            "Events that wait for an earlier one.",
+            "short",
+            (Query("sum by (partition) (onward_waiting_events)", "partition {{partition}}"),),
+        ),
+    ),
+    "Work": (
+        View(
+            "Lag",
+            "Records not read yet.",
+            "short",
+            (Query("max by (topic, partition) (onward_lag_records)", "{{topic}}/{{partition}}"),),
+        ),
+        View(
+            "Watermark age",
+            "How far event time is behind the clock.",
+            "s",
+            (
+                Query(
+                    "time() - max by (partition) (onward_watermark_timestamp_seconds)",
+                    "partition {{partition}}",
+                ),
+            ),
+        ),
+        View("Chunk time", "By stage of the work.", "s", _quantiles("onward_chunk_seconds", "stage")),
+        View(
+            "Chunk size",
+            "Mean records in a chunk.",
+            "short",
+            (
+                Query(
+                    "sum(rate(onward_chunk_records_sum[$__rate_interval]))"
+                    " / sum(rate(onward_chunk_records_count[$__rate_interval]))",
+                    "records",
+                ),
+            ),
+        ),
+        View(
+            "Processor",
+            "Cores in use, by worker.",
+            "short",
+            (Query('rate(process_cpu_seconds_total{job="onward"}[$__rate_interval])', "{{instance}}"),),
+        ),
+        View(
+            "Memory",
+            "Resident memory, by worker.",
+            "bytes",
+            (Query('process_resident_memory_bytes{job="onward"}', "{{instance}}"),),
+        ),
+    ),
+}
+
+
+def queries() -> Iterator[Query]:
+    """Every query of the board."""
+    for views in ROWS.values():
+        for view in views:
+            yield from view.queries
+
+
+def render() -> str:
+    """The board as Grafana's JSON."""
+    board = (
+        dashboard.Dashboard("Onward")
+        .uid("onward")
+        .description("People served, what became of them, and how the workers do.")
+        .tags(["onward"])
+        .refresh("10s")
+        .time("now-30m", "now")
+        .timezone("browser")
+        .with_variable(dashboard.DatasourceVariable("source").label("Data source").type("prometheus"))
+        .with_variable(
+            dashboard.QueryVariable("program")
+            .label("Program")
+            .datasource(SOURCE)
+            .query("label_values(onward_applications_total, program)")
+            .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+            .multi(True)
+            .include_all(True)
+            .all_value(".*")
+        )
+    )
+    for title, views in ROWS.items():
+        board = board.with_row(dashboard.Row(title))
+        for view in views:
+            board = board.with_panel(_panel(view, GRID_COLUMNS // min(len(views), 3 if not view.number else 4)))
+    return JSONEncoder(sort_keys=True, indent=2).encode(board.build()) + "\n"
+
+
+def _panel(view: View, columns: int) -> stat.Panel | timeseries.Panel:
+    panel: stat.Panel | timeseries.Panel
+    if view.number:
+        panel = stat.Panel().height(PANEL_HEIGHT // 2).text_mode(BigValueTextMode.VALUE_AND_NAME)
+    else:
+        legend = VizLegendOptions().show_legend(True).placement(LegendPlacement.BOTTOM)
+        panel = timeseries.Panel().height(PANEL_HEIGHT).min(0)
+        panel = panel.legend(legend.display_mode(LegendDisplayMode.LIST)).fill_opacity(10)
+    panel = panel.title(view.title).description(view.about).unit(view.unit).span(columns).datasource(SOURCE)
+    for name, query in zip(ascii_uppercase, view.queries, strict=False):
+        target = prometheus.Dataquery().ref_id(name).expr(query.expression).legend_format(query.legend)
+        panel = panel.with_target(target)
+    return panel
+
+
+if __name__ == "__main__":
+    FILE.write_text(render(), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""One module a command; each has ``run(args) -> exit code``. See ``COMMANDS`` in the package above."""

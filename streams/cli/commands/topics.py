@@ -1,0 +1,48 @@
+"""``onward topics``: creates the topics of an installation, or checks them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from ... import connection
+from ...errors import BrokerError, UsageError
+from ...kafka.topics import check_topics, create_topics
+from ...settings import TopicSettings
+from ...topics import plan
+from ..flags import parse_settings
+
+SETTLING_SECONDS, PAUSE_SECONDS = 10.0, 0.25
+"""Brokers learn of a new topic one after the other."""
+
+USAGE = """usage: onward topics {create,check} [FLAGS]
+
+  create  Create the topics that do not exist yet, then check all.
+  check   Say what is missing or different from the plan; exit code 3 when something is.
+
+`onward topics create --help` explains the flags."""
+
+
+def run(args: Sequence[str]) -> int:
+    """Create or check, by the first argument."""
+    if not args or args[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0
+    if args[0] not in ("create", "check"):
+        raise UsageError(f"there is no `onward topics {args[0]}`: use create or check")
+    action, description = args[0], "Create the topics." if args[0] == "create" else "Check the topics."
+    settings = parse_settings(TopicSettings, f"onward topics {action}", description, args[1:])
+    options = connection.connection(settings)
+    plans = list(plan(connection.topics(settings), settings.partitions, settings.replication))
+    created = create_topics(options, plans) if action == "create" else []
+    for name in created:
+        print(f"created {name}")
+    deadline = time.monotonic() + (SETTLING_SECONDS if created else 0)
+    while (mismatches := check_topics(options, plans)) and time.monotonic() < deadline:
+        time.sleep(PAUSE_SECONDS)
+    for mismatch in mismatches:
+        print(mismatch)
+    if mismatches:
+        raise BrokerError(f"{len(mismatches)} of the topics' settings are not as planned: mend them on the Kafka")
+    print(f"{len(plans)} topics are as planned")
+    return 0

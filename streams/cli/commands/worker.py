@@ -1,0 +1,22 @@
+"""``onward worker``: the pipeline against a Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ... import logs
+from ...service import run_service
+from ...settings import WorkerSettings
+from ..flags import parse_settings
+
+DESCRIPTION = """Run the pipeline: read applications, decisions, outcomes and models; publish recourse, rewards and
+dead letters. Start as many workers of one group as there are partitions. SIGTERM or Ctrl-C ends one cleanly."""
+
+
+def run(args: Sequence[str]) -> int:
+    """Run until a signal ends it."""
+    settings = parse_settings(WorkerSettings, "onward worker", DESCRIPTION, args)
+    logs.configure(settings.log_level, settings.log_format)
+    asyncio.run(run_service(settings))
+    return 0

@@ -1,0 +1,75 @@
+"""Flags of the commands: argparse with one-line errors, and settings classes as command lines."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import ValidationError
+from pydantic_settings import CliApp, CliSettingsSource, SettingsError
+
+from ..errors import UsageError
+from ..settings import BrokerSettings
+
+S = TypeVar("S", bound=BrokerSettings)
+
+METAVARS = {
+    "tuple[str,...]": "A,B",
+    "tuple[Path,...]": "FILE",
+    "Path": "PATH",
+    "SecretStr": "SECRET",
+    "str": "TEXT",
+    "int": "N",
+    "float": "N",
+}
+NO_DEFAULTS = (" (default: ())", " (default: None)", " (default: )")
+PLAIN = str.maketrans("", "", "' ")
+TUPLE_DEFAULT = re.compile(r"\(default: \(([^)]+)\)\)")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """An argument parser whose errors are ``UsageError`` (exit code 2, one line) instead of a printed usage."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise ``UsageError``."""
+        raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+
+def parse_settings(settings: type[S], prog: str, description: str, args: Sequence[str]) -> S:
+    """The settings from flags and environment, flags first; ``UsageError`` names every wrong one in one line."""
+    parser = CommandParser(prog=prog, description=description)
+    source = CliSettingsSource[Any](settings, root_parser=parser, add_argument_method=_add_argument)
+    try:
+        return CliApp.run(settings, cli_args=list(args), cli_settings_source=source)
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
+    except ValidationError as error:
+        raise UsageError("; ".join(_explain(settings, problem) for problem in error.errors())) from None
+
+
+def _add_argument(container: argparse.ArgumentParser, *names: str, **options: Any) -> argparse.Action:
+    """Add a flag with the type's name as people know it, and without a default that says nothing."""
+    metavar = options.get("metavar")
+    if metavar is not None:
+        options["metavar"] = METAVARS.get(metavar, metavar)
+    for default in NO_DEFAULTS:
+        options["help"] = options["help"].replace(default, "")
+    options["help"] = TUPLE_DEFAULT.sub(lambda found: f"(default: {found[1].translate(PLAIN)})", options["help"])
+    return container.add_argument(*names, **options)
+
+
+def _explain(settings: type[BrokerSettings], problem: Any) -> str:
+    if not problem["loc"]:
+        return str(problem["msg"]).removeprefix("Value error, ")
+    name = str(problem["loc"][0])
+    flag, variable = f"--{name.replace('_', '-')}", f"ONWARD_{name.upper()}"
+    if problem["type"] == "missing":
+        return f"{flag} is missing: give it, or set {variable}"
+    shown = "" if "Secret" in str(settings.names()[name].annotation) else f" (it is {problem['input']!r})"
+    message = str(problem["msg"])
+    return f"{flag} or {variable}: {message[0].lower()}{message[1:]}{shown}"

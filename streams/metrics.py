@@ -1,0 +1,137 @@
+"""What a worker measures, for Prometheus: own registry, base units, and no person's id in a label.
+
+metrics = Metrics()
+metrics.recourses.labels("personal-loan", "recourse").inc(12)
+text = metrics.expose()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+
+from .. import __version__
+
+
+class Declared(NamedTuple):
+    """What a metric is, for the documentation."""
+
+    name: str
+    type: str
+    labels: tuple[str, ...]
+    documentation: str
+
+
+M = TypeVar("M", Counter, Gauge, Histogram)
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+DELAY_DAYS = (1.0, 3.0, 7.0, 14.0, 30.0, 60.0, 90.0, 180.0, 365.0)
+DELAY_SECONDS = (1.0, 10.0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, *(days * DAY for days in DELAY_DAYS))
+DELAY_STEPS = (0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 10_000.0)
+CHUNK_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+CHUNK_RECORDS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0)
+LATENCY_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, MINUTE, 10 * MINUTE, HOUR)
+
+# The `..._created` companions double the series and nobody asks for them.
+without_created_series: Callable[[], None] = disable_created_metrics
+without_created_series()
+
+
+class Family(Generic[M]):
+    """A metric with labels, whose children are made once and then found with one dictionary look-up."""
+
+    def __init__(self, metric: M) -> None:
+        self._metric: M = metric
+        self._children: dict[tuple[str | int, ...], M] = {}
+
+    def labels(self, *values: str | int) -> M:
+        """The child with these label values, in the order of the metric's labels."""
+        child = self._children.get(values)
+        if child is None:
+            child = self._children[values] = self._metric.labels(*values)
+        return child
+
+    def remove(self, *values: str | int) -> None:
+        """Forget a child, say of a partition that this worker no longer owns."""
+        if self._children.pop(values, None) is not None:
+            self._metric.remove(*values)
+
+
+class Metrics:
+    """Every metric of a worker. Units are in the names: seconds, records, steps."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self.declared: list[Declared] = []
+        self._declare_counts()
+        self._declare_delays()
+        self._declare_progress()
+
+    def expose(self) -> bytes:
+        """All metrics in Prometheus' text format 0.0.4."""
+        return generate_latest(self.registry)
+
+    def _declare_counts(self) -> None:
+        self.ingested = self._counter("ingested_records", "Records read from the input topics.", "topic")
+        self.dead_letters = self._counter("dead_letters", "Records that could not be used.", "reason")
+        self.duplicates = self._counter("duplicates", "Repeated events that were left out.", "event")
+        self.applications = self._counter("applications", "Applications accepted.", "program")
+        self.decisions = self._counter("decisions", "Decisions, approved or rejected.", "program", "decision")
+        self.recourses = self._counter("recourses", "Answers to rejected people, recourse or none.", "program", "kind")
+        self.fates = self._counter("fates", "What became of recourses and outcomes.", "program", "fate")
+
+    def _declare_delays(self) -> None:
+        self.outcome_delay_seconds = self._histogram(
+            "outcome_delay_seconds", "Event time from a recourse to its outcome.", DELAY_SECONDS, "program"
+        )
+        self.outcome_delay_steps = self._histogram(
+            "outcome_delay_steps", "Answers given between a recourse and its outcome.", DELAY_STEPS, "program"
+        )
+        self.recourse_latency_seconds = self._histogram(
+            "recourse_latency_seconds",
+            "From an application's record time to its answer's acknowledgement.",
+            LATENCY_SECONDS,
+            "program",
+        )
+        self.chunk_seconds = self._histogram("chunk_seconds", "Time of one stage of a chunk.", CHUNK_SECONDS, "stage")
+        name, text = self._declare("chunk_records", "histogram", (), "Records in a chunk.")
+        self.chunk_records = Histogram(name, text, buckets=CHUNK_RECORDS, registry=self.registry)
+
+    def _declare_progress(self) -> None:
+        self.lag_records = self._gauge("lag_records", "Records not read yet.", "topic", "partition")
+        self.open_recourses = self._gauge("open_recourses", "Recourses that wait for their fate.", "program")
+        self.waiting_events = self._gauge("waiting_events", "Events that wait for an earlier one.", "partition")
+        self.watermark_timestamp_seconds = self._gauge(
+            "watermark_timestamp_seconds", "Event time reached, since the epoch.", "partition"
+        )
+        self.expected_reward_mean = self._gauge(
+            "expected_reward_mean", "Mean expected reward of the recourses, where a simulator knows it.", "program"
+        )
+        name, text = self._declare("ready", "gauge", (), "1 when the worker has caught up, else 0.")
+        self.ready = Gauge(name, text, registry=self.registry)
+        self._gauge("info", "The version that runs.", "version").labels(__version__).set(1)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Family[Counter]:
+        return Family(Counter(*self._declare(f"{name}_total", "counter", labels, text), labels, registry=self.registry))
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Family[Gauge]:
+        return Family(Gauge(*self._declare(name, "gauge", labels, text), labels, registry=self.registry))
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Family[Histogram]:
+        named = self._declare(name, "histogram", labels, text)
+        return Family(Histogram(*named, labels, buckets=buckets, registry=self.registry))
+
+    def _declare(self, name: str, kind: str, labels: tuple[str, ...], text: str) -> tuple[str, str]:
+        self.declared.append(Declared(f"onward_{name}", kind, labels, text))
+        return f"onward_{name}", text

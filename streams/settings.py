@@ -1,0 +1,188 @@
+"""Settings: every flag of a command is also an environment variable ``ONWARD_...``, and the other way round.
+
+``--chunk-records 200`` and ``ONWARD_CHUNK_RECORDS=200`` are the same setting; the flag wins. An empty variable
+counts as absent. Secrets are masked wherever a settings object is printed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+
+def _split(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+Paths = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["json", "text"]
+
+
+class BrokerSettings(BaseSettings):
+    """How to reach Kafka, and which of its topics are ours."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ONWARD_",
+        env_prefix_target="all",
+        env_ignore_empty=True,
+        cli_avoid_json=True,
+        cli_exit_on_error=False,
+        cli_hide_none_type=True,
+        cli_implicit_flags=True,
+        cli_kebab_case=True,
+        cli_show_env_vars=True,
+        frozen=True,
+    )
+
+    brokers: Names = Field(min_length=1, description="Kafka brokers, HOST:PORT, comma separated.")
+    topic_prefix: str = Field(
+        "", pattern=r"^[a-zA-Z0-9._-]{0,100}$", description="Put before every topic name: installations on one Kafka."
+    )
+    security_protocol: Annotated[SecurityProtocol, BeforeValidator(_upper)] = Field(
+        "PLAINTEXT", description="How to talk to the brokers."
+    )
+    sasl_mechanism: Annotated[SaslMechanism, BeforeValidator(_upper)] | None = Field(
+        None, description="How to log in; needed with a SASL_... protocol."
+    )
+    sasl_username: str | None = Field(None, description="User to log in as.")
+    sasl_password: SecretStr | None = Field(
+        None, description="Its password. Prefer the variable: a flag is visible in the process list."
+    )
+    ssl_cafile: Path | None = Field(None, description="CA certificates (PEM) to trust; the system's when absent.")
+    ssl_certfile: Path | None = Field(None, description="Client certificate (PEM), for mutual TLS.")
+    ssl_keyfile: Path | None = Field(None, description="Key of the client certificate (PEM).")
+    ssl_keyfile_password: SecretStr | None = Field(None, description="Password of that key, when it has one.")
+
+    @model_validator(mode="after")
+    def _security_is_complete(self) -> Self:
+        sasl = (self.sasl_mechanism, self.sasl_username, self.sasl_password)
+        if self.security_protocol.startswith("SASL_") and None in sasl:
+            raise ValueError(
+                f"security_protocol {self.security_protocol} needs sasl_mechanism, sasl_username and sasl_password"
+            )
+        if not self.security_protocol.startswith("SASL_") and sasl != (None, None, None):
+            raise ValueError(
+                f"sasl_... settings are given, but security_protocol {self.security_protocol} does not log in: "
+                "use SASL_SSL or SASL_PLAINTEXT"
+            )
+        if (self.ssl_certfile is None) != (self.ssl_keyfile is None):
+            raise ValueError("ssl_certfile and ssl_keyfile belong together: give both or none")
+        for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile"):
+            path: Path | None = getattr(self, name)
+            if path is not None and not path.is_file():
+                raise ValueError(f"{name} {path} is not a file")
+        return self
+
+    @classmethod
+    def names(cls) -> dict[str, FieldInfo]:
+        """Every setting by the name that its flag and its variable are made of."""
+        return {str(field.validation_alias or name): field for name, field in cls.model_fields.items()}
+
+
+class TopicSettings(BrokerSettings):
+    """How topics are made."""
+
+    partitions: int = Field(6, ge=1, le=10_000, description="Partitions of every topic; programs are spread over them.")
+    replication: int = Field(3, ge=1, le=100, description="Copies of every partition; 1 on a single broker.")
+
+
+class StatusSettings(BrokerSettings):
+    """What ``onward status`` looks at."""
+
+    group: str = Field("onward", min_length=1, description="Consumer group of the workers.")
+    state_dir: Path | None = Field(None, description="Folder of a worker's ledgers, to be read as well.")
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of tables.")
+
+
+class WorkerSettings(BrokerSettings):
+    """Everything a worker needs."""
+
+    spec: Paths = Field(min_length=1, description="Program specs (YAML); repeat the flag or separate by commas.")
+    state_dir: Path = Field(description="Folder of the ledgers, one SQLite file a journal partition.")
+    group: str = Field("onward", min_length=1, description="Consumer group; workers of one group share the partitions.")
+    group_instance_id: str | None = Field(
+        None, min_length=1, description="Stable name of this worker: a quick restart then moves no partition."
+    )
+    session_timeout_seconds: float = Field(30, ge=6, le=1800, description="Silence after which a worker is given up.")
+    fetch_wait_seconds: float = Field(
+        0.1, ge=0.001, le=30, description="Longest wait of a fetch that finds nothing new."
+    )
+    chunk_records: int = Field(500, ge=1, le=100_000, description="Most records of a partition in one step of work.")
+    commit_interval_seconds: float = Field(1, gt=0, le=60, description="How often offsets are committed to the group.")
+    tick_seconds: float = Field(
+        10, ge=0, le=3600, description="How often idle partitions tell event time to the journal; 0 turns it off."
+    )
+    max_record_bytes: int = Field(262_144, ge=1024, le=1 << 26, description="A larger record is a dead letter.")
+    max_future_seconds: float = Field(86_400, ge=0, description="A record further ahead of the clock is a dead letter.")
+    max_age_days: float = Field(3650, gt=0, description="An older record is a dead letter.")
+    waiting_limit: int = Field(
+        10_000, ge=1, description="Most events of a journal partition that wait for their application or recourse."
+    )
+    retention_days: float = Field(30, gt=0, description="How long closed cases and event ids are remembered.")
+    web: bool = Field(True, description="Serve /metrics, /healthz and /readyz.")
+    web_host: str = Field("0.0.0.0", description="Address to serve them on.")
+    web_port: int = Field(8080, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one and logs it.")
+    log_level: Annotated[LogLevel, BeforeValidator(_lower)] = Field("info", description="Least level that is logged.")
+    log_format: LogFormat = Field("json", description="JSON lines for machines, text for people.")
+
+
+class WorldSettings(BrokerSettings):
+    """A simulated world, and the policies that serve it side by side."""
+
+    brokers: Names = Field((), description="Kafka brokers, HOST:PORT, comma separated.")
+    seed: int = Field(0, ge=0, le=1_000_000_000, description="Another seed is another world: split, people, chance.")
+    data: Path | None = Field(None, description="CSV of labelled people; generated people when absent.")
+    spec: Path | None = Field(None, description="Program spec of that CSV; the packaged one of its name when absent.")
+    policies: Names = Field(("protoar", "linucb"), min_length=1, description="Choices, one program each.")
+    approved_share: float = Field(0.1, ge=0, le=1, description="Share of applications that the model approves.")
+
+
+class DemoSettings(WorldSettings):
+    """What ``onward demo`` shows."""
+
+    brokers: Names = Field((), description="Kafka to run on, HOST:PORT, comma separated; an embedded one when absent.")
+    people: int = Field(1500, ge=1, le=1_000_000, description="Applications of every program.")
+    partitions: int = Field(4, ge=1, le=1000, description="Partitions of every topic.")
+    replication: int = Field(1, ge=1, le=100, description="Copies of every partition, on a Kafka given by --brokers.")
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of the tables.")
+    report: Path | None = Field(
+        None, description="HTML page to write; onward-demo.html when absent, none when absent with --json."
+    )
+    keep: Path | None = Field(None, description="New folder to keep programs, ledgers and the worker's log in.")
+
+
+class SimulateSettings(WorldSettings):
+    """What ``onward simulate`` publishes."""
+
+    people: int = Field(1500, ge=0, le=100_000_000, description="Applications of every program; 0: until stopped.")
+    rate: float = Field(0, ge=0, le=100_000, description="Most applications a second of every program; 0: no limit.")
+    programs: Path | None = Field(
+        None, description="Write the program folders (spec, model) into this folder and end; a worker needs them."
+    )
+    run_name: str | None = Field(
+        None,
+        pattern=r"^[a-zA-Z0-9._-]{1,60}$",
+        description="Put before every application's id; the time of the start when absent. Not to be used twice.",
+    )
+    patience_seconds: float = Field(60, gt=0, le=86_400, description="Longest wait for an answer before giving up.")
+    web: bool = Field(True, description="Serve /metrics with the mean expected reward, /healthz and /readyz.")
+    web_host: str = Field("0.0.0.0", description="Address to serve them on.")
+    web_port: int = Field(8081, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one.")

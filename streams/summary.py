@@ -1,0 +1,65 @@
+"""What the ledgers of a state directory hold, read without disturbing the worker that writes them."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .cases import Status
+from .errors import LedgerError
+from .ledger import SCHEMA_VERSION
+
+
+class ProgramSummary(NamedTuple):
+    """One program in one ledger. ``steps`` counts its answers, ``open_recourses`` those without a fate yet."""
+
+    program: str
+    model: str
+    shards: int
+    steps: int
+    open_recourses: int
+
+
+class LedgerSummary(NamedTuple):
+    """One ledger. ``offset`` is the next journal offset to fold, ``watermark_ms`` the event time reached, if any."""
+
+    path: Path
+    partition: int
+    offset: int
+    watermark_ms: int | None
+    waiting_events: int
+    programs: tuple[ProgramSummary, ...]
+
+
+def summaries(state_dir: Path) -> list[LedgerSummary]:
+    """Every ledger of the folder by partition; ``LedgerError`` when there is none or one cannot be read."""
+    paths = sorted(state_dir.glob("*.sqlite"))
+    if not paths:
+        raise LedgerError(f"there are no ledgers (*.sqlite) in {state_dir}: is it the worker's --state-dir?")
+    return sorted(map(_summary, paths), key=lambda summary: summary.partition)
+
+
+def _summary(path: Path) -> LedgerSummary:
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            # One transaction, so that all numbers are of the same moment.
+            db.execute("BEGIN")
+            meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
+            if meta["schema"] != SCHEMA_VERSION:
+                raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
+            waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
+            programs = tuple(ProgramSummary._make(row) for row in db.execute(_PROGRAMS, {"open": int(Status.OPEN)}))
+            return LedgerSummary(path, meta["partition"], meta["offset"], meta["watermark_ms"], waiting, programs)
+    except (sqlite3.Error, KeyError) as error:
+        raise LedgerError(f"ledger {path} cannot be read: {error}") from error
+
+
+_PROGRAMS = """
+SELECT program, version,
+    (SELECT count(*) FROM shards WHERE shards.program = programs.program),
+    (SELECT coalesce(sum(step), 0) FROM shards WHERE shards.program = programs.program),
+    (SELECT count(*) FROM cases WHERE cases.program = programs.program AND status = :open)
+FROM programs ORDER BY program
+"""

@@ -1,0 +1,73 @@
+"""docker-compose.yml and the files it mounts, checked without Docker."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from onward.streams.cli import COMMANDS
+from onward.streams.settings import SimulateSettings, TopicSettings, WorkerSettings
+
+ROOT = Path(__file__).parents[2]
+KNOWN = {
+    f"ONWARD_{name.upper()}" for name in {**WorkerSettings.names(), **TopicSettings.names(), **SimulateSettings.names()}
+}
+
+
+def read(path: str) -> Any:
+    return YAML(typ="safe").load((ROOT / path).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def compose() -> Any:
+    return read("docker-compose.yml")
+
+
+def mounts(compose: Any) -> Iterator[tuple[str, str]]:
+    for service in compose["services"].values():
+        for mount in service.get("volumes", []):
+            yield tuple(mount.split(":")[:2])
+
+
+def test_every_image_is_pinned_and_every_service_that_serves_is_watched(compose: Any) -> None:
+    for name, service in compose["services"].items():
+        tag = service["image"].partition(":")[2]
+        assert tag not in ("", "latest"), name
+        assert "ports" not in service or "healthcheck" in service, name
+
+
+def test_dependencies_volumes_and_settings_exist(compose: Any) -> None:
+    services = compose["services"]
+    for name, service in services.items():
+        for other, condition in service.get("depends_on", {}).items():
+            needs_check = condition["condition"] == "service_healthy"
+            assert other in services, name
+            assert "healthcheck" in services[other] or not needs_check, f"{name} waits for {other} to be healthy"
+        unknown = {key for key in service.get("environment", {}) if key.startswith("ONWARD_")} - KNOWN
+        assert not unknown, name
+    for source, _ in mounts(compose):
+        assert source in compose["volumes"] or (ROOT / source).exists(), source
+
+
+@pytest.mark.parametrize("service", ["topics", "worker", "simulator"])
+def test_commands_exist(compose: Any, service: str) -> None:
+    assert compose["services"][service]["command"][0] in COMMANDS
+
+
+def test_prometheus_and_grafana_find_what_they_need(compose: Any) -> None:
+    jobs = {job["job_name"]: job for job in read("deploy/prometheus/prometheus.yml")["scrape_configs"]}
+    ports = {
+        "onward": WorkerSettings.names()["web_port"].default,
+        "simulator": SimulateSettings.names()["web_port"].default,
+    }
+    for name, port in ports.items():
+        host, _, scraped = jobs[name]["static_configs"][0]["targets"][0].partition(":")
+        assert host in compose["services"]
+        assert scraped == str(port)
+    (source,) = read("deploy/grafana/provisioning/datasources/prometheus.yml")["datasources"]
+    assert source["url"].split("//")[1].split(":")[0] in compose["services"]
+    (provider,) = read("deploy/grafana/provisioning/dashboards/onward.yml")["providers"]
+    targets = {target: source for source, target in mounts(compose)}
+    assert (ROOT / targets[provider["options"]["path"]] / "onward.json").is_file()

@@ -1,0 +1,114 @@
+from pathlib import Path
+
+import pytest
+
+from onward.streams.cli.flags import parse_settings
+from onward.streams.connection import connection, worker_options
+from onward.streams.errors import UsageError
+from onward.streams.settings import (
+    BrokerSettings,
+    DemoSettings,
+    SimulateSettings,
+    StatusSettings,
+    TopicSettings,
+    WorkerSettings,
+)
+
+NEEDED = ["--brokers", "a:9092,b:9092", "--spec", "one.yaml", "--spec", "two.yaml", "--state-dir", "state"]
+ALL = [BrokerSettings, WorkerSettings, TopicSettings, StatusSettings, DemoSettings, SimulateSettings]
+SASL = ["--security-protocol", "sasl_ssl", "--sasl-mechanism", "scram-sha-256", "--sasl-username", "onward"]
+
+
+def worker(*args: str) -> WorkerSettings:
+    return parse_settings(WorkerSettings, "onward worker", "", [*NEEDED, *args])
+
+
+def test_a_flag_repeats_or_takes_a_list() -> None:
+    settings = worker()
+    assert settings.brokers == ("a:9092", "b:9092")
+    assert settings.spec == (Path("one.yaml"), Path("two.yaml"))
+
+
+def test_every_flag_is_a_variable_and_the_flag_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {
+        "brokers": "c:1, d:2",
+        "spec": "three.yaml,four.yaml",
+        "state_dir": "there",
+        "chunk_records": "7",
+        "web": "no",
+        "log_level": "WARNING",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(f"ONWARD_{name.upper()}", value)
+    settings = parse_settings(WorkerSettings, "onward worker", "", ["--chunk-records", "9"])
+    assert (settings.brokers, settings.spec) == (("c:1", "d:2"), (Path("three.yaml"), Path("four.yaml")))
+    assert (settings.chunk_records, settings.web, settings.log_level) == (9, False, "warning")
+
+
+@pytest.mark.parametrize("settings", ALL)
+def test_help_names_the_flag_and_the_variable_of_every_setting(
+    settings: type[BrokerSettings], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse_settings(settings, "onward", "", ["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    for name, field in settings.names().items():
+        assert f"--{name.replace('_', '-')}" in text
+        assert f"[env: ONWARD_{name.upper()}]" in text
+        assert field.description
+
+
+def test_an_empty_variable_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONWARD_SASL_PASSWORD", "")
+    monkeypatch.setenv("ONWARD_CHUNK_RECORDS", "")
+    assert worker().sasl_password is None
+    assert worker().chunk_records == 500
+
+
+def test_a_secret_never_shows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("ONWARD_SASL_PASSWORD", "swordfish")
+    settings = worker(*SASL)
+    assert connection(settings).sasl_password == "swordfish"
+    with pytest.raises(SystemExit):
+        worker("--help")
+    with pytest.raises(UsageError) as refused:
+        worker("--chunk-records", "none")
+    shown = (repr(settings), str(settings), settings.model_dump_json(), repr(worker_options(settings)))
+    assert "swordfish" not in "".join((*shown, str(refused.value), *capsys.readouterr()))
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--chunk-records", "0"], "--chunk-records or ONWARD_CHUNK_RECORDS: input should be greater than or equal"),
+        (["--chunk-records", "0", "--web-port", "x"], "; --web-port or ONWARD_WEB_PORT: "),
+        (["--brokers"], "argument --brokers: expected one argument"),
+        (["--chunk", "3"], "unrecognized arguments: --chunk 3"),
+        (["--security-protocol", "SASL_SSL"], "SASL_SSL needs sasl_mechanism, sasl_username and sasl_password"),
+        (["--sasl-username", "me"], "security_protocol PLAINTEXT does not log in"),
+        (["--ssl-certfile", "cert.pem"], "ssl_certfile and ssl_keyfile belong together"),
+        (["--ssl-cafile", "nowhere.pem"], "ssl_cafile nowhere.pem is not a file"),
+        (["--topic-prefix", "a b"], "--topic-prefix or ONWARD_TOPIC_PREFIX: "),
+    ],
+)
+def test_what_is_wrong_is_one_line(args: list[str], words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        worker(*args)
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_is_missing_is_named_with_its_variable() -> None:
+    with pytest.raises(UsageError, match=r"--spec is missing: give it, or set ONWARD_SPEC; --state-dir is missing"):
+        parse_settings(WorkerSettings, "onward worker", "", ["--brokers", "a:1"])
+
+
+def test_settings_become_kafka_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONWARD_SASL_PASSWORD", "swordfish")
+    more = ["--session-timeout-seconds", "6", "--commit-interval-seconds", "0.25", "--max-record-bytes", "4000000"]
+    options = worker_options(worker(*SASL, *more, "--group", "eu", "--group-instance-id", "w1"))
+    assert options.brokers == ("a:9092", "b:9092")
+    assert (options.group, options.group_instance_id) == ("eu", "w1")
+    assert (options.security_protocol, options.sasl_mechanism) == ("SASL_SSL", "SCRAM-SHA-256")
+    assert (options.session_timeout_ms, options.heartbeat_ms, options.commit_interval_ms) == (6000, 2000, 250)
+    assert options.max_request_bytes == 8_000_000

@@ -1,0 +1,45 @@
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+NOT_INSTALLED = {"deploy", "tests"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_every_package_of_the_tree_is_in_the_wheel() -> None:
+    folders = {
+        path.parent.relative_to(ROOT) for path in ROOT.glob("*/**/__init__.py") if path.parts[-2] != "__pycache__"
+    }
+    found = {
+        ".".join(("onward", *folder.parts))
+        for folder in folders
+        if folder.parts[0] not in NOT_INSTALLED and not folder.parts[0].startswith((".", "build"))
+    }
+    assert found | {"onward"} == set(PROJECT["tool"]["setuptools"]["packages"])
+
+
+def locked() -> dict[str, str]:
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==", 1) for line in lines if line and not line.startswith("#"))
+
+
+@pytest.mark.parametrize("extra", ["", "dev"])
+def test_the_lock_meets_every_requirement(extra: str) -> None:
+    versions = locked()
+    project = PROJECT["project"]
+    wanted = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    for requirement in map(Requirement, wanted):
+        version = versions[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version), f"{requirement}: {version} is locked"
+
+
+def test_the_lock_names_no_place() -> None:
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert "://" not in text
+    assert " @ " not in text
+    assert metadata.version("onward")
