@@ -56,10 +56,11 @@ class KafkaPublisher:
         if self._producer is not None:
             producer, self._producer = self._producer, None
             stopping = asyncio.ensure_future(producer.stop())
-            await asyncio.wait([stopping], timeout=_CLOSE_SECONDS)
-            if not stopping.done():
+            done, _ = await asyncio.wait([stopping], timeout=_CLOSE_SECONDS)
+            if not done:
                 stopping.cancel()
-                await asyncio.wait([stopping, asyncio.ensure_future(producer.client.close())])
+                closing = asyncio.ensure_future(producer.client.close())
+                await asyncio.wait([stopping, closing], timeout=_CLOSE_SECONDS)
 
     async def __aenter__(self) -> Self:
         await self.start()

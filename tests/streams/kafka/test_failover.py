@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 from kafka_cluster import KafkaCluster, unavailable
@@ -40,9 +41,9 @@ async def test_a_leader_killed_in_mid_stream_loses_repeats_and_reorders_nothing(
                 await until(lambda: len(recorder.records) >= 3 * COUNT, 60)
         # Each partition's values count up without gap or repeat, in what was read and in what was passed on.
         with EventReader(options, ["out"]) as reader:
-            out = []
-            while len(out) < 3 * COUNT or not reader.caught_up:
-                out += reader.poll(5.0)
+            out, deadline = [], time.monotonic() + 30
+            while time.monotonic() < deadline and (len(out) < 3 * COUNT or not reader.caught_up):
+                out += reader.poll(1.0)
     for records in (recorder.records, out):
         for partition in range(3):
             assert [int(r.value) for r in records if r.partition == partition] == list(range(COUNT))

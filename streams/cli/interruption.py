@@ -1,0 +1,23 @@
+"""SIGTERM as an interruption: what was started is stopped, what was opened is closed."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let SIGTERM raise ``KeyboardInterrupt``, as Ctrl-C does, while the context lasts."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
+    raise KeyboardInterrupt

@@ -1,0 +1,164 @@
+"""What people see while a simulation runs: a live screen on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from time import monotonic
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Column, Table
+from rich.text import Text
+
+from ..tally import Summary
+
+BAR_WIDTH = 40
+
+
+class View(AbstractContextManager["View"], ABC):
+    """Shows how far a run is. ``every_seconds`` is how often it wants to be told."""
+
+    every_seconds: float
+
+    def __init__(self) -> None:
+        self._shown = -float("inf")
+
+    def offer(self, summary: Callable[[], Summary], total: int) -> None:
+        """Show the summary if it is time; ``total`` is how many rejected people there will be."""
+        now = monotonic()
+        if now - self._shown >= self.every_seconds:
+            self._shown = now
+            self.show(summary(), total)
+
+    @abstractmethod
+    def note(self, text: str) -> None:
+        """Say what is being done."""
+
+    @abstractmethod
+    def show(self, summary: Summary, total: int) -> None:
+        """Show a summary."""
+
+    def __exit__(self, *error: object) -> None:
+        """Leave the screen as it is."""
+
+
+class PlainView(View):
+    """Lines on standard error."""
+
+    every_seconds = 5.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown = monotonic()
+
+    def note(self, text: str) -> None:
+        """Print it."""
+        print(text, file=sys.stderr, flush=True)
+
+    def show(self, summary: Summary, total: int) -> None:
+        """Print a line with the main figures."""
+        answered = summary.recourse + summary.none
+        scores = ", ".join(f"{name} {policy.mer:.3f}" for name, policy in summary.policies.items())
+        self.note(
+            f"{answered} of {total} rejected people answered, {summary.events_per_second:.0f} events/s, "
+            f"mean expected reward: {scores}, oracle {summary.oracle_mer:.3f}"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+
+class LiveView(View):
+    """A screen that is drawn anew a few times a second."""
+
+    every_seconds = 0.25
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._console = console
+
+    def note(self, text: str) -> None:
+        """Print it above the screen."""
+        self._console.print(text, style="dim", highlight=False, markup=False)
+
+    def show(self, summary: Summary, total: int) -> None:
+        """Draw."""
+        self._live.update(Panel(_screen(summary, total), title="Onward", border_style="cyan"), refresh=True)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.__exit__(None, None, None)
+
+
+def view(console: Console, quiet: bool) -> View:
+    """A live screen where there is a terminal and nobody asked for quiet."""
+    return PlainView() if quiet or not console.is_terminal else LiveView(console)
+
+
+def tables(summary: Summary) -> Group:
+    """The whole summary, to be printed at the end."""
+    return Group(_counts(summary), _policies(summary), _fates(summary))
+
+
+def _screen(summary: Summary, total: int) -> Group:
+    answered = summary.recourse + summary.none
+    served = Table.grid(padding=(0, 2))
+    served.add_row(
+        Text(f"{answered:,} of {total:,} rejected people answered"), ProgressBar(total, answered, width=BAR_WIDTH)
+    )
+    return Group(served, Text(_speed(summary)), Text(), _policies(summary), _fates(summary))
+
+
+def _speed(summary: Summary) -> str:
+    latency = summary.latency_seconds
+    waits = "-" if latency.p50 is None or latency.p99 is None else f"{_ms(latency.p50)} / {_ms(latency.p99)}"
+    return f"{summary.events_per_second:,.0f} events/s, latency p50 / p99 {waits}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:,.0f} ms"
+
+
+def _policies(summary: Summary) -> Table:
+    names = ("mean expected reward", "of the oracle's", "improvement", "cost", "regret")
+    table = Table("policy", *(_right(name) for name in names))
+    best = max((policy.mer for policy in summary.policies.values()), default=0.0)
+    for name, policy in summary.policies.items():
+        share = policy.mer / summary.oracle_mer if summary.oracle_mer else 0.0
+        figures = (f"{policy.mer:.3f}", f"{share:.0%}", f"{policy.improvement:.3f}", f"{policy.cost:.3f}")
+        table.add_row(name, *figures, f"{policy.regret:.1f}", style="bold green" if policy.mer == best > 0 else "")
+    table.add_row("oracle", f"{summary.oracle_mer:.3f}", "100%", "", "", "0.0", style="dim")
+    return table
+
+
+def _fates(summary: Summary) -> Table:
+    table = Table(*(_right(name) for name in (*summary.fates, "open")), title="fates", title_justify="left")
+    table.add_row(*(f"{number:,}" for number in (*summary.fates.values(), summary.open)))
+    return table
+
+
+def _counts(summary: Summary) -> Table:
+    table = Table("counted from the topics", _right("number"))
+    for name in ("applications", "rejected", "recourse", "none", "lost"):
+        table.add_row(name, f"{getattr(summary, name):,}")
+    for name in ("duplicates", "conflicting_duplicates", "dead_letters"):
+        table.add_row(name.replace("_", " "), f"{getattr(summary, name):,}")
+    latency = summary.latency_seconds
+    table.add_row("events per second", f"{summary.events_per_second:,.0f}")
+    for name, seconds in (("latency p50", latency.p50), ("latency p99", latency.p99)):
+        table.add_row(name, "-" if seconds is None else _ms(seconds))
+    return table
+
+
+def _right(name: str) -> Column:
+    return Column(name, justify="right")

@@ -1,0 +1,107 @@
+"""The HTML page of a run: its figures and curves in one file, with nothing to load from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Protocol
+
+import matplotlib as mpl
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..errors import UsageError
+from ..tally import Summary
+
+ORACLE = "#6b7280"
+COLOURS = ("#c2570c", "#0f766e", "#4338ca", "#be185d", "#4d7c0f", "#0369a1")
+
+
+class CurvePoint(Protocol):
+    """A score after some answers, see ``Scoreboard.curve``."""
+
+    @property
+    def rounds(self) -> int:
+        """How many answers."""
+
+    @property
+    def mer(self) -> float:
+        """Mean expected reward so far."""
+
+    @property
+    def regret(self) -> float:
+        """Regret so far."""
+
+    @property
+    def oracle_mer(self) -> float:
+        """Mean expected reward of the best suggestions so far."""
+
+
+Curves = Mapping[str, Sequence[CurvePoint]]
+
+
+def write_report(path: Path, title: str, facts: Mapping[str, str], summary: Summary, curves: Curves) -> None:
+    """Write the page; ``facts`` say how the run was made, ``curves`` hold each policy's score over time.
+
+    Raises ``UsageError`` when the file cannot be written.
+    """
+    pages = Environment(
+        loader=PackageLoader("onward.streams.cli"), autoescape=select_autoescape(), undefined=StrictUndefined
+    )
+    page = pages.get_template("demo.html.j2").render(
+        title=title, facts=facts, summary=summary, reward=Markup(_reward(curves)), regret=Markup(_regret(curves))
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: the report cannot be written: {error.strerror}") from None
+
+
+def _reward(curves: Curves) -> str:
+    figure, axes = _axes("mean expected reward so far")
+    for (name, curve), colour in zip(curves.items(), _colours(curves), strict=True):
+        axes.plot([point.rounds for point in curve], [point.mer for point in curve], label=name, color=colour)
+    longest = max(curves.values(), key=len, default=())
+    rounds, best = [point.rounds for point in longest], [point.oracle_mer for point in longest]
+    axes.plot(rounds, best, label="oracle", color=ORACLE, linestyle="--")
+    axes.set_ylim(0, 1)
+    return _svg(figure, axes)
+
+
+def _regret(curves: Curves) -> str:
+    figure, axes = _axes("regret so far")
+    for (name, curve), colour in zip(curves.items(), _colours(curves), strict=True):
+        axes.plot([point.rounds for point in curve], [point.regret for point in curve], label=name, color=colour)
+    axes.set_ylim(bottom=0)
+    return _svg(figure, axes)
+
+
+def _colours(curves: Curves) -> list[str]:
+    return [COLOURS[index % len(COLOURS)] for index in range(len(curves))]
+
+
+def _axes(title: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_xlabel("rejected people answered")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", alpha=0.25)
+    return figure, axes
+
+
+def _svg(figure: Figure, axes: Axes) -> str:
+    """The figure as an SVG element, the same for the same curves."""
+    axes.set_xlim(left=0)
+    axes.legend(frameon=False)
+    text = StringIO()
+    with mpl.rc_context(
+        {"svg.hashsalt": axes.get_title(loc="left"), "svg.fonttype": "none", "font.family": "sans-serif"}
+    ):
+        figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
+    whole = text.getvalue()
+    return whole[whole.index("<svg") :]

@@ -1,0 +1,44 @@
+"""Web pages of a command whose main thread does something else."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+
+from aiohttp import web
+
+from ..web import serve
+
+
+@contextmanager
+def served(app: web.Application, host: str, port: int) -> Iterator[int]:
+    """Serve ``app`` from a thread while the context lasts; yields the bound port, raises what ``serve`` raises."""
+    bound: Future[int] = Future()
+    loop, stop = asyncio.new_event_loop(), asyncio.Event()
+
+    async def pages() -> None:
+        async with serve(app, host, port) as number:
+            bound.set_result(number)
+            await stop.wait()
+
+    def work() -> None:
+        try:
+            loop.run_until_complete(pages())
+        except BaseException as error:
+            if bound.done():
+                raise
+            bound.set_exception(error)
+        finally:
+            loop.close()
+
+    thread = threading.Thread(target=work, name="web", daemon=True)
+    thread.start()
+    try:
+        yield bound.result()
+    finally:
+        if thread.is_alive():
+            loop.call_soon_threadsafe(stop.set)
+        thread.join()

@@ -1,0 +1,105 @@
+"""The production worker as a child process, watched and stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+from pydantic import SecretStr
+
+from ..errors import OnwardError
+from ..settings import BrokerSettings
+
+STOP_SECONDS = 25.0
+KILL_SECONDS = 5.0
+
+
+class WorkerProcess:
+    """``onward worker`` with the connection of ``settings``; its log goes to a file.
+
+        with WorkerProcess(settings, ["--spec", "a.yaml", "--state-dir", "state"], Path("worker.log")) as worker:
+            worker.check()
+
+    Leaving the context stops it. The connection travels in the environment, where a process list does not show it.
+    """
+
+    def __init__(self, settings: BrokerSettings, flags: Iterable[str], log: Path) -> None:
+        self._log = log
+        self._command = [sys.executable, "-P", "-m", "onward", "worker", *flags]
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("ONWARD_")}
+        self._environment |= dict(_variables(settings))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def check(self) -> None:
+        """Raise ``OnwardError`` with its last words when the worker has ended."""
+        code = None if self._process is None else self._process.poll()
+        if code is not None:
+            raise OnwardError(f"the worker has ended {_manner(code)}: {self.last_words()}")
+
+    def last_words(self) -> str:
+        """The last line of its log."""
+        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n") if self._log.exists() else []
+        line = next((line.strip() for line in reversed(lines) if line.strip()), "its log is empty")
+        try:
+            return str(json.loads(line)["message"])
+        except (ValueError, KeyError, TypeError):
+            return line
+
+    def stop(self) -> None:
+        """Ask it to end and wait until it has; raise ``OnwardError`` when it does not end well."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.terminate()
+        try:
+            code = process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._kill(process)
+            raise OnwardError(
+                f"the worker did not end within {STOP_SECONDS:g} s of SIGTERM and was killed: {self.last_words()}"
+            ) from None
+        if code:
+            raise OnwardError(f"the worker ended {_manner(code)} when it was told to: {self.last_words()}")
+
+    def __enter__(self) -> Self:
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(KILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._kill(self._process)
+        except KeyboardInterrupt:
+            self._kill(self._process)
+            raise
+
+    def _kill(self, process: subprocess.Popen[bytes]) -> None:
+        process.kill()
+        process.wait()
+
+
+def _manner(code: int) -> str:
+    return f"with exit code {code}" if code >= 0 else f"by signal {-code}"
+
+
+def _variables(settings: BrokerSettings) -> Iterable[tuple[str, str]]:
+    for name in BrokerSettings.names():
+        value = getattr(settings, name)
+        if isinstance(value, SecretStr):
+            value = value.get_secret_value()
+        elif isinstance(value, tuple):
+            value = ",".join(value)
+        if value is not None:
+            yield f"ONWARD_{name.upper()}", str(value)

@@ -1,0 +1,98 @@
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from onward import __version__
+from onward.schemas.specfile import SpecError
+from onward.streams import cli
+from onward.streams.errors import BrokerError, LedgerError, ModelError, UsageError
+
+ONWARD = Path(sys.executable).with_name("onward")
+
+
+def failing(error: BaseException) -> type:
+    class Module:
+        @staticmethod
+        def run(args: Sequence[str]) -> int:
+            raise error
+
+    return Module
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> object:
+    """Makes `onward status` end with an error."""
+
+    def install(error: BaseException) -> None:
+        monkeypatch.setattr(cli.importlib, "import_module", lambda *_: failing(error))
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (UsageError("wrong flag"), 2, "onward: wrong flag\n"),
+        (BrokerError("no Kafka"), 3, "onward: no Kafka\n"),
+        (LedgerError("no ledger"), 4, "onward: no ledger\n"),
+        (ModelError("bad hash"), 5, "onward: bad hash\n"),
+        (SpecError([], Path("a.yaml")), 2, ""),
+        (RuntimeError("two\n  lines"), 1, "onward: unexpected RuntimeError: two lines (ONWARD_DEBUG=1 shows where)\n"),
+        (KeyboardInterrupt(), 130, "onward: interrupted\n"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_an_error_is_a_line_and_a_code(
+    command: object, capsys: pytest.CaptureFixture[str], error: BaseException, code: int, line: str
+) -> None:
+    command(error)
+    assert cli.main(["status"]) == code
+    assert capsys.readouterr() == ("", line)
+
+
+def test_debug_shows_where(
+    command: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ONWARD_DEBUG", "1")
+    command(RuntimeError("why"))
+    assert cli.main(["status"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"onward {__version__}\n"
+    assert cli.main([]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text and summary in text for name, summary in cli.COMMANDS.items())
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code = cli.main([name, "--help"])
+    except SystemExit as done:
+        code = int(done.code or 0)
+    assert code == 0
+    assert capsys.readouterr().out.startswith(f"usage: onward {name}")
+
+
+def test_an_unknown_command_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["topcis"]) == 2
+    assert capsys.readouterr().err == "onward: there is no command 'topcis': did you mean `onward topics`?\n"
+    assert cli.main(["topics", "make"]) == 2
+    assert "use create or check" in capsys.readouterr().err
+
+
+def test_help_is_there_at_once() -> None:
+    subprocess.run([ONWARD, "--version"], check=True, capture_output=True)
+    best = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([ONWARD, "--help"], check=True, capture_output=True)
+        best = min(best, time.perf_counter() - start)
+    assert best < 0.3, f"{best:.2f} s: a command's module is imported before it is called"

@@ -1,0 +1,90 @@
+"""The demo over real sockets: embedded broker, worker in a process of its own, onlooker."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from onward.streams.cli import main
+from onward.streams.cli.worker_process import WorkerProcess
+from onward.streams.errors import OnwardError, UsageError
+from onward.streams.settings import BrokerSettings
+
+KEYS = [
+    "applications",
+    "rejected",
+    "recourse",
+    "none",
+    "lost",
+    "duplicates",
+    "conflicting_duplicates",
+    "dead_letters",
+    "fates",
+    "open",
+    "policies",
+    "oracle_mer",
+    "events_per_second",
+    "latency_seconds",
+]
+
+
+def test_it_counts_everybody_and_writes_the_page(tmp_path, capsys):
+    page, kept = tmp_path / "page.html", tmp_path / "kept"
+    code = main(["demo", "--people", "120", "--seed", "1", "--json", "--report", str(page), "--keep", str(kept)])
+    summary = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert list(summary) == KEYS
+    assert summary["applications"] == 240
+    assert summary["recourse"] + summary["none"] == summary["rejected"]
+    assert [summary[name] for name in ("lost", "duplicates", "conflicting_duplicates", "dead_letters")] == [0] * 4
+    closed = sum(summary["fates"][name] for name in ("rewarded", "censored", "unseen"))
+    assert closed + summary["open"] == summary["recourse"]
+    assert summary["fates"]["rewarded"] > 0
+    for policy in summary["policies"].values():
+        assert 0 < policy["mer"] < summary["oracle_mer"] < 1
+    assert 0 < summary["latency_seconds"]["p50"] <= summary["latency_seconds"]["p99"]
+    assert (kept / "programs" / "personal-loan-linucb" / "spec.yaml").is_file()
+    html = page.read_text(encoding="utf-8")
+    assert html.count("<svg") == 2
+    assert 'src="' not in html
+    assert f"{summary['policies']['linucb']['mer']:.3f}" in html
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--policies", "linucb,wizard"], "no choice 'wizard'"),
+        (["--policies", "linucb,linucb"], "name each choice once"),
+        (["--spec", "credit.yaml"], "give it with --data"),
+        (["--data", "absent/german.csv"], "give --spec FILE"),
+        (["--data", "absent/credit.csv"], "cannot be read"),
+        (["--brokers", "nowhere"], "give host:port"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_a_line(flags, words, capsys):
+    assert main(["demo", "--json", "--people", "5", *flags]) == UsageError.exit_code
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith("onward: ")
+    assert words in told
+
+
+def test_a_folder_to_keep_must_be_new(tmp_path, capsys):
+    (tmp_path / "something").touch()
+    assert main(["demo", "--json", "--keep", str(tmp_path)]) == UsageError.exit_code
+    assert "name a new folder" in capsys.readouterr().err
+
+
+def watched(worker):
+    while True:
+        worker.check()
+        time.sleep(0.05)
+
+
+def test_a_worker_that_dies_is_told_with_its_last_words(tmp_path):
+    settings = BrokerSettings(brokers=("127.0.0.1:1",))
+    flags = ["--spec", str(tmp_path / "absent.yaml"), "--state-dir", str(tmp_path)]
+    death = pytest.raises(OnwardError, match=r"exit code 2: .*absent\.yaml.* cannot be read")
+    with WorkerProcess(settings, flags, tmp_path / "log") as worker, death:
+        watched(worker)
