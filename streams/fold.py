@@ -9,7 +9,7 @@ from ..schemas.events import DeadLetter, Outcome, Output, Reward
 from .cases import Case, CaseKey, Waiting
 from .effects import Effects, Emission, Position
 from .errors import LedgerError
-from .journal import Entry, journal_key, letter_of, shard_of
+from .journal import Entry, letter_of, shard_of
 from .program import Program
 from .state import PartitionState, ShardKey
 
@@ -94,8 +94,7 @@ class Fold:
         """Publish an event caused by the entry being folded."""
         position = Position(self.entry.offset, self.number)
         self.number += 1
-        source = f"onward/{program}/{shard}" if program else "onward"
-        key = journal_key(program, shard) if program else None
+        source, key = self.state.programs[program].addresses[shard] if program else ("onward", None)
         self.effects.emissions.append(
             Emission(position, identity, source, key, time_ms, self.entry.timestamp_ms, event)
         )

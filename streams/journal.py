@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, get_args
 
 import msgspec
 
 from ..schemas.events import Application, DeadLetter, Decision, Model, Outcome, Tick
-from ..schemas.headers import TYPES, CloudEvent, cloud_event_headers, read_headers
+from ..schemas.headers import CE_ID, CE_TIME, CE_TYPE, TYPES, CloudEvent, cloud_event_headers, parse_time
 from .records import Headers, OutRecord, Record, TopicPartition
 
 SOURCE = "onward_source"
@@ -23,9 +23,11 @@ HEADER_BYTES = 16_384
 """Most bytes of key, and of headers in all, that a dead letter keeps."""
 Body = Application | Decision | Outcome | Model | DeadLetter | Tick
 
-_DECODERS: Mapping[str, msgspec.json.Decoder[Body]] = {
-    TYPES[kind]: msgspec.json.Decoder(kind) for kind in (Application, Decision, Outcome, Model, DeadLetter, Tick)
+_DECODERS: Mapping[bytes, Callable[[bytes], Body]] = {
+    TYPES[kind].encode(): msgspec.json.Decoder(kind).decode for kind in get_args(Body)
 }
+_SOURCES: dict[bytes, TopicPartition] = {}
+"""Input partitions by how they stand in headers: there are few, and making them anew for every record is waste."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -108,27 +110,24 @@ def letter_of(entry: Entry, reason: str, detail: str) -> DeadLetter:
 
 def read(record: Record) -> Entry:
     """Read a journal record. One that Onward did not write becomes a dead letter of its own, never an error."""
-    event = read_headers(record.headers)
-    if not isinstance(event, CloudEvent):
-        return _foreign(record, event.detail)
-    decoder = _DECODERS.get(event.type or "")
-    if decoder is None or record.value is None:
-        return _foreign(record, f"type {event.type!r} does not belong in the journal")
+    headers, value = dict(record.headers), record.value
     try:
-        body = decoder.decode(record.value)
-        source, source_offset = _source(record.headers)
-    except (msgspec.MsgspecError, ValueError) as error:
-        return _foreign(record, str(error))
-    time_ms = record.timestamp_ms if event.time_ms is None else event.time_ms
-    return Entry(record.offset, record.timestamp_ms, event.id, time_ms, source, source_offset, body, record.value)
+        identity, time_ms = headers[CE_ID].decode(), parse_time(headers[CE_TIME])
+        body = _DECODERS[headers[CE_TYPE]](value or b"")
+        position = headers.get(SOURCE)
+        source, offset = (None, -1) if position is None else _position(position)
+    except (msgspec.MsgspecError, ValueError, KeyError) as error:
+        return _foreign(record, f"{type(error).__name__}: {error}")
+    return Entry(record.offset, record.timestamp_ms, identity, time_ms, source, offset, body, value or b"")
 
 
-def _source(headers: Headers) -> tuple[TopicPartition | None, int]:
-    for name, content in headers:
-        if name == SOURCE:
-            topic, partition, offset = content.decode().rsplit("/", 2)
-            return TopicPartition(topic, int(partition)), int(offset)
-    return None, -1
+def _position(header: bytes) -> tuple[TopicPartition, int]:
+    place, offset = header.rsplit(b"/", 1)
+    source = _SOURCES.get(place)
+    if source is None:
+        topic, partition = place.rsplit(b"/", 1)
+        source = _SOURCES[place] = TopicPartition(topic.decode(), int(partition))
+    return source, int(offset)
 
 
 def _foreign(record: Record, why: str) -> Entry:

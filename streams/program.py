@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..schemas.events import Change, Value
 from ..schemas.spec import ProgramSpec
 from ..schemas.specfile import LoadedSpec
 from .errors import UsageError
+from .journal import journal_key
 from .models import ModelBundle, load_bundle
 
 Array = NDArray[np.float64]
@@ -98,12 +100,25 @@ class Program:
 
     def changes(self, features: Features, candidate: int) -> tuple[Change, ...]:
         """What a person changes to become a candidate, in raw values and the spec's order."""
-        target = self.instances[candidate]
         return tuple(
-            Change(feature.name, features[feature.name], target[feature.name], feature.unit)
-            for feature in self.spec.features
-            if features[feature.name] != target[feature.name]
+            [
+                Change(name, current, target, unit)
+                for name, target, unit in self._targets[candidate]
+                if (current := features[name]) != target
+            ]
         )
+
+    @cached_property
+    def _targets(self) -> list[list[tuple[str, Value, str | None]]]:
+        """For every candidate the name, value and unit of its features."""
+        features = [(feature.name, feature.unit) for feature in self.spec.features]
+        return [[(name, row[name], unit) for name, unit in features] for row in self.instances]
+
+    @cached_property
+    def addresses(self) -> list[tuple[str, bytes]]:
+        """For every shard what its outputs have as ``ce_source`` and as key."""
+        shards = range(self.spec.shards)
+        return [(f"onward/{self.name}/{shard}", journal_key(self.name, shard)) for shard in shards]
 
 
 def assemble(loaded: LoadedSpec) -> Program:

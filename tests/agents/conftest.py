@@ -1,98 +1,11 @@
-"""The worlds of the ARLIM paper with stored draws, and the results known for them."""
+"""The worlds of the ARLIM paper, one a test."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import Any
-
-import numpy as np
 import pytest
-
-REFERENCE = Path(os.environ.get("ONWARD_SHARED", Path(__file__).parents[2].parent / "shared")) / "reference" / "arlim"
-WORLDS = [(data_set, seed) for data_set in ("Credit", "Diabetes", "COMPAS") for seed in range(5)]
-
-
-@dataclass(frozen=True)
-class World:
-    """T people in a row, K candidates: who can do what, what helps, and when the reward is heard of."""
-
-    data_set: str
-    seed: int
-    people: np.ndarray[Any, Any]
-    points: np.ndarray[Any, Any]
-    immutable: np.ndarray[Any, Any]
-    improves: np.ndarray[Any, Any]
-    chance: np.ndarray[Any, Any]
-    draw: np.ndarray[Any, Any]
-    delay: np.ndarray[Any, Any]
-    known: list[dict[str, Any]]
-
-    @cached_property
-    def cost(self) -> np.ndarray[Any, Any]:
-        return np.abs(self.people[:, None, :] - self.points[None, :, :]).sum(axis=2)
-
-    @cached_property
-    def execution(self) -> np.ndarray[Any, Any]:
-        return np.exp(-self.cost / self.points.shape[1])
-
-    @cached_property
-    def feasible(self) -> np.ndarray[Any, Any]:
-        return (self.people[:, None, self.immutable] == self.points[None, :, self.immutable]).all(axis=2)
-
-    def seen(self, noise: float) -> np.ndarray[Any, Any]:
-        """Execution probabilities as the learner sees them, (T, K)."""
-        if not noise:
-            return self.execution
-        generator = np.random.RandomState(777 + self.seed)
-        generator.rand(len(self.people))
-        generator.geometric(0.2, len(self.people))
-        drawn = generator.randn(*self.execution.shape)
-        return np.clip(self.execution + noise * drawn, 0.0, 1.0)
-
-    def metrics(self, actions: list[int | None]) -> dict[str, float]:
-        """What the results list, for one action a round."""
-        expected = self.chance * self.execution
-        best = np.where(self.feasible, expected, 0.0).max(axis=1)
-        rounds = [(t, k) for t, k in enumerate(actions) if k is not None]
-        gained = sum(expected[t, k] for t, k in rounds)
-        return {
-            "improvement": sum(self.improves[k] for _, k in rounds) / len(actions),
-            "cost": sum(self.cost[t, k] for t, k in rounds) / len(actions),
-            "MER": gained / len(actions),
-            "regret": best.sum() - gained,
-        }
-
-    def row(self, method: str, actions: list[int | None]) -> str:
-        """The metrics in one line, for a page of docs/."""
-        metrics = " ".join(f"{value:.6f}" for value in self.metrics(actions).values())
-        return f"{method} {self.data_set} {self.seed} {metrics}"
-
-    def result(self, method: str, noise: float) -> dict[str, float]:
-        """The known metrics of a method."""
-        (row,) = (row for row in self.known if row["method"] == method and row["noise"] == noise)
-        return {name: row[name] for name in ("improvement", "cost", "MER", "regret")}
-
-
-@pytest.fixture(scope="session")
-def load_world() -> Callable[[str, int], World]:
-    if not REFERENCE.is_dir():
-        pytest.skip(f"no reference worlds at {REFERENCE}: set ONWARD_SHARED")
-    results = json.loads((REFERENCE / "results.json").read_text())["per_seed_rf_0_to_4"]
-
-    def load(data_set: str, seed: int) -> World:
-        known = [row for row in results if row["dataset"] == data_set and row["seed"] == seed]
-        with np.load(REFERENCE / f"{data_set.lower()}_rf_seed{seed}.npz") as stored:
-            names = ("X", "CF", "immutable", "theta", "theta_noisy", "U", "delay")
-            return World(data_set, seed, *(stored[name] for name in names), known)
-
-    return load
+from reference_worlds import WORLDS, World, load_world
 
 
 @pytest.fixture(params=WORLDS, ids=lambda world: f"{world[0]}-{world[1]}")
-def world(request: pytest.FixtureRequest, load_world: Callable[[str, int], World]) -> World:
+def world(request: pytest.FixtureRequest) -> World:
     return load_world(*request.param)

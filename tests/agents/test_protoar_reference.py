@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from reference_worlds import World
 
 from onward.agents.choices import ProtoAR
-
-if TYPE_CHECKING:
-    from .conftest import World
 
 
 def test_takes_the_smallest_cost_and_gives_the_known_results(world: World) -> None:

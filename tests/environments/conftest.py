@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from onward.environments import population
 from onward.environments.improvement import ImprovementWorld
 from onward.environments.population import Population

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from onward.agents.candidates import RecourseInstances
 from onward.environments.improvement import ImprovementWorld
 from onward.schemas.encoding import FeatureCodec

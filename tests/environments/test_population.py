@@ -1,4 +1,5 @@
 import numpy as np
+
 from onward.environments.improvement import ImprovementWorld
 from onward.environments.population import SPEC, Population
 from onward.environments.rounds import Scoreboard

@@ -4,6 +4,7 @@ import heapq
 
 import numpy as np
 import pytest
+
 from onward.agents.choices import LinUCB
 from onward.environments.improvement import ImprovementWorld
 from onward.environments.reference import from_arrays

@@ -1,4 +1,5 @@
 import pytest
+
 from onward.environments.rounds import Scoreboard
 
 

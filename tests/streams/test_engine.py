@@ -9,8 +9,9 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onward.schemas.events import Application, Decision, NoRecourse, Outcome, Recourse, Reward
 from pipeline import START_MS, Run, Sender, build_program, dump, idle_tick
+
+from onward.schemas.events import Application, Decision, NoRecourse, Outcome, Recourse, Reward
 
 MINUTE_MS = 60_000
 WINDOW_MS = 30 * MINUTE_MS

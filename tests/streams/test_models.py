@@ -7,14 +7,15 @@ import msgspec
 import numpy as np
 import pytest
 import skops.io
-from onward.schemas.encoding import FeatureCodec
-from onward.schemas.spec import ProgramSpec
-from onward.streams.errors import ModelError, UsageError
-from onward.streams.models import MANIFEST, Manifest, ModelBundle, load_bundle, write_bundle
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
+
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.spec import ProgramSpec
+from onward.streams.errors import ModelError, UsageError
+from onward.streams.models import MANIFEST, Manifest, ModelBundle, load_bundle, write_bundle
 
 SPEC = msgspec.convert(
     {

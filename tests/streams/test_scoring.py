@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onward.streams.forests import FEW_ROWS, Forest
-from onward.streams.scoring import scorer
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
+
+from onward.streams.forests import FEW_ROWS, Forest
+from onward.streams.scoring import scorer
 
 COLUMNS = 5
 RNG = np.random.default_rng(11)

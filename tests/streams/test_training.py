@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from onward.environments.population import SPEC, Population
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import load_spec

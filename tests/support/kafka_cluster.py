@@ -109,7 +109,7 @@ class KafkaCluster:
         lines = self._settings(number) | dict(settings)
         self._properties(number).write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         with self._log(number).open("wb") as log:
-            tool = ["kafka.tools.StorageTool", "format", "-t", identity, "-c"]
+            tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={identity}", "-c"]
             code = self._java("128m", tool, self._properties(number), log).wait(_START_SECONDS)
         assert code == 0, self._log(number).read_text()
 

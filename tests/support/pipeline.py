@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+
 from onward.agents.costs import L1
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import SourcePosition, Tick

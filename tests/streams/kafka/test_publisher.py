@@ -13,9 +13,12 @@ from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.publisher import KafkaPublisher
 from onward.streams.records import OutRecord, TopicPartition
 
+NOW_MS = int(time.time() * 1000)
+"""Kafka soon deletes records that are older than the retention."""
+
 
 def out(topic, number, partition=0, size=0):
-    return OutRecord(topic, partition, 1_700_000_000_000 + number, b"k", b"%d" % number + b" " * size, (("n", b"1"),))
+    return OutRecord(topic, partition, NOW_MS + number, b"k", b"%d" % number + b" " * size, (("n", b"1"),))
 
 
 def read(broker, *topics):
@@ -38,7 +41,7 @@ async def test_records_keep_their_order_within_a_partition_over_many_batches(bro
     for partition in range(3):
         values = [int(record.value) for record in found if record.partition == partition]
         assert values == list(range(partition, 3000, 3))
-    assert found[0].timestamp_ms == 1_700_000_000_000 + int(found[0].value)
+    assert found[0].timestamp_ms == NOW_MS + int(found[0].value)
     assert (found[0].key, list(found[0].headers)) == (b"k", [("n", b"1")])
 
 

@@ -1,0 +1,109 @@
+"""The load: a program of 13 features (3 of them immutable), 200 candidates and a logistic model, and people it rejects.
+
+The features are those of the packaged credit spec. Without a data folder they are drawn uniformly within their bounds,
+and whom the model approves is a random linear rule; with one, rows of ``credit.csv`` are served again and again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from onward.agents.goals import accepted
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.events import Application, Value
+from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.schemas.spec import ProgramSpec
+from onward.schemas.specfile import load_spec
+from onward.schemas.table import TableError, read_table
+from onward.streams.errors import UsageError
+from onward.streams.models import write_bundle
+from onward.streams.records import Headers
+
+PEOPLE = 6000
+"""Different people; applications beyond that come from them again, under new names."""
+
+
+class Sent(NamedTuple):
+    """A record for the applications topic."""
+
+    key: bytes
+    value: bytes
+    headers: Headers
+
+
+class Load(NamedTuple):
+    """The spec file of a program and people that it rejects."""
+
+    spec: Path
+    program: str
+    rejected: list[Mapping[str, Value]]
+
+    def applications(self, name: str, count: int) -> list[Sent]:
+        """Applications of different names, each of them to be rejected."""
+        encode, now_ms = msgspec.json.Encoder().encode, time.time_ns() // 1_000_000
+        records = []
+        for number in range(count):
+            application = Application(self.program, f"{name}-{number}", self.rejected[number % len(self.rejected)])
+            headers = cloud_event_headers(f"{name}/{number}", "benchmark", TYPES[Application], now_ms)
+            records.append(Sent(application.application.encode(), encode(application), headers))
+        return records
+
+
+def write_load(folder: Path, seed: int, data: Path | None) -> Load:
+    """Write the program into a new folder; raise ``UsageError`` when the data cannot be used."""
+    folder.mkdir(parents=True)
+    path = folder / "credit.yaml"
+    with resources.as_file(resources.files("onward.environments") / "specs" / "credit.yaml") as packaged:
+        shutil.copyfile(packaged, path)
+    spec = load_spec(path).spec
+    codec, random = FeatureCodec(spec), np.random.default_rng(seed)
+    rows, labels = _generated(spec, codec, random) if data is None else _read(data / "credit.csv", spec)
+    X = codec.encode_many(rows)
+    model = LogisticRegression(max_iter=1000).fit(X, labels)
+    approved = accepted(model.predict_proba(X)[:, 1], spec.model.threshold)
+    instances = [row for row, good in zip(rows, approved, strict=True) if good][: spec.candidates]
+    rejected = [row for row, good in zip(rows, approved, strict=True) if not good][:PEOPLE]
+    if len(instances) < spec.candidates or not rejected:
+        raise UsageError(f"{len(instances)} people are approved and {len(rejected)} rejected: too few for this load")
+    write_bundle(
+        folder / "model",
+        spec,
+        codec.columns,
+        version="benchmark",
+        estimator=model,
+        instances=instances,
+        reference=rows[:1000],
+        metrics={},
+    )
+    return Load(path, spec.program, rejected)
+
+
+def _generated(
+    spec: ProgramSpec, codec: FeatureCodec, random: np.random.Generator
+) -> tuple[list[Mapping[str, Value]], NDArray[np.int64]]:
+    columns = {
+        feature.name: random.integers(int(feature.bounds[0]), int(feature.bounds[1]) + 1, 2 * PEOPLE).tolist()
+        for feature in spec.features
+        if feature.bounds is not None
+    }
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    score = codec.encode_many(rows) @ random.normal(size=codec.dimension)
+    return rows, (score > np.quantile(score, 0.6)).astype(np.int64)
+
+
+def _read(csv: Path, spec: ProgramSpec) -> tuple[list[Mapping[str, Value]], NDArray[np.int64]]:
+    try:
+        table = read_table(csv, spec)
+    except TableError as error:
+        raise UsageError(str(error)) from None
+    return list(table.rows), table.labels
