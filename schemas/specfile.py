@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -21,7 +21,7 @@ import msgspec
 
 from .problems import SpecProblem as SpecProblem
 from .spec import ProgramSpec
-from .speccheck import faults, nearest
+from .speccheck import Fault, faults, nearest
 from .yamltree import Path, Tree
 
 MAX_BYTES = 256 * 1024
@@ -36,6 +36,10 @@ PLAIN_WORDS = {
     "null": "nothing",
     "int | float | str": "a number or a text",
 }
+
+
+Check = Callable[[ProgramSpec], Iterable[Fault]]
+"""Finds what is wrong with the meaning of a spec that this package cannot know, see ``load_spec``."""
 
 
 class SpecError(Exception):
@@ -63,10 +67,10 @@ def located(problem: SpecProblem, file: FilePath) -> str:
     return ": ".join(part for part in (f"{file}:{problem.line}", problem.path, problem.message) if part)
 
 
-def load_spec(path: str | FilePath) -> LoadedSpec:
-    """Read and check a spec file. Raises ``SpecError`` with all its problems."""
+def load_spec(path: str | FilePath, *checks: Check) -> LoadedSpec:
+    """Read a spec file and check it, also with ``checks``. Raises ``SpecError`` with all its problems."""
     file = FilePath(path)
-    result = _read(file)
+    result = _read(file, checks)
     if isinstance(result, LoadedSpec):
         return result
     raise SpecError(result, file)
@@ -74,11 +78,11 @@ def load_spec(path: str | FilePath) -> LoadedSpec:
 
 def check_file(path: str | FilePath) -> list[SpecProblem]:
     """The problems of a spec file, in the order of its lines; none when it can be used."""
-    result = _read(FilePath(path))
+    result = _read(FilePath(path), ())
     return [] if isinstance(result, LoadedSpec) else result
 
 
-def parse_spec(data: bytes) -> ProgramSpec | list[SpecProblem]:
+def parse_spec(data: bytes, *checks: Check) -> ProgramSpec | list[SpecProblem]:
     """A spec from the bytes of its YAML, or everything that is wrong with them."""
     if len(data) > MAX_BYTES:
         return [SpecProblem(1, 1, "", f"{len(data)} bytes; a spec may have {MAX_BYTES}")]
@@ -92,19 +96,19 @@ def parse_spec(data: bytes) -> ProgramSpec | list[SpecProblem]:
         except msgspec.ValidationError as error:
             path, message = _explained(error)
             return [tree.problem(path, message)]
-        problems = [tree.problem(path, message) for path, message in faults(spec)]
+        problems = [tree.problem(path, message) for check in (faults, *checks) for path, message in check(spec)]
         if not problems:
             return spec
     return sorted(problems)
 
 
-def _read(file: FilePath) -> LoadedSpec | list[SpecProblem]:
+def _read(file: FilePath, checks: Iterable[Check]) -> LoadedSpec | list[SpecProblem]:
     try:
         with file.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
         return [SpecProblem(1, 1, "", f"cannot be read: {error.strerror}")]
-    result = parse_spec(data)
+    result = parse_spec(data, *checks)
     if isinstance(result, list):
         return result
     return LoadedSpec(result, hashlib.sha256(data).hexdigest(), file)

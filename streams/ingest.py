@@ -110,17 +110,24 @@ class Ingest:
         }
         self._intakes = {topic: Intake(kind, programs, self._limits, clock_ms) for topic, kind in kinds.items()}
         self._owned: set[TopicPartition] = set()
+        self._announced: set[TopicPartition] = set()
         self._width = 0
         self._targets: dict[tuple[str, int], tuple[bytes, int]] = {}
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Announce the partitions in the journal, so that the watermark waits for them."""
-        news = sorted(set(partitions) - self._owned)
-        self._owned |= set(news)
+        """Announce every input partition in the journal, so that the watermark waits for all, whoever reads them."""
+        self._owned |= set(partitions)
         self._width = await self._publisher.partitions(self._topics.journal)
         self._targets.clear()
+        every = {
+            TopicPartition(topic, partition)
+            for topic in self._topics.inputs
+            for partition in range(await self._publisher.partitions(topic))
+        }
+        news = sorted(every - self._announced)
         if news:
-            await self._append_tick(tuple(SourcePosition(topic, partition, None) for topic, partition in news))
+            await self._append_tick(tuple(SourcePosition(*place, None) for place in news))
+            self._announced |= every
         return {}
 
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:

@@ -26,6 +26,7 @@ from ..schemas.specfile import LoadedSpec
 from .errors import UsageError
 from .journal import journal_key
 from .models import ModelBundle, load_bundle
+from .policy import policy_faults
 
 Array = NDArray[np.float64]
 Features = Mapping[str, Value]
@@ -124,7 +125,8 @@ class Program:
 def assemble(loaded: LoadedSpec) -> Program:
     """Build a program from its spec and first model; raise ``UsageError`` or ``ModelError`` when they do not fit."""
     spec = loaded.spec
-    check_policy(spec)
+    for _, fault in policy_faults(spec):
+        raise UsageError(f"{loaded.path}: {fault}")
     codec = FeatureCodec(spec)
     bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns)
     instances = tuple(bundle.instances[: spec.candidates])
@@ -149,17 +151,6 @@ def assemble_all(specs: Sequence[LoadedSpec]) -> Mapping[str, Program]:
             raise UsageError(f"{loaded.path}: program {program.name!r} is given twice; each needs its own name")
         programs[program.name] = program
     return programs
-
-
-def check_policy(spec: ProgramSpec) -> None:
-    """Refuse a choice that does not exist or parameters it does not take."""
-    policy = spec.policy
-    if policy.choice not in registry:
-        raise UsageError(f"policy.choice {policy.choice!r} is not known: use one of {', '.join(sorted(registry))}")
-    try:
-        registry[policy.choice](1, policy.window.steps or STEPS_IN_A_TIME_WINDOW, **policy.parameters)
-    except (ValueError, TypeError) as error:
-        raise UsageError(f"policy.parameters of {policy.choice}: {error}") from None
 
 
 def _address(loaded: LoadedSpec) -> str:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from ..schemas.specfile import load_spec
 from .connection import topics as topic_names
 from .connection import worker_options
 from .ingest import DAY_MS, Ingest, Limits
@@ -16,6 +15,7 @@ from .kafka.publisher import KafkaPublisher
 from .kafka.worker import Timer, run_worker
 from .keeper import Keeper, Keeping, Stage, nothing
 from .metrics import Metrics
+from .policy import load_program_spec
 from .program import assemble_all
 from .readiness import CaughtUp
 from .records import ChunkHandler, Lag, TopicPartition
@@ -54,7 +54,7 @@ async def run_service(
     signals: bool = True,
 ) -> None:
     """Run a worker until a signal or ``stop``; raise an ``OnwardError`` when something fails."""
-    programs = assemble_all([load_spec(path) for path in settings.spec])
+    programs = assemble_all([load_program_spec(path) for path in settings.spec])
     topics, options, metrics, progress = topic_names(settings), worker_options(settings), Metrics(), _Progress()
     for program in programs.values():
         log.info(

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from ...schemas.draft import draft_spec
 from ...schemas.encoding import FeatureCodec
-from ...schemas.specfile import LoadedSpec, SpecError, load_spec
+from ...schemas.specfile import LoadedSpec, SpecError
 from ...schemas.table import TableError
 from ..errors import UsageError
+from ..policy import load_program_spec
 
 
 def check(paths: Sequence[Path]) -> int:
@@ -21,7 +22,7 @@ def check(paths: Sequence[Path]) -> int:
     code = 0
     for path in paths:
         try:
-            print(_summary(load_spec(path)))
+            print(_summary(load_program_spec(path)))
         except SpecError as error:
             for line, column, place, message in error.problems:
                 parts = (f"{path}:{line}:{column}", place, message)

@@ -8,9 +8,10 @@ from typing import cast
 from rich.console import Console
 from rich.table import Table
 
-from ...schemas.specfile import SpecError, load_spec
+from ...schemas.specfile import SpecError
 from ..errors import UsageError
 from ..models import MANIFEST, Manifest
+from ..policy import load_program_spec
 from ..training import ESTIMATORS, EstimatorName
 from ..training import train as train_model
 
@@ -20,7 +21,7 @@ def train(csv: Path, spec: Path, output: Path, estimator: str, seed: int) -> int
     if estimator not in ESTIMATORS:
         raise UsageError(f"there is no estimator {estimator!r}: choose one of {', '.join(ESTIMATORS)}")
     try:
-        loaded = load_spec(spec)
+        loaded = load_program_spec(spec)
     except SpecError as error:
         raise UsageError(str(error)) from None
     manifest = train_model(csv, loaded, output, estimator=cast(EstimatorName, estimator), seed=seed)

@@ -11,9 +11,10 @@ from ...environments import improvement
 from ...environments.improvement import ImprovementWorld
 from ...environments.population import SPEC, Population
 from ...schemas.spec import ProgramSpec
-from ...schemas.specfile import SpecError, load_spec
+from ...schemas.specfile import SpecError
 from ...schemas.table import Table, TableError, read_table
 from ..errors import UsageError
+from ..policy import load_program_spec
 
 PACKAGED = Path(improvement.__file__).parent / "specs"
 """Specs of well-known data files, by the file's stem."""
@@ -51,7 +52,7 @@ def check_policies(policies: Sequence[str]) -> None:
 
 
 def _population(seed: int) -> tuple[ProgramSpec, Table]:
-    spec = load_spec(SPEC).spec
+    spec = load_program_spec(SPEC).spec
     return spec, Population(seed=seed).table(spec)
 
 
@@ -64,7 +65,7 @@ def _file(data: Path, spec: Path | None) -> tuple[ProgramSpec, Table]:
             f"`onward spec draft {data} --label COLUMN` writes a first one"
         )
     try:
-        loaded = load_spec(path).spec
+        loaded = load_program_spec(path).spec
         return loaded, read_table(data, loaded)
     except (SpecError, TableError) as error:
         raise UsageError(str(error)) from None

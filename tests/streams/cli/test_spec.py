@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,8 @@ from onward.schemas.specfile import check_file
 from onward.streams.cli.spec import check, draft
 from onward.streams.errors import UsageError
 
-CREDIT = Path(__file__).parents[3] / "environments" / "specs" / "credit.yaml"
+ROOT = Path(__file__).parents[3]
+CREDIT = ROOT / "environments" / "specs" / "credit.yaml"
 
 
 def test_check_sums_a_good_spec_up_and_explains_a_bad_one(tmp_path, capsys):
@@ -18,6 +20,37 @@ def test_check_sums_a_good_spec_up_and_explains_a_bad_one(tmp_path, capsys):
     streams = capsys.readouterr()
     assert streams.out.count("\n") == 1
     assert streams.err == f"{bad}:18:33: label.desird: unknown key (did you mean desired?)\n"
+
+
+@pytest.mark.parametrize(
+    ("policy", "column", "problem"),
+    [
+        ("{choice: wizard}", 18, "policy.choice: there is no choice 'wizard': use one of linucb, protoar"),
+        (
+            "{choice: linucb, parameters: {lambda: 20}}",
+            47,
+            "policy.parameters.lambda: linucb has no parameter 'lambda': it takes regularisation, delta",
+        ),
+        (
+            "{choice: linucb, parameters: {delta: 2}}",
+            46,
+            "policy.parameters.delta: delta is 2.0: linucb needs a number between 0 and 1",
+        ),
+    ],
+)
+def test_check_knows_the_choices_and_their_parameters(policy, column, problem, tmp_path, capsys):
+    spec = tmp_path / "spec.yaml"
+    lines = [line for line in CREDIT.read_text().splitlines() if not line.startswith("policy:")]
+    spec.write_text("\n".join([*lines, f"policy: {policy}"]))
+    assert check([spec]) == 2
+    assert capsys.readouterr().err == f"{spec}:{len(lines) + 1}:{column}: {problem}\n"
+
+
+def test_the_example_of_the_page_passes_the_whole_check(tmp_path, capsys):
+    example = tmp_path / "loan.yaml"
+    page = (ROOT / "docs" / "spec.md").read_text()
+    example.write_text(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])
+    assert check([example]) == 0, capsys.readouterr().err
 
 
 def test_draft_writes_a_good_spec_and_never_over_a_file(tmp_path, capsys):

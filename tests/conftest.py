@@ -1,7 +1,9 @@
+"""A broker for every test that wants one: embedded, and with ``-m kafka`` a real Kafka."""
+
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ class Broker:
     def __init__(self, bootstrap: str, embedded: EmbeddedBroker | None = None) -> None:
         self._bootstrap = bootstrap
         self._embedded = embedded
+        self.is_real = embedded is None
         self.group = uuid.uuid4().hex
 
     def options(self, **changes: Any) -> KafkaOptions:
@@ -36,6 +39,13 @@ class Broker:
         else:
             create_topics(self.options(), [TopicPlan(name, partitions, 1, {})])
         return name
+
+    def create(self, plans: Iterable[TopicPlan]) -> None:
+        for topic in plans:
+            if self._embedded:
+                self._embedded.create_topic(topic.name, topic.partitions)
+            else:
+                create_topics(self.options(), [topic])
 
     def fill(self, topic: str, count: int, *, start: int = 0, partition: int = 0) -> list[bytes]:
         values = [b"%d" % number for number in range(start, start + count)]
