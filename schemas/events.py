@@ -3,6 +3,9 @@
 On the wire an event is JSON in the record's value, and its CloudEvents 1.0 attributes are record headers
 (binary mode, see ``headers.py``). An event never carries scaled or encoded numbers: features are in the units
 of the program spec. Event time travels in the ``ce_time`` header, not in the value.
+
+Events hold no cycles, so they are kept from the garbage collector (``gc=False``), which would look at each again and
+again.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ Fate = Literal["rewarded", "censored", "late", "dangling", "unseen"]
 Result = Literal["improved", "not_improved", "unseen"]
 
 
-class Application(Struct, frozen=True, forbid_unknown_fields=True):
+class Application(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What a person sent. ``application`` names the case; every later event refers to it."""
 
     program: ProgramName
@@ -29,7 +32,7 @@ class Application(Struct, frozen=True, forbid_unknown_fields=True):
     applicant: Identifier | None = None
 
 
-class Decision(Struct, frozen=True, forbid_unknown_fields=True):
+class Decision(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """An external system's answer to an application."""
 
     program: ProgramName
@@ -38,7 +41,7 @@ class Decision(Struct, frozen=True, forbid_unknown_fields=True):
     score: float | None = None
 
 
-class Outcome(Struct, frozen=True, forbid_unknown_fields=True):
+class Outcome(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What happened in the real world after a recourse.
 
     ``improved``: the person carried the suggestion out and it really improved their situation (reward 1);
@@ -50,7 +53,7 @@ class Outcome(Struct, frozen=True, forbid_unknown_fields=True):
     result: Result
 
 
-class Model(Struct, frozen=True, forbid_unknown_fields=True):
+class Model(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A new model version of a program. ``manifest`` is any fsspec address, ``sha256`` that of the manifest's bytes."""
 
     program: ProgramName
@@ -59,7 +62,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True):
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class Change(Struct, frozen=True):
+class Change(Struct, frozen=True, gc=False):
     """One feature to change, in raw values."""
 
     feature: str
@@ -68,7 +71,7 @@ class Change(Struct, frozen=True):
     unit: str | None = None
 
 
-class Option(Struct, frozen=True):
+class Option(Struct, frozen=True, gc=False):
     """One concrete set of changes. ``cost`` is in the unit of the program's cost function (dimensionless for l1)."""
 
     candidate: str
@@ -78,7 +81,7 @@ class Option(Struct, frozen=True):
     propensity: float
 
 
-class Recourse(Struct, frozen=True, tag_field="kind", tag="recourse"):
+class Recourse(Struct, frozen=True, gc=False, tag_field="kind", tag="recourse"):
     """A way forward for one rejected application. ``step`` counts the program shard's answers from 0."""
 
     program: str
@@ -93,7 +96,7 @@ class Recourse(Struct, frozen=True, tag_field="kind", tag="recourse"):
     closes_at: str | None = None
 
 
-class NoRecourse(Struct, frozen=True, tag_field="kind", tag="none"):
+class NoRecourse(Struct, frozen=True, gc=False, tag_field="kind", tag="none"):
     """A rejected application for which no candidate is feasible, with the rule that excluded the last ones."""
 
     program: str
@@ -107,7 +110,7 @@ class NoRecourse(Struct, frozen=True, tag_field="kind", tag="none"):
     model: str
 
 
-class Reward(Struct, frozen=True):
+class Reward(Struct, frozen=True, gc=False):
     """A fate. ``rewarded``, ``censored`` and ``unseen`` close a recourse, exactly once each; ``late`` and
     ``dangling`` tell what became of an outcome that could not count any more, or never could."""
 
@@ -121,7 +124,7 @@ class Reward(Struct, frozen=True):
     outcome: str | None = None
 
 
-class DeadLetter(Struct, frozen=True):
+class DeadLetter(Struct, frozen=True, gc=False):
     """A record that Onward could not use: why, where it stood, and its original bytes (base64 in JSON).
 
     ``value`` is cut at the size limit when the record was oversized; ``size`` and ``sha256`` are of the whole.
@@ -139,7 +142,7 @@ class DeadLetter(Struct, frozen=True):
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
-class SourcePosition(Struct, frozen=True, array_like=True):
+class SourcePosition(Struct, frozen=True, gc=False, array_like=True):
     """How far one input partition has been read, in event time. ``time_ms`` is None while it is not known."""
 
     topic: str
@@ -147,7 +150,7 @@ class SourcePosition(Struct, frozen=True, array_like=True):
     time_ms: int | None
 
 
-class Tick(Struct, frozen=True):
+class Tick(Struct, frozen=True, gc=False):
     """Event time passing in input partitions that have nothing to read (appended to the journal by ingest)."""
 
     sources: tuple[SourcePosition, ...]

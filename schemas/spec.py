@@ -79,12 +79,13 @@ class ModelReference(Struct, frozen=True, forbid_unknown_fields=True):
 class Window(Struct, frozen=True, forbid_unknown_fields=True):
     """How long an outcome may take: a number of steps, or an event time (ISO 8601 duration such as P90D).
 
-    ``lateness`` bounds how far records of one input partition may be out of time order.
+    ``lateness`` bounds how far records of one input partition may be out of time order, and how far the clocks of
+    different senders may be apart.
     """
 
     steps: Annotated[int, Meta(ge=1)] | None = None
     time: timedelta | None = None
-    lateness: timedelta = timedelta(0)
+    lateness: timedelta = timedelta(minutes=1)
 
 
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):

@@ -54,7 +54,7 @@ def step_generator(program: Program, shard: Shard) -> np.random.Generator:
 def _no_recourse(fold: Fold, program: Program, shard: Shard, case: Case, found: Assessment) -> None:
     model = fold.state.model(program)
     reason, detail = model.candidates.binding(found.person)
-    case.status, case.settled_ms = Status.NO_RECOURSE, case.time_ms
+    case.status, case.settled_ms = Status.NO_RECOURSE, fold.remembered_from(case.time_ms)
     event = NoRecourse(
         program=program.name,
         shard=shard.number,
@@ -75,7 +75,7 @@ def _open(fold: Fold, program: Program, shard: Shard, case: Case, option: Option
     if program.window_ms is not None:
         case.deadline_ms = case.time_ms + program.window_ms
         case.closes_ms = case.deadline_ms + program.lateness_ms
-        heapq.heappush(fold.closing, (case.closes_ms, case.key, case))
+        heapq.heappush(fold.closing, (case.closes_ms, case.key, case.step or 0, case))
     else:
         shard.open[case.key.application] = case
     event = Recourse(

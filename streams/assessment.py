@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ..agents.costs import execution_probability
 from ..schemas.encoding import Problem
 from ..schemas.events import Value
-from .cases import CaseKey
 from .program import Program
 from .state import CurrentModel
 
@@ -41,16 +40,16 @@ _NOBODY = np.empty(0, dtype=bool)
 
 
 def assess(
-    program: Program, model: CurrentModel, people: Mapping[CaseKey, Mapping[str, Value]]
-) -> dict[CaseKey, Assessment | Problem]:
-    """Assess people under a model; features that do not fit the spec give their problem."""
+    program: Program, model: CurrentModel, people: Mapping[int, Mapping[str, Value]]
+) -> dict[int, Assessment | Problem]:
+    """Assess people, by journal offset, under a model; features that do not fit the spec give their problem."""
     encoded, problems = program.codec.encode_checked(list(people.values()))
-    result: dict[CaseKey, Assessment | Problem] = {
+    result: dict[int, Assessment | Problem] = {
         key: problem for key, problem in zip(people, problems, strict=True) if problem is not None
     }
     keys = [key for key in people if key not in result]
     encoded = encoded[[problem is None for problem in problems]]
-    rejected: list[tuple[CaseKey, Array]] = []
+    rejected: list[tuple[int, Array]] = []
     for key, person, approved in zip(keys, encoded, _approvals(program, model, encoded), strict=True):
         if approved:
             result[key] = Assessment(person, True, _NOBODY, _NOTHING, _NOTHING)
@@ -71,8 +70,8 @@ def _approvals(program: Program, model: CurrentModel, encoded: Array) -> NDArray
 def _assess_rejected(
     program: Program,
     model: CurrentModel,
-    rejected: Sequence[tuple[CaseKey, Array]],
-    result: dict[CaseKey, Assessment | Problem],
+    rejected: Sequence[tuple[int, Array]],
+    result: dict[int, Assessment | Problem],
 ) -> None:
     people = np.array([person for _, person in rejected])
     feasible = model.candidates.feasible(people)

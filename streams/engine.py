@@ -66,8 +66,8 @@ def process(state: PartitionState, chunk: Sequence[Entry], view: View, load: Loa
 
 
 def _between_models(chunk: Sequence[Entry]) -> Sequence[Sequence[Entry]]:
-    """Cut before every model event: what is assessed together is assessed under one model."""
-    cuts = [index for index, entry in enumerate(chunk) if isinstance(entry.body, Model) and index]
+    """Cut after every model event: what is assessed together is assessed under one model."""
+    cuts = [index for index, entry in enumerate(chunk, 1) if isinstance(entry.body, Model) and index < len(chunk)]
     return [chunk[start:end] for start, end in zip([0, *cuts], [*cuts, len(chunk)], strict=True)]
 
 
@@ -102,43 +102,44 @@ def _apply(fold: Fold, entry: Entry, assessments: Assessments, load: LoadModel) 
 
 # --- assessments: computed ahead for a whole segment ---------------------------------------------------------------
 
-Assessments = dict[CaseKey, Assessment | Problem]
+Assessments = dict[int, Assessment | Problem]
+"""By journal offset: one chunk may hold two applications of the same name."""
 
 
 def _assess_segment(fold: Fold, segment: Sequence[Entry]) -> Assessments:
-    people: dict[str, dict[CaseKey, Mapping[str, Value]]] = {}
+    people: dict[str, dict[int, Mapping[str, Value]]] = {}
     for entry in segment:
         found = _features_ahead(fold, entry)
         if found is not None:
-            key, features = found
-            people.setdefault(key.program, {})[key] = features
+            program, features = found
+            people.setdefault(program, {})[entry.offset] = features
     assessments: Assessments = {}
     for name, group in people.items():
-        program = fold.program(name)
-        assessments.update(assess(program, fold.state.model(program), group))
+        owner = fold.program(name)
+        assessments.update(assess(owner, fold.state.model(owner), group))
     return assessments
 
 
-def _features_ahead(fold: Fold, entry: Entry) -> tuple[CaseKey, Mapping[str, Value]] | None:
-    """The features of the person whom this entry may reject, where they are at hand already."""
+def _features_ahead(fold: Fold, entry: Entry) -> tuple[str, Mapping[str, Value]] | None:
+    """The program and features of the person whom this entry may reject, where they are at hand already."""
     body = entry.body
     if isinstance(body, Application):
         if fold.program(body.program).spec.decisions == "model":
-            return CaseKey(body.program, body.application), body.features
+            return body.program, body.features
     elif isinstance(body, Decision) and not body.approved:
         key = CaseKey(body.program, body.application)
         case = fold.view.cases.get(key)
         if case is not None and case.features is not None:
-            return key, _decode_features(case.features)
+            return key.program, _decode_features(case.features)
     return None
 
 
 def _assessment(
-    fold: Fold, program: Program, key: CaseKey, features: Mapping[str, Value], ahead: Assessments
+    fold: Fold, program: Program, offset: int, features: Mapping[str, Value], ahead: Assessments
 ) -> Assessment | Problem:
-    found = ahead.get(key)
+    found = ahead.get(offset)
     if found is None:
-        found = assess(program, fold.state.model(program), {key: features})[key]
+        found = assess(program, fold.state.model(program), {offset: features})[offset]
     return found
 
 
@@ -161,11 +162,11 @@ def _application(fold: Fold, entry: Entry, event: Application, ahead: Assessment
     case = Case(key, shard, Status.AWAITING_DECISION, entry.time_ms, entry.id)
     if program.spec.decisions == "external":
         # A case that is never decided is forgotten with the settled ones.
-        case.features, case.settled_ms = _encode(event.features), entry.time_ms
+        case.features, case.settled_ms = _encode(event.features), fold.remembered_from(entry.time_ms)
         fold.touch(case)
         _retry_waiting(fold, case, ahead)
         return
-    assessment = _assessment(fold, program, key, event.features, ahead)
+    assessment = _assessment(fold, program, entry.offset, event.features, ahead)
     if isinstance(assessment, Problem):
         fold.dead_letter(entry, assessment.reason, assessment.detail)
         return
@@ -187,9 +188,13 @@ def _decision(fold: Fold, entry: Entry, event: Decision, ahead: Assessments) -> 
             fold.count("duplicates", "decision")
         else:
             fold.dead_letter(entry, "already_decided", f"application {event.application!r} has a decision already")
+    elif entry.time_ms + program.lateness_ms < case.time_ms:
+        _decision_without_application(fold, entry)
     else:
         features = _decode_features(case.features)
-        assessment = _assessment(fold, program, key, features, ahead)
+        # A case that came after the look ahead may have taken a forgotten one's name.
+        known = ahead if fold.view.cases.get(key) is case else {}
+        assessment = _assessment(fold, program, entry.offset, features, known)
         if isinstance(assessment, Problem):
             fold.dead_letter(entry, assessment.reason, assessment.detail)
             return
@@ -208,7 +213,7 @@ def _decide(
     fold.touch(case)
     fold.count("decisions", program.name, "approved" if approved else "rejected")
     if approved:
-        case.status, case.settled_ms = Status.APPROVED, case.time_ms
+        case.status, case.settled_ms = Status.APPROVED, fold.remembered_from(case.time_ms)
     else:
         answer(fold, program, case, features, assessment)
     _retry_waiting(fold, case, {})
@@ -218,7 +223,7 @@ def _outcome(fold: Fold, entry: Entry, event: Outcome) -> None:
     program = fold.program(event.program)
     key = CaseKey(event.program, event.application)
     case = fold.case(key)
-    if fold.is_settled(entry.id):
+    if fold.is_settled(entry):
         fold.count("duplicates", "outcome")
     elif case is None or case.status is Status.AWAITING_DECISION:
         _wait(fold, entry, key, program)
@@ -240,7 +245,7 @@ def _model(fold: Fold, event: Model, load: LoadModel) -> None:
 def _wait(fold: Fold, entry: Entry, key: CaseKey, program: Program) -> None:
     kind = "decision" if isinstance(entry.body, Decision) else "outcome"
     waiting = fold.state.waiting
-    if waiting.holds(key, entry.id) or fold.is_settled(entry.id):
+    if waiting.holds(key, kind, entry.id) or fold.is_settled(entry):
         fold.count("duplicates", kind)
         return
     if waiting.full:
@@ -254,7 +259,8 @@ def _wait(fold: Fold, entry: Entry, key: CaseKey, program: Program) -> None:
         event=entry.id,
         time_ms=entry.time_ms,
         timestamp_ms=entry.timestamp_ms,
-        expires_ms=entry.time_ms + program.lateness_ms,
+        # Once for clocks that are apart, once for an application that is out of order.
+        expires_ms=entry.time_ms + 2 * program.lateness_ms,
         source=entry.source,
         source_offset=entry.source_offset,
         payload=entry.raw,
@@ -300,5 +306,9 @@ def _give_up_waiting(fold: Fold, watermark_ms: int) -> None:
         if isinstance(entry.body, Outcome):
             fold.dangling(entry, entry.body)
         else:
-            fold.settle(entry.id, entry.time_ms)
-            fold.dead_letter(entry, "decision_without_application", "no such application came before this decision")
+            _decision_without_application(fold, entry)
+
+
+def _decision_without_application(fold: Fold, entry: Entry) -> None:
+    fold.settle(entry)
+    fold.dead_letter(entry, "decision_without_application", "no such application came before this decision")

@@ -21,14 +21,13 @@ CLOSED: dict[Status, Fate] = {Status.REWARDED: "rewarded", Status.CENSORED: "cen
 
 def settle_outcome(fold: Fold, program: Program, case: Case, entry: Entry, result: Result) -> None:
     """Apply an outcome to a case that has been decided."""
-    if case.status in (Status.REWARDED, Status.UNSEEN):
-        if case.outcome == entry.id:
-            fold.count("duplicates", "outcome")
-        else:
-            detail = f"the recourse of application {case.key.application!r} has its outcome already"
-            fold.dead_letter(entry, "already_has_outcome", detail)
-    elif case.status not in (Status.OPEN, Status.CENSORED) or entry.time_ms < case.time_ms:
+    if case.outcome == entry.id:
+        fold.count("duplicates", "outcome")
+    elif case.step is None or case.candidate is None or entry.time_ms + program.lateness_ms < case.time_ms:
         _beside(fold, case, entry, "dangling")
+    elif case.status in (Status.REWARDED, Status.UNSEEN):
+        detail = f"the recourse of application {case.key.application!r} has its outcome already"
+        fold.dead_letter(entry, "already_has_outcome", detail)
     elif case.status is Status.CENSORED or (case.deadline_ms is not None and entry.time_ms > case.deadline_ms):
         _beside(fold, case, entry, "late")
     else:
@@ -38,7 +37,7 @@ def settle_outcome(fold: Fold, program: Program, case: Case, entry: Entry, resul
 def close_by_time(fold: Fold, watermark_ms: int) -> None:
     """Censor every open case whose window of event time the watermark has passed, earliest first."""
     while fold.closing and fold.closing[0][0] < watermark_ms:
-        closes_ms, _, case = heapq.heappop(fold.closing)
+        closes_ms, _, _, case = heapq.heappop(fold.closing)
         if case.status is Status.OPEN and case.closes_ms == closes_ms:
             program = fold.program(case.key.program)
             _censor(fold, program, case, case.deadline_ms or closes_ms)
@@ -84,7 +83,7 @@ def _choice(case: Case) -> tuple[int, float]:
 
 def _close(fold: Fold, case: Case, status: Status, reward: float | None, time_ms: int) -> None:
     program = case.key.program
-    case.status, case.settled_ms = status, time_ms
+    case.status, case.settled_ms = status, fold.remembered_from(time_ms)
     fold.touch(case)
     fold.changed(program, case.shard)
     fold.state.shard(fold.program(program), case.shard).open.pop(case.key.application, None)
@@ -104,7 +103,7 @@ def _close(fold: Fold, case: Case, status: Status, reward: float | None, time_ms
 
 def _beside(fold: Fold, case: Case, entry: Entry, fate: Fate) -> None:
     """An outcome that leaves the case as it is."""
-    fold.settle(entry.id, entry.time_ms)
+    fold.settle(entry)
     program = case.key.program
     event = Reward(
         program=program,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..schemas.events import DeadLetter, Outcome, Output, Reward
+from ..schemas.events import DeadLetter, Decision, Outcome, Output, Reward
 from .cases import Case, CaseKey, Waiting
 from .effects import Effects, Emission, Position
 from .errors import LedgerError
@@ -24,6 +24,13 @@ class View:
     settled: Mapping[str, int] = field(default_factory=dict)
 
 
+def settled_key(entry: Entry) -> str:
+    """What names a decision or outcome that ended without a case; a ``ce_id`` alone is unique for its sender only."""
+    body = entry.body
+    assert isinstance(body, Decision | Outcome), f"{type(body).__name__} cannot be settled"
+    return f"{type(body).__name__}/{body.program}/{body.application}/{entry.id}"
+
+
 class Fold:
     """Gathers effects. Every output takes the journal position of the entry that is being folded."""
 
@@ -32,7 +39,7 @@ class Fold:
         self.view = view
         self.effects = Effects()
         self.cases = dict(view.cases)
-        self.closing = [(case.closes_ms or 0, case.key, case) for case in view.due]
+        self.closing = [(case.closes_ms or 0, case.key, case.step or 0, case) for case in view.due]
         for case in view.due:
             self.cases[case.key] = case
 
@@ -72,12 +79,18 @@ class Fold:
         self.effects.cases[case.key] = case
         return case
 
-    def settle(self, event: str, time_ms: int) -> None:
+    def settle(self, entry: Entry) -> None:
         """Remember an event that ended without a case, to know its repeat."""
-        self.effects.settled[event] = time_ms
+        self.effects.settled[settled_key(entry)] = self.remembered_from(entry.time_ms)
 
-    def is_settled(self, event: str) -> bool:
+    def remembered_from(self, time_ms: int) -> int:
+        """When retention begins: not before the watermark, or what comes late would be forgotten at once."""
+        watermark_ms = self.state.watermark.value_ms
+        return time_ms if watermark_ms is None else max(time_ms, watermark_ms)
+
+    def is_settled(self, entry: Entry) -> bool:
         """Whether this event ended without a case before."""
+        event = settled_key(entry)
         time_ms = self.effects.settled.get(event, self.view.settled.get(event))
         return time_ms is not None and not self.state.is_past_retention(time_ms)
 
@@ -111,7 +124,7 @@ class Fold:
 
     def dangling(self, entry: Entry, outcome: Outcome) -> None:
         """Publish the fate of an outcome that has no recourse."""
-        self.settle(entry.id, entry.time_ms)
+        self.settle(entry)
         program = self.program(outcome.program)
         shard = shard_of(outcome.application, program.spec.shards)
         event = Reward(program.name, shard, outcome.application, "dangling", outcome=entry.id)

@@ -22,7 +22,7 @@ from ..schemas.events import Application, DeadLetter, Decision, Outcome, Tick
 from .cases import Case, CaseKey, Status, Waiting
 from .effects import Effects
 from .errors import LedgerError
-from .fold import View
+from .fold import View, settled_key
 from .journal import Entry
 from .program import Program
 from .records import TopicPartition
@@ -90,6 +90,7 @@ class Ledger:
         with _told(self.path):
             self._register(programs)
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
+            self._offset: int = meta["offset"]
             clocks: dict[TopicPartition, int | None] = {}
             positions: dict[TopicPartition, int] = {}
             for topic, partition, offset, heard, time_ms in self._db.execute(
@@ -106,7 +107,7 @@ class Ledger:
                 watermark=Watermark(required, clocks, meta.get("watermark_ms")),
                 waiting=WaitingRoom(waiting_limit),
                 retention_ms=retention_ms,
-                offset=meta["offset"],
+                offset=self._offset,
                 positions=positions,
             )
             self._load_models(state)
@@ -131,7 +132,7 @@ class Ledger:
                 else:
                     cases[key] = known
                 if not isinstance(body, Application):
-                    events.append(entry.id)
+                    events.append(settled_key(entry))
             if isinstance(body, Tick):
                 moves.extend((TopicPartition(at.topic, at.partition), at.time_ms) for at in body.sources)
             elif entry.source is not None and not isinstance(body, DeadLetter):
@@ -150,6 +151,7 @@ class Ledger:
             self._write_shards(state, effects)
             self._write_models(state, effects)
             self._write_progress(state)
+        self._offset = state.offset
 
     def open_recourses(self) -> Counter[str]:
         """How many recourses of each program wait for their fate."""
@@ -315,7 +317,11 @@ class Ledger:
             [(*source, state.positions.get(source), source in clocks, clocks.get(source)) for source in sources],
         )
         watermark_ms = state.watermark.value_ms
-        self._db.execute("UPDATE meta SET value = ? WHERE name = 'offset'", (state.offset,))
+        moved = self._db.execute(
+            "UPDATE meta SET value = ? WHERE name = 'offset' AND value = ?", (state.offset, self._offset)
+        )
+        if moved.rowcount != 1:
+            raise LedgerError(f"ledger {self.path} was written by another worker: only one may keep a state directory")
         self._db.execute("UPDATE meta SET value = ? WHERE name = 'watermark_ms'", (watermark_ms,))
         if watermark_ms is not None:
             oldest_ms = watermark_ms - state.retention_ms

@@ -63,9 +63,9 @@ class WaitingRoom:
         heapq.heappush(self.expiry, (event.expires_ms, event.position, event.key))
         self.size += 1
 
-    def holds(self, key: CaseKey, event: str) -> bool:
-        """Whether an event of this id already waits for this case."""
-        return any(waiting.event == event for waiting in self.by_case.get(key, ()))
+    def holds(self, key: CaseKey, kind: str, event: str) -> bool:
+        """Whether an event of this kind and id already waits for this case."""
+        return any((waiting.kind, waiting.event) == (kind, event) for waiting in self.by_case.get(key, ()))
 
     def take(self, key: CaseKey) -> list[Waiting]:
         """Everything that waits for a case; it waits no longer."""
