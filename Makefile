@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install test check types unit kafka-test generate fmt clean
+.PHONY: help install demo test check types unit kafka-test bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ $(STAMP): pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]'
 	@touch $@
+
+demo: install ## see it at work: rejected people get a way forward, and the learner gets better
+	$(BIN)/onward demo
 
 test: check types unit ## format, lint, types and tests
 
@@ -35,8 +38,10 @@ unit: install
 kafka-test: install ## the tests on a real Kafka, from KAFKA_HOME
 	$(BIN)/pytest -m kafka -rs
 
-bench-%: install ## run one benchmark: make bench-NAME
-	$(BIN)/python -m onward.benchmarks.$*
+bench: $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/__init__.py benchmarks/face.py,$(wildcard benchmarks/*.py))) ## run every benchmark
+
+bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
+	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
 
 generate: install ## write anew what is made from the code: the board and the tables of docs/operations.md
 	$(BIN)/python -m onward.deploy.grafana.board

@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True)
     class Args(face.Args):
-        repeats: int = field(default=5, metadata={"help": "runs of each contender"})
+        repeats: int = field(default=5, metadata={"quick": 1, "help": "runs of each contender"})
 
     def measure(args: Args) -> Iterator[Row]:
         yield Row("throughput", 12_000.0, "1/s", reference=5_000.0, aim=5_000.0)
@@ -10,8 +10,8 @@
     if __name__ == "__main__":
         sys.exit(face.run(Args, measure))
 
-The dataclass is the command line: ``repeats`` is ``--repeats``. A line of ``progress`` goes to standard error, the table to
-standard output.
+The dataclass is the command line: ``repeats`` is ``--repeats``, 5 unless given, 1 with ``--quick``. Lines of
+``progress`` go to standard error, the table to standard output.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from rich.console import Console
@@ -31,6 +31,7 @@ from rich.table import Table
 
 from onward.streams.errors import OnwardError
 
+_PAGE_WIDTH = 100
 _STARTED = time.monotonic()
 
 
@@ -64,13 +65,26 @@ def seeds(text: str) -> range:
     return range(first, last + 1)
 
 
+def numbers(text: str) -> tuple[int, ...]:
+    """``200,500`` is two numbers; raise ``ArgumentTypeError`` for anything but whole numbers above 0."""
+    parts = text.split(",")
+    if not all(part.isdecimal() and int(part) for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r}: write whole numbers above 0, separated by commas, as in 200,500")
+    return tuple(map(int, parts))
+
+
+_READERS: Mapping[Any, Callable[[str], Any]] = {range: seeds, tuple[int, ...]: numbers, Path | None: Path}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Args:
     """What every benchmark takes."""
 
     quick: bool = field(default=False, metadata={"help": "small sizes: shows that it works, not how fast"})
     seeds: range = field(default=range(1), metadata={"help": "seeds A-B, both included", "metavar": "A-B"})
-    data: Path | None = field(default=None, metadata={"help": "folder of data sets; generated data when absent"})
+    data: Path | None = field(
+        default=None, metadata={"help": "folder of data sets; else generated data", "metavar": "DIR"}
+    )
     json: Path | None = field(default=None, metadata={"help": "write the rows to this file", "metavar": "FILE"})
 
 
@@ -83,24 +97,30 @@ def parse(kind: type[A], description: str | None, argv: Sequence[str] | None = N
     hints = get_type_hints(kind)
     for argument in fields(kind):
         _add(parser, argument, hints[argument.name])
-    return kind(**vars(parser.parse_args(argv)))
+    given = vars(parser.parse_args(argv))
+    quick = {argument.name: argument.metadata["quick"] for argument in fields(kind) if "quick" in argument.metadata}
+    return kind(**((quick if "quick" in given else {}) | given))
 
 
 def _add(parser: argparse.ArgumentParser, argument: Field[Any], hint: Any) -> None:
     flag = f"--{argument.name.replace('_', '-')}"
-    text = argument.metadata.get("help", "")
+    more: dict[str, Any] = {"default": argparse.SUPPRESS, "help": argument.metadata["help"]}
     if hint is bool:
-        parser.add_argument(flag, action="store_true", default=argument.default, help=text)
+        parser.add_argument(flag, action="store_true", **more)
         return
-    convert = seeds if hint is range else Path if hint == Path | None else hint
-    shown = argument.default if not isinstance(argument.default, range) else _span(argument.default)
-    metavar = argument.metadata.get("metavar", argument.name.upper())
-    more = "" if shown is None else f" (default: {shown})"
-    parser.add_argument(flag, type=convert, default=argument.default, metavar=metavar, help=text + more)
+    if get_origin(hint) is Literal:
+        more["choices"] = get_args(hint)
+    else:
+        more |= {"type": _READERS.get(hint, hint), "metavar": argument.metadata.get("metavar", argument.name.upper())}
+    if argument.default is not None:
+        more["help"] += f" (default: {_shown(argument.default)})"
+    parser.add_argument(flag, **more)
 
 
-def _span(given: range) -> str:
-    return f"{given.start}-{given.stop - 1}"
+def _shown(value: Any) -> str:
+    if isinstance(value, range):
+        return f"{value.start}-{value.stop - 1}"
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def progress(text: str) -> None:
@@ -116,7 +136,7 @@ def run(kind: type[A], measure: Callable[[A], Iterable[Row]], argv: Sequence[str
     except OnwardError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    Console().print(table(rows))
+    Console(width=None if sys.stdout.isatty() else _PAGE_WIDTH).print(table(rows))
     if args.json is not None:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
@@ -126,7 +146,7 @@ def run(kind: type[A], measure: Callable[[A], Iterable[Row]], argv: Sequence[str
 def table(rows: Iterable[Row]) -> Table:
     """The rows for a terminal."""
     shown = Table(box=None, header_style="bold", pad_edge=False)
-    shown.add_column("figure", overflow="fold")
+    shown.add_column("figure", no_wrap=True)
     for column in ("value", "unit", "reference", "aim"):
         shown.add_column(column, justify="left" if column == "unit" else "right")
     shown.add_column("")

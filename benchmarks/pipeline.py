@@ -7,6 +7,7 @@ closed (ten steps later, which is one more event each). The others pass the byte
 
 from __future__ import annotations
 
+import logging
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from statistics import median
 import numpy as np
 
 from onward.benchmarks import face
-from onward.benchmarks.arena.broker import PARTITIONS, Broker, a_broker
+from onward.benchmarks.arena.broker import PARTITIONS, Broker, Kind, a_broker
 from onward.benchmarks.arena.contender import Contender, Effort, Lane
 from onward.benchmarks.arena.latency import latencies
 from onward.benchmarks.arena.load import Load, Sent, write_load
@@ -30,7 +31,6 @@ AIM_PER_CPU_SECOND = 25_000.0
 AIM_RATIOS = {"first aim": 1.0, "next aim": 4.0}
 AIM_P99_SECONDS = {500: 0.1}
 WARM_UP = 1000
-QUICK = {"applications": 4000, "repeats": 1, "latency_seconds": 3.0}
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 
@@ -38,11 +38,13 @@ PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 class Args(face.Args):
     """The command line."""
 
-    applications: int = field(default=30_000, metadata={"help": "applications of each throughput run"})
-    repeats: int = field(default=3, metadata={"help": "throughput runs of each contender and seed"})
-    rates: str = field(default="200,500", metadata={"help": "applications per second of the latency runs"})
-    latency_seconds: float = field(default=15.0, metadata={"help": "length of each latency run"})
-    broker: str = field(default="auto", metadata={"help": "real, embedded, or auto: real where there is one"})
+    applications: int = field(default=30_000, metadata={"quick": 4000, "help": "applications of a throughput run"})
+    repeats: int = field(default=3, metadata={"quick": 1, "help": "throughput runs of each contender and seed"})
+    rates: tuple[int, ...] = field(
+        default=(200, 500), metadata={"quick": (500,), "help": "applications a second of the latency runs"}
+    )
+    latency_seconds: float = field(default=15.0, metadata={"quick": 3.0, "help": "length of a latency run"})
+    broker: Kind = field(default="auto", metadata={"help": "Kafka to run on; auto: a real one where there is one"})
 
 
 @dataclass(frozen=True)
@@ -78,14 +80,14 @@ def _onward(arena: Arena, lane: Lane) -> Command:
         "ONWARD_FETCH_WAIT_SECONDS": str(arena.broker.fetch_wait_ms / 1000),
         "ONWARD_WEB": "false",
     }
-    return [sys.executable, "-m", "onward", "worker"], settings
+    return [sys.executable, "-P", "-m", "onward", "worker"], settings
 
 
 def _passing(module: str) -> Callable[[Arena, Lane], Command]:
     def command(arena: Arena, lane: Lane) -> Command:
         way = [arena.broker.bootstrap, lane.name, lane.topics.applications, lane.topics.recourse]
         wait = str(arena.broker.fetch_wait_ms)
-        return [sys.executable, "-m", f"onward.benchmarks.arena.{module}", *way, wait], {}
+        return [sys.executable, "-P", "-m", f"onward.benchmarks.arena.{module}", *way, wait], {}
 
     return command
 
@@ -93,51 +95,58 @@ def _passing(module: str) -> Callable[[Arena, Lane], Command]:
 COMMANDS = {ONWARD: _onward, FAUST: _passing("stock_faust"), AIOKAFKA: _passing("raw_aiokafka")}
 
 
+@dataclass
+class Findings:
+    """What was measured, by contender: the throughput runs, and latency percentiles in seconds by rate."""
+
+    efforts: dict[str, list[Effort]] = field(default_factory=lambda: {name: [] for name in COMMANDS})
+    waits: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+
+
 def pipeline(args: Args) -> Iterator[Row]:
     """All figures of one run."""
-    if args.quick:
-        args = type(args)(**{**vars(args), **QUICK})
-    real = {"auto": None, "real": True, "embedded": False}[args.broker]
+    # What the Kafka client gives up on becomes an error of ours; what it tries again is not of interest.
+    logging.getLogger("librdkafka").setLevel(logging.CRITICAL)
+    found = Findings()
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as temporary:
         folder = Path(temporary)
-        with a_broker(folder, real=real) as broker:
+        with a_broker(folder, args.broker) as broker:
             progress(f"{broker.name} at {broker.bootstrap}")
-            efforts: dict[str, list[Effort]] = {name: [] for name in COMMANDS}
             for seed in args.seeds:
-                arena = Arena(broker, write_load(folder / f"program-{seed}", seed, args.data), folder)
-                _race(arena, args, seed, efforts)
-            waits = {name: _latencies(arena, args, name) for name in (ONWARD, FAUST)}
-        yield from _throughput_rows(efforts, args.applications)
-        yield from _latency_rows(waits)
+                _race(Arena(broker, write_load(folder / f"program-{seed}", seed, args.data), folder), args, seed, found)
+    yield from _throughput_rows(found.efforts, args.applications)
+    yield from _latency_rows(found.waits)
 
 
-def _race(arena: Arena, args: Args, seed: int, efforts: dict[str, list[Effort]]) -> None:
+def _race(arena: Arena, args: Args, seed: int, found: Findings) -> None:
     """Every contender in turn, so that what else the machine does strikes all alike."""
     records = arena.load.applications("a", args.applications)
     for repeat in range(args.repeats):
+        is_last = (seed, repeat) == (args.seeds[-1], args.repeats - 1)
         for name in COMMANDS:
-            effort = _throughput(arena, records, name, f"{name.replace(' ', '-')}-{seed}-{repeat}")
-            efforts[name].append(effort)
-            rate, cpu_rate = (len(records) / seconds for seconds in effort)
-            progress(f"{name}: {rate:,.0f} a second, {cpu_rate:,.0f} a CPU-second")
+            with arena.running(name, f"{name.replace(' ', '-')}-{seed}-{repeat}") as contender:
+                found.efforts[name].append(_throughput(contender, records))
+                if is_last and name != AIOKAFKA:
+                    found.waits[name] = _latencies(arena, contender, args)
 
 
-def _throughput(arena: Arena, records: Sequence[Sent], name: str, run: str) -> Effort:
-    with arena.running(name, run) as contender:
-        with contender.held():
-            contender.lane.send(records)
-        return contender.reach(WARM_UP + len(records))
+def _throughput(contender: Contender, records: Sequence[Sent]) -> Effort:
+    with contender.held():
+        contender.lane.send(records)
+    effort = contender.reach(WARM_UP + len(records))
+    rate, cpu_rate = len(records) / effort.seconds, len(records) / effort.cpu_seconds
+    progress(f"{contender.name}: {rate:,.0f} a second, {cpu_rate:,.0f} a CPU-second")
+    return effort
 
 
-def _latencies(arena: Arena, args: Args, name: str) -> dict[int, list[float]]:
+def _latencies(arena: Arena, contender: Contender, args: Args) -> dict[int, list[float]]:
     """Percentiles in seconds by rate, in the order of ``PERCENTILES``."""
     found = {}
-    with arena.running(name, f"{name.replace(' ', '-')}-latency") as contender:
-        for rate in map(int, args.rates.split(",")):
-            records = arena.load.applications(f"at-{rate}", round(rate * args.latency_seconds))
-            waits = latencies(contender.lane, records, rate)
-            found[rate] = np.percentile(waits, list(PERCENTILES.values())).tolist()
-            progress(f"{name} at {rate} a second: p99 {found[rate][1] * 1000:.1f} ms")
+    for rate in args.rates:
+        records = arena.load.applications(f"at-{rate}", round(rate * args.latency_seconds))
+        waits = latencies(contender.lane, records, rate)
+        found[rate] = np.percentile(waits, list(PERCENTILES.values())).tolist()
+        progress(f"{contender.name} at {rate} a second: p99 {found[rate][1] * 1000:.1f} ms")
     return found
 
 
@@ -145,14 +154,14 @@ def _throughput_rows(efforts: dict[str, list[Effort]], count: int) -> Iterator[R
     wall = {name: median(count / effort.seconds for effort in of) for name, of in efforts.items()}
     cpu = {name: median(count / effort.cpu_seconds for effort in of) for name, of in efforts.items()}
     for name in COMMANDS:
-        yield Row(f"{name}: throughput", wall[name], "applications/s", reference=wall[FAUST])
+        yield Row(f"{name}, by the clock", wall[name], "/s", reference=wall[FAUST])
     for name in COMMANDS:
         aim = AIM_PER_CPU_SECOND if name == ONWARD else None
-        yield Row(f"{name}: work", cpu[name], "applications/CPU-s", reference=cpu[FAUST], aim=aim)
+        yield Row(f"{name}, by its CPU", cpu[name], "/CPU-s", reference=cpu[FAUST], aim=aim)
     for aim_name, aim in AIM_RATIOS.items():
-        yield Row(f"onward / stock faust, work, {aim_name}", cpu[ONWARD] / cpu[FAUST], "x", reference=1.0, aim=aim)
-    yield Row("onward / stock faust, throughput", wall[ONWARD] / wall[FAUST], "x", reference=1.0, aim=1.0)
-    yield Row("onward / raw aiokafka, work", cpu[ONWARD] / cpu[AIOKAFKA], "x", reference=cpu[FAUST] / cpu[AIOKAFKA])
+        yield Row(f"{ONWARD} / {FAUST}, {aim_name}", cpu[ONWARD] / cpu[FAUST], "x", reference=1.0, aim=aim)
+    yield Row(f"{ONWARD} / {FAUST}, by the clock", wall[ONWARD] / wall[FAUST], "x", reference=1.0)
+    yield Row(f"{ONWARD} / {AIOKAFKA}", cpu[ONWARD] / cpu[AIOKAFKA], "x", reference=cpu[FAUST] / cpu[AIOKAFKA])
 
 
 def _latency_rows(waits: dict[str, dict[int, list[float]]]) -> Iterator[Row]:
@@ -161,7 +170,7 @@ def _latency_rows(waits: dict[str, dict[int, list[float]]]) -> Iterator[Row]:
             for index, (percentile, seconds) in enumerate(zip(PERCENTILES, values, strict=True)):
                 aim = AIM_P99_SECONDS.get(rate) if (name, percentile) == (ONWARD, "p99") else None
                 reference = waits[FAUST][rate][index]
-                title = f"{name}: latency {percentile} at {rate}/s"
+                title = f"{name}, {percentile} at {rate}/s"
                 yield Row(title, seconds, "s", reference=reference, aim=aim, better="lower")
 
 

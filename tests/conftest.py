@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from kafka_cluster import KafkaCluster, unavailable
 
+from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions

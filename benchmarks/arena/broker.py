@@ -1,4 +1,4 @@
-"""The Kafka that all contenders share, in a process of its own: a real one where it can be started, else the embedded."""
+"""The Kafka that all contenders share, in a process of its own: a real one where there is one, else the embedded."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+import confluent_kafka
+
+from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.errors import BrokerError
-from onward.streams.kafka.client import EventReader
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.topics import create_topics
 from onward.streams.topics import TopicPlan
 
-from .kafka_cluster import KafkaCluster, unavailable
-
+Kind = Literal["auto", "real", "embedded"]
+"""``auto`` is a real Kafka where one can be started, else the embedded one."""
 PARTITIONS = 4
 """Of every topic; the embedded broker makes a topic with so many when it is first asked for one."""
 _START_SECONDS = 20.0
@@ -40,18 +43,20 @@ class Broker:
         """Create topics that do not exist yet."""
         wanted = list(plans)
         if self.embedded:
-            EventReader(self.options(), [topic.name for topic in wanted]).close()
+            asking = confluent_kafka.Producer(self.options().confluent())
+            for topic in wanted:
+                asking.list_topics(topic.name, timeout=_START_SECONDS)
         else:
             create_topics(self.options(), wanted)
 
 
 @contextmanager
-def a_broker(folder: Path, *, real: bool | None = None) -> Iterator[Broker]:
-    """A broker while the block lasts. ``real`` insists on a kind; None takes a real one where there is one."""
+def a_broker(folder: Path, kind: Kind = "auto") -> Iterator[Broker]:
+    """A broker while the block lasts; raise ``BrokerError`` when it cannot be started."""
     reason = unavailable()
-    if real and reason:
+    if kind == "real" and reason:
         raise BrokerError(f"a real Kafka is asked for: {reason}")
-    if reason is None and real is not False:
+    if kind != "embedded" and reason is None:
         with KafkaCluster(folder / "kafka") as cluster:
             yield Broker("Apache Kafka", cluster.bootstrap, 100, embedded=False)
         return
@@ -63,7 +68,7 @@ def a_broker(folder: Path, *, real: bool | None = None) -> Iterator[Broker]:
 @contextmanager
 def _embedded(folder: Path) -> Iterator[str]:
     port_file = folder / "embedded-broker"
-    command = [sys.executable, "-m", "onward.streams.kafka.embedded", "--port-file", str(port_file)]
+    command = [sys.executable, "-P", "-m", "onward.streams.kafka.embedded", "--port-file", str(port_file)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + _START_SECONDS

@@ -1,10 +1,10 @@
 """A contender: a process that reads applications and writes something for each of them, measured from outside.
 
-    with Contender("raw aiokafka", command, lane, folder) as contender:
-        contender.reach(1000)                  # it is up, and has served the warm-up
-        with contender.held():                 # what the block sends is there before the contender sees any of it
-            send(applications)
-        effort = contender.reach(21_000)       # seconds and CPU-seconds since it was let go
+with Contender("raw aiokafka", command, lane, folder) as contender:
+    contender.reach(1000)                  # it is up, and has served the warm-up
+    with contender.held():                 # what the block sends is there before the contender sees any of it
+        send(applications)
+    effort = contender.reach(21_000)       # seconds and CPU-seconds since it was let go
 """
 
 from __future__ import annotations
@@ -20,17 +20,22 @@ from typing import NamedTuple, Self
 
 import confluent_kafka
 
-from onward.streams.errors import OnwardError
+from onward.benchmarks.arena.broker import PARTITIONS, Broker
+from onward.benchmarks.arena.load import Sent
+from onward.streams.errors import BrokerError, OnwardError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.topics import Topics
 
-from .broker import PARTITIONS, Broker
-from .load import Sent
-
 LOOK_SECONDS = 0.01
 _PATIENCE_SECONDS = 120.0
+_REPLY_SECONDS = 10.0
+_NOT_YET = {
+    confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION,
+    confluent_kafka.KafkaError.LEADER_NOT_AVAILABLE,
+    confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART,
+}
 _STOP_SECONDS = 15.0
-_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+_SCHEDULED = 2
 
 
 class Effort(NamedTuple):
@@ -56,12 +61,12 @@ class Lane:
 
     @contextmanager
     def counting(self) -> Iterator[Callable[[], int]]:
-        """Counts what was written to the output so far: two requests a partition, no record is read."""
+        """Counts what was written to the output so far: a few requests, no record is read."""
         settings = {**self.broker.options().confluent(), "group.id": "counting", "enable.auto.commit": False}
         consumer = confluent_kafka.Consumer(settings)
         places = [confluent_kafka.TopicPartition(self.topics.recourse, number) for number in range(PARTITIONS)]
         try:
-            yield lambda: sum(consumer.get_watermark_offsets(place, timeout=10)[1] for place in places)
+            yield lambda: sum(_end(consumer, place) for place in places)
         finally:
             consumer.close()
 
@@ -124,10 +129,20 @@ class Contender:
             self._process.wait()
 
     def _cpu_seconds(self) -> float:
-        # After the command's name, which may hold anything but ends with the last bracket, fields 14 and 15 of proc(5).
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND
+        # What clock_getcpuclockid(3) gives for a process on Linux: nanoseconds, where /proc counts hundredths.
+        return time.clock_gettime((~self._process.pid << 3) | _SCHEDULED)
 
     def _last_words(self) -> str:
         lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
         return lines[-1][-300:] if lines else "it said nothing"
+
+
+def _end(consumer: confluent_kafka.Consumer, place: confluent_kafka.TopicPartition) -> int:
+    """The end offset; 0 while a new topic's leader is still on its way to all who should know it."""
+    try:
+        end: int = consumer.get_watermark_offsets(place, timeout=_REPLY_SECONDS)[1]
+    except confluent_kafka.KafkaException as error:
+        if error.args[0].code() not in _NOT_YET:
+            raise BrokerError(f"the end of {place.topic} is not known: {error.args[0].str()}") from error
+        return 0
+    return end

@@ -1,4 +1,4 @@
-"""A real Kafka for tests: KRaft brokers on loopback, in a folder, from any KAFKA_HOME with ``libs/*.jar``.
+"""A real Kafka for benchmarks and tests: KRaft brokers on loopback, in a folder, from a KAFKA_HOME with ``libs/*.jar``.
 
     with KafkaCluster(folder, brokers=3) as cluster:
         cluster.bootstrap                 # "127.0.0.1:40001,127.0.0.1:40002,127.0.0.1:40003"
@@ -19,7 +19,9 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
+
+from onward.streams.errors import BrokerError
 
 _ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("ONWARD_SHARED") or _ROOT.parent / "shared")
@@ -111,7 +113,8 @@ class KafkaCluster:
         with self._log(number).open("wb") as log:
             tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={identity}", "-c"]
             code = self._java("128m", tool, self._properties(number), log).wait(_START_SECONDS)
-        assert code == 0, self._log(number).read_text()
+        if code:
+            raise BrokerError(f"the folder of broker {number} cannot be made: {self._end_of_log(number)}")
 
     def _settings(self, number: int) -> dict[str, str]:
         copies = min(3, len(self._ports))
@@ -141,7 +144,7 @@ class KafkaCluster:
         }
         return {name: str(value) for name, value in settings.items()}
 
-    def _java(self, heap: str, main: str | list[str], properties: Path, log: object) -> subprocess.Popen[bytes]:
+    def _java(self, heap: str, main: str | list[str], properties: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
         arguments = [main] if isinstance(main, str) else main
         options = [f"-Xmx{heap}", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={self._folder / 'log4j2.yaml'}"]
         command = ["java", *options, "-cp", f"{HOME / 'libs'}/*", *arguments, str(properties)]
@@ -155,7 +158,10 @@ class KafkaCluster:
             if "Kafka Server started" in self._log(number).read_text(errors="replace"):
                 return
             time.sleep(0.1)
-        raise RuntimeError(f"broker {number} did not start: {self._log(number).read_text(errors='replace')[-2000:]}")
+        raise BrokerError(f"broker {number} did not start: {self._end_of_log(number)}")
+
+    def _end_of_log(self, number: int) -> str:
+        return self._log(number).read_text(errors="replace")[-2000:]
 
     def _properties(self, number: int) -> Path:
         return self._folder / f"broker-{number}" / "server.properties"

@@ -15,11 +15,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from onward.benchmarks.arena.contender import Lane
+from onward.benchmarks.arena.load import Sent
 from onward.streams.errors import OnwardError
 from onward.streams.kafka.client import EventReader, EventWriter
-
-from .contender import Lane
-from .load import Sent
 
 _LEAD_SECONDS = 0.2
 _PATIENCE_SECONDS = 30.0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -46,7 +45,7 @@ class Load(NamedTuple):
 
     spec: Path
     program: str
-    rejected: list[Mapping[str, Value]]
+    rejected: list[dict[str, Value]]
 
     def applications(self, name: str, count: int) -> list[Sent]:
         """Applications of different names, each of them to be rejected."""
@@ -90,20 +89,22 @@ def write_load(folder: Path, seed: int, data: Path | None) -> Load:
 
 def _generated(
     spec: ProgramSpec, codec: FeatureCodec, random: np.random.Generator
-) -> tuple[list[Mapping[str, Value]], NDArray[np.int64]]:
+) -> tuple[list[dict[str, Value]], NDArray[np.int64]]:
     columns = {
         feature.name: random.integers(int(feature.bounds[0]), int(feature.bounds[1]) + 1, 2 * PEOPLE).tolist()
         for feature in spec.features
         if feature.bounds is not None
     }
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    rows: list[dict[str, Value]] = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
     score = codec.encode_many(rows) @ random.normal(size=codec.dimension)
     return rows, (score > np.quantile(score, 0.6)).astype(np.int64)
 
 
-def _read(csv: Path, spec: ProgramSpec) -> tuple[list[Mapping[str, Value]], NDArray[np.int64]]:
+def _read(csv: Path, spec: ProgramSpec) -> tuple[list[dict[str, Value]], NDArray[np.int64]]:
     try:
         table = read_table(csv, spec)
     except TableError as error:
         raise UsageError(str(error)) from None
-    return list(table.rows), table.labels
+    return table.rows, table.labels

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiokafka
 
-from .passage import Passage, passage
+from onward.benchmarks.arena.passage import Passage, passage
 
 _MOST = 2000
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import faust
 
-from .passage import passage
+from onward.benchmarks.arena.passage import passage
 
 
 def main() -> None:

@@ -131,14 +131,18 @@ class GroupConsumer(driver.Consumer):
         self._idle = asyncio.Event()
         self._idle.set()
         self._queued = 0
+        self._queued_last: dict[TP, list[Record]] = {}
         self._room = asyncio.Event()
         self._room.set()
         super().__init__(*args, **kwargs)
 
     # -- chunks under way, as the worker reports them
 
-    def chunk_begins(self) -> None:
+    def chunk_begins(self, records: Sequence[Record]) -> None:
         """A chunk is under way."""
+        tp = TP(records[0].topic, records[0].partition)
+        if self._queued_last.get(tp) is records:
+            del self._queued_last[tp]
         self._busy += 1
         self._idle.clear()
 
@@ -180,6 +184,7 @@ class GroupConsumer(driver.Consumer):
 
     async def _begin(self, tps: Sequence[TP]) -> None:
         self._positions = {}
+        self._queued_last.clear()
         if not tps:
             return
         firsts, self._ends = await self._thread.bounds(tps)
@@ -224,6 +229,7 @@ class GroupConsumer(driver.Consumer):
             await asyncio.wait([self._assigning])
             self._assigning = None
         self._queued = 0
+        self._queued_last.clear()
         self._room.set()
         self._positions, owned = {}, self._owned
         self._owned = frozenset()
@@ -274,11 +280,14 @@ class GroupConsumer(driver.Consumer):
     def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
         return self._chunk_message(tp, [_record(record)])
 
-    def _chunk_message(self, tp: TP, records: list[Record]) -> ConsumerMessage:
-        first = records[0]
-        self._queued += len(records)
+    def _count_in(self, records: int) -> None:
+        self._queued += records
         if self._queued >= self._most_queued:
             self._room.clear()
+
+    def _chunk_message(self, tp: TP, records: list[Record]) -> ConsumerMessage:
+        first = records[0]
+        self._count_in(len(records))
         unused: Any = None
         return ConsumerMessage(
             tp.topic,
@@ -316,13 +325,28 @@ class ChunkConsumer(GroupConsumer):
 
     async def _hand_on(self, fetched: Mapping[TP, Sequence[Any]]) -> None:
         most = self._ours.options.chunk_records
-        for tp, records in fetched.items():
-            for start in range(0, len(records), most):
+        for fetched_tp, records in fetched.items():
+            tp = faust_consumer.ensure_TP(fetched_tp)
+            for start in range(self._top_up(tp, records), len(records), most):
                 if not self.flow_active:
                     return
                 chunk = [_record(record) for record in records[start : start + most]]
-                message = self._chunk_message(faust_consumer.ensure_TP(tp), chunk)
-                await self.wait_first(self.callback(message), self.suspend_flow.wait())
+                self._queued_last[tp] = chunk
+                await self.wait_first(self.callback(self._chunk_message(tp, chunk)), self.suspend_flow.wait())
+
+    def _top_up(self, tp: TP, records: Sequence[Any]) -> int:
+        """Put records into the partition's last chunk while that still waits for its turn, and return how many.
+
+        Under load chunks so grow to their full size. Otherwise many small ones would queue, each with its own round
+        trips, and the queue would never get shorter.
+        """
+        last = self._queued_last.get(tp)
+        if last is None or not self.flow_active:
+            return 0
+        more = [_record(record) for record in records[: max(0, self._ours.options.chunk_records - len(last))]]
+        last.extend(more)
+        self._count_in(len(more))
+        return len(more)
 
 
 class ChunkTransport(driver.Transport):

@@ -121,7 +121,7 @@ class _Worker:
 
     async def _handle(self, records: list[Record]) -> None:
         consumer = self._consumer
-        consumer.chunk_begins()
+        consumer.chunk_begins(records)
         done = False
         try:
             await self._handlers[records[0].topic].handle(records)

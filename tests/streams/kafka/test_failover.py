@@ -4,9 +4,9 @@ import asyncio
 import time
 
 import pytest
-from kafka_cluster import KafkaCluster, unavailable
 from kafka_handlers import Recorder, until, working
 
+from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.kafka.client import EventReader
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.publisher import KafkaPublisher

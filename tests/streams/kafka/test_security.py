@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Iterator
 
 import pytest
-from kafka_cluster import KafkaCluster, unavailable
 from kafka_handlers import Recorder, until, working
 
+from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.errors import BrokerError
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.options import KafkaOptions

@@ -1,6 +1,6 @@
 import pytest
-from kafka_cluster import KafkaCluster
 
+from onward.benchmarks.arena.kafka_cluster import KafkaCluster
 from onward.streams import cli
 
 

@@ -42,6 +42,24 @@ async def test_chunks_are_contiguous_bounded_and_whole(broker):
     assert len(recorder.chunks) < 100
 
 
+async def test_records_that_queue_up_one_by_one_are_handed_on_together(broker):
+    topic, go = broker.topic(), asyncio.Event()
+    recorder = Recorder(first=lambda chunk: go.wait())
+    async with working(broker.options(chunk_records=16), {topic: recorder}):
+        broker.fill(topic, 1)
+        await until(lambda: recorder.under_way)
+        with EventWriter(broker.options()) as writer:
+            for number in range(1, 41):
+                writer.send(topic, b"%d" % number)
+                writer.flush()
+                await asyncio.sleep(0.005)
+        await asyncio.sleep(0.2)
+        go.set()
+        await until(lambda: len(recorder.records) == 41)
+    assert recorder.values == [b"%d" % number for number in range(41)]
+    assert [len(chunk) for chunk in recorder.chunks] == [1, 16, 16, 8]
+
+
 async def test_records_arrive_as_sent(broker):
     topic, now = broker.topic(), int(time.time() * 1000)
     with EventWriter(broker.options()) as writer:

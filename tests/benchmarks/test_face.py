@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from onward.benchmarks import face
+from onward.benchmarks.face import Row
+from onward.benchmarks.pipeline import Args as PipelineArgs
+from onward.benchmarks.pipeline import pipeline
+from onward.streams.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Args(face.Args):
+    people: int = field(default=500, metadata={"quick": 5, "help": "people served"})
+    rates: tuple[int, ...] = field(default=(1, 2), metadata={"help": "rates"})
+    kind: Literal["this", "that"] = field(default="this", metadata={"help": "which"})
+
+
+def measure(args: Args) -> Iterator[Row]:
+    yield Row("people", args.people, "1", reference=4.0, aim=600.0)
+    yield Row("delay", 0.5, "s", aim=1.0, better="lower")
+
+
+def refuse(args: Args) -> Iterator[Row]:
+    raise UsageError("there is nothing to measure")
+
+
+def test_a_command_line_becomes_arguments():
+    line = ["--seeds", "3-5", "--data", "folder", "--rates", "7,8", "--kind", "that", "--people", "9"]
+    args = face.parse(Args, None, line)
+    assert args == Args(seeds=range(3, 6), data=Path("folder"), rates=(7, 8), kind="that", people=9)
+    assert face.parse(Args, None, []) == Args()
+
+
+def test_quick_is_small_where_nothing_else_is_said():
+    assert face.parse(Args, None, ["--quick"]).people == 5
+    assert face.parse(Args, None, ["--quick", "--people", "7"]).people == 7
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (["--seeds", "5-3"], "'5-3' ends before it begins"),
+        (["--seeds", "-1"], "--seeds"),
+        (["--seeds", "all"], "'all' is no range of seeds: write A-B"),
+        (["--rates", "5,0"], "whole numbers above 0"),
+        (["--kind", "other"], "invalid choice"),
+    ],
+)
+def test_a_command_line_that_does_not_fit_is_explained(line, reason, capsys):
+    with pytest.raises(SystemExit) as ended:
+        face.parse(Args, None, line)
+    assert ended.value.code == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_rows_are_printed_and_written(tmp_path, capsys):
+    file = tmp_path / "new" / "rows.json"
+    assert face.run(Args, measure, ["--json", str(file)]) == 0
+    assert json.loads(file.read_text()) == [
+        {"name": "people", "value": 500, "unit": "1", "reference": 4.0, "aim": 600.0, "better": "higher"},
+        {"name": "delay", "value": 0.5, "unit": "s", "reference": None, "aim": 1.0, "better": "lower"},
+    ]
+    people, delay = capsys.readouterr().out.splitlines()[-2:]
+    assert people.split() == ["people", "500", "1", "4", ">=", "600", "not", "yet"]
+    assert delay.split() == ["delay", "0.5", "s", "<=", "1", "reached"]
+
+
+def test_a_failure_is_one_line_and_a_code(capsys):
+    assert face.run(Args, refuse, []) == UsageError.exit_code
+    assert capsys.readouterr().err == "error: there is nothing to measure\n"
+
+
+def test_the_pipeline_serves_all_contenders_on_the_embedded_broker(tmp_path, capsys):
+    file = tmp_path / "rows.json"
+    sizes = ["--applications", "300", "--rates", "200", "--latency-seconds", "0.5"]
+    assert face.run(PipelineArgs, pipeline, ["--quick", "--broker", "embedded", *sizes, "--json", str(file)]) == 0
+    values = {row["name"]: row["value"] for row in json.loads(file.read_text())}
+    for name in ("onward", "stock faust", "raw aiokafka"):
+        assert values[f"{name}, by the clock"] > 0
+    assert values["raw aiokafka, by its CPU"] > values["onward, by its CPU"]
+    assert 0 < values["onward, p50 at 200/s"] <= values["onward, p99 at 200/s"] <= values["onward, p99.9 at 200/s"]

@@ -1,0 +1,92 @@
+"""A journal written event by event, for tests that need to say exactly what came when."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+
+from pipeline import START_MS, Run, Sender, build_program, idle_tick, no_clock
+
+from onward.schemas.events import Application, DeadLetter, Decision, NoRecourse, Outcome, Recourse, Reward
+from onward.streams.keeper import Keeper, Keeping
+from onward.streams.metrics import Metrics
+from onward.streams.records import TopicPartition
+
+MINUTE_MS = 60_000
+DAY_MS = 24 * 60 * MINUTE_MS
+RETENTION_MS = 30 * DAY_MS
+POOR = {"region": "north", "income": 10.0, "debts": 4}
+RICH = {"region": "north", "income": 100.0, "debts": 0}
+TIMED = {"window": {"time": "PT30M", "lateness": "PT5M"}}
+JOURNAL = TopicPartition("journal", 0)
+
+
+@dataclass
+class Tape:
+    """A journal written event by event, in the order of the calls, and ticks between them."""
+
+    run: Run
+
+    def __post_init__(self):
+        self.sender = Sender()
+
+    def send(self, topic, event, ms, id):
+        record = self.sender.record(topic, event, time_ms=START_MS + ms, id=id)
+        asyncio.run(self.run.ingest([record]))
+        return record
+
+    def applies(self, name, ms=0, features=POOR, program="loan", id=None):
+        return self.send("applications", Application(program, name, features), ms, id or f"a-{name}")
+
+    def decides(self, name, ms, approved=False, program="loan", id=None):
+        return self.send("decisions", Decision(program, name, approved), ms, id or f"d-{name}")
+
+    def tells(self, name, ms, result="improved", program="loan", id=None):
+        return self.send("outcomes", Outcome(program, name, result), ms, id or f"o-{name}")
+
+    def again(self, record):
+        """Ingest appends a record a second time."""
+        asyncio.run(self.run.ingest([record]))
+
+    def tick(self, ms):
+        """All clocks move to this time."""
+        self.journal.append(idle_tick(self.run, START_MS + ms))
+
+    @property
+    def journal(self):
+        return self.run.broker.logs["journal", 0]
+
+    def fold(self, name="ledger", parts=None):
+        """Fold the journal, with a restart between the parts; return the ledger."""
+        asyncio.run(self.folded(name, parts or [self.journal]))
+        return self.run.directory / name / "journal-0.sqlite"
+
+    async def folded(self, name, parts, observe=lambda _: None):
+        for part in parts:
+            keeping = Keeping(self.run.directory / name, self.run.waiting_limit, RETENTION_MS)
+            keeper = Keeper(self.run.topics, self.run.programs, self.run.broker, Metrics(), no_clock, keeping, observe)
+            await keeper.assigned([JOURNAL])
+            try:
+                await keeper.handle(list(part))
+            finally:
+                await keeper.revoked([JOURNAL])
+
+    def fates(self):
+        return [(fate.application, fate.fate) for fate in self.run.events("rewards", Reward)]
+
+    def answers(self):
+        return self.run.events("recourse", Recourse | NoRecourse)
+
+    def reasons(self):
+        return [letter.reason for letter in self.run.events("dead-letters", DeadLetter)]
+
+
+def tape(tmp_path, **program):
+    return Tape(Run({"loan": build_program(**program)}, tmp_path))
+
+
+def rows(ledger, query):
+    with closing(sqlite3.connect(ledger)) as db:
+        return db.execute(query).fetchall()
