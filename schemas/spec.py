@@ -104,7 +104,10 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
-    """Limited places: how many applications can be approved in one round, and how long a round lasts."""
+    """Limited places: how many applications can be approved in one round, and how long a round lasts.
+
+    Kept for programs that decide by round; it limits nothing yet.
+    """
 
     places: Annotated[int, Meta(ge=1)]
     round: timedelta

@@ -11,7 +11,6 @@ from .kafka.options import KafkaOptions
 from .settings import BrokerSettings, WorkerSettings
 from .topics import Topics
 
-LEAST_REQUEST_BYTES = 1 << 20
 HEARTBEAT_MS = 3_000
 
 
@@ -47,8 +46,6 @@ def worker_options(settings: WorkerSettings) -> KafkaOptions:
         commit_interval_ms=round(settings.commit_interval_seconds * 1000),
         fetch_max_wait_ms=round(settings.fetch_wait_seconds * 1000),
         chunk_records=settings.chunk_records,
-        # A dead letter holds the record in base64 and some words about it.
-        max_request_bytes=max(LEAST_REQUEST_BYTES, 2 * settings.max_record_bytes),
     )
 
 

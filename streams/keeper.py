@@ -185,6 +185,11 @@ class Keeper:
         published = {}
         for topic in self._topics.outputs:
             position = await self._last_position(topic, journal.partition)
+            if position is not None and position.offset >= journal_end:
+                raise LedgerError(
+                    f"topic {topic} partition {journal.partition} holds outputs of journal offset {position.offset}, "
+                    f"but the journal ends at {journal_end}: they are another journal's, delete both or restore the journal"
+                )
             if position is not None:
                 published[topic] = position
         extra = {"partition": journal.partition, "offset": state.offset, "behind": journal_end - state.offset}

@@ -57,6 +57,7 @@ _CASE = (
     "deadline_ms, closes_ms, settled_ms"
 )
 _PARAMETERS_A_QUERY = 5000
+_DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Ledger:
@@ -172,7 +173,7 @@ class Ledger:
             return
         damage = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
         if damage != "ok":
-            raise LedgerError(f"ledger {self.path} is damaged ({damage}): remove it to rebuild it from the journal")
+            raise LedgerError(_damaged(self.path, damage))
         found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
         if found != identity:
             raise LedgerError(f"ledger {self.path} belongs to {found}, not to {identity}: use another state directory")
@@ -187,7 +188,7 @@ class Ledger:
                 what = "spec" if program.sha256 != spec else "first model"
                 raise LedgerError(
                     f"the {what} of program {name!r} is not the one ledger {self.path} was written with: restore it, "
-                    "give a changed program a new name, or announce a new model on the models topic"
+                    "give a changed program a new name, or announce a new model with `onward models announce`"
                 )
         with self._transaction():
             for name, program in programs.items():
@@ -378,5 +379,13 @@ def _told(path: Path) -> Iterator[None]:
     """Say what went wrong with which file."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
+    except OSError as error:
+        raise LedgerError(f"ledger {path} cannot be opened: {error.strerror}; check --state-dir") from error
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) in _DAMAGES:
+            raise LedgerError(_damaged(path, str(error))) from error
         raise LedgerError(f"ledger {path}: {error}") from error
+
+
+def _damaged(path: Path, how: str) -> str:
+    return f"ledger {path} is damaged ({how}): remove {path.name}* to rebuild it from the journal"

@@ -94,6 +94,14 @@ class ModelBundle:
     reference: list[dict[str, Value]]
 
 
+def read_manifest(address: str, *, sha256: str | None = None) -> tuple[Manifest, str]:
+    """The manifest at ``address``, a local path or any fsspec url, and the sha256 of its bytes.
+
+    ``sha256`` is what that must be, None to accept any. Raises ``ModelError``.
+    """
+    return _manifest(_Files(address), sha256)
+
+
 def load_bundle(address: str, *, sha256: str | None, columns: tuple[str, ...]) -> ModelBundle:
     """Load the bundle whose manifest is at ``address``, a local path or any fsspec url.
 
@@ -101,14 +109,7 @@ def load_bundle(address: str, *, sha256: str | None, columns: tuple[str, ...]) -
     program. Raises ``ModelError``, one line that names the file and what is wrong with it.
     """
     files = _Files(address)
-    content = files.read(files.manifest)
-    digest = hashlib.sha256(content).hexdigest()
-    if sha256 is not None and digest != sha256:
-        raise ModelError(f"{address}: sha256 is {digest}, not the expected {sha256}")
-    try:
-        manifest = msgspec.json.decode(content, type=Manifest)
-    except msgspec.DecodeError as error:
-        raise ModelError(f"{address}: not a model manifest: {error}") from None
+    manifest, digest = _manifest(files, sha256)
     if manifest.columns != columns:
         raise ModelError(f"{address}: {_difference(manifest.columns, columns)}")
     return ModelBundle(
@@ -199,6 +200,17 @@ class _Files:
         if digest != artefact.sha256:
             raise ModelError(f"{self.address}: sha256 of file {name} is {digest}, not {artefact.sha256}")
         return content
+
+
+def _manifest(files: _Files, sha256: str | None) -> tuple[Manifest, str]:
+    content = files.read(files.manifest)
+    digest = hashlib.sha256(content).hexdigest()
+    if sha256 is not None and digest != sha256:
+        raise ModelError(f"{files.address}: sha256 is {digest}, not the expected {sha256}")
+    try:
+        return msgspec.json.decode(content, type=Manifest), digest
+    except msgspec.DecodeError as error:
+        raise ModelError(f"{files.address}: not a model manifest: {error}") from None
 
 
 def _load_model(files: _Files, artefact: Artefact, columns: int) -> DecisionModel:

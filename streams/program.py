@@ -77,15 +77,18 @@ class Program:
 
     def candidates(self, bundle: ModelBundle) -> RecourseInstances:
         """The candidates, those masked out that a model rejects or whose instance breaks a constraint."""
+        return self._instances.with_valid(accepted(bundle.model.score(self.points), self.spec.model.threshold))
+
+    @cached_property
+    def _instances(self) -> RecourseInstances:
         spec = self.spec
-        accept = accepted(bundle.model.score(self.points), spec.model.threshold)
         allowed = np.array([self.codec.violated_constraint(row) is None for row in self.instances], dtype=bool)
         return RecourseInstances(
             self.points,
             self.codec.feature_of,
             mutable=tuple(feature.mutable for feature in spec.features),
             smallest_change=_smallest_changes(spec),
-            valid=accept,
+            valid=np.ones(len(self.points), dtype=bool),
             allowed=allowed,
             max_changes=spec.constraints.max_changes,
             feature_names=tuple(feature.name for feature in spec.features),

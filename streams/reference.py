@@ -11,11 +11,18 @@ from pathlib import Path
 from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 
 from .errors import OnwardError
 from .metrics import Metrics
-from .settings import BrokerSettings, DemoSettings, SimulateSettings, StatusSettings, TopicSettings, WorkerSettings
+from .settings import (
+    BrokerSettings,
+    DemoSettings,
+    ModelSettings,
+    SimulateSettings,
+    StatusSettings,
+    TopicSettings,
+    WorkerSettings,
+)
 
 PAGE = Path(__file__).parent.parent / "docs" / "operations.md"
 CONNECTION = frozenset(BrokerSettings.names())
@@ -28,6 +35,7 @@ def renew(page: str) -> str:
         "connection settings": _settings(BrokerSettings, ()),
         "worker settings": _settings(WorkerSettings, CONNECTION),
         "topics settings": _settings(TopicSettings, CONNECTION),
+        "models settings": _settings(ModelSettings, CONNECTION),
         "status settings": _settings(StatusSettings, CONNECTION),
         "demo settings": _settings(DemoSettings, CONNECTION),
         "simulate settings": _settings(SimulateSettings, CONNECTION),
@@ -74,7 +82,7 @@ def _literals(annotation: object) -> Iterator[str]:
 
 
 def _default(field: FieldInfo) -> str:
-    if field.default is PydanticUndefined:
+    if field.is_required():
         return "required"
     if isinstance(field.default, bool):
         return "yes" if field.default else "no"

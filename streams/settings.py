@@ -35,6 +35,9 @@ SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["json", "text"]
 
+LARGEST_RECORD_BYTES = 1 << 19
+"""Its base64, with the 32 KiB of key and headers that a dead letter keeps, is below 1 MiB."""
+
 
 class BrokerSettings(BaseSettings):
     """How to reach Kafka, and which of its topics are ours."""
@@ -112,6 +115,19 @@ class StatusSettings(BrokerSettings):
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of tables.")
 
 
+class ModelSettings(BrokerSettings):
+    """Which model ``onward models announce`` announces."""
+
+    manifest: str = Field(
+        min_length=1, description="The model's manifest: a path, or an fsspec address that every worker can read."
+    )
+    program: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
+        description="Program that is to use it; the one it was trained for when absent.",
+    )
+
+
 class WorkerSettings(BrokerSettings):
     """Everything a worker needs."""
 
@@ -130,7 +146,13 @@ class WorkerSettings(BrokerSettings):
     tick_seconds: float = Field(
         10, ge=0, le=3600, description="How often idle partitions tell event time to the journal; 0 turns it off."
     )
-    max_record_bytes: int = Field(262_144, ge=1024, le=1 << 26, description="A larger record is a dead letter.")
+    max_record_bytes: int = Field(
+        262_144,
+        ge=1024,
+        le=LARGEST_RECORD_BYTES,
+        description=f"A larger record is a dead letter. At most {LARGEST_RECORD_BYTES}: a dead letter holds it in "
+        "base64 and must fit Kafka's own limit of 1 MiB.",
+    )
     max_future_seconds: float = Field(86_400, ge=0, description="A record further ahead of the clock is a dead letter.")
     max_age_days: float = Field(3650, gt=0, description="An older record is a dead letter.")
     waiting_limit: int = Field(
@@ -166,6 +188,7 @@ class DemoSettings(WorldSettings):
     report: Path | None = Field(
         None, description="HTML page to write; onward-demo.html when absent, none when absent with --json."
     )
+    picture: Path | None = Field(None, description="SVG file to write the live screen to, as it is at the end.")
     keep: Path | None = Field(None, description="New folder to keep programs, ledgers and the worker's log in.")
 
 

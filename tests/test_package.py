@@ -1,4 +1,6 @@
+import ast
 import tomllib
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -8,6 +10,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 NOT_INSTALLED = {"deploy", "tests"}
+PRODUCT = ("agents", "environments", "schemas", "streams")
+NOT_IMPORTED = {"cramjam"}
+"""What only another library imports, where it is there."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -21,6 +26,23 @@ def test_every_package_of_the_tree_is_in_the_wheel() -> None:
         if folder.parts[0] not in NOT_INSTALLED and not folder.parts[0].startswith((".", "build"))
     }
     assert found | {"onward"} == set(PROJECT["tool"]["setuptools"]["packages"])
+
+
+def imported() -> Iterator[str]:
+    """The outermost package of every absolute import of the product."""
+    for path in (path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from (alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                yield (node.module or "").partition(".")[0]
+
+
+def test_what_the_product_imports_is_what_it_requires() -> None:
+    names = metadata.packages_distributions()
+    used = {canonicalize_name(names[module][0]) for module in imported() if module in names}
+    required = {canonicalize_name(Requirement(line).name) for line in PROJECT["project"]["dependencies"]}
+    assert used == required - NOT_IMPORTED
 
 
 def locked() -> dict[str, str]:

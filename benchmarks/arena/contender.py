@@ -116,7 +116,13 @@ class Contender:
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                self._command,
+                env=self._environment,
+                # Stock Faust leaves a folder where it starts.
+                cwd=self._log.parent,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
         return self
 

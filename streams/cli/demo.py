@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import sys
 import tempfile
@@ -29,8 +28,9 @@ from ..spectator import Read, Spectator
 from ..tally import Summary, Tally
 from ..topics import Topics, plan
 from .drive import connect, drain, play
-from .live import View, tables, view
+from .live import View, tables, view, write_picture
 from .programs import write_programs
+from .silence import silence
 from .worker_process import WorkerProcess
 from .worlds import Named, build_world, check_policies
 
@@ -80,7 +80,7 @@ def demo(settings: DemoSettings) -> int:
     check_policies(settings.policies)
     console, started = Console(), monotonic()
     with ExitStack() as stack:
-        stack.enter_context(_silence())
+        stack.enter_context(silence())
         screen = stack.enter_context(view(console, quiet=settings.as_json))
         work = stack.enter_context(_work_folder(settings.keep))
         run = _prepare(settings, work, screen)
@@ -101,18 +101,6 @@ def _prepare(settings: DemoSettings, work: Path, screen: View) -> _Run:
     shape = {"seed": settings.seed, "people": settings.people}
     named = build_world(settings.data, settings.spec, **shape, approved_share=settings.approved_share)
     return _Run(named, write_programs(named.name, named.world, work / "programs", settings.policies), settings.policies)
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """No lines of the Kafka client on the screen: what it gives up on becomes an error of ours."""
-    log = logging.getLogger("librdkafka")
-    before = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        log.setLevel(before)
 
 
 @contextmanager
@@ -217,6 +205,8 @@ def _conclude(settings: DemoSettings, console: Console, run: _Run, facts: Mappin
         sys.stdout.write(msgspec.json.encode(summary).decode() + "\n")
     else:
         console.print(tables(summary))
+    if settings.picture is not None:
+        write_picture(settings.picture, summary, run.total)
     path = settings.report or (None if settings.as_json else DEFAULT_REPORT)
     if path is not None:
         # Drawing is slow to import, and most runs with --json do not draw.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from io import StringIO
+from pathlib import Path
 from time import monotonic
 from typing import Self
 
+from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
@@ -16,9 +20,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
+from ..errors import UsageError
 from ..tally import Summary
 
 BAR_WIDTH = 40
+PICTURE_COLUMNS = 88
+PICTURE = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+"""rich's frame without the fonts that it would load from a server."""
 
 
 class View(AbstractContextManager["View"], ABC):
@@ -90,7 +98,7 @@ class LiveView(View):
 
     def show(self, summary: Summary, total: int) -> None:
         """Draw."""
-        self._live.update(Panel(_screen(summary, total), title="Onward", border_style="cyan"), refresh=True)
+        self._live.update(_panel(summary, total), refresh=True)
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -108,6 +116,23 @@ def view(console: Console, quiet: bool) -> View:
 def tables(summary: Summary) -> Group:
     """The whole summary, to be printed at the end."""
     return Group(_counts(summary), _policies(summary), _fates(summary))
+
+
+def write_picture(path: Path, summary: Summary, total: int) -> None:
+    """Write the live screen as an SVG with nothing to load from elsewhere; ``UsageError`` when it cannot be written."""
+    console = Console(
+        record=True, width=PICTURE_COLUMNS, file=StringIO(), force_terminal=True, color_system="truecolor"
+    )
+    console.print(_panel(summary, total))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(console.export_svg(title="onward demo", code_format=PICTURE), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: the picture cannot be written: {error.strerror}") from None
+
+
+def _panel(summary: Summary, total: int) -> Panel:
+    return Panel(_screen(summary, total), title="Onward", border_style="cyan")
 
 
 def _screen(summary: Summary, total: int) -> Group:

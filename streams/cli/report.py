@@ -9,7 +9,6 @@ from typing import Protocol
 
 import matplotlib as mpl
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -52,7 +51,7 @@ def write_report(path: Path, title: str, facts: Mapping[str, str], summary: Summ
         loader=PackageLoader("onward.streams.cli"), autoescape=select_autoescape(), undefined=StrictUndefined
     )
     page = pages.get_template("demo.html.j2").render(
-        title=title, facts=facts, summary=summary, reward=Markup(_reward(curves)), regret=Markup(_regret(curves))
+        title=title, facts=facts, summary=summary, reward=_reward(curves), regret=_regret(curves)
     )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ from ..simulation import Play, Simulation
 from ..web import make_app
 from .drive import Link, connect, play
 from .programs import program_name, write_programs
+from .silence import silence
 from .web_thread import served
 from .worlds import Named, build_world, check_policies
 
@@ -99,6 +100,7 @@ def _play(settings: SimulateSettings, scores: _Scores) -> None:
     run = settings.run_name or datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     topics = connection.topics(settings)
     with ExitStack() as stack:
+        stack.enter_context(silence())
         if settings.web:
             app = make_app(scores.metrics, lambda: Readiness(True))
             port = stack.enter_context(served(app, settings.web_host, settings.web_port))

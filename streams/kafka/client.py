@@ -196,7 +196,9 @@ class EventReader:
         except KafkaException as error:
             raise unreachable(options, error.args[0].str()) from error
         if found.error is not None:
-            raise BrokerError(f"topic {topic} cannot be read: {found.error.str()}; create it first")
+            raise BrokerError(
+                f"topic {topic} cannot be read: {found.error.str()}; create it first (`onward topics create`)"
+            )
         return [(topic, partition) for partition in sorted(found.partitions)]
 
     def _end(self, topic: str, partition: int, options: KafkaOptions) -> confluent_kafka.TopicPartition:

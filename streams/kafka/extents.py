@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from ..errors import BrokerError
 from .options import KafkaOptions
+from .reach import unreachable
 
 _NOTHING_COMMITTED = 0
 
@@ -32,7 +33,7 @@ class Extent(NamedTuple):
 def extents(options: KafkaOptions, topics: Iterable[str]) -> list[Extent]:
     """The partitions of the topics, in order; ``BrokerError`` when Kafka does not answer or a topic is missing."""
     seconds = options.connect_timeout_ms / 1000
-    with _consumer(options, seconds) as consumer:
+    with _consumer(options) as consumer:
         partitions = [
             TopicPartition(topic, number) for topic in topics for number in _partitions(consumer, topic, seconds)
         ]
@@ -46,7 +47,7 @@ def extents(options: KafkaOptions, topics: Iterable[str]) -> list[Extent]:
 
 
 @contextmanager
-def _consumer(options: KafkaOptions, seconds: float) -> Iterator[Consumer]:
+def _consumer(options: KafkaOptions) -> Iterator[Consumer]:
     # Errors are raised by the calls below; librdkafka's own lines would only repeat them.
     quiet = {"log_level": 0, "error_cb": lambda _: None, "enable.auto.commit": False}
     try:
@@ -56,8 +57,7 @@ def _consumer(options: KafkaOptions, seconds: float) -> Iterator[Consumer]:
         finally:
             consumer.close()
     except KafkaException as error:
-        reason = error.args[0].str()
-        raise BrokerError(f"Kafka at {options.bootstrap} does not answer within {seconds:g} s: {reason}") from error
+        raise unreachable(options, error.args[0].str()) from error
 
 
 def _partitions(consumer: Consumer, topic: str, seconds: float) -> list[int]:

@@ -94,7 +94,9 @@ class KafkaPublisher:
             async with asyncio.timeout(self._options.connect_timeout_ms / 1000):
                 return len(await self._producer.partitions_for(topic))
         except (KafkaError, TimeoutError) as error:
-            raise BrokerError(f"topic {topic} does not exist on {self._options.bootstrap}: create it first") from error
+            raise BrokerError(
+                f"topic {topic} does not exist on {self._options.bootstrap}: create it first (`onward topics create`)"
+            ) from error
 
     async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:
         """The last ``count`` records of a partition in offset order, fewer when it holds fewer."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from ..errors import BrokerError
 from .options import KafkaOptions
@@ -27,20 +27,30 @@ async def reach(options: KafkaOptions, topics: Iterable[str]) -> None:
                 missing = await _missing(options, topics)
         except (KafkaError, OSError, TimeoutError) as error:
             if time.monotonic() + _RETRY_SECONDS >= deadline:
-                raise unreachable(options, str(error) or type(error).__name__) from error
+                raise unreachable(options, _reason(error)) from error
         else:
             if not missing:
                 return
             if time.monotonic() > begun + _MISSING_SECONDS:
                 names = ", ".join(missing)
-                raise BrokerError(f"topics do not exist on {options.bootstrap}: {names}; create them first")
+                raise BrokerError(
+                    f"topics do not exist on {options.bootstrap}: {names}; create them first (`onward topics create`)"
+                )
         await asyncio.sleep(_RETRY_SECONDS)
 
 
 def unreachable(options: KafkaOptions, reason: str) -> BrokerError:
     """What to raise when no broker answers."""
     seconds = options.connect_timeout_ms / 1000
-    return BrokerError(f"no Kafka broker answers at {options.bootstrap} within {seconds:g} s: {reason}")
+    return BrokerError(
+        f"no Kafka broker answers at {options.bootstrap} within {seconds:g} s ({reason}): check the "
+        f"addresses, the security protocol ({options.security_protocol}) and the login"
+    )
+
+
+def _reason(error: BaseException) -> str:
+    # aiokafka tells why it could not connect in its log only; its error lists the addresses again.
+    return "no connection" if isinstance(error, KafkaConnectionError) else str(error) or type(error).__name__
 
 
 async def _missing(options: KafkaOptions, topics: Iterable[str]) -> list[str]:

@@ -1,25 +1,43 @@
-"""The board is current, and every one of its queries gives a series on a real Prometheus."""
+"""The board is current, and a real Prometheus that scrapes a running worker has a series for each of its queries."""
 
-import asyncio
 import json
 import math
+import os
+import re
 import shutil
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
-from aiohttp import ClientConnectionError, ClientSession
+from ruamel.yaml import YAML
 
 from onward.deploy.grafana.board import FILE, ROWS, Query, queries, render
+from onward.schemas.events import Application
+from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.streams.cli import main
+from onward.streams.cli.worker_process import WorkerProcess
+from onward.streams.kafka.client import EventReader, EventWriter
+from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.metrics import Metrics
-from onward.streams.readiness import Readiness
-from onward.streams.web import make_app, serve
+from onward.streams.settings import BrokerSettings
+from onward.streams.topics import Topics
 
 PROMETHEUS = shutil.which("prometheus")
-SCRAPE_SECONDS = 0.3
-PATIENCE_SECONDS = 30.0
+CONFIGURATION = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.yml"
+SCRAPE_INTERVAL = "300ms"
+RATE_INTERVAL = "5s"
+PATIENCE_SECONDS = 40.0
+PAUSE_SECONDS = 0.3
+TOPICS = Topics()
+PLAY = ["--people", "2000", "--rate", "30", "--approved-share", "0.2"]
 
 
 def test_the_board_is_current_and_holds_every_query_once() -> None:
@@ -35,85 +53,102 @@ def test_every_metric_is_on_the_board() -> None:
     assert not [metric.name for metric in Metrics().declared if metric.name not in text]
 
 
-def observe(metrics: Metrics) -> None:
-    """What one chunk of a worker leaves behind."""
-    metrics.ingested.labels("applications").inc(5)
-    metrics.dead_letters.labels("not_json").inc()
-    metrics.duplicates.labels("application").inc()
-    metrics.applications.labels("loans").inc(4)
-    metrics.decisions.labels("loans", "rejected").inc(3)
-    metrics.recourses.labels("loans", "recourse").inc(2)
-    metrics.fates.labels("loans", "rewarded").inc()
-    metrics.outcome_delay_seconds.labels("loans").observe(3600)
-    metrics.outcome_delay_steps.labels("loans").observe(4)
-    metrics.recourse_latency_seconds.labels("loans").observe(0.02)
-    metrics.chunk_seconds.labels("compute").observe(0.01)
-    metrics.chunk_records.observe(5)
-    metrics.lag_records.labels("journal", 0).set(2)
-    metrics.open_recourses.labels("loans").set(7)
-    metrics.waiting_events.labels(0).set(1)
-    metrics.watermark_timestamp_seconds.labels(0).set(1.7e9)
-    metrics.expected_reward_mean.labels("loans").set(0.4)
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 2)) as broker:
+        yield broker
 
 
 @pytest.fixture
-async def target() -> AsyncIterator[str]:
-    """HOST:PORT of a worker's pages while it works."""
-    metrics = Metrics()
-
-    async def work() -> None:
-        while True:
-            observe(metrics)
-            await asyncio.sleep(SCRAPE_SECONDS / 3)
-
-    async with serve(make_app(metrics, lambda: Readiness(True)), "127.0.0.1", 0) as port:
-        working = asyncio.create_task(work())
-        yield f"127.0.0.1:{port}"
-        working.cancel()
-        with suppress(asyncio.CancelledError):
-            await working
+def worker(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[str]:
+    """HOST:PORT of the pages of a worker that serves the simulator's programs."""
+    assert main(["simulate", "--programs", str(tmp_path / "programs")]) == 0
+    specs = [word for path in (tmp_path / "programs").glob("*/spec.yaml") for word in ("--spec", str(path))]
+    pages = ["--web-host", "127.0.0.1", "--web-port", "0"]
+    flags = [*specs, *pages, "--state-dir", str(tmp_path / "state"), "--fetch-wait-seconds", "0.01"]
+    log = tmp_path / "worker.log"
+    with WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, log) as running:
+        yield told(log, r'"address": "([^"]+)"', running.check)
 
 
-@asynccontextmanager
-async def prometheus(target: str, folder: Path) -> AsyncIterator[str]:
-    """The address of a Prometheus that scrapes the target."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    config = folder / "prometheus.yml"
-    interval = f"{round(SCRAPE_SECONDS * 1000)}ms"
-    job = {"job_name": "onward", "scrape_interval": interval, "scrape_timeout": interval}
-    config.write_text(json.dumps({"scrape_configs": [{**job, "static_configs": [{"targets": [target]}]}]}))
-    process = await asyncio.create_subprocess_exec(
-        str(PROMETHEUS),
-        f"--config.file={config}",
-        f"--storage.tsdb.path={folder / 'data'}",
-        f"--web.listen-address={address}",
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
+@pytest.fixture
+def simulator(broker: EmbeddedBroker, worker: str, tmp_path: Path) -> Iterator[str]:
+    """HOST:PORT of the pages of `onward simulate`, which plays against the worker."""
+    flags = ["--brokers", broker.bootstrap, "--web-host", "127.0.0.1", "--web-port", "0", *PLAY]
+    log = tmp_path / "simulator.log"
+    with running([sys.executable, "-P", "-m", "onward", "simulate", *flags], log) as check:
+        yield told(log, r"serving /metrics on (\S+)", check)
+
+
+@contextmanager
+def running(command: list[str], log: Path) -> Iterator[Callable[[], None]]:
+    """Run a command beside the test; yields what fails when it has ended."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ONWARD_")}
+    with log.open("wb") as stream:
+        process = subprocess.Popen(command, env=environment, stdout=stream, stderr=stream)
+
+    def check() -> None:
+        assert process.poll() is None, log.read_text()
+
     try:
-        yield f"http://{address}"
+        yield check
     finally:
         process.terminate()
-        await process.wait()
+        process.wait()
 
 
-async def answers(session: ClientSession, server: str, query: Query) -> bool:
+def told(log: Path, pattern: str, check: Callable[[], None]) -> str:
+    """What a log says, as soon as it does."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (found := re.search(pattern, log.read_text())):
+        check()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+    return found[1]
+
+
+@contextmanager
+def prometheus(targets: dict[str, str], folder: Path) -> Iterator[str]:
+    """The address of a Prometheus with the jobs of deploy/, but other places and shorter intervals."""
+    configuration = YAML(typ="safe").load(CONFIGURATION)
+    configuration["global"]["scrape_interval"] = configuration["global"]["scrape_timeout"] = SCRAPE_INTERVAL
+    for job in configuration["scrape_configs"]:
+        job["static_configs"] = [{"targets": [targets.pop(job["job_name"])]}]
+    assert not targets
+    own = folder / "prometheus.json"
+    own.write_text(json.dumps(configuration))
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    command = [str(PROMETHEUS), f"--config.file={own}", f"--storage.tsdb.path={folder / 'data'}"]
+    with running([*command, f"--web.listen-address={address}"], folder / "prometheus.log"):
+        yield f"http://{address}"
+
+
+def trouble(broker: EmbeddedBroker) -> None:
+    """A record that cannot be read, and one that is sent twice."""
+    with EventReader(broker.options(), [TOPICS.applications]) as reader, EventWriter(broker.options()) as writer:
+        headers = cloud_event_headers("broken", "test", TYPES[Application], time.time_ns() // 1_000_000)
+        writer.send(TOPICS.applications, b"{", headers=headers)
+        sent = next((record for record in reader.poll(5) if record.value != b"{"), None)
+        if sent is not None:
+            writer.send(TOPICS.applications, sent.value or b"", key=sent.key, headers=sent.headers)
+
+
+def answered(server: str, query: Query) -> bool:
     """Whether the query gives a series with a number."""
-    expression = query.expression.replace("$program", ".*").replace("$__rate_interval", "10s")
-    async with session.get(f"{server}/api/v1/query", params={"query": expression}) as response:
-        answer = await response.json()
-    assert answer["status"] == "success", f"{expression}: {answer}"
-    return any(not math.isnan(float(series["value"][1])) for series in answer["data"]["result"])
+    expression = query.expression.replace("$program", ".*").replace("$__rate_interval", RATE_INTERVAL)
+    with urlopen(f"{server}/api/v1/query?{urlencode({'query': expression})}") as response:
+        found = json.load(response)["data"]["result"]
+    return any(not math.isnan(float(series["value"][1])) for series in found)
 
 
 @pytest.mark.skipif(PROMETHEUS is None, reason="needs the program prometheus (Debian: apt-get install prometheus)")
-async def test_every_query_gives_a_series(target: str, tmp_path: Path) -> None:
-    missing = list(queries())
-    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-    async with prometheus(target, tmp_path) as server, ClientSession() as session:
-        while missing and asyncio.get_running_loop().time() < deadline:
-            with suppress(ClientConnectionError):
-                missing = [query for query in missing if not await answers(session, server, query)]
-            await asyncio.sleep(SCRAPE_SECONDS)
+def test_every_query_gives_a_series(broker: EmbeddedBroker, worker: str, simulator: str, tmp_path: Path) -> None:
+    missing, deadline = list(queries()), time.monotonic() + PATIENCE_SECONDS
+    with prometheus({"onward": worker, "simulator": simulator}, tmp_path) as server:
+        while missing and time.monotonic() < deadline:
+            trouble(broker)
+            with suppress(URLError):
+                missing = [query for query in missing if not answered(server, query)]
+            time.sleep(PAUSE_SECONDS)
     assert not missing

@@ -45,6 +45,9 @@ POINTS = {
     "before the group commit": ("ledger committed", 15.0),
 }
 
+COMMITTING = "ledger committed"
+"""The point at which the group, too, is committed to as often as can be, and the next life goes on in it."""
+
 
 def features(random):
     return {
@@ -140,9 +143,10 @@ def run_until_killed(point, life, env, log):
     stage, delay_ms = POINTS[point]
     command = [sys.executable, str(WORKER), stage, str(2 + life), str(delay_ms)]
     with log.open("ab") as output:
-        # Another group each life: a group would first wait until the killed member's session ends. Nothing has been
-        # committed to it anyway.
-        own = {"ONWARD_CHUNK_RECORDS": str(20 + 13 * life), "ONWARD_GROUP": f"{env['ONWARD_GROUP']}-{life}"}
+        # Mostly another group each life: a group would first wait until the killed member's session ends, and nothing
+        # has been committed to it anyway.
+        group = env["ONWARD_GROUP"] if point == COMMITTING else f"{env['ONWARD_GROUP']}-{life}"
+        own = {"ONWARD_CHUNK_RECORDS": str(20 + 13 * life), "ONWARD_GROUP": group}
         process = subprocess.Popen(command, env={**env, **own}, stderr=output)
         try:
             return process.wait(timeout=60)
@@ -209,6 +213,8 @@ def test_a_killed_worker_loses_and_repeats_nothing(point, broker, tmp_path):
     specs = [write_program(tmp_path, name, window) for name, window in PROGRAMS.items()]
     state, log = tmp_path / "state", tmp_path / "worker.log"
     env = environment(options, specs, state, topics.prefix)
+    if point == COMMITTING:
+        env |= {"ONWARD_COMMIT_INTERVAL_SECONDS": "0.01", "ONWARD_SESSION_TIMEOUT_SECONDS": "6"}
     programs = assemble_all([load_spec(path) for path in specs])
     expected = send_inputs(options, topics, programs)
 

@@ -10,6 +10,7 @@ import pytest
 from pipeline import START_MS, Run, Sender, build_program, dump, idle_tick
 
 from onward.schemas.events import Application, DeadLetter, Decision, Model, Outcome, Recourse, Reward
+from onward.streams.errors import LedgerError
 from onward.streams.program import Program
 
 POOR = {"region": "north", "income": 10.0, "debts": 4}
@@ -122,3 +123,12 @@ def test_a_name_may_be_used_again_after_the_retention(tmp_path, inputs):
     assert dump(asyncio.run(cut.fold(log, range(len(log)), name="cut"))) == whole
     assert cut.outputs() == outputs
     assert letters(run) == []
+
+
+def test_outputs_of_another_journal_are_not_taken_for_one_s_own(tmp_path, inputs):
+    run = folded(tmp_path, [inputs.application(f"p{number}") for number in range(3)])
+    made_anew = Run(run.programs, tmp_path, broker=run.broker)
+    del run.broker.logs["journal", 0]
+    journal = asyncio.run(made_anew.ingest([Inputs().application("first")]))
+    with pytest.raises(LedgerError, match="another journal's"):
+        asyncio.run(made_anew.fold(journal, name="fresh"))

@@ -1,13 +1,18 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from onward.streams.cli.flags import parse_settings
 from onward.streams.connection import connection, worker_options
 from onward.streams.errors import UsageError
+from onward.streams.journal import HEADER_BYTES, dead_letter
+from onward.streams.records import Record
 from onward.streams.settings import (
+    LARGEST_RECORD_BYTES,
     BrokerSettings,
     DemoSettings,
+    ModelSettings,
     SimulateSettings,
     StatusSettings,
     TopicSettings,
@@ -15,7 +20,15 @@ from onward.streams.settings import (
 )
 
 NEEDED = ["--brokers", "a:9092,b:9092", "--spec", "one.yaml", "--spec", "two.yaml", "--state-dir", "state"]
-ALL = [BrokerSettings, WorkerSettings, TopicSettings, StatusSettings, DemoSettings, SimulateSettings]
+ALL = [
+    BrokerSettings,
+    WorkerSettings,
+    TopicSettings,
+    ModelSettings,
+    StatusSettings,
+    DemoSettings,
+    SimulateSettings,
+]
 SASL = ["--security-protocol", "sasl_ssl", "--sasl-mechanism", "scram-sha-256", "--sasl-username", "onward"]
 
 
@@ -105,10 +118,19 @@ def test_what_is_missing_is_named_with_its_variable() -> None:
 
 def test_settings_become_kafka_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONWARD_SASL_PASSWORD", "swordfish")
-    more = ["--session-timeout-seconds", "6", "--commit-interval-seconds", "0.25", "--max-record-bytes", "4000000"]
+    more = ["--session-timeout-seconds", "6", "--commit-interval-seconds", "0.25"]
     options = worker_options(worker(*SASL, *more, "--group", "eu", "--group-instance-id", "w1"))
     assert options.brokers == ("a:9092", "b:9092")
     assert (options.group, options.group_instance_id) == ("eu", "w1")
     assert (options.security_protocol, options.sasl_mechanism) == ("SASL_SSL", "SCRAM-SHA-256")
     assert (options.session_timeout_ms, options.heartbeat_ms, options.commit_interval_ms) == (6000, 2000, 250)
-    assert options.max_request_bytes == 8_000_000
+
+
+def test_the_dead_letter_of_the_largest_record_fits_a_kafka_record() -> None:
+    assert worker("--max-record-bytes", str(LARGEST_RECORD_BYTES)).max_record_bytes == LARGEST_RECORD_BYTES
+    with pytest.raises(UsageError, match="--max-record-bytes or ONWARD_MAX_RECORD_BYTES: "):
+        worker("--max-record-bytes", str(LARGEST_RECORD_BYTES + 1))
+    headers = [("h", b"\0" * (HEADER_BYTES - 1))]
+    record = Record("applications", 0, 2**62, 0, b"\0" * HEADER_BYTES, b"\0" * (LARGEST_RECORD_BYTES + 1), headers)
+    letter = dead_letter(record, "oversized", "d" * 1000, LARGEST_RECORD_BYTES)
+    assert len(msgspec.json.encode(letter)) < worker_options(worker()).max_request_bytes - HEADER_BYTES

@@ -77,7 +77,11 @@ def _print(topics: Topics, reach: Sequence[Extent], ledgers: Sequence[LedgerSumm
     if not ledgers:
         return
     numbers = ("partition", "journal offset", "waiting", "steps", "open recourses")
-    table = Table("program", "model", "event time", *(_right(name) for name in numbers), title="Ledgers")
+    table = Table(
+        *(Column(name, overflow="fold") for name in ("program", "model", "event time")),
+        *(_right(name) for name in numbers),
+        title="Ledgers",
+    )
     for ledger in ledgers:
         place = (ledger.partition, ledger.offset, ledger.waiting_events)
         for program in ledger.programs:

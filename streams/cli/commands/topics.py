@@ -43,6 +43,9 @@ def run(args: Sequence[str]) -> int:
     for mismatch in mismatches:
         print(mismatch)
     if mismatches:
-        raise BrokerError(f"{len(mismatches)} of the topics' settings are not as planned: mend them on the Kafka")
+        raise BrokerError(
+            f"{len(mismatches)} of the topics' settings are not as planned: `onward topics create` creates what is "
+            "missing, mend the rest on the Kafka"
+        )
     print(f"{len(plans)} topics are as planned")
     return 0

@@ -31,8 +31,9 @@ KEYS = [
 
 
 def test_it_counts_everybody_and_writes_the_page(tmp_path, capsys):
-    page, kept = tmp_path / "page.html", tmp_path / "kept"
-    code = main(["demo", "--people", "120", "--seed", "1", "--json", "--report", str(page), "--keep", str(kept)])
+    page, picture, kept = tmp_path / "page.html", tmp_path / "images" / "demo.svg", tmp_path / "kept"
+    files = ["--report", str(page), "--picture", str(picture), "--keep", str(kept)]
+    code = main(["demo", "--people", "120", "--seed", "1", "--json", *files])
     summary = json.loads(capsys.readouterr().out)
     assert code == 0
     assert list(summary) == KEYS
@@ -49,7 +50,9 @@ def test_it_counts_everybody_and_writes_the_page(tmp_path, capsys):
     html = page.read_text(encoding="utf-8")
     assert html.count("<svg") == 2
     assert 'src="' not in html
-    assert f"{summary['policies']['linucb']['mer']:.3f}" in html
+    svg = picture.read_text(encoding="utf-8")
+    assert "url(http" not in svg
+    assert all(f"{summary['policies']['linucb']['mer']:.3f}" in drawn for drawn in (html, svg))
 
 
 @pytest.mark.parametrize(

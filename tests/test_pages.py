@@ -1,0 +1,41 @@
+"""What README and docs point at is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def code(text: str) -> str:
+    """The blocks and spans of code."""
+    blocks = re.findall(r"^```.*?^```|^ {4}.*?$", text, re.MULTILINE | re.DOTALL)
+    return "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", text)])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_and_every_page_named_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    missing = [link for link in links if link and not (page.parent / link).exists()]
+    named = re.findall(r"`(docs/[\w./-]+)`", text)
+    assert not missing + [name for name in named if not (ROOT / name).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_anchor_is_a_heading(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([\w./-]*)#([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        there = (page.parent / target if target else page).read_text(encoding="utf-8")
+        headings = re.findall(r"^#+ (.*)$", there, re.MULTILINE)
+        assert anchor in [re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings]
+
+
+def test_every_target_of_make_that_is_named_exists() -> None:
+    targets = re.findall(r"^([a-z-]+)(%?):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    whole = {name for name, pattern in targets if not pattern}
+    prefixes = tuple(name for name, pattern in targets if pattern)
+    named = {name for page in PAGES for name in re.findall(r"\bmake ([a-z][\w-]*)", code(page.read_text()))}
+    assert named
+    assert not [name for name in named if name not in whole and not name.startswith(prefixes)]
