@@ -188,7 +188,7 @@ class Keeper:
             if position is not None and position.offset >= journal_end:
                 raise LedgerError(
                     f"topic {topic} partition {journal.partition} holds outputs of journal offset {position.offset}, "
-                    f"but the journal ends at {journal_end}: they are another journal's, delete both or restore the journal"
+                    f"but the journal ends at {journal_end}: they are another journal's, delete them or restore it"
                 )
             if position is not None:
                 published[topic] = position
