@@ -130,7 +130,7 @@ class DeadLetter(Struct, frozen=True, gc=False):
     ``value`` is cut at the size limit when the record was oversized; ``size`` and ``sha256`` are of the whole.
     """
 
-    reason: str
+    reason: Annotated[str, Meta(min_length=1)]
     detail: str
     topic: str
     partition: int
@@ -147,7 +147,7 @@ class SourcePosition(Struct, frozen=True, gc=False, array_like=True):
 
     topic: str
     partition: int
-    time_ms: int | None
+    time_ms: Annotated[int, Meta(ge=-(2**62), le=2**62)] | None
 
 
 class Tick(Struct, frozen=True, gc=False):

@@ -21,6 +21,12 @@ from .records import Headers, OutRecord, Record, TopicPartition
 SOURCE = "onward_source"
 HEADER_BYTES = 16_384
 """Most bytes of key, and of headers in all, that a dead letter keeps."""
+HEADER_OVERHEAD_BYTES = 32
+"""What a header costs in JSON beside its bytes: a record may hold very many empty ones."""
+OFFSET_DIGITS = 18
+"""Offsets are 64-bit integers."""
+DETAIL_CHARACTERS = 1000
+"""Most of an explanation that a dead letter keeps: some decoders repeat the value they refuse."""
 Body = Application | Decision | Outcome | Model | DeadLetter | Tick
 
 _DECODERS: Mapping[bytes, Callable[[bytes], Body]] = {
@@ -72,7 +78,7 @@ def dead_letter(record: Record, reason: str, detail: str, limit: int) -> DeadLet
     value = record.value or b""
     return DeadLetter(
         reason=reason,
-        detail=detail,
+        detail=detail[:DETAIL_CHARACTERS],
         topic=record.topic,
         partition=record.partition,
         offset=record.offset,
@@ -86,7 +92,7 @@ def dead_letter(record: Record, reason: str, detail: str, limit: int) -> DeadLet
 
 def _within(headers: Headers, limit: int) -> Iterator[tuple[str, bytes]]:
     for name, content in headers:
-        limit -= len(name) + len(content or b"")
+        limit -= len(name) + len(content or b"") + HEADER_OVERHEAD_BYTES
         if limit < 0:
             return
         yield name, content or b""
@@ -116,7 +122,7 @@ def read(record: Record) -> Entry:
         body = _DECODERS[headers[CE_TYPE]](value or b"")
         position = headers.get(SOURCE)
         source, offset = (None, -1) if position is None else _position(position)
-    except (msgspec.MsgspecError, ValueError, KeyError) as error:
+    except (msgspec.MsgspecError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         return _foreign(record, f"{type(error).__name__}: {error}")
     return Entry(record.offset, record.timestamp_ms, identity, time_ms, source, offset, body, value or b"")
 
@@ -127,6 +133,8 @@ def _position(header: bytes) -> tuple[TopicPartition, int]:
     if source is None:
         topic, partition = place.rsplit(b"/", 1)
         source = _SOURCES[place] = TopicPartition(topic.decode(), int(partition))
+    if len(offset) > OFFSET_DIGITS:
+        raise ValueError(f"{offset.decode()} is no offset")
     return source, int(offset)
 
 

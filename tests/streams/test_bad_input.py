@@ -112,6 +112,33 @@ def test_a_detail_never_shows_the_value_of_a_personal_feature(tmp_path):
     assert "income" in letter.detail
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record(
+            "outcomes",
+            0,
+            0,
+            START_MS,
+            None,
+            b'{"program":"loan","application":"a","result":"%s"}' % (b"x" * 260_000),
+            [("ce_id", b"1")],
+        ),
+        Record("applications", 0, 0, START_MS, None, b"{", [("ce_id", b"1")] + [("", b"")] * 150_000),
+    ],
+    ids=["refused value", "headers"],
+)
+def test_a_dead_letter_is_not_larger_than_kafka_takes(tmp_path, record):
+    run = Run({"loan": build_program()}, tmp_path)
+    [journal] = [
+        found for found in asyncio.run(run.ingest([record])) if b"dead-letter" in dict(found.headers)["ce_type"]
+    ]
+    assert len(journal.value) < 900_000
+    asyncio.run(run.fold(run.broker.logs["journal", 0]))
+    [letter] = run.broker.logs["dead-letters", 0]
+    assert len(letter.value) < 900_000
+
+
 def test_a_duplicate_event_is_left_out_and_another_event_for_the_same_application_is_a_dead_letter(tmp_path):
     sender = Sender()
     first, again = good(sender), good(sender)

@@ -40,6 +40,7 @@ def long_story(directory):
     story.tick(12 * MINUTE_MS)
     story.tells("nobody", 0, program="timed")
     story.decides("nobody", MINUTE_MS, program="external")
+    story.again(story.applies("bad", 12 * MINUTE_MS, features={}, program="steps"))
     for record in twice[-3:]:
         story.again(record)
     story.applies("s9", 12 * MINUTE_MS, program="steps")

@@ -125,6 +125,7 @@ def test_the_watermark_waits_for_every_partition_and_never_goes_back():
     assert clock("a", 1, 10) is None
     assert clock("b", 0, 20) == 10
     assert clock("a", 0, 30) == 10
+    assert clock("a", 0, 12) == 10
     assert clock("a", 1, 30) == 20
     assert clock("b", 0, 15) == 20
     assert clock("b", 0, 25) == 25
@@ -147,11 +148,24 @@ def test_the_same_ce_id_from_different_senders_is_no_repeat(tmp_path):
     story.decides("y", MINUTE_MS, id="2")
     story.decides("nobody", MINUTE_MS, id="3")
     story.tells("nobody", MINUTE_MS, id="3")
+    story.decides("lost", MINUTE_MS, id="4")
     story.tick(12 * MINUTE_MS)
     story.tells("y", 12 * MINUTE_MS, id="3")
+    story.tells("lost", 12 * MINUTE_MS, id="4")
+    story.tick(DAY_MS)
     story.fold()
-    assert sorted(story.fates()) == [("nobody", "dangling"), ("x", "rewarded"), ("y", "rewarded")]
-    assert story.reasons() == ["decision_without_application"]
+    assert sorted(story.fates()) == [("lost", "dangling"), ("nobody", "dangling"), ("x", "rewarded"), ("y", "rewarded")]
+    assert story.reasons() == ["decision_without_application"] * 2
+
+
+def test_an_outcome_before_its_recourse_dangles_also_when_another_one_counted(tmp_path):
+    story = tape(tmp_path, **TIMED)
+    story.applies("x")
+    story.tells("x", 7 * MINUTE_MS, id="counts")
+    story.tells("x", -6 * MINUTE_MS, id="before")
+    story.fold()
+    assert story.fates() == [("x", "rewarded"), ("x", "dangling")]
+    assert story.reasons() == []
 
 
 def test_an_event_that_was_given_up_is_given_up_once(tmp_path):
@@ -175,29 +189,39 @@ def test_an_old_application_is_remembered_from_when_it_was_answered(tmp_path):
     assert len(story.answers()) == 1
 
 
-@pytest.mark.parametrize(("past", "answers"), [(0, 1), (1, 2)])
+@pytest.mark.parametrize(("past", "answers"), [(0, 2), (1, 3)])
 def test_retention_ends_to_the_millisecond_wherever_the_journal_is_cut(tmp_path, past, answers):
     told = []
-    for name in ("whole", "cut"):
+    for name in ("whole", "cut", "at rest"):
         story = tape(tmp_path / name, decisions="external", candidates=1)
         story.applies("x")
         story.decides("x", 0, id="first")
         story.applies("undecided")
+        half = len(story.journal)
         story.tells("nobody", 0)
         story.tick(DAY_MS)
         story.tick(RETENTION_MS + past)
         story.applies("x", id="again" if past else "a-x", features={**POOR, "region": "south"})
         story.decides("x", 0, id="second" if past else "first")
+        story.applies("undecided", id="again", features={**POOR, "region": "south"})
+        story.decides("undecided", 0)
         story.tells("nobody", 0)
         story.tick(DAY_MS + RETENTION_MS + 1)
         story.tells("nobody", 0)
         story.tick(DAY_MS + RETENTION_MS + 2)
-        ledger = story.fold(parts=[[record] for record in story.journal] if name == "cut" else None)
+        journal = story.journal
+        parts = {
+            "whole": [journal],
+            "cut": [[record] for record in journal],
+            "at rest": [journal[:half], journal[half:]],
+        }
+        ledger = story.fold(parts=parts[name])
         told.append((story.run.outputs(), dump(ledger)))
         assert len(story.answers()) == answers
+        assert story.reasons().count("application_already_known") == 1 - past
         assert rows(ledger, "SELECT application FROM cases WHERE status = 0") == []
         assert story.fates().count(("nobody", "dangling")) == 2
-    assert told[0] == told[1]
+    assert told[0] == told[1] == told[2]
 
 
 @pytest.mark.parametrize(("past", "left"), [(0, 1), (1, 0)])
