@@ -257,3 +257,23 @@ def test_a_ledger_goes_on_only_with_the_program_and_the_journal_it_was_written_w
         asyncio.run(Run(changed, tmp_path, broker=run.broker).fold([]))
     with pytest.raises(LedgerError, match="journal ends at 0"):
         asyncio.run(Run(run.programs, tmp_path).fold([]))
+
+
+def test_outputs_of_another_journal_are_not_taken_for_one_s_own(tmp_path, inputs):
+    run = folded(tmp_path, [inputs.application(f"p{number}") for number in range(3)])
+    made_anew = Run(run.programs, tmp_path, broker=run.broker)
+    del run.broker.logs["journal", 0]
+    journal = asyncio.run(made_anew.ingest([Inputs().application("first")]))
+    with pytest.raises(LedgerError, match="another journal's"):
+        asyncio.run(made_anew.fold(journal, name="fresh"))
+
+
+def test_a_name_used_again_while_its_first_window_is_open_ties_with_nothing(tmp_path, inputs):
+    run = Run({"loan": build_program(window={"time": "P90D"})}, tmp_path)
+    asyncio.run(run.ingest([inputs.application("x"), inputs.outcome("x")]))
+    log = run.broker.logs["journal", 0]
+    log.append(idle_tick(run, START_MS + 40 * DAY_MS))
+    asyncio.run(run.ingest([inputs.application("x")]))
+    log.append(idle_tick(run, START_MS + 100 * DAY_MS))
+    asyncio.run(run.fold(log))
+    assert len(run.events("recourse", Recourse)) == 2
