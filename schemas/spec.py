@@ -103,6 +103,14 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
 
 
+class Retention(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long a case is remembered, in event time: once it is closed (and so the ids of events that could not be
+    applied), and while nobody has decided it. After that it is deleted, and its name may be used again."""
+
+    closed: timedelta = timedelta(days=30)
+    undecided: timedelta = timedelta(days=365)
+
+
 class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
     """Limited places: how many applications can be approved in one round, and how long a round lasts.
 
@@ -128,5 +136,6 @@ class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
     constraints: Constraints = Constraints()
     decisions: Literal["model", "external"] = "model"
     candidates: Annotated[int, Meta(ge=1)] = 200
+    retention: Retention = Retention()
     capacity: Capacity | None = None
     shards: Annotated[int, Meta(ge=1, le=1024)] = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
 from math import isfinite
 
@@ -35,17 +35,26 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
-def faults(spec: ProgramSpec) -> Iterator[Fault]:
-    """Everything that is wrong with a spec, in the order of its fields."""
+def faults(spec: ProgramSpec, others: Collection[str] | None = ()) -> Iterator[Fault]:
+    """Everything that is wrong with a spec, in the order of its fields.
+
+    ``others`` are the names of features that belong to the program and cannot be judged, None when their names are not
+    known: nothing is said that one of them could make untrue.
+    """
     for index, feature in enumerate(spec.features):
         for path, message in _feature_faults(feature):
             yield ("features", index, *path), f"{feature.name}: {message}" if path != ("name",) else message
     yield from _name_faults(spec)
+    if others is not None and not others:
+        yield from _mutable_faults(spec)
     yield from _label_faults(spec)
-    yield from _constraint_faults(spec)
+    yield from _constraint_faults(spec, others)
     yield from _policy_faults(spec)
     if not spec.model.manifest:
         yield ("model", "manifest"), "must not be empty"
+    for name in ("closed", "undecided"):
+        if getattr(spec.retention, name) <= timedelta(0):
+            yield ("retention", name), "must be longer than nothing"
     if spec.capacity is not None and spec.capacity.round <= timedelta(0):
         yield ("capacity", "round"), "must be longer than zero"
 
@@ -115,8 +124,6 @@ def _name_faults(spec: ProgramSpec) -> Iterator[Fault]:
                 field = "one_hot" if feature.one_hot else "name"
                 yield ("features", index, field), f"{feature.name}: the column {column} is used twice"
         columns += own
-    if all(feature.mutable == "none" for feature in spec.features):
-        yield ("features",), "no feature is mutable: there is nothing that a person could change"
 
 
 def _label_faults(spec: ProgramSpec) -> Iterator[Fault]:
@@ -126,40 +133,63 @@ def _label_faults(spec: ProgramSpec) -> Iterator[Fault]:
             return
 
 
-def _constraint_faults(spec: ProgramSpec) -> Iterator[Fault]:
-    features = {feature.name: feature for feature in spec.features}
-    constraints = spec.constraints
-    mutable = sum(feature.mutable != "none" for feature in spec.features)
-    if constraints.max_changes is not None and constraints.max_changes > mutable:
-        yield ("constraints", "max_changes"), f"{constraints.max_changes} changes, but mutable features are {mutable}"
-    for index, pair in enumerate(constraints.le):
-        for path, message in _pair_faults(pair, features):
+def _mutable_faults(spec: ProgramSpec) -> Iterator[Fault]:
+    mutable, most = sum(feature.mutable != "none" for feature in spec.features), spec.constraints.max_changes
+    if not mutable:
+        yield ("features",), "no feature is mutable: there is nothing that a person could change"
+    if most is not None and most > mutable:
+        yield ("constraints", "max_changes"), f"{most} changes, but mutable features are {mutable}"
+
+
+class _Known:
+    """The features that constraints may name: those that can be judged, and the others."""
+
+    def __init__(self, features: Iterable[Feature], others: Collection[str] | None) -> None:
+        self._features = {feature.name: feature for feature in features}
+        self._others = others
+
+    def get(self, name: str) -> Feature | None:
+        return self._features.get(name)
+
+    def fault(self, name: str) -> str | None:
+        """Why no feature can be meant by a name that cannot be judged."""
+        if self._others is None or name in self._others:
+            return None
+        return f"{name!r} is not a feature{nearest(name, [*self._features, *self._others])}"
+
+
+def _constraint_faults(spec: ProgramSpec, others: Collection[str] | None) -> Iterator[Fault]:
+    known = _Known(spec.features, others)
+    for index, pair in enumerate(spec.constraints.le):
+        for path, message in _pair_faults(pair, known):
             yield ("constraints", "le", index, *path), message
-    for index, rule in enumerate(constraints.rules):
+    for index, rule in enumerate(spec.constraints.rules):
         for side, condition in (("if", rule.if_), ("then", rule.then)):
-            for path, message in _condition_faults(condition, features):
+            for path, message in _condition_faults(condition, known):
                 yield ("constraints", "rules", index, side, *path), message
 
 
-def _pair_faults(pair: tuple[str, str], features: dict[str, Feature]) -> Iterator[Fault]:
-    known = True
+def _pair_faults(pair: tuple[str, str], known: _Known) -> Iterator[Fault]:
+    numbers = []
     for side, name in enumerate(pair):
-        if name not in features:
-            yield (side,), f"{name!r} is not a feature{nearest(name, features)}"
-            known = False
-        elif features[name].type not in NUMERIC:
-            yield (side,), f"{name} is {features[name].type}: le compares numbers"
-            known = False
-    if not known:
+        feature = known.get(name)
+        if feature is None:
+            if fault := known.fault(name):
+                yield (side,), fault
+        elif feature.type not in NUMERIC:
+            yield (side,), f"{name} is {feature.type}: le compares numbers"
+        else:
+            numbers.append(feature)
+    if len(numbers) < len(pair):
         return
-    lower, upper = _range(features[pair[0]]), _range(features[pair[1]])
+    lower, upper = map(_range, numbers)
     if pair[0] == pair[1]:
         yield (), f"{pair[0]} is compared with itself"
     elif lower is not None and upper is not None and lower[0] > upper[1]:
         yield (), f"can never hold: {pair[0]} is at least {lower[0]:g} and {pair[1]} at most {upper[1]:g}"
 
 
-def _condition_faults(condition: Condition, features: dict[str, Feature]) -> Iterator[Fault]:
+def _condition_faults(condition: Condition, known: _Known) -> Iterator[Fault]:
     operators: dict[str, Value | None] = {
         "equals": condition.equals,
         "at_least": condition.at_least,
@@ -169,9 +199,10 @@ def _condition_faults(condition: Condition, features: dict[str, Feature]) -> Ite
     if len(given) != 1:
         names = " and ".join(given) or "none"
         yield (), f"exactly one of equals, at_least and at_most is needed, and {names} is given"
-    feature = features.get(condition.feature)
+    feature = known.get(condition.feature)
     if feature is None:
-        yield ("feature",), f"{condition.feature!r} is not a feature{nearest(condition.feature, features)}"
+        if fault := known.fault(condition.feature):
+            yield ("feature",), fault
         return
     for operator, value in given.items():
         message = _operand_fault(feature, operator, value)

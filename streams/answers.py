@@ -54,7 +54,7 @@ def step_generator(program: Program, shard: Shard) -> np.random.Generator:
 def _no_recourse(fold: Fold, program: Program, shard: Shard, case: Case, found: Assessment) -> None:
     model = fold.state.model(program)
     reason, detail = model.candidates.binding(found.person)
-    case.status, case.settled_ms = Status.NO_RECOURSE, fold.remembered_from(case.time_ms)
+    case.status, case.forget_ms = Status.NO_RECOURSE, fold.forget_ms(program, case.time_ms)
     event = NoRecourse(
         program=program.name,
         shard=shard.number,
@@ -71,11 +71,11 @@ def _no_recourse(fold: Fold, program: Program, shard: Shard, case: Case, found: 
 
 
 def _open(fold: Fold, program: Program, shard: Shard, case: Case, option: Option) -> None:
-    case.status, case.settled_ms = Status.OPEN, None
+    case.status, case.forget_ms = Status.OPEN, None
     if program.window_ms is not None:
         case.deadline_ms = case.time_ms + program.window_ms
         case.closes_ms = case.deadline_ms + program.lateness_ms
-        heapq.heappush(fold.closing, (case.closes_ms, case.key, case.step or 0, case))
+        heapq.heappush(fold.closing[program.spec.decisions], (case.closes_ms, case.key, case.step or 0, case))
     else:
         shard.open[case.key.application] = case
     event = Recourse(

@@ -35,7 +35,8 @@ class Case:
     ``time_ms`` is the event time of the application and, once there is one, of the decision if that is later.
     ``event``, ``decision`` and ``outcome`` are the ``ce_id`` of what was applied; a repeat is known by them.
     ``features`` holds the application's JSON while a decision is awaited. An open case closes either when its
-    window of steps has passed or when the watermark passes ``closes_ms``. ``settled_ms`` starts its retention.
+    window of steps has passed or when the watermark passes ``closes_ms``; a case
+    is forgotten when the watermark passes ``forget_ms``.
     """
 
     key: CaseKey
@@ -51,7 +52,14 @@ class Case:
     execution: float | None = None
     deadline_ms: int | None = None
     closes_ms: int | None = None
-    settled_ms: int | None = None
+    forget_ms: int | None = None
+
+
+class Settled(NamedTuple):
+    """What names an event that ended without changing a case."""
+
+    program: str
+    event: str
 
 
 class Waiting(NamedTuple):

@@ -10,7 +10,7 @@ import msgspec
 
 from ..schemas.events import DeadLetter, NoRecourse, Output, Recourse, Reward
 from ..schemas.headers import TYPES, cloud_event_headers
-from .cases import Case, CaseKey, Waiting
+from .cases import Case, CaseKey, Settled, Waiting
 from .records import OutRecord
 from .state import ShardKey
 from .topics import Topics
@@ -80,7 +80,7 @@ class Effects:
     cases: dict[CaseKey, Case] = field(default_factory=dict)
     waiting: dict[int, Waiting] = field(default_factory=dict)
     no_longer_waiting: set[int] = field(default_factory=set)
-    settled: dict[str, int] = field(default_factory=dict)
+    settled: dict[Settled, int] = field(default_factory=dict)
     shards: set[ShardKey] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)

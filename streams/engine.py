@@ -29,6 +29,7 @@ from .models import ModelBundle
 from .program import Program
 from .records import TopicPartition
 from .state import CurrentModel, PartitionState
+from .watermark import Decider
 
 _encode = msgspec.json.Encoder().encode
 _decode_features = msgspec.json.Decoder(dict[str, Value]).decode
@@ -72,16 +73,17 @@ def _between_models(chunk: Sequence[Entry]) -> Sequence[Sequence[Entry]]:
 
 
 def _advance(fold: Fold, entry: Entry) -> None:
-    watermark = fold.state.watermark
+    watermarks = fold.state.watermarks
     moved = False
     if isinstance(entry.body, Tick):
         for source in entry.body.sources:
-            moved |= watermark.advance(TopicPartition(source.topic, source.partition), source.time_ms)
+            moved |= watermarks.advance(TopicPartition(source.topic, source.partition), source.time_ms)
     elif entry.source is not None and not isinstance(entry.body, DeadLetter):
-        moved = watermark.advance(entry.source, entry.time_ms)
-    if moved and watermark.value_ms is not None:
-        close_by_time(fold, watermark.value_ms)
-        _give_up_waiting(fold, watermark.value_ms)
+        moved = watermarks.advance(entry.source, entry.time_ms)
+    if moved:
+        for decider, watermark_ms in watermarks.known():
+            close_by_time(fold, decider, watermark_ms)
+            _give_up_waiting(fold, decider, watermark_ms)
 
 
 def _apply(fold: Fold, entry: Entry, assessments: Assessments, load: LoadModel) -> None:
@@ -161,8 +163,8 @@ def _application(fold: Fold, entry: Entry, event: Application, ahead: Assessment
     shard = shard_of(event.application, program.spec.shards)
     case = Case(key, shard, Status.AWAITING_DECISION, entry.time_ms, entry.id)
     if program.spec.decisions == "external":
-        # A case that is never decided is forgotten with the settled ones.
-        case.features, case.settled_ms = _encode(event.features), fold.remembered_from(entry.time_ms)
+        case.features = _encode(event.features)
+        case.forget_ms = fold.forget_ms(program, entry.time_ms, program.undecided_ms)
         fold.touch(case)
         _retry_waiting(fold, case, ahead)
         return
@@ -175,7 +177,11 @@ def _application(fold: Fold, entry: Entry, event: Application, ahead: Assessment
 
 def _decision(fold: Fold, entry: Entry, event: Decision, ahead: Assessments) -> None:
     program = fold.program(event.program)
+    if fold.is_settled(entry):
+        fold.count("duplicates", "decision")
+        return
     if program.spec.decisions == "model":
+        fold.settle(entry)
         detail = f"program {program.name!r} decides by its own model (spec: decisions)"
         fold.dead_letter(entry, "decision_not_expected", detail)
         return
@@ -187,6 +193,7 @@ def _decision(fold: Fold, entry: Entry, event: Decision, ahead: Assessments) -> 
         if case.decision == entry.id:
             fold.count("duplicates", "decision")
         else:
+            fold.settle(entry)
             fold.dead_letter(entry, "already_decided", f"application {event.application!r} has a decision already")
     elif entry.time_ms + program.lateness_ms < case.time_ms:
         _decision_without_application(fold, entry)
@@ -213,7 +220,7 @@ def _decide(
     fold.touch(case)
     fold.count("decisions", program.name, "approved" if approved else "rejected")
     if approved:
-        case.status, case.settled_ms = Status.APPROVED, fold.remembered_from(case.time_ms)
+        case.status, case.forget_ms = Status.APPROVED, fold.forget_ms(program, case.time_ms)
     else:
         answer(fold, program, case, features, assessment)
     _retry_waiting(fold, case, {})
@@ -245,7 +252,7 @@ def _model(fold: Fold, event: Model, load: LoadModel) -> None:
 def _wait(fold: Fold, entry: Entry, key: CaseKey, program: Program) -> None:
     kind = "decision" if isinstance(entry.body, Decision) else "outcome"
     waiting = fold.state.waiting
-    if waiting.holds(key, kind, entry.id) or fold.is_settled(entry):
+    if waiting.holds(key, kind, entry.id):
         fold.count("duplicates", kind)
         return
     if waiting.full:
@@ -265,7 +272,7 @@ def _wait(fold: Fold, entry: Entry, key: CaseKey, program: Program) -> None:
         source_offset=entry.source_offset,
         payload=entry.raw,
     )
-    waiting.add(event)
+    waiting.add(event, program.spec.decisions)
     fold.effects.waiting[event.position] = event
 
 
@@ -299,8 +306,8 @@ def _retry_waiting(fold: Fold, case: Case, ahead: Assessments) -> None:
             _outcome(fold, entry, entry.body)
 
 
-def _give_up_waiting(fold: Fold, watermark_ms: int) -> None:
-    for event in fold.state.waiting.expired(watermark_ms):
+def _give_up_waiting(fold: Fold, decider: Decider, watermark_ms: int) -> None:
+    for event in fold.state.waiting.expired(decider, watermark_ms):
         fold.no_longer_waits(event)
         entry = _woken(event)
         if isinstance(entry.body, Outcome):

@@ -15,6 +15,7 @@ from .fold import Fold
 from .journal import Entry
 from .program import Program
 from .state import Shard
+from .watermark import Decider
 
 CLOSED: dict[Status, Fate] = {Status.REWARDED: "rewarded", Status.CENSORED: "censored", Status.UNSEEN: "unseen"}
 
@@ -26,6 +27,7 @@ def settle_outcome(fold: Fold, program: Program, case: Case, entry: Entry, resul
     elif case.step is None or case.candidate is None or entry.time_ms + program.lateness_ms < case.time_ms:
         _beside(fold, case, entry, "dangling")
     elif case.status in (Status.REWARDED, Status.UNSEEN):
+        fold.settle(entry)
         detail = f"the recourse of application {case.key.application!r} has its outcome already"
         fold.dead_letter(entry, "already_has_outcome", detail)
     elif case.status is Status.CENSORED or (case.deadline_ms is not None and entry.time_ms > case.deadline_ms):
@@ -34,10 +36,11 @@ def settle_outcome(fold: Fold, program: Program, case: Case, entry: Entry, resul
         _in_time(fold, program, case, entry, result)
 
 
-def close_by_time(fold: Fold, watermark_ms: int) -> None:
-    """Censor every open case whose window of event time the watermark has passed, earliest first."""
-    while fold.closing and fold.closing[0][0] < watermark_ms:
-        closes_ms, _, _, case = heapq.heappop(fold.closing)
+def close_by_time(fold: Fold, decider: Decider, watermark_ms: int) -> None:
+    """Censor every open case whose window of event time its watermark has passed, earliest first."""
+    closing = fold.closing[decider]
+    while closing and closing[0][0] < watermark_ms:
+        closes_ms, _, _, case = heapq.heappop(closing)
         if case.status is Status.OPEN and case.closes_ms == closes_ms:
             program = fold.program(case.key.program)
             _censor(fold, program, case, case.deadline_ms or closes_ms)
@@ -83,7 +86,7 @@ def _choice(case: Case) -> tuple[int, float]:
 
 def _close(fold: Fold, case: Case, status: Status, reward: float | None, time_ms: int) -> None:
     program = case.key.program
-    case.status, case.settled_ms = status, fold.remembered_from(time_ms)
+    case.status, case.forget_ms = status, fold.forget_ms(fold.program(program), time_ms)
     fold.touch(case)
     fold.changed(program, case.shard)
     fold.state.shard(fold.program(program), case.shard).open.pop(case.key.application, None)

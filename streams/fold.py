@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..schemas.events import DeadLetter, Decision, Outcome, Output, Reward
-from .cases import Case, CaseKey, Waiting
+from .cases import Case, CaseKey, Settled, Waiting
 from .effects import Effects, Emission, Position
 from .errors import LedgerError
 from .journal import Entry, letter_of, shard_of
 from .program import Program
 from .state import PartitionState, ShardKey
+from .watermark import Decider
 
 
 @dataclass(frozen=True)
 class View:
-    """What the ledger holds of what a chunk may touch: cases by key, open cases whose window may close, and the
-    event times of settled events by id."""
+    """What the ledger holds of what a chunk may touch: cases by key, open cases whose window may close (earliest
+    first), and when settled events are forgotten, by name."""
 
     cases: dict[CaseKey, Case] = field(default_factory=dict)
     due: Sequence[Case] = ()
-    settled: Mapping[str, int] = field(default_factory=dict)
+    settled: Mapping[Settled, int] = field(default_factory=dict)
 
 
-def settled_key(entry: Entry) -> str:
+def settled_of(entry: Entry) -> Settled:
     """What names a decision or outcome that ended without a case; a ``ce_id`` alone is unique for its sender only."""
     body = entry.body
     assert isinstance(body, Decision | Outcome), f"{type(body).__name__} cannot be settled"
-    return f"{type(body).__name__}/{body.program}/{body.application}/{entry.id}"
+    return Settled(body.program, f"{type(body).__name__}/{body.application}/{entry.id}")
 
 
 class Fold:
@@ -39,9 +41,13 @@ class Fold:
         self.view = view
         self.effects = Effects()
         self.cases = dict(view.cases)
-        self.closing = [(case.closes_ms or 0, case.key, case.step or 0, case) for case in view.due]
+        self.closing: dict[Decider, list[tuple[int, CaseKey, int, Case]]] = {"model": [], "external": []}
         for case in view.due:
+            decider = self.program(case.key.program).spec.decisions
+            self.closing[decider].append((case.closes_ms or 0, case.key, case.step or 0, case))
             self.cases[case.key] = case
+        for heap in self.closing.values():
+            heapq.heapify(heap)
 
     def begin(self, entry: Entry) -> None:
         """Turn to the next entry."""
@@ -69,9 +75,9 @@ class Fold:
     def case(self, key: CaseKey) -> Case | None:
         """A case that is known and not yet past its retention."""
         case = self.cases.get(key)
-        if case is None or case.settled_ms is None or not self.state.is_past_retention(case.settled_ms):
+        if case is None or case.forget_ms is None:
             return case
-        return None
+        return None if self.state.is_past_retention(self.program(key.program), case.forget_ms) else case
 
     def touch(self, case: Case) -> Case:
         """Note that a case is new or has changed."""
@@ -81,18 +87,21 @@ class Fold:
 
     def settle(self, entry: Entry) -> None:
         """Remember an event that ended without a case, to know its repeat."""
-        self.effects.settled[settled_key(entry)] = self.remembered_from(entry.time_ms)
+        settled = settled_of(entry)
+        self.effects.settled[settled] = self.forget_ms(self.program(settled.program), entry.time_ms)
 
-    def remembered_from(self, time_ms: int) -> int:
-        """When retention begins: not before the watermark, or what comes late would be forgotten at once."""
-        watermark_ms = self.state.watermark.value_ms
-        return time_ms if watermark_ms is None else max(time_ms, watermark_ms)
+    def forget_ms(self, program: Program, time_ms: int, kept_ms: int | None = None) -> int:
+        """When what ended at this time is forgotten. Retention does not begin before the watermark, or what comes
+        late would be forgotten at once."""
+        watermark_ms = self.state.watermark_ms(program)
+        begins_ms = time_ms if watermark_ms is None else max(time_ms, watermark_ms)
+        return begins_ms + (program.retention_ms if kept_ms is None else kept_ms)
 
     def is_settled(self, entry: Entry) -> bool:
         """Whether this event ended without a case before."""
-        event = settled_key(entry)
-        time_ms = self.effects.settled.get(event, self.view.settled.get(event))
-        return time_ms is not None and not self.state.is_past_retention(time_ms)
+        settled = settled_of(entry)
+        forget_ms = self.effects.settled.get(settled, self.view.settled.get(settled))
+        return forget_ms is not None and not self.state.is_past_retention(self.program(settled.program), forget_ms)
 
     def no_longer_waits(self, event: Waiting) -> None:
         """Note that an event was taken off the waiting list."""

@@ -8,16 +8,17 @@ records twice, which the engine knows by their source position.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
 from ..schemas.encoding import FeatureCodec, Problem
-from ..schemas.events import Application, DeadLetter, Decision, Input, Model, Outcome, SourcePosition, Tick
+from ..schemas.events import Application, DeadLetter, Decision, Input, Model, Outcome, SourcePosition, Tick, Value
 from ..schemas.headers import TYPES, CloudEvent, cloud_event_headers, format_time, read_headers
 from .errors import ModelError
-from .journal import SOURCE, dead_letter, journal_headers, journal_key, shard_of, tick_record
+from .journal import SOURCE, dead_letter, journal_headers, journal_key, seen_record, shard_of, tick_record
 from .metrics import Metrics
 from .partitioning import partition_of
 from .program import Program
@@ -37,6 +38,14 @@ class Limits:
     age_ms: int = 3650 * DAY_MS
 
 
+class Checked(NamedTuple):
+    """A record, as far as it could be read, and what is wrong with it if something is."""
+
+    problem: Problem | None
+    event: CloudEvent | None = None
+    body: Input | None = None
+
+
 class Intake:
     """Checks records of one input topic. Pure but for the clock it is given."""
 
@@ -50,8 +59,12 @@ class Intake:
         self._limits = limits
         self._clock_ms = clock_ms
 
-    def check(self, record: Record) -> tuple[CloudEvent, Input] | Problem:
+    def check(self, record: Record) -> Checked:
         """Everything that can be told of a record alone; features are checked with the rest of the chunk."""
+        found = self._read(record)
+        return Checked(found) if isinstance(found, Problem) else Checked(self._in_time(record, found[0]), *found)
+
+    def _read(self, record: Record) -> tuple[CloudEvent, Input] | Problem:
         value = record.value
         if value is None:
             return Problem("empty", "the record has no value")
@@ -70,7 +83,7 @@ class Intake:
             return Problem("malformed_json", str(error))
         if body.program not in self._programs:
             return Problem("unknown_program", f"no spec for program {body.program!r} in this installation")
-        return self._in_time(record, event) or (event, body)
+        return event, body
 
     def _in_time(self, record: Record, event: CloudEvent) -> Problem | None:
         time_ms = record.timestamp_ms if event.time_ms is None else event.time_ms
@@ -146,15 +159,20 @@ class Ingest:
         if intake.kind is Application:
             self._check_features(checked)
         records: list[OutRecord] = []
-        for record, found in zip(chunk, checked, strict=True):
-            if not isinstance(found, Problem) and isinstance(found[1], Model):
-                found = await self._check_model(found[0], found[1])
-            if isinstance(found, Problem):
-                records.append(self._bad(record, found))
-            elif isinstance(found[1], Model):
-                records.extend(self._for_all_shards(record, found[0], found[1]))
+        for record, (problem, event, body) in zip(chunk, checked, strict=True):
+            if event is None or body is None:
+                assert problem is not None, "what cannot be read has a problem"
+                records.append(self._bad(record, problem, record.partition % self._width))
+            elif isinstance(body, Model):
+                problem = problem or await self._refused(body)
+                records.extend(self._model_records(record, event, body, problem))
             else:
-                records.append(self._good(record, found[0], found[1]))
+                shard = shard_of(body.application, self._programs[body.program].spec.shards)
+                key, partition = self._target(body.program, shard)
+                if problem is not None:
+                    records.append(self._bad(record, problem, partition))
+                else:
+                    records.append(self._good(record, event, body, key, partition))
         return records
 
     async def tick(self, lag: Lag) -> None:
@@ -168,30 +186,29 @@ class Ingest:
         if idle:
             await self._append_tick(idle)
 
-    def _check_features(self, checked: list[tuple[CloudEvent, Input] | Problem]) -> None:
-        groups: dict[str, list[int]] = {}
-        for index, found in enumerate(checked):
-            if not isinstance(found, Problem):
-                groups.setdefault(found[1].program, []).append(index)
-        for name, indices in groups.items():
+    def _check_features(self, checked: list[Checked]) -> None:
+        groups: dict[str, dict[int, Mapping[str, Value]]] = {}
+        for index, (problem, _, body) in enumerate(checked):
+            if problem is None and isinstance(body, Application):
+                groups.setdefault(body.program, {})[index] = body.features
+        for name, rows in groups.items():
             codec: FeatureCodec = self._programs[name].codec
-            rows = [body.features for index in indices if isinstance(body := checked[index][1], Application)]
-            _, problems = codec.encode_checked(rows)
-            for index, problem in zip(indices, problems, strict=True):
+            _, problems = codec.encode_checked(list(rows.values()))
+            for index, problem in zip(rows, problems, strict=True):
                 if problem is not None:
-                    checked[index] = problem
+                    checked[index] = checked[index]._replace(problem=problem)
 
-    async def _check_model(self, event: CloudEvent, model: Model) -> tuple[CloudEvent, Input] | Problem:
+    async def _refused(self, model: Model) -> Problem | None:
         """Load it once here: a model that is refused must not reach the engine."""
         try:
             await asyncio.to_thread(self._programs[model.program].load, model.manifest, model.sha256)
         except ModelError as error:
             return Problem("model_refused", str(error))
-        return event, model
+        return None
 
-    def _good(self, record: Record, event: CloudEvent, body: Application | Decision | Outcome) -> OutRecord:
-        shard = shard_of(body.application, self._programs[body.program].spec.shards)
-        key, partition = self._target(body.program, shard)
+    def _good(
+        self, record: Record, event: CloudEvent, body: Application | Decision | Outcome, key: bytes, partition: int
+    ) -> OutRecord:
         return OutRecord(
             self._topics.journal,
             partition,
@@ -201,25 +218,35 @@ class Ingest:
             journal_headers(event, type(body), record),
         )
 
-    def _for_all_shards(self, record: Record, event: CloudEvent, body: Model) -> list[OutRecord]:
-        """One record for every journal partition that holds a shard of the program."""
+    def _model_records(
+        self, record: Record, event: CloudEvent, body: Model, problem: Problem | None
+    ) -> Iterator[OutRecord]:
+        """One record for every journal partition that holds a shard of the program.
+
+        All of them learn that the input record was dealt with, even if it was refused: should it be read once more and
+        load then, no shard must take it while others keep the old one.
+        """
         targets: dict[int, bytes] = {}
         for shard in range(self._programs[body.program].spec.shards):
             key, partition = self._target(body.program, shard)
             targets.setdefault(partition, key)
-        headers, value = journal_headers(event, type(body), record), record.value or b""
-        return [
-            OutRecord(self._topics.journal, partition, record.timestamp_ms, key, value, headers)
-            for partition, key in sorted(targets.items())
-        ]
+        for number, (partition, key) in enumerate(sorted(targets.items())):
+            if problem is None:
+                headers, value = journal_headers(event, type(body), record), record.value or b""
+                yield OutRecord(self._topics.journal, partition, record.timestamp_ms, key, value, headers)
+            elif number == 0:
+                yield self._bad(record, problem, partition)
+            else:
+                yield seen_record(self._topics.journal, partition, record)
 
-    def _bad(self, record: Record, problem: Problem) -> OutRecord:
+    def _bad(self, record: Record, problem: Problem, partition: int) -> OutRecord:
+        """A dead letter. Where the record can be read it goes where the event would go: the verdict may depend on the
+        clock, and a second one after a crash must meet the first."""
         letter = dead_letter(record, problem.reason, problem.detail, self._limits.record_bytes)
         position = f"{record.topic}/{record.partition}/{record.offset}"
         headers = cloud_event_headers(
             position, "onward/ingest", TYPES[DeadLetter], record.timestamp_ms, **{SOURCE: position}
         )
-        partition = record.partition % self._width
         return OutRecord(self._topics.journal, partition, record.timestamp_ms, None, _encode(letter), headers)
 
     def _target(self, program: str, shard: int) -> tuple[bytes, int]:

@@ -73,6 +73,13 @@ def tick_record(topic: str, partition: int, tick: Tick, now_ms: int) -> OutRecor
     return OutRecord(topic, partition, now_ms, None, _encode(tick), headers)
 
 
+def seen_record(topic: str, partition: int, record: Record) -> OutRecord:
+    """Tell one journal partition only that an input record was dealt with: a tick of no clock."""
+    position = f"{record.topic}/{record.partition}/{record.offset}"
+    headers = cloud_event_headers(position, "onward/ingest", TYPES[Tick], record.timestamp_ms, **{SOURCE: position})
+    return OutRecord(topic, partition, record.timestamp_ms, None, _encode(Tick(())), headers)
+
+
 def dead_letter(record: Record, reason: str, detail: str, limit: int) -> DeadLetter:
     """A record that cannot be used, with its original bytes cut at ``limit``."""
     value = record.value or b""

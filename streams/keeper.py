@@ -35,6 +35,7 @@ from .program import Program
 from .records import Publisher, Record, TopicPartition
 from .state import PartitionState
 from .topics import Topics
+from .watermark import required_topics
 
 log = logging.getLogger(__name__)
 
@@ -57,11 +58,10 @@ def nothing(stage: Stage) -> None:
 
 @dataclass(frozen=True)
 class Keeping:
-    """How state is kept. ``waiting_limit`` is of one partition; ``retention_ms`` is event time."""
+    """How state is kept. ``waiting_limit`` is of one partition."""
 
     directory: Path
     waiting_limit: int = 10_000
-    retention_ms: int = 30 * 24 * 60 * 60 * 1000
 
 
 @dataclass
@@ -93,10 +93,6 @@ class Keeper:
         self._keeping = keeping
         self._observe = observe
         self._partitions: dict[int, _Partition] = {}
-        # Nothing refers to a decision where every program decides by its own model.
-        external = any(program.spec.decisions == "external" for program in programs.values())
-        required = {topics.applications, topics.outcomes} | ({topics.decisions} if external else set())
-        self._required = frozenset(required)
         self.assigned_once = False
 
     @property
@@ -174,7 +170,7 @@ class Keeper:
     async def _open(self, journal: TopicPartition) -> _Partition:
         path = self._keeping.directory / f"{journal.topic}-{journal.partition}.sqlite"
         ledger = Ledger(path, journal.topic, journal.partition)
-        state = ledger.load(self._programs, self._required, self._keeping.waiting_limit, self._keeping.retention_ms)
+        state = ledger.load(self._programs, required_topics(self._topics), self._keeping.waiting_limit)
         end = await self._publisher.tail(journal.topic, journal.partition)
         journal_end = end[-1].offset + 1 if end else 0
         if state.offset > journal_end:
@@ -225,8 +221,8 @@ class Keeper:
                 latency = (now_ms - emission.timestamp_ms) / 1000
                 metrics.recourse_latency_seconds.labels(emission.event.program).observe(max(0.0, latency))
         metrics.waiting_events.labels(partition).set(kept.state.waiting.size)
-        watermark_ms = kept.state.watermark.value_ms
-        if watermark_ms is not None:
+        watermark_ms = min(kept.state.watermark_ms(program) or 0 for program in self._programs.values())
+        if watermark_ms:
             metrics.watermark_timestamp_seconds.labels(partition).set(watermark_ms / 1000)
 
     def _count(self, kept: _Partition, effects: Effects) -> None:

@@ -19,42 +19,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..schemas.events import Application, DeadLetter, Decision, Outcome, Tick
-from .cases import Case, CaseKey, Status, Waiting
+from .cases import Case, CaseKey, Settled, Status, Waiting
 from .effects import Effects
 from .errors import LedgerError
-from .fold import View, settled_key
+from .fold import View, settled_of
 from .journal import Entry
 from .program import Program
 from .records import TopicPartition
 from .state import CurrentModel, PartitionState, Shard, ShardKey, WaitingRoom
-from .watermark import Watermark
+from .watermark import Decider, Watermarks
 
 SCHEMA_VERSION = 1
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE programs (program TEXT PRIMARY KEY, spec TEXT NOT NULL, first_model TEXT NOT NULL,
-    version TEXT NOT NULL, manifest TEXT NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE programs (program TEXT PRIMARY KEY, decisions TEXT NOT NULL, spec TEXT NOT NULL,
+    first_model TEXT NOT NULL, version TEXT NOT NULL, manifest TEXT NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE shards (program TEXT, shard INTEGER, step INTEGER NOT NULL, choice TEXT NOT NULL, learner BLOB NOT NULL,
     PRIMARY KEY (program, shard)) WITHOUT ROWID;
 CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEGER NOT NULL, time_ms INTEGER,
     PRIMARY KEY (topic, partition)) WITHOUT ROWID;
+CREATE TABLE watermarks (decisions TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE cases (program TEXT, application TEXT, shard INTEGER NOT NULL, status INTEGER NOT NULL,
     time_ms INTEGER NOT NULL, event TEXT NOT NULL, decision TEXT, outcome TEXT, features BLOB, step INTEGER,
-    candidate INTEGER, execution REAL, deadline_ms INTEGER, closes_ms INTEGER, settled_ms INTEGER,
+    candidate INTEGER, execution REAL, deadline_ms INTEGER, closes_ms INTEGER, forget_ms INTEGER,
     PRIMARY KEY (program, application)) WITHOUT ROWID;
-CREATE INDEX cases_closing ON cases (closes_ms, program, application) WHERE status = 3 AND closes_ms IS NOT NULL;
+CREATE INDEX cases_closing ON cases (program, closes_ms, application) WHERE status = 3 AND closes_ms IS NOT NULL;
 CREATE INDEX cases_open ON cases (program, shard, step) WHERE status = 3 AND closes_ms IS NULL;
-CREATE INDEX cases_settled ON cases (settled_ms) WHERE settled_ms IS NOT NULL;
+CREATE INDEX cases_forget ON cases (program, forget_ms) WHERE forget_ms IS NOT NULL;
 CREATE TABLE waiting (position INTEGER, program TEXT, application TEXT, kind TEXT NOT NULL, event TEXT NOT NULL,
     time_ms INTEGER NOT NULL, timestamp_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, topic TEXT,
     partition INTEGER, offset INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (position)) WITHOUT ROWID;
-CREATE TABLE settled (event TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX settled_time ON settled (time_ms);
+CREATE TABLE settled (program TEXT, event TEXT, forget_ms INTEGER NOT NULL, PRIMARY KEY (program, event)) WITHOUT ROWID;
+CREATE INDEX settled_forget ON settled (program, forget_ms);
 """
 
 _CASE = (
     "program, application, shard, status, time_ms, event, decision, outcome, features, step, candidate, execution, "
-    "deadline_ms, closes_ms, settled_ms"
+    "deadline_ms, closes_ms, forget_ms"
 )
 _PARAMETERS_A_QUERY = 5000
 _DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -85,7 +86,7 @@ class Ledger:
         self._db.close()
 
     def load(
-        self, programs: Mapping[str, Program], required: frozenset[str], waiting_limit: int, retention_ms: int
+        self, programs: Mapping[str, Program], required: Mapping[Decider, frozenset[str]], waiting_limit: int
     ) -> PartitionState:
         """Everything but the cases at rest. Refuse programs that are not those the ledger was written with."""
         with _told(self.path):
@@ -105,22 +106,21 @@ class Ledger:
             state = PartitionState(
                 partition=self.partition,
                 programs=programs,
-                watermark=Watermark(required, clocks, meta.get("watermark_ms")),
+                watermarks=Watermarks(required, clocks, dict(self._db.execute("SELECT * FROM watermarks"))),
                 waiting=WaitingRoom(waiting_limit),
-                retention_ms=retention_ms,
                 offset=self._offset,
                 positions=positions,
             )
             self._load_models(state)
             self._load_shards(state)
             for event in self._waiting():
-                state.waiting.add(event)
+                state.waiting.add(event, programs[event.key.program].spec.decisions)
             return state
 
     def view(self, state: PartitionState, chunk: Sequence[Entry]) -> View:
         """What a chunk may touch of what is at rest."""
         wanted: dict[str, set[str]] = {}
-        events: list[str] = []
+        events: list[Settled] = []
         moves: list[tuple[TopicPartition, int | None]] = []
         cases: dict[CaseKey, Case] = {}
         for entry in chunk:
@@ -133,7 +133,7 @@ class Ledger:
                 else:
                     cases[key] = known
                 if not isinstance(body, Application):
-                    events.append(settled_key(entry))
+                    events.append(settled_of(entry))
             if isinstance(body, Tick):
                 moves.extend((TopicPartition(at.topic, at.partition), at.time_ms) for at in body.sources)
             elif entry.source is not None and not isinstance(body, DeadLetter):
@@ -141,14 +141,16 @@ class Ledger:
         with _told(self.path):
             for program, applications in wanted.items():
                 cases.update((case.key, case) for case in self._cases(program, sorted(applications)))
-            return View(cases, self._due(state.watermark.after(moves), cases), self._settled(events))
+            return View(cases, self._due(state, moves, cases), self._settled(events))
 
     def commit(self, state: PartitionState, effects: Effects) -> None:
         """Write effects, state and journal offset in one transaction."""
         with _told(self.path), self._transaction():
             self._write_cases(effects)
             self._write_waiting(effects)
-            self._db.executemany("INSERT OR REPLACE INTO settled VALUES (?, ?)", effects.settled.items())
+            self._db.executemany(
+                "INSERT OR REPLACE INTO settled VALUES (?, ?, ?)", [(*what, ms) for what, ms in effects.settled.items()]
+            )
             self._write_shards(state, effects)
             self._write_models(state, effects)
             self._write_progress(state)
@@ -168,7 +170,7 @@ class Ledger:
             with self._transaction():
                 for statement in _SCHEMA.split(";"):
                     self._db.execute(statement)
-                rows = [*identity.items(), ("offset", 0), ("watermark_ms", None)]
+                rows = [*identity.items(), ("offset", 0)]
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
             return
         damage = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -195,9 +197,10 @@ class Ledger:
                 if name not in known:
                     bundle = program.bundle
                     self._db.execute(
-                        "INSERT INTO programs VALUES (?, ?, ?, ?, ?, ?)",
+                        "INSERT INTO programs VALUES (?, ?, ?, ?, ?, ?, ?)",
                         (
                             name,
+                            program.spec.decisions,
                             program.sha256,
                             bundle.manifest_sha256,
                             bundle.version,
@@ -240,21 +243,33 @@ class Ledger:
             query = f"SELECT {_CASE} FROM cases WHERE program = ? AND application IN ({marks})"
             yield from map(_case, self._db.execute(query, (program, *some)))
 
-    def _due(self, before_ms: int | None, known: Mapping[CaseKey, Case]) -> list[Case]:
-        if before_ms is None:
-            return []
-        rows = self._db.execute(
-            f"SELECT {_CASE} FROM cases WHERE status = 3 AND closes_ms IS NOT NULL AND closes_ms < ? "
-            "ORDER BY closes_ms, program, application",
-            (before_ms,),
-        )
-        return [known.get(case.key, case) for case in map(_case, rows)]
+    def _due(
+        self, state: PartitionState, moves: Sequence[tuple[TopicPartition, int | None]], known: Mapping[CaseKey, Case]
+    ) -> list[Case]:
+        after = state.watermarks.after(moves)
+        due: list[Case] = []
+        for program in state.programs.values():
+            if program.window_ms is not None and (before_ms := after[program.spec.decisions]) is not None:
+                rows = self._db.execute(
+                    f"SELECT {_CASE} FROM cases "
+                    "WHERE status = 3 AND program = ? AND closes_ms IS NOT NULL AND closes_ms < ?",
+                    (program.name, before_ms),
+                )
+                due.extend(known.get(case.key, case) for case in map(_case, rows))
+        return due
 
-    def _settled(self, events: Sequence[str]) -> Mapping[str, int]:
-        found: dict[str, int] = {}
-        for some in _portions(events):
-            marks = ",".join("?" * len(some))
-            found.update(self._db.execute(f"SELECT event, time_ms FROM settled WHERE event IN ({marks})", some))
+    def _settled(self, events: Sequence[Settled]) -> Mapping[Settled, int]:
+        found: dict[Settled, int] = {}
+        programs: dict[str, list[str]] = {}
+        for program, event in events:
+            programs.setdefault(program, []).append(event)
+        for program, names in programs.items():
+            for some in _portions(names):
+                marks = ",".join("?" * len(some))
+                rows = self._db.execute(
+                    f"SELECT event, forget_ms FROM settled WHERE program = ? AND event IN ({marks})", (program, *some)
+                )
+                found.update((Settled(program, event), forget_ms) for event, forget_ms in rows)
         return found
 
     # --- writing -------------------------------------------------------------------------------------------------
@@ -311,23 +326,23 @@ class Ledger:
             )
 
     def _write_progress(self, state: PartitionState) -> None:
-        clocks = state.watermark.clocks
+        clocks = state.watermarks.clocks
         sources = sorted(state.positions.keys() | clocks.keys())
         self._db.executemany(
             "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
             [(*source, state.positions.get(source), source in clocks, clocks.get(source)) for source in sources],
         )
-        watermark_ms = state.watermark.value_ms
         moved = self._db.execute(
             "UPDATE meta SET value = ? WHERE name = 'offset' AND value = ?", (state.offset, self._offset)
         )
         if moved.rowcount != 1:
             raise LedgerError(f"ledger {self.path} was written by another worker: only one may keep a state directory")
-        self._db.execute("UPDATE meta SET value = ? WHERE name = 'watermark_ms'", (watermark_ms,))
-        if watermark_ms is not None:
-            oldest_ms = watermark_ms - state.retention_ms
-            self._db.execute("DELETE FROM cases WHERE settled_ms IS NOT NULL AND settled_ms < ?", (oldest_ms,))
-            self._db.execute("DELETE FROM settled WHERE time_ms < ?", (oldest_ms,))
+        known = list(state.watermarks.known())
+        self._db.executemany("INSERT OR REPLACE INTO watermarks VALUES (?, ?)", known)
+        for program in state.programs.values():
+            before = (program.name, state.watermark_ms(program) or 0)
+            self._db.execute("DELETE FROM cases WHERE program = ? AND forget_ms IS NOT NULL AND forget_ms < ?", before)
+            self._db.execute("DELETE FROM settled WHERE program = ? AND forget_ms < ?", before)
 
 
 def _portions(values: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -355,7 +370,7 @@ def _row(case: Case) -> tuple[object, ...]:
         case.execution,
         case.deadline_ms,
         case.closes_ms,
-        case.settled_ms,
+        case.forget_ms,
     )
 
 

@@ -69,6 +69,16 @@ class Program:
         """How far records of one input partition may be out of time order."""
         return round(self.spec.policy.window.lateness.total_seconds() * 1000)
 
+    @property
+    def retention_ms(self) -> int:
+        """How long closed cases and settled events are remembered, in event time."""
+        return round(self.spec.retention.closed.total_seconds() * 1000)
+
+    @property
+    def undecided_ms(self) -> int:
+        """How long a case waits for its decision, in event time."""
+        return round(self.spec.retention.undecided.total_seconds() * 1000)
+
     def learner(self) -> Choice:
         """A choice that has seen nothing."""
         policy = self.spec.policy

@@ -105,4 +105,4 @@ def _limits(settings: WorkerSettings) -> Limits:
 
 
 def _keeping(settings: WorkerSettings) -> Keeping:
-    return Keeping(settings.state_dir, settings.waiting_limit, round(settings.retention_days * DAY_MS))
+    return Keeping(settings.state_dir, settings.waiting_limit)

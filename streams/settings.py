@@ -158,7 +158,6 @@ class WorkerSettings(BrokerSettings):
     waiting_limit: int = Field(
         10_000, ge=1, description="Most events of a journal partition that wait for their application or recourse."
     )
-    retention_days: float = Field(30, gt=0, description="How long closed cases and event ids are remembered.")
     web: bool = Field(True, description="Serve /metrics, /healthz and /readyz.")
     web_host: str = Field("0.0.0.0", description="Address to serve them on.")
     web_port: int = Field(8080, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one and logs it.")

@@ -14,7 +14,7 @@ from .journal import shard_of
 from .models import ModelBundle
 from .program import Program
 from .records import TopicPartition
-from .watermark import Watermark
+from .watermark import Decider, Watermarks
 
 
 class ShardKey(NamedTuple):
@@ -49,7 +49,7 @@ class WaitingRoom:
 
     limit: int
     by_case: dict[CaseKey, list[Waiting]] = field(default_factory=dict)
-    expiry: list[tuple[int, int, CaseKey]] = field(default_factory=list)
+    expiry: dict[Decider, list[tuple[int, int, CaseKey]]] = field(default_factory=lambda: {"model": [], "external": []})
     size: int = 0
 
     @property
@@ -57,10 +57,10 @@ class WaitingRoom:
         """Whether nothing more may wait."""
         return self.size >= self.limit
 
-    def add(self, event: Waiting) -> None:
-        """Let an event wait."""
+    def add(self, event: Waiting, decider: Decider) -> None:
+        """Let an event wait until the watermark of its program's decider gives it up."""
         self.by_case.setdefault(event.key, []).append(event)
-        heapq.heappush(self.expiry, (event.expires_ms, event.position, event.key))
+        heapq.heappush(self.expiry[decider], (event.expires_ms, event.position, event.key))
         self.size += 1
 
     def holds(self, key: CaseKey, kind: str, event: str) -> bool:
@@ -73,10 +73,11 @@ class WaitingRoom:
         self.size -= len(events)
         return events
 
-    def expired(self, watermark_ms: int) -> Iterator[Waiting]:
+    def expired(self, decider: Decider, watermark_ms: int) -> Iterator[Waiting]:
         """Take what waits in vain: first those that expired first, then in the order of the journal."""
-        while self.expiry and self.expiry[0][0] < watermark_ms:
-            _, position, key = heapq.heappop(self.expiry)
+        expiry = self.expiry[decider]
+        while expiry and expiry[0][0] < watermark_ms:
+            _, position, key = heapq.heappop(expiry)
             events = self.by_case.get(key, [])
             for index, event in enumerate(events):
                 if event.position == position:
@@ -91,23 +92,25 @@ class WaitingRoom:
 @dataclass
 class PartitionState:
     """The state of one journal partition. ``offset`` is the next journal offset to read; ``positions`` the highest
-    input offset seen of each input partition, by which a record appended twice is known; settled cases and events are
-    kept for ``retention_ms`` of event time."""
+    input offset seen of each input partition, by which a record appended twice is known."""
 
     partition: int
     programs: Mapping[str, Program]
-    watermark: Watermark
+    watermarks: Watermarks
     waiting: WaitingRoom
-    retention_ms: int
     offset: int = 0
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     shards: dict[ShardKey, Shard] = field(default_factory=dict)
     models: dict[str, CurrentModel] = field(default_factory=dict)
 
-    def is_past_retention(self, settled_ms: int) -> bool:
-        """Whether something settled at this event time is forgotten: told by the watermark, so by the journal alone."""
-        watermark_ms = self.watermark.value_ms
-        return watermark_ms is not None and settled_ms + self.retention_ms < watermark_ms
+    def watermark_ms(self, program: Program) -> int | None:
+        """The watermark of a program."""
+        return self.watermarks.values_ms[program.spec.decisions]
+
+    def is_past_retention(self, program: Program, forget_ms: int) -> bool:
+        """Whether what is forgotten at this event time is: told by the watermark, so by the journal alone."""
+        watermark_ms = self.watermark_ms(program)
+        return watermark_ms is not None and forget_ms < watermark_ms
 
     def shard(self, program: Program, number: int) -> Shard:
         """A shard, with a new learner when it is the first time it is asked for."""

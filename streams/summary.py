@@ -23,7 +23,8 @@ class ProgramSummary(NamedTuple):
 
 
 class LedgerSummary(NamedTuple):
-    """One ledger. ``offset`` is the next journal offset to fold, ``watermark_ms`` the event time reached, if any."""
+    """One ledger. ``offset`` is the next journal offset to fold, ``watermark_ms`` the event time that
+    all its programs have reached, if any."""
 
     path: Path
     partition: int
@@ -49,13 +50,18 @@ def _summary(path: Path) -> LedgerSummary:
             meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
             if meta["schema"] != SCHEMA_VERSION:
                 raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
+            (watermark,) = db.execute(_WATERMARK).fetchone()
             waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
             programs = tuple(ProgramSummary._make(row) for row in db.execute(_PROGRAMS, {"open": int(Status.OPEN)}))
-            return LedgerSummary(path, meta["partition"], meta["offset"], meta["watermark_ms"], waiting, programs)
+            return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
     except (sqlite3.Error, KeyError) as error:
         raise LedgerError(f"ledger {path} cannot be read: {error}") from error
 
 
+_WATERMARK = """
+SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END
+FROM (SELECT DISTINCT decisions FROM programs) LEFT JOIN watermarks USING (decisions)
+"""
 _PROGRAMS = """
 SELECT program, version,
     (SELECT count(*) FROM shards WHERE shards.program = programs.program),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.kafka.client import EventWriter
@@ -14,6 +15,10 @@ from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.topics import create_topics
 from onward.streams.topics import TopicPlan
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 class Broker:

@@ -8,7 +8,7 @@ from collections import Counter
 import msgspec
 import pytest
 from pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
-from tape import JOURNAL, MINUTE_MS, RETENTION_MS, TIMED, Tape, rows
+from tape import JOURNAL, MINUTE_MS, TIMED, Tape, rows
 
 from onward.schemas.events import Model, SourcePosition, Tick
 from onward.streams.errors import LedgerError
@@ -96,7 +96,7 @@ def test_a_crash_between_the_steps_repeats_and_loses_nothing(tmp_path, uninterru
     half = len(journal) // 2
     with pytest.raises(CrashError):
         asyncio.run(story.folded("ledger", [journal[:half]], crash(stage)))
-    keeping = Keeping(tmp_path / "ledger", retention_ms=RETENTION_MS)
+    keeping = Keeping(tmp_path / "ledger")
 
     async def go_on():
         keeper = Keeper(story.run.topics, story.run.programs, story.run.broker, Metrics(), no_clock, keeping)

@@ -1,4 +1,4 @@
-"""Laws of the watermark."""
+"""Laws of the watermarks."""
 
 from __future__ import annotations
 
@@ -6,47 +6,51 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onward.streams.records import TopicPartition
-from onward.streams.watermark import Watermark
+from onward.streams.topics import Topics
+from onward.streams.watermark import Watermarks, required_topics
 
-TOPICS = ("applications", "outcomes")
-sources = st.builds(TopicPartition, st.sampled_from([*TOPICS, "models"]), st.integers(0, 1))
+REQUIRED = required_topics(Topics())
+sources = st.builds(
+    TopicPartition, st.sampled_from(["applications", "outcomes", "decisions", "models"]), st.integers(0, 1)
+)
 moves = st.lists(st.tuples(sources, st.none() | st.integers(0, 20)))
 
 
 @given(moves)
-def test_it_is_the_earliest_clock_and_never_goes_back(moves):
-    watermark = Watermark(frozenset(TOPICS))
+def test_each_is_the_earliest_clock_that_it_waits_for_and_never_goes_back(moves):
+    watermarks = Watermarks(REQUIRED)
     latest = {}
-    told = None
+    told = dict.fromkeys(REQUIRED)
     for source, time_ms in moves:
-        moved = watermark.advance(source, time_ms)
-        if source.topic in TOPICS:
-            before = latest.get(source)
-            latest[source] = before if time_ms is None else max(time_ms, before or 0)
-        clocks = list(latest.values())
-        complete = {source.topic for source in latest} == set(TOPICS) and None not in clocks
-        expected = max(told or 0, min(clocks)) if complete else told
-        assert watermark.value_ms == expected
+        moved = watermarks.advance(source, time_ms)
+        before = latest.get(source)
+        latest[source] = before if time_ms is None else max(time_ms, before or 0)
+        expected = {}
+        for decider, topics in REQUIRED.items():
+            clocks = [clock for place, clock in latest.items() if place.topic in topics]
+            complete = {place.topic for place in latest} >= topics and None not in clocks
+            expected[decider] = max(told[decider] or 0, min(clocks)) if complete else told[decider]
+        assert watermarks.values_ms == expected
         assert moved == (expected != told)
         told = expected
 
 
 @given(moves, moves)
-def test_what_it_will_be_is_what_it_becomes(before, coming):
-    watermark = Watermark(frozenset(TOPICS))
+def test_what_they_will_be_is_what_they_become(before, coming):
+    watermarks = Watermarks(REQUIRED)
     for move in before:
-        watermark.advance(*move)
-    foreseen = watermark.after(coming)
+        watermarks.advance(*move)
+    foreseen = dict(watermarks.after(coming))
     for move in coming:
-        watermark.advance(*move)
-    assert watermark.value_ms == foreseen
+        watermarks.advance(*move)
+    assert watermarks.values_ms == foreseen
 
 
 def test_a_partition_that_is_only_announced_holds_it_back():
-    watermark = Watermark(frozenset(TOPICS))
-    watermark.advance(TopicPartition("applications", 0), None)
-    watermark.advance(TopicPartition("applications", 1), 5)
-    watermark.advance(TopicPartition("outcomes", 0), 5)
-    assert watermark.value_ms is None
-    assert watermark.advance(TopicPartition("applications", 0), 3)
-    assert watermark.value_ms == 3
+    watermarks = Watermarks(REQUIRED)
+    watermarks.advance(TopicPartition("applications", 0), None)
+    watermarks.advance(TopicPartition("applications", 1), 5)
+    watermarks.advance(TopicPartition("outcomes", 0), 5)
+    assert list(watermarks.known()) == []
+    assert watermarks.advance(TopicPartition("applications", 0), 3)
+    assert list(watermarks.known()) == [("model", 3)]

@@ -65,7 +65,7 @@ class Tape:
 
     async def folded(self, name, parts, observe=lambda _: None):
         for part in parts:
-            keeping = Keeping(self.run.directory / name, self.run.waiting_limit, RETENTION_MS)
+            keeping = Keeping(self.run.directory / name, self.run.waiting_limit)
             keeper = Keeper(self.run.topics, self.run.programs, self.run.broker, Metrics(), no_clock, keeping, observe)
             await keeper.assigned([JOURNAL])
             try:
