@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
 ProgramName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
@@ -154,6 +154,25 @@ class Tick(Struct, frozen=True, gc=False):
     """Event time passing in input partitions that have nothing to read (appended to the journal by ingest)."""
 
     sources: tuple[SourcePosition, ...]
+
+
+class Journaled(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One event as a line of a journal record, which is an array of them.
+
+    ``time`` is the event time, ``timestamp`` that of the input's Kafka record, both in milliseconds since the epoch.
+    ``topic``, ``partition`` and ``offset`` say where it was read; ticks were read nowhere. ``data`` is the event's own
+    JSON, as it was sent.
+    """
+
+    type: str
+    id: str
+    time: int
+    timestamp: int
+    data: Raw
+    topic: str | None = None
+    partition: int = -1
+    offset: int = -1
+    source: str | None = None
 
 
 Input = Application | Decision | Outcome | Model

@@ -23,6 +23,7 @@ from .events import (
     Application,
     DeadLetter,
     Decision,
+    Journaled,
     Model,
     NoRecourse,
     Outcome,
@@ -35,7 +36,6 @@ from .spec import ProgramSpec
 HERE = Path(__file__).parent
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 SCHEMA_FORMAT = "application/schema+json;version=draft-2020-12"
-JOURNAL_HEADER = "onward_source"
 OUTPUT_HEADER = "onward_position"
 
 Json = dict[str, Any]
@@ -43,11 +43,13 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Message:
-    """An event as a message. ``kinds`` are its structs; more than one make a tagged union."""
+    """An event as a message. ``kinds`` are its structs; more than one make a tagged union. A journal record is no
+    CloudEvent itself but an array of ``lines``."""
 
     name: str
     title: str
     kinds: tuple[type[msgspec.Struct], ...]
+    lines: bool = False
 
     @property
     def ce_type(self) -> str:
@@ -76,6 +78,7 @@ MESSAGES = (
     Message("reward", "The fate of a recourse", (Reward,)),
     Message("dead-letter", "A record that Onward could not use", (DeadLetter,)),
     Message("tick", "Event time passing without records", (Tick,)),
+    Message("journal", "Events in the order in which they are applied", (Journaled,), lines=True),
 )
 CHANNELS = (
     Channel("applications", "Applications, keyed as the sender likes.", ("application",), ("receive",)),
@@ -85,16 +88,14 @@ CHANNELS = (
     Channel(
         "journal",
         "Everything that came in, in the one order that state is computed from. Internal.",
-        ("application", "decision", "outcome", "model", "dead-letter", "tick"),
+        ("journal",),
         ("send", "receive"),
-        JOURNAL_HEADER,
     ),
     Channel("recourse", "One answer to each rejected application.", ("recourse",), ("send",), OUTPUT_HEADER),
     Channel("rewards", "The fate of every recourse and outcome.", ("reward",), ("send",), OUTPUT_HEADER),
     Channel("dead-letters", "Records that could not be used.", ("dead-letter",), ("send",), OUTPUT_HEADER),
 )
 ADDED_HEADERS = {
-    JOURNAL_HEADER: "Where the record was read: topic/partition/offset.",
     OUTPUT_HEADER: "The journal offset that caused the event, and the event's number among those it caused.",
 }
 
@@ -103,7 +104,8 @@ def documents() -> dict[Path, str]:
     """Every generated file, relative to ``schemas/``, with its text."""
     texts = {Path("asyncapi.yaml"): _yaml(asyncapi())}
     for message in MESSAGES:
-        texts[Path("json", f"{message.name}.json")] = _json(json_schema(message.kinds, message.title))
+        schema = _of_lines(message) if message.lines else json_schema(message.kinds, message.title)
+        texts[Path("json", f"{message.name}.json")] = _json(schema)
     texts[Path("json", "program-spec.json")] = _json(json_schema((ProgramSpec,), "A program spec"))
     return texts
 
@@ -115,6 +117,11 @@ def json_schema(kinds: Sequence[type[msgspec.Struct]], title: str) -> Json:
     document = {"$schema": DIALECT, "title": title, **root, "$defs": dict(sorted(definitions.items()))}
     plain: Json = json.loads(json.dumps(_without_indents(document)))
     return plain
+
+
+def _of_lines(message: Message) -> Json:
+    line = json_schema(message.kinds, message.title)
+    return {"$schema": DIALECT, "title": message.title, "type": "array", "items": line["$defs"]["Journaled"]}
 
 
 def asyncapi() -> Json:
@@ -135,49 +142,47 @@ def asyncapi() -> Json:
             for channel in CHANNELS
             for action in channel.actions
         },
-        "components": {
-            "messages": {f"{message.name}{suffix}": _message(message, added) for message, suffix, added in _variants()}
-        },
+        "components": {"messages": {message.name: _message(message, added) for message, added in _variants()}},
     }
 
 
-def _variants() -> list[tuple[Message, str, str | None]]:
-    """Each message in each form it travels in: as its sender gives it, in the journal, or as an output."""
-    by_name = {message.name: message for message in MESSAGES}
-    forms = {(name, channel.header) for channel in CHANNELS for name in channel.messages}
-    ordered = sorted(forms, key=lambda form: (list(by_name).index(form[0]), form[1] or ""))
-    return [(by_name[name], _suffix(header), header) for name, header in ordered]
-
-
-def _suffix(header: str | None) -> str:
-    return "-in-journal" if header == JOURNAL_HEADER else ""
+def _variants() -> list[tuple[Message, str | None]]:
+    """Each message that travels by itself, and the header that Onward adds to it."""
+    added = {name: channel.header for channel in CHANNELS for name in channel.messages}
+    return [(message, added[message.name]) for message in MESSAGES if message.name in added]
 
 
 def _channel(channel: Channel) -> Json:
-    messages = [f"{name}{_suffix(channel.header)}" for name in channel.messages]
     return {
         "address": channel.topic,
         "description": channel.description,
-        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in channel.messages},
     }
 
 
 def _operation(channel: Channel, action: str) -> Json:
-    names = (f"{name}{_suffix(channel.header)}" for name in channel.messages)
     return {
         "action": action,
         "channel": {"$ref": f"#/channels/{channel.topic}"},
-        "messages": [{"$ref": f"#/channels/{channel.topic}/messages/{name}"} for name in names],
+        "messages": [{"$ref": f"#/channels/{channel.topic}/messages/{name}"} for name in channel.messages],
     }
 
 
 def _message(message: Message, added: str | None) -> Json:
+    payload = {"schemaFormat": SCHEMA_FORMAT, "schema": {"$ref": f"./json/{message.name}.json"}}
+    if message.lines:
+        return {
+            "name": f"onward.{message.name}.v1",
+            "title": message.title,
+            "contentType": "application/json",
+            "payload": payload,
+        }
     return {
         "name": message.ce_type,
         "title": message.title,
         "contentType": "application/json",
         "headers": _header_schema(message, added),
-        "payload": {"schemaFormat": SCHEMA_FORMAT, "schema": {"$ref": f"./json/{message.name}.json"}},
+        "payload": payload,
     }
 
 
@@ -194,8 +199,7 @@ def _header_schema(message: Message, added: str | None) -> Json:
     }
     if added is None:
         return {"type": "object", "properties": properties, "required": [headers.CE_ID]}
-    if Tick not in message.kinds:
-        properties[added] = {"type": "string", "description": ADDED_HEADERS[added]}
+    properties[added] = {"type": "string", "description": ADDED_HEADERS[added]}
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 

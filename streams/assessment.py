@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..agents.costs import execution_probability
 from ..schemas.encoding import Problem
 from ..schemas.events import Value
+from .journal import Place
 from .program import Program
 from .state import CurrentModel
 
@@ -40,16 +41,16 @@ _NOBODY = np.empty(0, dtype=bool)
 
 
 def assess(
-    program: Program, model: CurrentModel, people: Mapping[int, Mapping[str, Value]]
-) -> dict[int, Assessment | Problem]:
-    """Assess people, by journal offset, under a model; features that do not fit the spec give their problem."""
+    program: Program, model: CurrentModel, people: Mapping[Place, Mapping[str, Value]]
+) -> dict[Place, Assessment | Problem]:
+    """Assess people, by place in the journal, under a model; features that do not fit the spec give their problem."""
     encoded, problems = program.codec.encode_checked(list(people.values()))
-    result: dict[int, Assessment | Problem] = {
+    result: dict[Place, Assessment | Problem] = {
         key: problem for key, problem in zip(people, problems, strict=True) if problem is not None
     }
     keys = [key for key in people if key not in result]
     encoded = encoded[[problem is None for problem in problems]]
-    rejected: list[tuple[int, Array]] = []
+    rejected: list[tuple[Place, Array]] = []
     for key, person, approved in zip(keys, encoded, _approvals(program, model, encoded), strict=True):
         if approved:
             result[key] = Assessment(person, True, _NOBODY, _NOTHING, _NOTHING)
@@ -70,8 +71,8 @@ def _approvals(program: Program, model: CurrentModel, encoded: Array) -> NDArray
 def _assess_rejected(
     program: Program,
     model: CurrentModel,
-    rejected: Sequence[tuple[int, Array]],
-    result: dict[int, Assessment | Problem],
+    rejected: Sequence[tuple[Place, Array]],
+    result: dict[Place, Assessment | Problem],
 ) -> None:
     people = np.array([person for _, person in rejected])
     feasible = model.candidates.feasible(people)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, NamedTuple
 
+from .journal import Place
 from .records import TopicPartition
 
 
@@ -63,10 +64,10 @@ class Settled(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An event that came before what it refers to. ``position`` is its journal offset, ``expires_ms`` the
+    """An event that came before what it refers to. ``place`` is where it stands in the journal, ``expires_ms`` the
     watermark at which nothing it refers to can come any more, ``payload`` its original JSON."""
 
-    position: int
+    place: Place
     key: CaseKey
     kind: Literal["decision", "outcome"]
     event: str

@@ -11,6 +11,7 @@ import msgspec
 from ..schemas.events import DeadLetter, NoRecourse, Output, Recourse, Reward
 from ..schemas.headers import TYPES, cloud_event_headers
 from .cases import Case, CaseKey, Settled, Waiting
+from .journal import Place
 from .records import OutRecord
 from .state import ShardKey
 from .topics import Topics
@@ -78,8 +79,8 @@ class Effects:
 
     emissions: list[Emission] = field(default_factory=list)
     cases: dict[CaseKey, Case] = field(default_factory=dict)
-    waiting: dict[int, Waiting] = field(default_factory=dict)
-    no_longer_waiting: set[int] = field(default_factory=set)
+    waiting: dict[Place, Waiting] = field(default_factory=dict)
+    no_longer_waiting: set[Place] = field(default_factory=set)
     settled: dict[Settled, int] = field(default_factory=dict)
     shards: set[ShardKey] = field(default_factory=set)
     models: set[str] = field(default_factory=set)

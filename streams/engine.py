@@ -24,7 +24,7 @@ from .cases import Case, CaseKey, Status, Waiting
 from .effects import Effects
 from .fates import close_by_time, settle_outcome
 from .fold import Fold, View
-from .journal import Entry, shard_of
+from .journal import Entry, Place, shard_of
 from .models import ModelBundle
 from .program import Program
 from .records import TopicPartition
@@ -62,7 +62,7 @@ def process(state: PartitionState, chunk: Sequence[Entry], view: View, load: Loa
             if fold.first_time(entry):
                 _advance(fold, entry)
                 _apply(fold, entry, assessments, load)
-            state.offset = entry.offset + 1
+            state.offset = entry.place.offset + 1
     return fold.effects
 
 
@@ -104,17 +104,17 @@ def _apply(fold: Fold, entry: Entry, assessments: Assessments, load: LoadModel) 
 
 # --- assessments: computed ahead for a whole segment ---------------------------------------------------------------
 
-Assessments = dict[int, Assessment | Problem]
-"""By journal offset: one chunk may hold two applications of the same name."""
+Assessments = dict[Place, Assessment | Problem]
+"""By place in the journal: one chunk may hold two applications of the same name."""
 
 
 def _assess_segment(fold: Fold, segment: Sequence[Entry]) -> Assessments:
-    people: dict[str, dict[int, Mapping[str, Value]]] = {}
+    people: dict[str, dict[Place, Mapping[str, Value]]] = {}
     for entry in segment:
         found = _features_ahead(fold, entry)
         if found is not None:
             program, features = found
-            people.setdefault(program, {})[entry.offset] = features
+            people.setdefault(program, {})[entry.place] = features
     assessments: Assessments = {}
     for name, group in people.items():
         owner = fold.program(name)
@@ -137,11 +137,11 @@ def _features_ahead(fold: Fold, entry: Entry) -> tuple[str, Mapping[str, Value]]
 
 
 def _assessment(
-    fold: Fold, program: Program, offset: int, features: Mapping[str, Value], ahead: Assessments
+    fold: Fold, program: Program, place: Place, features: Mapping[str, Value], ahead: Assessments
 ) -> Assessment | Problem:
-    found = ahead.get(offset)
+    found = ahead.get(place)
     if found is None:
-        found = assess(program, fold.state.model(program), {offset: features})[offset]
+        found = assess(program, fold.state.model(program), {place: features})[place]
     return found
 
 
@@ -168,7 +168,7 @@ def _application(fold: Fold, entry: Entry, event: Application, ahead: Assessment
         fold.touch(case)
         _retry_waiting(fold, case, ahead)
         return
-    assessment = _assessment(fold, program, entry.offset, event.features, ahead)
+    assessment = _assessment(fold, program, entry.place, event.features, ahead)
     if isinstance(assessment, Problem):
         fold.dead_letter(entry, assessment.reason, assessment.detail)
         return
@@ -201,7 +201,7 @@ def _decision(fold: Fold, entry: Entry, event: Decision, ahead: Assessments) -> 
         features = _decode_features(case.features)
         # A case that came after the look ahead may have taken a forgotten one's name.
         known = ahead if fold.view.cases.get(key) is case else {}
-        assessment = _assessment(fold, program, entry.offset, features, known)
+        assessment = _assessment(fold, program, entry.place, features, known)
         if isinstance(assessment, Problem):
             fold.dead_letter(entry, assessment.reason, assessment.detail)
             return
@@ -260,7 +260,7 @@ def _wait(fold: Fold, entry: Entry, key: CaseKey, program: Program) -> None:
         fold.dead_letter(entry, "waiting_list_full", detail)
         return
     event = Waiting(
-        position=entry.offset,
+        place=entry.place,
         key=key,
         kind="decision" if kind == "decision" else "outcome",
         event=entry.id,
@@ -273,14 +273,14 @@ def _wait(fold: Fold, entry: Entry, key: CaseKey, program: Program) -> None:
         payload=entry.raw,
     )
     waiting.add(event, program.spec.decisions)
-    fold.effects.waiting[event.position] = event
+    fold.effects.waiting[event.place] = event
 
 
 def _woken(event: Waiting) -> Entry:
     decode: Callable[[bytes], Decision | Outcome] = _decode_decision if event.kind == "decision" else _decode_outcome
     body = decode(event.payload)
     return Entry(
-        event.position,
+        event.place,
         event.timestamp_ms,
         event.event,
         event.time_ms,

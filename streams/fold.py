@@ -10,7 +10,8 @@ from ..schemas.events import DeadLetter, Decision, Outcome, Output, Reward
 from .cases import Case, CaseKey, Settled, Waiting
 from .effects import Effects, Emission, Position
 from .errors import LedgerError
-from .journal import Entry, letter_of, shard_of
+from .journal import Entry, shard_of
+from .letters import letter_of_event
 from .program import Program
 from .state import PartitionState, ShardKey
 from .watermark import Decider
@@ -40,6 +41,7 @@ class Fold:
         self.state = state
         self.view = view
         self.effects = Effects()
+        self.number = 0
         self.cases = dict(view.cases)
         self.closing: dict[Decider, list[tuple[int, CaseKey, int, Case]]] = {"model": [], "external": []}
         for case in view.due:
@@ -50,9 +52,10 @@ class Fold:
             heapq.heapify(heap)
 
     def begin(self, entry: Entry) -> None:
-        """Turn to the next entry."""
+        """Turn to the next entry; outputs are numbered within their journal record."""
+        if entry.place.line == 0:
+            self.number = 0
         self.entry = entry
-        self.number = 0
 
     def first_time(self, entry: Entry) -> bool:
         """Whether the entry's input record has not been folded yet; from now on it has."""
@@ -105,8 +108,8 @@ class Fold:
 
     def no_longer_waits(self, event: Waiting) -> None:
         """Note that an event was taken off the waiting list."""
-        self.effects.waiting.pop(event.position, None)
-        self.effects.no_longer_waiting.add(event.position)
+        self.effects.waiting.pop(event.place, None)
+        self.effects.no_longer_waiting.add(event.place)
 
     def count(self, what: str, which: str = "", detail: str = "") -> None:
         """Count for the metrics."""
@@ -114,7 +117,7 @@ class Fold:
 
     def emit(self, event: Output, identity: str, time_ms: int, program: str = "", shard: int = 0) -> None:
         """Publish an event caused by the entry being folded."""
-        position = Position(self.entry.offset, self.number)
+        position = Position(self.entry.place.offset, self.number)
         self.number += 1
         source, key = self.state.programs[program].addresses[shard] if program else ("onward", None)
         self.effects.emissions.append(
@@ -123,7 +126,8 @@ class Fold:
 
     def dead_letter(self, entry: Entry, reason: str, detail: str) -> None:
         """Publish a dead letter for an event that cannot be applied."""
-        self.dead_letter_as_is(entry, letter_of(entry, reason, detail))
+        letter = letter_of_event(entry.id, entry.source, entry.source_offset, entry.raw, reason, detail)
+        self.dead_letter_as_is(entry, letter)
 
     def dead_letter_as_is(self, entry: Entry, letter: DeadLetter) -> None:
         """Publish a dead letter."""

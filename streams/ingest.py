@@ -15,10 +15,11 @@ from typing import NamedTuple
 import msgspec
 
 from ..schemas.encoding import FeatureCodec, Problem
-from ..schemas.events import Application, DeadLetter, Decision, Input, Model, Outcome, SourcePosition, Tick, Value
-from ..schemas.headers import TYPES, CloudEvent, cloud_event_headers, format_time, read_headers
+from ..schemas.events import Application, Decision, Input, Journaled, Model, Outcome, SourcePosition, Tick, Value
+from ..schemas.headers import TYPES, CloudEvent, format_time, read_headers
 from .errors import ModelError
-from .journal import SOURCE, dead_letter, journal_headers, journal_key, seen_record, shard_of, tick_record
+from .journal import journal_key, letter_line, line_of, pack, seen_line, shard_of, tick_line
+from .letters import letter_of_record
 from .metrics import Metrics
 from .partitioning import partition_of
 from .program import Program
@@ -125,7 +126,7 @@ class Ingest:
         self._owned: set[TopicPartition] = set()
         self._announced: set[TopicPartition] = set()
         self._width = 0
-        self._targets: dict[tuple[str, int], tuple[bytes, int]] = {}
+        self._targets: dict[tuple[str, int], int] = {}
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Announce every input partition in the journal, so that the watermark waits for all, whoever reads them."""
@@ -153,27 +154,26 @@ class Ingest:
         self._metrics.ingested.labels(chunk[0].topic).inc(len(chunk))
 
     async def journal_records(self, chunk: Sequence[Record]) -> list[OutRecord]:
-        """What a chunk of one topic becomes in the journal, in its order."""
+        """What a chunk of one topic becomes in the journal: for every partition its lines, in the chunk's order."""
         intake = self._intakes[chunk[0].topic]
         checked = [intake.check(record) for record in chunk]
         if intake.kind is Application:
             self._check_features(checked)
-        records: list[OutRecord] = []
+        lines: dict[int, list[Journaled]] = {}
         for record, (problem, event, body) in zip(chunk, checked, strict=True):
             if event is None or body is None:
                 assert problem is not None, "what cannot be read has a problem"
-                records.append(self._bad(record, problem, record.partition % self._width))
+                partition = record.partition % self._width
+                lines.setdefault(partition, []).append(self._letter(record, problem))
             elif isinstance(body, Model):
-                problem = problem or await self._refused(body)
-                records.extend(self._model_records(record, event, body, problem))
+                for partition, line in self._model_lines(record, event, body, problem or await self._refused(body)):
+                    lines.setdefault(partition, []).append(line)
             else:
-                shard = shard_of(body.application, self._programs[body.program].spec.shards)
-                key, partition = self._target(body.program, shard)
-                if problem is not None:
-                    records.append(self._bad(record, problem, partition))
-                else:
-                    records.append(self._good(record, event, body, key, partition))
-        return records
+                # A dead letter goes where the event would go: the verdict may depend on the clock, and a second one
+                # after a crash must meet the first.
+                line = line_of(event, type(body), record) if problem is None else self._letter(record, problem)
+                lines.setdefault(self._partition(body), []).append(line)
+        return [packed for partition in sorted(lines) for packed in self._packed(partition, lines[partition])]
 
     async def tick(self, lag: Lag) -> None:
         """Tell the journal that time passes in input partitions that have nothing left to read."""
@@ -206,59 +206,39 @@ class Ingest:
             return Problem("model_refused", str(error))
         return None
 
-    def _good(
-        self, record: Record, event: CloudEvent, body: Application | Decision | Outcome, key: bytes, partition: int
-    ) -> OutRecord:
-        return OutRecord(
-            self._topics.journal,
-            partition,
-            record.timestamp_ms,
-            key,
-            record.value or b"",
-            journal_headers(event, type(body), record),
-        )
-
-    def _model_records(
+    def _model_lines(
         self, record: Record, event: CloudEvent, body: Model, problem: Problem | None
-    ) -> Iterator[OutRecord]:
-        """One record for every journal partition that holds a shard of the program.
+    ) -> Iterator[tuple[int, Journaled]]:
+        """One line for every journal partition that holds a shard of the program.
 
         All of them learn that the input record was dealt with, even if it was refused: should it be read once more and
         load then, no shard must take it while others keep the old one.
         """
-        targets: dict[int, bytes] = {}
-        for shard in range(self._programs[body.program].spec.shards):
-            key, partition = self._target(body.program, shard)
-            targets.setdefault(partition, key)
-        for number, (partition, key) in enumerate(sorted(targets.items())):
+        shards = range(self._programs[body.program].spec.shards)
+        for number, partition in enumerate(sorted({self._target(body.program, shard) for shard in shards})):
             if problem is None:
-                headers, value = journal_headers(event, type(body), record), record.value or b""
-                yield OutRecord(self._topics.journal, partition, record.timestamp_ms, key, value, headers)
-            elif number == 0:
-                yield self._bad(record, problem, partition)
+                yield partition, line_of(event, Model, record)
             else:
-                yield seen_record(self._topics.journal, partition, record)
+                yield partition, seen_line(record) if number else self._letter(record, problem)
 
-    def _bad(self, record: Record, problem: Problem, partition: int) -> OutRecord:
-        """A dead letter. Where the record can be read it goes where the event would go: the verdict may depend on the
-        clock, and a second one after a crash must meet the first."""
-        letter = dead_letter(record, problem.reason, problem.detail, self._limits.record_bytes)
-        position = f"{record.topic}/{record.partition}/{record.offset}"
-        headers = cloud_event_headers(
-            position, "onward/ingest", TYPES[DeadLetter], record.timestamp_ms, **{SOURCE: position}
-        )
-        return OutRecord(self._topics.journal, partition, record.timestamp_ms, None, _encode(letter), headers)
+    def _letter(self, record: Record, problem: Problem) -> Journaled:
+        letter = letter_of_record(record, problem.reason, problem.detail, self._limits.record_bytes)
+        return letter_line(letter, record)
 
-    def _target(self, program: str, shard: int) -> tuple[bytes, int]:
+    def _partition(self, body: Application | Decision | Outcome) -> int:
+        return self._target(body.program, shard_of(body.application, self._programs[body.program].spec.shards))
+
+    def _target(self, program: str, shard: int) -> int:
         target = self._targets.get((program, shard))
         if target is None:
-            key = journal_key(program, shard)
-            target = self._targets[program, shard] = (key, partition_of(key, self._width))
+            target = self._targets[program, shard] = partition_of(journal_key(program, shard), self._width)
         return target
 
+    def _packed(self, partition: int, lines: Iterable[Journaled]) -> Iterator[OutRecord]:
+        return pack(self._topics.journal, partition, lines)
+
     async def _append_tick(self, sources: tuple[SourcePosition, ...]) -> None:
-        now_ms = self._clock_ms()
-        tick = Tick(sources)
+        line = tick_line(Tick(sources), self._clock_ms())
         await self._publisher.publish(
-            [tick_record(self._topics.journal, partition, tick, now_ms) for partition in range(self._width)]
+            [packed for partition in range(self._width) for packed in self._packed(partition, [line])]
         )

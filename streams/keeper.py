@@ -1,11 +1,11 @@
 """The keeper of journal partitions: folds chunks and keeps output, ledger and Kafka in step.
 
 The order of the steps is what delivery stands on:
-    1. a chunk is read from the journal, where the ledger says;
+    1. a portion is read from the journal, where the ledger says;
     2. it is computed;
     3. its outputs are published, and all acknowledged;
     4. effects, state and journal offset are committed to the ledger in one transaction;
-    5. the chunk is acknowledged to Kafka (by the caller, when ``handle`` returns).
+    5. its chunk is acknowledged to Kafka (by the caller, when ``handle`` returns).
 After a crash between 3 and 4 the same outputs are computed again from the same journal: those that the tail of their
 output partition shows to be there are not published a second time.
 """
@@ -28,7 +28,7 @@ from .effects import POSITION, Effects, Emission, Position, topic_of
 from .engine import process
 from .errors import LedgerError
 from .fates import CLOSED
-from .journal import read
+from .journal import Entry, read
 from .ledger import Ledger
 from .metrics import Family, Metrics
 from .program import Program
@@ -39,6 +39,8 @@ from .watermark import required_topics
 
 log = logging.getLogger(__name__)
 
+PORTION_ENTRIES = 2000
+"""Events that are folded, published and committed together, or a journal record's more."""
 TAIL_RECORDS = 1000
 """How far back the tail of an output partition is searched for a record of ours."""
 
@@ -122,7 +124,7 @@ class Keeper:
                 log.info("closed ledger", extra={"partition": journal.partition, "offset": kept.state.offset})
 
     async def handle(self, chunk: Sequence[Record]) -> None:
-        """Steps 2 to 4 of a chunk."""
+        """Steps 2 to 4 of a chunk, in portions: journal records hold many events."""
         kept = self._partitions[chunk[0].partition]
         chunk = [record for record in chunk if record.offset >= kept.state.offset]
         if not chunk:
@@ -132,10 +134,19 @@ class Keeper:
                 f"journal partition {chunk[0].partition} continues at offset {chunk[0].offset}, the ledger stands at "
                 f"{kept.state.offset}: records between are gone (retention of the journal must be unlimited)"
             )
+        entries: list[Entry] = []
+        for record in chunk:
+            entries.extend(read(record))
+            if len(entries) >= PORTION_ENTRIES:
+                await self._fold(kept, entries)
+                entries = []
+        if entries:
+            await self._fold(kept, entries)
+
+    async def _fold(self, kept: _Partition, entries: Sequence[Entry]) -> None:
         started = perf_counter()
 
         # Step 2: compute.
-        entries = [read(record) for record in chunk]
         effects = process(kept.state, entries, kept.ledger.view(kept.state, entries))
         self._observe(Stage.COMPUTED)
         computed = perf_counter()
@@ -155,7 +166,7 @@ class Keeper:
         kept.ledger.commit(kept.state, effects)
         self._observe(Stage.LEDGER_COMMITTED)
         times = {"compute": computed - started, "publish": published - computed, "commit": perf_counter() - published}
-        self._measure(kept, effects, news, len(chunk), times)
+        self._measure(kept, effects, news, len(entries), times)
 
     async def _check_widths(self) -> None:
         width = await self._publisher.partitions(self._topics.journal)

@@ -23,7 +23,7 @@ from .cases import Case, CaseKey, Settled, Status, Waiting
 from .effects import Effects
 from .errors import LedgerError
 from .fold import View, settled_of
-from .journal import Entry
+from .journal import Entry, Place
 from .program import Program
 from .records import TopicPartition
 from .state import CurrentModel, PartitionState, Shard, ShardKey, WaitingRoom
@@ -46,9 +46,10 @@ CREATE TABLE cases (program TEXT, application TEXT, shard INTEGER NOT NULL, stat
 CREATE INDEX cases_closing ON cases (program, closes_ms, application) WHERE status = 3 AND closes_ms IS NOT NULL;
 CREATE INDEX cases_open ON cases (program, shard, step) WHERE status = 3 AND closes_ms IS NULL;
 CREATE INDEX cases_forget ON cases (program, forget_ms) WHERE forget_ms IS NOT NULL;
-CREATE TABLE waiting (position INTEGER, program TEXT, application TEXT, kind TEXT NOT NULL, event TEXT NOT NULL,
-    time_ms INTEGER NOT NULL, timestamp_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, topic TEXT,
-    partition INTEGER, offset INTEGER NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (position)) WITHOUT ROWID;
+CREATE TABLE waiting (journal_offset INTEGER, line INTEGER, program TEXT, application TEXT, kind TEXT NOT NULL,
+    event TEXT NOT NULL, time_ms INTEGER NOT NULL, timestamp_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,
+    topic TEXT, partition INTEGER, offset INTEGER NOT NULL, payload BLOB NOT NULL,
+    PRIMARY KEY (journal_offset, line)) WITHOUT ROWID;
 CREATE TABLE settled (program TEXT, event TEXT, forget_ms INTEGER NOT NULL, PRIMARY KEY (program, event)) WITHOUT ROWID;
 CREATE INDEX settled_forget ON settled (program, forget_ms);
 """
@@ -231,11 +232,11 @@ class Ledger:
             state.shards[ShardKey(case.key.program, case.shard)].open[case.key.application] = case
 
     def _waiting(self) -> Iterator[Waiting]:
-        for row in self._db.execute("SELECT * FROM waiting ORDER BY position"):
-            position, program, application, kind, event, *times, topic, partition, offset, payload = row
+        for row in self._db.execute("SELECT * FROM waiting ORDER BY journal_offset, line"):
+            offset, line, program, application, kind, event, *times, topic, partition, source_offset, payload = row
             source = None if topic is None else TopicPartition(topic, partition)
             key = CaseKey(program, application)
-            yield Waiting._make((position, key, kind, event, *times, source, offset, payload))
+            yield Waiting._make((Place(offset, line), key, kind, event, *times, source, source_offset, payload))
 
     def _cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
         for some in _portions(applications):
@@ -289,13 +290,12 @@ class Ledger:
         self._db.executemany(f"INSERT OR REPLACE INTO cases VALUES ({marks})", map(_row, effects.cases.values()))
 
     def _write_waiting(self, effects: Effects) -> None:
-        gone = [(position,) for position in effects.no_longer_waiting]
-        self._db.executemany("DELETE FROM waiting WHERE position = ?", gone)
+        self._db.executemany("DELETE FROM waiting WHERE journal_offset = ? AND line = ?", effects.no_longer_waiting)
         self._db.executemany(
-            "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
-                    event.position,
+                    *event.place,
                     *event.key,
                     event.kind,
                     event.event,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..agents.candidates import RecourseInstances
 from ..agents.choices import Choice
 from .cases import Case, CaseKey, Waiting
-from .journal import shard_of
+from .journal import Place, shard_of
 from .models import ModelBundle
 from .program import Program
 from .records import TopicPartition
@@ -49,7 +49,9 @@ class WaitingRoom:
 
     limit: int
     by_case: dict[CaseKey, list[Waiting]] = field(default_factory=dict)
-    expiry: dict[Decider, list[tuple[int, int, CaseKey]]] = field(default_factory=lambda: {"model": [], "external": []})
+    expiry: dict[Decider, list[tuple[int, Place, CaseKey]]] = field(
+        default_factory=lambda: {"model": [], "external": []}
+    )
     size: int = 0
 
     @property
@@ -60,7 +62,7 @@ class WaitingRoom:
     def add(self, event: Waiting, decider: Decider) -> None:
         """Let an event wait until the watermark of its program's decider gives it up."""
         self.by_case.setdefault(event.key, []).append(event)
-        heapq.heappush(self.expiry[decider], (event.expires_ms, event.position, event.key))
+        heapq.heappush(self.expiry[decider], (event.expires_ms, event.place, event.key))
         self.size += 1
 
     def holds(self, key: CaseKey, kind: str, event: str) -> bool:
@@ -77,10 +79,10 @@ class WaitingRoom:
         """Take what waits in vain: first those that expired first, then in the order of the journal."""
         expiry = self.expiry[decider]
         while expiry and expiry[0][0] < watermark_ms:
-            _, position, key = heapq.heappop(expiry)
+            _, place, key = heapq.heappop(expiry)
             events = self.by_case.get(key, [])
             for index, event in enumerate(events):
-                if event.position == position:
+                if event.place == place:
                     del events[index]
                     self.size -= 1
                     if not events:

@@ -51,7 +51,7 @@ def kind(request: pytest.FixtureRequest) -> type[Choice]:
     return registry[request.param]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=scripts(candidates=4))
 def test_same_calls_give_the_same_picks_and_state(kind: type[Choice], script: Script) -> None:
     one, other = kind(4, 3), kind(4, 3)
@@ -59,7 +59,7 @@ def test_same_calls_give_the_same_picks_and_state(kind: type[Choice], script: Sc
     assert frozen(one) == frozen(other)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=scripts(candidates=4), cut=st.integers(0, 15))
 def test_goes_on_from_its_state_bit_for_bit(kind: type[Choice], script: Script, cut: int) -> None:
     whole, restored = kind(4, 3), kind(4, 3)
@@ -82,7 +82,7 @@ def test_what_was_learned_survives(kind: type[Choice]) -> None:
     assert (rest == live(kind(4, 3), script)) != kind.learns
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=scripts(candidates=4))
 def test_picks_only_what_is_feasible_and_nothing_only_when_nothing_is(kind: type[Choice], script: Script) -> None:
     picks = live(kind(4, 3), script)
@@ -94,7 +94,7 @@ def test_picks_only_what_is_feasible_and_nothing_only_when_nothing_is(kind: type
             assert 0 < pick.propensity <= 1
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=scripts(candidates=1))
 def test_takes_the_only_candidate(kind: type[Choice], script: Script) -> None:
     assert {pick.candidate for pick in live(kind(1, 3), script) if pick} <= {0}
@@ -105,7 +105,7 @@ def test_without_candidates_there_is_nothing_to_pick(kind: type[Choice]) -> None
     assert kind(0, 3).choose(none, none.astype(bool), np.random.default_rng) is None
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=scripts(candidates=3), rewards=st.permutations([(0, 0.5), (1, 0.25), (2, 0.9), (2, 0.1)]))
 def test_order_of_rewards_does_not_matter(kind: type[Choice], script: Script, rewards: list[tuple[int, float]]) -> None:
     one, other = kind(3, 2), kind(3, 2)
@@ -115,7 +115,7 @@ def test_order_of_rewards_does_not_matter(kind: type[Choice], script: Script, re
         np.testing.assert_allclose(array, other.state()[name], rtol=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=scripts(candidates=3))
 def test_rewards_change_the_state_of_those_that_learn_only(kind: type[Choice], script: Script) -> None:
     choice = kind(3, 2)
@@ -125,7 +125,7 @@ def test_rewards_change_the_state_of_those_that_learn_only(kind: type[Choice], s
     assert (frozen(choice) != before) == kind.learns
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=scripts(candidates=5))
 def test_state_keeps_its_size(kind: type[Choice], script: Script) -> None:
     choice = kind(5, 3)
@@ -146,7 +146,7 @@ def test_state_is_a_copy(kind: type[Choice]) -> None:
     assert frozen(choice) == before
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(mine=scripts(candidates=3), theirs=scripts(candidates=3))
 def test_merging_adds_what_both_have_seen(kind: type[Choice], mine: Script, theirs: Script) -> None:
     one, other, fresh = kind(3, 2), kind(3, 2), kind(3, 2)

@@ -18,7 +18,7 @@ def world(seed: int, people: int, candidates: int) -> tuple[np.ndarray, np.ndarr
 
 
 @pytest.mark.parametrize("cost", COSTS, ids=lambda cost: type(cost).__name__)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 99), people=st.integers(1, 12), candidates=st.sampled_from([1, 7, 6000]), data=st.data())
 def test_a_row_does_not_depend_on_the_batch(
     cost: Cost, seed: int, people: int, candidates: int, data: st.DataObject
@@ -39,14 +39,14 @@ def test_nobody_and_nothing_have_costs_of_the_right_shape(cost: Cost) -> None:
     assert cost(points[:0], people).shape == (4, 0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 99))
 def test_l1_is_the_cityblock_distance(seed: int) -> None:
     points, people = world(seed, 6, 4)
     np.testing.assert_allclose(L1()(points, people), cdist(people, points, "cityblock"))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 99))
 def test_max_percentile_shift_counts_the_people_passed(seed: int) -> None:
     generator = np.random.default_rng(seed)

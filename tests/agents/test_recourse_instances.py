@@ -66,14 +66,14 @@ def broken_rules(instances: RecourseInstances, person: np.ndarray[Any, Any], k: 
     return broken
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(instances=all_instances(), people=rows(3))
 def test_feasible_is_what_breaks_no_rule(instances: RecourseInstances, people: np.ndarray[Any, Any]) -> None:
     expected = [[not broken_rules(instances, person, k) for k in range(len(instances.points))] for person in people]
     assert instances.feasible(people).tolist() == expected
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(instances=all_instances(), people=rows(1))
 def test_the_binding_rule_excludes_the_last_ones(instances: RecourseInstances, people: np.ndarray[Any, Any]) -> None:
     person = people[0]

@@ -4,7 +4,7 @@ import struct
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onward.schemas.encoding import FeatureCodec, Problem
@@ -113,7 +113,6 @@ def test_a_good_row_encodes_to_its_definition_within_0_and_1(row):
     assert CODEC.encode(row).tobytes() == vector.tobytes()
 
 
-@settings(deadline=None)
 @given(st.lists(doubtful(), max_size=8))
 def test_every_form_agrees_bit_for_bit_whatever_the_other_rows(batch):
     encoded, problems = CODEC.encode_checked(batch)
@@ -141,7 +140,6 @@ def test_every_form_agrees_bit_for_bit_whatever_the_other_rows(batch):
         [Feature(f"f{i}", "continuous", bounds=(0.1, 0.3 + i)) for i in range(5)],
     ],
 )
-@settings(deadline=None)
 @given(data=st.data())
 def test_programs_of_few_or_like_features(features, data):
     spec = program(*features)

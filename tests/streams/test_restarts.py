@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-import msgspec
 import pytest
 from pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
 from tape import JOURNAL, MINUTE_MS, TIMED, Tape, rows
 
-from onward.schemas.events import Model, SourcePosition, Tick
+from onward.schemas.events import DeadLetter, Model, SourcePosition, Tick
 from onward.streams.errors import LedgerError
 from onward.streams.ingest import Ingest
-from onward.streams.journal import tick_record
+from onward.streams.journal import pack, read, tick_line
 from onward.streams.keeper import Keeper, Keeping, Stage
 from onward.streams.ledger import Ledger
 from onward.streams.metrics import Metrics
@@ -156,8 +155,8 @@ def heard(story, **minutes):
         SourcePosition(topic, 1, None if minute is None else START_MS + minute * MINUTE_MS)
         for topic, minute in minutes.items()
     )
-    out = tick_record("journal", 0, Tick(sources), START_MS)
-    story.journal.append(Record("journal", 0, len(story.journal), START_MS, None, out.value, tuple(out.headers)))
+    [out] = pack("journal", 0, [tick_line(Tick(sources), START_MS)])
+    story.journal.append(Record("journal", 0, len(story.journal), START_MS, None, out.value, ()))
 
 
 def test_a_restart_knows_the_partitions_that_are_behind_or_only_announced(tmp_path):
@@ -234,16 +233,13 @@ def test_ingest_speaks_to_every_journal_partition(monkeypatch):
         await ingest.tick(NoLag())
 
     asyncio.run(go())
-    kinds = [[dict(record.headers)["ce_type"] for record in broker.logs["journal", place]] for place in range(3)]
-    tick, model_event = b"onward.tick.v1", b"onward.model.v1"
-    assert kinds == [
-        [tick, model_event, tick],
-        [tick, b"onward.dead-letter.v1", model_event, tick],
-        [tick, model_event, tick],
+    told = [[entry.body for record in broker.logs["journal", place] for entry in read(record)] for place in range(3)]
+    assert [[type(body) for body in bodies] for bodies in told] == [
+        [Tick, Model, Tick],
+        [Tick, DeadLetter, Model, Tick],
+        [Tick, Model, Tick],
     ]
-    for place in range(3):
-        journal = broker.logs["journal", place]
-        first, last = (msgspec.json.decode(record.value, type=Tick) for record in (journal[0], journal[-1]))
+    for first, *_, last in told:
         assert {(at.topic, at.partition, at.time_ms) for at in first.sources} == {
             (topic, partition, None) for topic in run.topics.inputs for partition in range(3)
         }

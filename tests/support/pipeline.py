@@ -20,7 +20,7 @@ from onward.schemas.events import SourcePosition, Tick
 from onward.schemas.headers import TYPES, cloud_event_headers
 from onward.schemas.spec import ProgramSpec
 from onward.streams.ingest import Ingest
-from onward.streams.journal import tick_record
+from onward.streams.journal import pack, tick_line
 from onward.streams.keeper import Keeper, Keeping
 from onward.streams.metrics import Metrics
 from onward.streams.models import Artefact, Manifest, ModelBundle
@@ -193,6 +193,6 @@ def idle_tick(run: Run, time_ms: int) -> Record:
         SourcePosition(topic, 0, time_ms)
         for topic in (run.topics.applications, run.topics.decisions, run.topics.outcomes)
     )
-    out = tick_record(run.topics.journal, 0, Tick(sources), time_ms)
+    [out] = pack(run.topics.journal, 0, [tick_line(Tick(sources), time_ms)])
     log = run.broker.logs[run.topics.journal, 0]
     return Record(out.topic, 0, len(log), out.timestamp_ms, out.key, out.value, tuple(out.headers))

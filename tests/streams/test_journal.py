@@ -1,0 +1,72 @@
+"""Packing and reading journal records."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from onward.schemas.events import Application, Outcome, SourcePosition, Tick
+from onward.schemas.generate import documents
+from onward.schemas.headers import CloudEvent
+from onward.streams.journal import PACK_BYTES, PACK_LINES, Place, line_of, pack, read, tick_line
+from onward.streams.records import Record, TopicPartition
+
+SCHEMA = Draft202012Validator(json.loads({str(name): text for name, text in documents().items()}["json/journal.json"]))
+
+
+def line(number, padding=0, time_ms=None):
+    body = Application("loan", f"x{number}", {"note": "n" * padding})
+    record = Record("applications", 1, number, 1000 + number, None, b" " + msgspec.json.encode(body) + b"\n", ())
+    return line_of(CloudEvent(f"id{number}", "portal", None, time_ms), Application, record)
+
+
+def stored(packed):
+    return [
+        Record(out.topic, out.partition, at, out.timestamp_ms, out.key, out.value, out.headers)
+        for at, out in enumerate(packed)
+    ]
+
+
+@given(st.lists(st.sampled_from([0, 10, PACK_BYTES // 3, PACK_BYTES + 1]), min_size=1, max_size=20))
+def test_what_is_packed_is_read_in_order_whole_and_within_the_limits(paddings):
+    records = stored(pack("journal", 2, [line(number, padding) for number, padding in enumerate(paddings)]))
+    entries = [entry for record in records for entry in read(record)]
+    assert [entry.id for entry in entries] == [f"id{number}" for number in range(len(paddings))]
+    assert [entry.place for entry in entries] == [
+        Place(record.offset, at) for record in records for at in range(len(read(record)))
+    ]
+    for number, entry in enumerate(entries):
+        assert (entry.source, entry.source_offset) == (TopicPartition("applications", 1), number)
+        assert entry.timestamp_ms == entry.time_ms == 1000 + number
+        assert msgspec.json.decode(entry.raw, type=Application) == entry.body
+    for record in records:
+        assert len(read(record)) == 1 or sum(len(entry.raw) for entry in read(record)) <= PACK_BYTES
+        SCHEMA.validate(json.loads(record.value))
+
+
+def test_a_record_is_full_at_its_lines():
+    assert [len(read(record)) for record in stored(pack("j", 0, map(line, range(2 * PACK_LINES + 1))))] == [
+        PACK_LINES,
+        PACK_LINES,
+        1,
+    ]
+
+
+def test_a_tick_has_no_source():
+    tick = Tick((SourcePosition("outcomes", 0, 5),))
+    [record] = stored(pack("j", 0, [tick_line(tick, 7)]))
+    [entry] = read(record)
+    assert (entry.body, entry.source, entry.time_ms) == (tick, None, 7)
+
+
+@given(st.binary() | st.builds(lambda kind: msgspec.json.encode([{"type": kind, "id": "1"}]), st.text()))
+def test_anything_else_is_one_dead_letter(value):
+    outcome = msgspec.json.encode(Outcome("loan", "x", "improved"))
+    for content in (value, outcome, None):
+        entries = read(Record("journal", 0, 3, 5, None, content, ()))
+        assert [entry.body.reason for entry in entries] in (["foreign_record"], [])
+        assert entries or content == b"[]"
