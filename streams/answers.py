@@ -27,17 +27,18 @@ def answer(fold: Fold, program: Program, case: Case, features: Mapping[str, Valu
     def random() -> np.random.Generator:
         return step_generator(program, shard)
 
-    pick = shard.learner.choose(found.execution, found.feasible, random)
+    pick = shard.learner.choose(found.feasible, found.execution, random)
     if pick is None:
         _no_recourse(fold, program, shard, case, found)
     else:
-        candidate = int(pick.candidate)
+        candidate = pick.candidate
+        at = int(found.feasible.searchsorted(candidate))
         option = Option(
             candidate=str(candidate),
             changes=program.changes(features, candidate),
-            cost=float(found.cost[candidate]),
-            execution_probability=float(found.execution[candidate]),
-            propensity=float(pick.propensity),
+            cost=float(found.cost[at]),
+            execution_probability=float(found.execution[at]),
+            propensity=pick.propensity,
         )
         case.candidate, case.execution = candidate, option.execution_probability
         _open(fold, program, shard, case, option)

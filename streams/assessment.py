@@ -21,23 +21,23 @@ from .state import CurrentModel
 
 Array = NDArray[np.float64]
 
-BATCH_CELLS = 4_000_000
-"""Most person-candidate pairs held at once (about 70 MB)."""
+BATCH_PAIRS = 1_000_000
+"""Most person-candidate pairs held at once (about 100 MB)."""
 
 
 class Assessment(NamedTuple):
-    """One person: encoded features (D,), whether the program's model approves, and, when it does not,
-    the feasible candidates (K,), their costs (K,) and execution probabilities (K,)."""
+    """One person: encoded features (D,), whether the program's model approves, and, when it does not, the F
+    candidates that are feasible, (F,) in order, with their costs (F,) and execution probabilities (F,)."""
 
     person: Array
     approved: bool
-    feasible: NDArray[np.bool_]
+    feasible: NDArray[np.intp]
     cost: Array
     execution: Array
 
 
 _NOTHING = np.empty(0)
-_NOBODY = np.empty(0, dtype=bool)
+_NONE = np.empty(0, dtype=np.intp)
 
 
 def assess(
@@ -53,10 +53,10 @@ def assess(
     rejected: list[tuple[Place, Array]] = []
     for key, person, approved in zip(keys, encoded, _approvals(program, model, encoded), strict=True):
         if approved:
-            result[key] = Assessment(person, True, _NOBODY, _NOTHING, _NOTHING)
+            result[key] = Assessment(person, True, _NONE, _NOTHING, _NOTHING)
         else:
             rejected.append((key, person))
-    block = max(1, BATCH_CELLS // max(1, len(program.points)))
+    block = max(1, BATCH_PAIRS // max(1, len(program.points)))
     for start in range(0, len(rejected), block):
         _assess_rejected(program, model, rejected[start : start + block], result)
     return result
@@ -75,8 +75,11 @@ def _assess_rejected(
     result: dict[Place, Assessment | Problem],
 ) -> None:
     people = np.array([person for _, person in rejected])
-    feasible = model.candidates.feasible(people)
-    cost = program.cost(program.points, people)
+    pairs = model.candidates.feasible(people)
+    cost = program.cost.of_pairs(program.points, people, pairs.candidates, pairs.people)
     execution = execution_probability(cost, program.nu)
-    for index, (key, person) in enumerate(rejected):
-        result[key] = Assessment(person, False, feasible[index], cost[index], execution[index])
+    ends = np.searchsorted(pairs.people, np.arange(len(people)), side="right").tolist()
+    start = 0
+    for (key, person), end in zip(rejected, ends, strict=True):
+        result[key] = Assessment(person, False, pairs.candidates[start:end], cost[start:end], execution[start:end])
+        start = end

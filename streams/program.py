@@ -7,7 +7,7 @@ candidate outlives a retrained model; each model only says which of them it acce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..agents.candidates import RecourseInstances
 from ..agents.choices import Choice, registry
-from ..agents.costs import L1, MaxPercentileShift
+from ..agents.costs import L1, Cost, MaxPercentileShift
 from ..agents.goals import accepted
 from ..schemas.encoding import FeatureCodec
 from ..schemas.events import Change, Value
@@ -45,7 +45,7 @@ class Program:
     bundle: ModelBundle
     instances: tuple[Features, ...]
     points: Array
-    cost: Callable[[Array, Array], Array]
+    cost: Cost
     nu: float
 
     @property
@@ -53,28 +53,28 @@ class Program:
         """The program's name."""
         return self.spec.program
 
-    @property
+    @cached_property
     def window_steps(self) -> int | None:
         """Steps an outcome may take, None where the window is an event time."""
         return self.spec.policy.window.steps
 
-    @property
+    @cached_property
     def window_ms(self) -> int | None:
         """Event time an outcome may take, None where the window counts steps."""
         time = self.spec.policy.window.time
         return None if time is None else round(time.total_seconds() * 1000)
 
-    @property
+    @cached_property
     def lateness_ms(self) -> int:
         """How far records of one input partition may be out of time order."""
         return round(self.spec.policy.window.lateness.total_seconds() * 1000)
 
-    @property
+    @cached_property
     def retention_ms(self) -> int:
         """How long closed cases and settled events are remembered, in event time."""
         return round(self.spec.retention.closed.total_seconds() * 1000)
 
-    @property
+    @cached_property
     def undecided_ms(self) -> int:
         """How long a case waits for its decision, in event time."""
         return round(self.spec.retention.undecided.total_seconds() * 1000)
@@ -150,7 +150,7 @@ def assemble(loaded: LoadedSpec) -> Program:
                 f"{loaded.path}: instance {number} of model {bundle.version} does not fit the spec: {problem.detail}"
             )
     points = codec.encode_many(instances)
-    cost = L1() if spec.policy.cost == "l1" else MaxPercentileShift(codec.encode_many(bundle.reference))
+    cost: Cost = L1() if spec.policy.cost == "l1" else MaxPercentileShift(codec.encode_many(bundle.reference))
     nu = 1.0 / codec.dimension if spec.policy.nu is None else spec.policy.nu
     return Program(spec, loaded.sha256, codec, bundle, instances, points, cost, nu)
 

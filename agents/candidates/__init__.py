@@ -1,5 +1,5 @@
 """What a person could change."""
 
-from .instances import Binding, RecourseInstances
+from .instances import Binding, Pairs, RecourseInstances
 
-__all__ = ["Binding", "RecourseInstances"]
+__all__ = ["Binding", "Pairs", "RecourseInstances"]

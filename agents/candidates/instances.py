@@ -12,6 +12,7 @@ from .patterns import Patterns
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Indices = NDArray[np.intp]
 Mutable = Literal["none", "up", "down", "any"]
 Reason = Literal[
     "no_candidates",
@@ -30,11 +31,12 @@ BY_FEATURE = ("immutable", "direction", "step")
 TOLERANCE = 1e-9
 """By how much, scaled, a change may fall short of the smallest one: raw steps do not divide a range exactly."""
 
-EXCLUDED = -2
-"""Number of the background of a candidate that nobody can become; no person has it."""
 
-CELLS = 1 << 15
-"""Person-candidate pairs worked on at once, which bounds the working memory."""
+class Pairs(NamedTuple):
+    """Who can become which: ``people`` and ``candidates`` are indices of shape (P,), by person, then by candidate."""
+
+    people: Indices
+    candidates: Indices
 
 
 class Binding(NamedTuple):
@@ -53,8 +55,8 @@ class RecourseInstances:
     encoding, so that equal raw values are equal here. A person's row of the answer does not depend on who else is in
     the batch.
 
-    Most candidates fall by the immutable features. Those are not compared value by value: the distinct patterns of
-    immutable values that candidates have are numbered, and a person's number is looked up.
+    Most candidates fall by the immutable features. Those are not compared at all: candidates are kept by the distinct
+    patterns of immutable values that they have, and a person's pattern is looked up.
 
     Parameters
     ----------
@@ -95,9 +97,7 @@ class RecourseInstances:
     ... )
     >>> people = np.array([[0.0, 0.2], [0.0, 0.5], [0.5, 0.1]])
     >>> instances.feasible(people)
-    array([[ True,  True, False],
-           [ True, False, False],
-           [False, False, False]])
+    Pairs(people=array([0, 0, 1]), candidates=array([0, 1, 0]))
     >>> instances.binding(people[2])
     Binding(reason='immutable', detail='origin')
 
@@ -134,7 +134,12 @@ class RecourseInstances:
         self._smallest = self.smallest_change[self.feature_of] - TOLERANCE
         self._backgrounds = Patterns(self.points[:, self._immutable])
         self._whole = Patterns(self.points)
-        self._background = np.where(self.valid & self.allowed, self._backgrounds.numbers, EXCLUDED)
+        possible = np.flatnonzero(self.valid & self.allowed)
+        background = self._backgrounds.numbers[possible]
+        self._by_background = possible[np.argsort(background, kind="stable")]
+        # One more, empty: a person whose background no candidate has finds it at -1.
+        self._counts = np.bincount(background, minlength=len(self._backgrounds) + 1)
+        self._starts = np.cumsum(self._counts) - self._counts
 
     def with_valid(self, valid: Mask) -> RecourseInstances:
         """The same candidates under another model, which accepts those of ``valid``, shape (K,)."""
@@ -149,14 +154,16 @@ class RecourseInstances:
             self.feature_names,
         )
 
-    def feasible(self, people: Array) -> Mask:
-        """Which candidates each person can become, shape (n, K), for encoded people of shape (n, D)."""
-        feasible = np.empty((len(people), len(self.points)), dtype=bool)
-        rows = max(1, CELLS // max(1, len(self.points)))
-        for start in range(0, len(people), rows):
-            block = slice(start, start + rows)
-            self._judge(people[block], feasible[block])
-        return feasible
+    def feasible(self, people: Array) -> Pairs:
+        """Which candidates each person can become, for encoded people of shape (n, D)."""
+        background = self._backgrounds.find(people[:, self._immutable])
+        counts = self._counts[background]
+        rows = np.repeat(np.arange(len(people)), counts)
+        first = np.cumsum(counts) - counts
+        places = np.arange(len(rows)) + np.repeat(self._starts[background] - first, counts)
+        candidates = self._by_background[places]
+        keep = self._judge(people, rows, candidates)
+        return Pairs(rows[keep], candidates[keep])
 
     def binding(self, person: Array) -> Binding:
         """The rule that leaves a person, shape (D,), without any candidate; rules are tried in the order of ``Reason``.
@@ -179,25 +186,27 @@ class RecourseInstances:
             left = kept
         raise ValueError(f"{left.sum()} candidates are feasible for this person: no rule binds")
 
-    def _judge(self, people: Array, feasible: Mask) -> None:
-        np.equal(self._backgrounds.find(people[:, self._immutable])[:, None], self._background, out=feasible)
-        feasible &= self._whole.find(people)[:, None] != self._whole.numbers
+    def _judge(self, people: Array, rows: Indices, candidates: Indices) -> Mask:
+        """Which pairs of one background are feasible, shape (P,)."""
+        feasible: Mask = self._whole.find(people)[rows] != self._whole.numbers[candidates]
         for d in self._rising:
-            feasible &= people[:, d, None] <= self.points[:, d]
+            feasible &= people[rows, d] <= self.points[candidates, d]
         for d in self._falling:
-            feasible &= people[:, d, None] >= self.points[:, d]
+            feasible &= people[rows, d] >= self.points[candidates, d]
         for d in self._stepping:
-            change = np.abs(people[:, d, None] - self.points[:, d])
+            change = np.abs(people[rows, d] - self.points[candidates, d])
             feasible &= (change == 0) | (change >= self._smallest[d])
         if self.max_changes is not None:
-            feasible &= self._changes(people) <= self.max_changes
+            feasible &= self._changes(people, rows, candidates) <= self.max_changes
+        return feasible
 
-    def _changes(self, people: Array) -> NDArray[np.int_]:
-        count = np.zeros((len(people), len(self.points)), dtype=np.int_)
+    def _changes(self, people: Array, rows: Indices, candidates: Indices) -> NDArray[np.int_]:
+        """How many features each pair changes, shape (P,)."""
+        count = np.zeros(len(rows), dtype=np.int_)
         for feature in range(len(self.mutable)):
-            changed = np.zeros(count.shape, dtype=bool)
+            changed = np.zeros(len(rows), dtype=bool)
             for d in np.flatnonzero(self.feature_of == feature):
-                changed |= people[:, d, None] != self.points[:, d]
+                changed |= people[rows, d] != self.points[candidates, d]
             count += changed
         return count
 
@@ -217,7 +226,8 @@ class RecourseInstances:
 
     def _detail(self, reason: Reason, person: Array, excluded: Mask, left: Mask) -> str:
         if reason == "max_changes":
-            fewest = self._changes(person[None])[0, left].min()
+            others = np.flatnonzero(left)
+            fewest = self._changes(person[None], np.zeros(len(others), dtype=np.intp), others).min()
             return f"at least {fewest} features would change, {self.max_changes} may"
         if reason not in BY_FEATURE:
             return ""

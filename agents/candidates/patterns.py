@@ -32,6 +32,10 @@ class Patterns:
         self.numbers = self.find(rows)
         """The number of each row, shape (K,)."""
 
+    def __len__(self) -> int:
+        """How many distinct rows there are."""
+        return len(self._numbers)
+
     def find(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
         """The number of each row of shape (n, d), ``UNKNOWN`` where no row is equal to it."""
         return np.fromiter((self._numbers.get(key, UNKNOWN) for key in _keys(rows)), dtype=np.int64, count=len(rows))

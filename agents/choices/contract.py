@@ -85,16 +85,16 @@ class Choice(ABC):
 
     @abstractmethod
     def choose(
-        self, execution: NDArray[np.float64], feasible: NDArray[np.bool_], random: Callable[[], np.random.Generator]
+        self, feasible: NDArray[np.intp], execution: NDArray[np.float64], random: Callable[[], np.random.Generator]
     ) -> Pick | None:
         """Take one step: pick a feasible candidate, or None when there is none.
 
         Parameters
         ----------
-        execution
-            Execution probability of each candidate for this person, shape (K,), in [0, 1].
         feasible
-            Which candidates this person can become, shape (K,).
+            The candidates that this person can become, ascending, shape (F,).
+        execution
+            Their execution probabilities for this person, shape (F,), in [0, 1].
         random
             Gives the generator of this step; called only by a choice that draws.
         """

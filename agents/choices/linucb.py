@@ -50,16 +50,16 @@ class LinUCB(Choice):
     Examples
     --------
     >>> linucb = LinUCB(candidates=2, window=10)
-    >>> execution, feasible = np.array([0.8, 0.8]), np.array([True, True])
-    >>> linucb.choose(execution, feasible, np.random.default_rng)
+    >>> feasible, execution = np.array([0, 1]), np.array([0.8, 0.8])
+    >>> linucb.choose(feasible, execution, np.random.default_rng)
     Pick(candidate=0, propensity=1.0)
 
     Until a reward comes, the candidate that was tried less is the more promising one; afterwards it is not.
 
-    >>> linucb.choose(execution, feasible, np.random.default_rng)
+    >>> linucb.choose(feasible, execution, np.random.default_rng)
     Pick(candidate=1, propensity=1.0)
     >>> linucb.update(candidate=1, execution=0.8, reward=1.0)
-    >>> linucb.choose(execution, feasible, np.random.default_rng)
+    >>> linucb.choose(feasible, execution, np.random.default_rng)
     Pick(candidate=1, propensity=1.0)
 
     References
@@ -88,36 +88,33 @@ class LinUCB(Choice):
         self._b = np.zeros(candidates)
         self._bonuses = deque([0.0] * window, maxlen=window)
         self._theta = np.zeros(candidates)
-        self._q = np.empty(candidates)
-        self._score = np.empty(candidates)
-        self._estimate = np.empty(candidates)
 
     def choose(
         self,
+        feasible: NDArray[np.intp],
         execution: NDArray[np.float64],
-        feasible: NDArray[np.bool_],
         random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
     ) -> Pick | None:
         """Pick the feasible candidate with the largest upper confidence bound, and count the pick as pulled."""
         t = self._t
         self._t = t + 1
-        if not self.candidates:
+        if not len(feasible):
             return None
-        q = np.multiply(execution, execution, out=self._q)
-        q /= self._v
-        score = np.multiply(q, self._alpha(t), out=self._score)
-        score += np.multiply(self._theta, execution, out=self._estimate)
-        k = int(np.where(feasible, score, -np.inf).argmax())
-        if not feasible[k]:
-            return None
-        self._bonuses.append(float(q[k]))
-        e = float(execution[k])
+        q = execution * execution
+        q /= self._v[feasible]
+        score = q * self._alpha(t)
+        score += self._theta[feasible] * execution
+        best = score.argmax()
+        k, e = int(feasible[best]), float(execution[best])
+        self._bonuses.append(float(q[best]))
         self._v[k] += e * e
         self._estimate_again(k)
         return Pick(k, 1.0)
 
     def update(self, candidate: int, execution: float, reward: float) -> None:
         """Add a reward in [0, 1] to the estimate of its candidate."""
+        if not reward:
+            return
         self._b[candidate] += execution * reward
         self._estimate_again(candidate)
 

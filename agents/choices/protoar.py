@@ -28,8 +28,7 @@ class ProtoAR(Choice):
     Examples
     --------
     >>> protoar = ProtoAR(candidates=3, window=10)
-    >>> execution = np.array([0.9, 0.5, 0.7])
-    >>> protoar.choose(execution, np.array([False, True, True]), np.random.default_rng)
+    >>> protoar.choose(np.array([1, 2]), np.array([0.5, 0.7]), np.random.default_rng)
     Pick(candidate=2, propensity=1.0)
 
     References
@@ -43,14 +42,12 @@ class ProtoAR(Choice):
 
     def choose(
         self,
+        feasible: NDArray[np.intp],
         execution: NDArray[np.float64],
-        feasible: NDArray[np.bool_],
         random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
     ) -> Pick | None:
         """Pick the feasible candidate with the largest execution probability."""
-        if not feasible.any():
-            return None
-        return Pick(int(np.where(feasible, execution, -np.inf).argmax()), 1.0)
+        return Pick(int(feasible[execution.argmax()]), 1.0) if len(feasible) else None
 
     def update(self, candidate: int, execution: float, reward: float) -> None:
         """Learn nothing."""

@@ -22,6 +22,8 @@ class L1:
     >>> people = np.array([[0.0, 0.25]])
     >>> L1()(candidates, people)
     array([[1.25, 0.25]])
+    >>> L1().of_pairs(candidates, people, np.array([1]), np.array([0]))
+    array([0.25])
 
     References
     ----------
@@ -41,4 +43,20 @@ class L1:
                 np.subtract(block[:, d, None], column, out=change)
                 np.abs(change, out=change)
                 total += change
+        return cost
+
+    def of_pairs(
+        self,
+        candidates: NDArray[np.float64],
+        people: NDArray[np.float64],
+        which: NDArray[np.intp],
+        whose: NDArray[np.intp],
+    ) -> NDArray[np.float64]:
+        """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,): the same bits, fewer of them."""
+        cost = np.zeros(len(which))
+        for target, start in zip(candidates.T, people.T, strict=True):
+            change = start[whose]
+            change -= target[which]
+            np.abs(change, out=change)
+            cost += change
         return cost

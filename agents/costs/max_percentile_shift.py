@@ -61,6 +61,23 @@ class MaxPercentileShift:
         cost /= self._size
         return cost
 
+    def of_pairs(
+        self,
+        candidates: NDArray[np.float64],
+        people: NDArray[np.float64],
+        which: NDArray[np.intp],
+        whose: NDArray[np.intp],
+    ) -> NDArray[np.float64]:
+        """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,): the same bits, fewer of them."""
+        cost = np.zeros(len(which))
+        for target, start in zip(self._ranks(candidates), self._ranks(people), strict=True):
+            change = start[whose]
+            change -= target[which]
+            np.abs(change, out=change)
+            np.maximum(cost, change, out=cost)
+        cost /= self._size
+        return cost
+
     def _ranks(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         # Whole numbers held as floats: their differences are exact, so only the last division rounds.
         ranks = np.empty((len(self._columns), len(points)))

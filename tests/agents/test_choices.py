@@ -36,7 +36,9 @@ def live(choice: Choice, script: Script, first: int = 0) -> list[Pick | None]:
     picks = []
     for number, (verb, *arguments) in enumerate(script, start=first):
         if verb == "choose":
-            picks.append(choice.choose(*arguments, lambda seed=number: np.random.default_rng(seed)))
+            execution, mask = arguments
+            feasible = np.flatnonzero(mask)
+            picks.append(choice.choose(feasible, execution[feasible], lambda seed=number: np.random.default_rng(seed)))
         else:
             getattr(choice, verb)(*arguments)
     return picks
@@ -101,8 +103,7 @@ def test_takes_the_only_candidate(kind: type[Choice], script: Script) -> None:
 
 
 def test_without_candidates_there_is_nothing_to_pick(kind: type[Choice]) -> None:
-    none = np.empty(0)
-    assert kind(0, 3).choose(none, none.astype(bool), np.random.default_rng) is None
+    assert kind(0, 3).choose(np.empty(0, dtype=np.intp), np.empty(0), np.random.default_rng) is None
 
 
 @settings(max_examples=50)

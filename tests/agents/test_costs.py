@@ -62,3 +62,10 @@ def test_max_percentile_shift_counts_the_people_passed(seed: int) -> None:
 def test_max_percentile_shift_needs_a_population() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         MaxPercentileShift(np.empty((0, 5)))
+
+
+@pytest.mark.parametrize("cost", COSTS, ids=lambda cost: type(cost).__name__)
+def test_pairs_cost_the_same_bits(cost: Cost) -> None:
+    points, people = world(1, 3, 4)
+    whose, which = np.divmod(np.arange(12)[::-1], 4)
+    assert cost.of_pairs(points, people, which, whose).tobytes() == cost(points, people)[whose, which].tobytes()

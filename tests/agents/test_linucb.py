@@ -6,20 +6,20 @@ import pytest
 from onward.agents.choices import LinUCB
 
 EXECUTION = np.array([0.5, 0.8])
-BOTH = np.array([True, True])
-NEITHER = np.array([False, False])
+BOTH = np.array([0, 1])
+NEITHER = np.array([], dtype=np.intp)
 
 
 def after(steps: int, **parameters: float) -> LinUCB:
     linucb = LinUCB(2, 3, **parameters)
     for _ in range(steps):
-        linucb.choose(EXECUTION, BOTH, np.random.default_rng)
+        linucb.choose(BOTH, EXECUTION, np.random.default_rng)
     return linucb
 
 
 def test_a_step_without_a_feasible_candidate_counts_but_leaves_no_bonus() -> None:
     linucb = LinUCB(2, 3)
-    linucb.choose(EXECUTION, NEITHER, np.random.default_rng)
+    linucb.choose(NEITHER, np.empty(0), np.random.default_rng)
     state = linucb.state()
     assert state.pop("t") == 1
     fresh = LinUCB(2, 3).state()
@@ -45,8 +45,8 @@ def test_a_silent_pick_lowers_the_estimate() -> None:
     linucb = after(1, regularisation=1.0)
     linucb.update(1, 0.8, 1.0)
     for _ in range(200):
-        linucb.choose(EXECUTION, np.array([False, True]), np.random.default_rng)
-    pick = linucb.choose(np.array([0.8, 0.8]), BOTH, np.random.default_rng)
+        linucb.choose(np.array([1]), EXECUTION[1:], np.random.default_rng)
+    pick = linucb.choose(BOTH, np.array([0.8, 0.8]), np.random.default_rng)
     assert pick is not None
     assert pick.candidate == 0
 

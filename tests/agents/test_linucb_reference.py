@@ -21,14 +21,15 @@ def onward_actions(world: World, regularisation: float, noise: float) -> list[in
         smallest_change=np.zeros(columns),
         valid=np.ones(len(world.points), dtype=bool),
     )
-    feasible = instances.feasible(world.people)
+    pairs = instances.feasible(world.people)
+    feasible = [pairs.candidates[pairs.people == t] for t in range(len(world.people))]
     execution = execution_probability(L1()(world.points, world.people), nu=1 / columns)
     seen = world.seen(noise) if noise else execution
     linucb = LinUCB(len(world.points), WINDOW, regularisation=regularisation)
     actions: list[int | None] = []
     arriving: dict[int, list[tuple[int, float]]] = {}
     for t in range(len(world.people)):
-        pick = linucb.choose(seen[t], feasible[t], np.random.default_rng)
+        pick = linucb.choose(feasible[t], seen[t, feasible[t]], np.random.default_rng)
         actions.append(pick and pick.candidate)
         if pick:
             e = execution[t, pick.candidate]

@@ -71,7 +71,9 @@ def test_what_the_world_calls_feasible_is_what_the_product_calls_feasible(world,
         valid=np.ones(len(world.instances), dtype=bool),
     )
     arrivals = [t for t in range(300) if world.is_rejected(t)]
-    expected = product.feasible(codec.encode_many([world.application(t)[1] for t in arrivals]))
+    pairs = product.feasible(codec.encode_many([world.application(t)[1] for t in arrivals]))
+    expected = np.zeros((len(arrivals), len(world.instances)), dtype=bool)
+    expected[pairs.people, pairs.candidates] = True
     found = [[world.is_feasible(t, k) for k in range(len(world.instances))] for t in arrivals]
     assert (expected == found).all()
     assert 0 < expected.mean() < 1

@@ -66,7 +66,8 @@ def play(world: ImprovementWorld, learner: LinUCB) -> Point:
     arms = range(len(world.instances))
     for t in range(world.people):
         execution = np.exp([-world.cost(t, k) / len(world.columns) for k in arms])
-        pick = learner.choose(execution, np.array([world.is_feasible(t, k) for k in arms]), np.random.default_rng)
+        feasible = np.flatnonzero([world.is_feasible(t, k) for k in arms])
+        pick = learner.choose(feasible, execution[feasible], np.random.default_rng)
         board.record(t, pick and pick.candidate)
         outcome = pick and world.outcome(t, pick.candidate)
         if outcome and outcome.due < t + WINDOW:

@@ -236,8 +236,8 @@ def plain_loop(world, learner):
     candidates = range(len(world.instances))
     for number, t in enumerate(people):
         execution = np.array([math.exp(-world.cost(t, k) / len(world.columns)) for k in candidates])
-        feasible = np.array([world.is_feasible(t, k) for k in candidates])
-        pick = learner.choose(execution, feasible, np.random.default_rng)
+        feasible = np.flatnonzero([world.is_feasible(t, k) for k in candidates])
+        pick = learner.choose(feasible, execution[feasible], np.random.default_rng)
         picks.append((t, None if pick is None else pick.candidate))
         outcome = None if pick is None else world.outcome(t, pick.candidate)
         if outcome is not None and outcome.due < world.people and people.index(outcome.due) < number + learner.window:
