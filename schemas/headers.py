@@ -41,6 +41,11 @@ JSON: Final = b"application/json"
 MAX_ID_CHARACTERS: Final = 200
 MAX_NAME_CHARACTERS: Final = 1000
 
+Header = tuple[str, bytes]
+
+_SPEC: Final = (CE_SPECVERSION, SPEC_VERSION)
+_CONTENT: Final = (CONTENT_TYPE, JSON)
+
 TYPES: Final[dict[type[msgspec.Struct], str]] = {
     Application: "onward.application.v1",
     Decision: "onward.decision.v1",
@@ -71,19 +76,30 @@ class CloudEvent(NamedTuple):
     time_ms: int | None
 
 
-def cloud_event_headers(id: str, source: str, type: str, time_ms: int, **extra: str | bytes) -> list[tuple[str, bytes]]:
+def cloud_event_headers(id: str, source: str, type: str, time_ms: int, **extra: str | bytes) -> list[Header]:
     """The headers of an event to publish; ``extra`` ones come last, under the names given."""
-    headers = [
-        (CE_SPECVERSION, SPEC_VERSION),
-        (CE_ID, id.encode()),
-        (CE_SOURCE, source.encode()),
-        (CE_TYPE, type.encode()),
-        (CE_TIME, format_time(time_ms).encode()),
-        (CONTENT_TYPE, JSON),
-    ]
+    headers = [_SPEC, (CE_ID, id.encode()), _source(source), _type(type), _time(time_ms), _CONTENT]
     for name, value in extra.items():
         headers.append((name, value if isinstance(value, bytes) else value.encode()))
     return headers
+
+
+# The same few headers stand on very many events.
+
+
+@lru_cache(4096)
+def _source(source: str) -> Header:
+    return CE_SOURCE, source.encode()
+
+
+@lru_cache(64)
+def _type(type: str) -> Header:
+    return CE_TYPE, type.encode()
+
+
+@lru_cache(4096)
+def _time(time_ms: int) -> Header:
+    return CE_TIME, format_time(time_ms).encode()
 
 
 def read_headers(headers: Sequence[tuple[str, bytes | None]]) -> CloudEvent | Problem:

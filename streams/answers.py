@@ -21,7 +21,7 @@ def answer(fold: Fold, program: Program, case: Case, features: Mapping[str, Valu
     """Give a rejected person one recourse, or the reason why there is none."""
     shard = fold.state.shard(program, case.shard)
     close_by_steps(fold, program, shard)
-    fold.changed(program.name, shard.number)
+    fold.changed(shard)
     case.step = shard.step
 
     def random() -> np.random.Generator:

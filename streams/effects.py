@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -26,9 +28,9 @@ class Position(NamedTuple):
     offset: int
     number: int
 
-    def header(self) -> str:
+    def header(self) -> bytes:
         """As it stands in the output's ``onward_position`` header."""
-        return f"{self.offset}.{self.number}"
+        return b"%d.%d" % self
 
     @classmethod
     def parse(cls, header: bytes) -> Position:
@@ -50,23 +52,23 @@ class Emission(NamedTuple):
 
     def record(self, topics: Topics, partition: int) -> OutRecord:
         """The record for the output topic; the same emission always gives the same bytes."""
-        kind = type(self.event)
-        headers = cloud_event_headers(
-            self.id, self.source, TYPES[kind], self.time_ms, **{POSITION: self.position.header()}
-        )
+        headers = cloud_event_headers(self.id, self.source, TYPES[type(self.event)], self.time_ms)
+        headers.append((POSITION, self.position.header()))
         topic = topic_of(self.event, topics)
         return OutRecord(topic, partition, self.timestamp_ms, self.key, _encode(self.event), headers)
 
 
+_TOPICS: Mapping[type[Output], Callable[[Topics], str]] = {
+    Recourse: attrgetter("recourse"),
+    NoRecourse: attrgetter("recourse"),
+    Reward: attrgetter("rewards"),
+    DeadLetter: attrgetter("dead_letters"),
+}
+
+
 def topic_of(event: Output, topics: Topics) -> str:
     """The output topic of an event."""
-    match event:
-        case Recourse() | NoRecourse():
-            return topics.recourse
-        case Reward():
-            return topics.rewards
-        case DeadLetter():
-            return topics.dead_letters
+    return _TOPICS[type(event)](topics)
 
 
 @dataclass

@@ -43,7 +43,7 @@ def close_by_time(fold: Fold, decider: Decider, watermark_ms: int) -> None:
         closes_ms, _, _, case = heapq.heappop(closing)
         if case.status is Status.OPEN and case.closes_ms == closes_ms:
             program = fold.program(case.key.program)
-            _censor(fold, program, case, case.deadline_ms or closes_ms)
+            _censor(fold, fold.state.shard(program, case.shard), case, case.deadline_ms or closes_ms)
 
 
 def close_by_steps(fold: Fold, program: Program, shard: Shard) -> None:
@@ -55,7 +55,7 @@ def close_by_steps(fold: Fold, program: Program, shard: Shard) -> None:
         case = next(iter(shard.open.values()))
         if case.step is None or case.step > oldest:
             return
-        _censor(fold, program, case, fold.entry.time_ms)
+        _censor(fold, shard, case, fold.entry.time_ms)
 
 
 def _in_time(fold: Fold, program: Program, case: Case, entry: Entry, result: Result) -> None:
@@ -64,18 +64,18 @@ def _in_time(fold: Fold, program: Program, case: Case, entry: Entry, result: Res
     case.outcome = entry.id
     if result == "unseen":
         shard.learner.forget(candidate, execution)
-        _close(fold, case, Status.UNSEEN, None, entry.time_ms)
+        _close(fold, shard, case, Status.UNSEEN, None, entry.time_ms)
     else:
         reward = 1.0 if result == "improved" else 0.0
         shard.learner.update(candidate, execution, reward)
         steps = shard.step - (case.step or 0)
         fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, steps))
-        _close(fold, case, Status.REWARDED, reward, entry.time_ms)
+        _close(fold, shard, case, Status.REWARDED, reward, entry.time_ms)
 
 
-def _censor(fold: Fold, program: Program, case: Case, time_ms: int) -> None:
-    fold.state.shard(program, case.shard).learner.update(*_choice(case), 0.0)
-    _close(fold, case, Status.CENSORED, 0.0, time_ms)
+def _censor(fold: Fold, shard: Shard, case: Case, time_ms: int) -> None:
+    shard.learner.update(*_choice(case), 0.0)
+    _close(fold, shard, case, Status.CENSORED, 0.0, time_ms)
 
 
 def _choice(case: Case) -> tuple[int, float]:
@@ -84,16 +84,16 @@ def _choice(case: Case) -> tuple[int, float]:
     return case.candidate, case.execution
 
 
-def _close(fold: Fold, case: Case, status: Status, reward: float | None, time_ms: int) -> None:
-    program = case.key.program
-    case.status, case.forget_ms = status, fold.forget_ms(fold.program(program), time_ms)
+def _close(fold: Fold, shard: Shard, case: Case, status: Status, reward: float | None, time_ms: int) -> None:
+    program, application = case.key
+    case.status, case.forget_ms = status, fold.forget_ms(shard.program, time_ms)
     fold.touch(case)
-    fold.changed(program, case.shard)
-    fold.state.shard(fold.program(program), case.shard).open.pop(case.key.application, None)
+    fold.changed(shard)
+    shard.open.pop(application, None)
     event = Reward(
         program=program,
         shard=case.shard,
-        application=case.key.application,
+        application=application,
         fate=CLOSED[status],
         reward=reward,
         step=case.step,
@@ -101,7 +101,7 @@ def _close(fold: Fold, case: Case, status: Status, reward: float | None, time_ms
         outcome=case.outcome,
     )
     fold.count("fates", program, event.fate)
-    fold.emit(event, f"reward/{program}/{case.key.application}", time_ms, program, case.shard)
+    fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
 
 
 def _beside(fold: Fold, case: Case, entry: Entry, fate: Fate) -> None:

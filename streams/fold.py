@@ -13,7 +13,7 @@ from .errors import LedgerError
 from .journal import Entry, shard_of
 from .letters import letter_of_event
 from .program import Program
-from .state import PartitionState, ShardKey
+from .state import PartitionState, Shard
 from .watermark import Decider
 
 
@@ -144,6 +144,6 @@ class Fold:
         self.count("fates", program.name, "dangling")
         self.emit(event, f"dangling/{program.name}/{entry.id}", entry.time_ms, program.name, shard)
 
-    def changed(self, program: str, shard: int) -> None:
+    def changed(self, shard: Shard) -> None:
         """Note that a learner has changed."""
-        self.effects.shards.add(ShardKey(program, shard))
+        self.effects.shards.add(shard.key)

@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 
 PORTION_ENTRIES = 2000
 """Events that are folded, published and committed together, or a journal record's more."""
+NOTHING_PUBLISHED = Position(-1, -1)
 TAIL_RECORDS = 1000
 """How far back the tail of an output partition is searched for a record of ours."""
 
@@ -152,7 +153,7 @@ class Keeper:
         computed = perf_counter()
 
         # Step 3: publish what is not there yet; return when all is acknowledged.
-        news = [emission for emission in effects.emissions if self._is_news(kept, emission)]
+        news = self._news(kept, effects.emissions)
         records = [emission.record(self._topics, kept.state.partition) for emission in news]
         if records:
             publishing = asyncio.ensure_future(self._publisher.publish(records))
@@ -211,9 +212,16 @@ class Keeper:
                         return Position.parse(content)
         return None
 
-    def _is_news(self, kept: _Partition, emission: Emission) -> bool:
-        last = kept.published.get(topic_of(emission.event, self._topics))
-        return last is None or emission.position > last
+    def _news(self, kept: _Partition, emissions: Sequence[Emission]) -> Sequence[Emission]:
+        """What is not in the output topics yet: all, but for what is folded again after a crash."""
+        last = kept.published
+        if not emissions or emissions[0].position > max(last.values(), default=NOTHING_PUBLISHED):
+            return emissions
+        return [
+            emission
+            for emission in emissions
+            if emission.position > last.get(topic_of(emission.event, self._topics), NOTHING_PUBLISHED)
+        ]
 
     def _measure(
         self, kept: _Partition, effects: Effects, news: Sequence[Emission], size: int, times: Mapping[str, float]

@@ -34,6 +34,9 @@ class Shard:
     step: int = 0
     open: dict[str, Case] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.key = ShardKey(self.program.name, self.number)
+
 
 @dataclass(frozen=True)
 class CurrentModel:
@@ -102,7 +105,7 @@ class PartitionState:
     waiting: WaitingRoom
     offset: int = 0
     positions: dict[TopicPartition, int] = field(default_factory=dict)
-    shards: dict[ShardKey, Shard] = field(default_factory=dict)
+    shards: dict[tuple[str, int], Shard] = field(default_factory=dict)
     models: dict[str, CurrentModel] = field(default_factory=dict)
 
     def watermark_ms(self, program: Program) -> int | None:
@@ -116,10 +119,10 @@ class PartitionState:
 
     def shard(self, program: Program, number: int) -> Shard:
         """A shard, with a new learner when it is the first time it is asked for."""
-        key = ShardKey(program.name, number)
-        shard = self.shards.get(key)
+        shard = self.shards.get((program.name, number))
         if shard is None:
-            shard = self.shards[key] = Shard(program, number, program.learner())
+            shard = Shard(program, number, program.learner())
+            self.shards[shard.key] = shard
         return shard
 
     def open_case(self, key: CaseKey) -> Case | None:
@@ -127,7 +130,7 @@ class PartitionState:
         program = self.programs.get(key.program)
         if program is None:
             return None
-        shard = self.shards.get(ShardKey(key.program, shard_of(key.application, program.spec.shards)))
+        shard = self.shards.get((key.program, shard_of(key.application, program.spec.shards)))
         return None if shard is None else shard.open.get(key.application)
 
     def model(self, program: Program) -> CurrentModel:
