@@ -6,7 +6,7 @@ one go. Every row is the same whatever else is in the batch, which is why result
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -48,17 +48,20 @@ def assess(
     result: dict[Place, Assessment | Problem] = {
         key: problem for key, problem in zip(people, problems, strict=True) if problem is not None
     }
-    keys = [key for key in people if key not in result]
-    encoded = encoded[[problem is None for problem in problems]]
-    rejected: list[tuple[Place, Array]] = []
-    for key, person, approved in zip(keys, encoded, _approvals(program, model, encoded), strict=True):
-        if approved:
-            result[key] = Assessment(person, True, _NONE, _NOTHING, _NOTHING)
-        else:
-            rejected.append((key, person))
+    keys = list(people)
+    if result:
+        keys = [key for key in people if key not in result]
+        encoded = encoded[[problem is None for problem in problems]]
+    approved = _approvals(program, model, encoded)
+    for index in np.flatnonzero(approved).tolist():
+        result[keys[index]] = Assessment(encoded[index], True, _NONE, _NOTHING, _NOTHING)
+    rejected = np.flatnonzero(~approved)
     block = max(1, BATCH_PAIRS // max(1, len(program.points)))
     for start in range(0, len(rejected), block):
-        _assess_rejected(program, model, rejected[start : start + block], result)
+        some = rejected[start : start + block]
+        result.update(
+            zip([keys[index] for index in some.tolist()], _rejected(program, model, encoded[some]), strict=True)
+        )
     return result
 
 
@@ -68,18 +71,13 @@ def _approvals(program: Program, model: CurrentModel, encoded: Array) -> NDArray
     return program.approves(model.bundle.model.score(encoded))
 
 
-def _assess_rejected(
-    program: Program,
-    model: CurrentModel,
-    rejected: Sequence[tuple[Place, Array]],
-    result: dict[Place, Assessment | Problem],
-) -> None:
-    people = np.array([person for _, person in rejected])
+def _rejected(program: Program, model: CurrentModel, people: Array) -> Iterator[Assessment]:
+    """What can be told of rejected people, encoded, shape (n, D)."""
     pairs = model.candidates.feasible(people)
     cost = program.cost.of_pairs(program.points, people, pairs.candidates, pairs.people)
     execution = execution_probability(cost, program.nu)
     ends = np.searchsorted(pairs.people, np.arange(len(people)), side="right").tolist()
     start = 0
-    for (key, person), end in zip(rejected, ends, strict=True):
-        result[key] = Assessment(person, False, pairs.candidates[start:end], cost[start:end], execution[start:end])
+    for person, end in zip(people, ends, strict=True):
+        yield Assessment(person, False, pairs.candidates[start:end], cost[start:end], execution[start:end])
         start = end

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from .journal import Place
 from .records import TopicPartition
@@ -29,8 +30,7 @@ class Status(IntEnum):
     UNSEEN = 6
 
 
-@dataclass(slots=True)
-class Case:
+class Case(Struct, gc=False):
     """One application.
 
     ``time_ms`` is the event time of the application and, once there is one, of the decision if that is later.
