@@ -36,7 +36,10 @@ from .spec import ProgramSpec
 HERE = Path(__file__).parent
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 SCHEMA_FORMAT = "application/schema+json;version=draft-2020-12"
-OUTPUT_HEADER = "onward_position"
+OUTPUT_HEADERS = {
+    "onward_position": "The journal offset that caused the event, and the event's number among those it caused.",
+    "onward_generation": "Counts the owners that the partition has had; readers may ignore it.",
+}
 
 Json = dict[str, Any]
 
@@ -60,13 +63,13 @@ class Message:
 @dataclass(frozen=True)
 class Channel:
     """A topic. ``action`` is Onward's own part: it receives inputs, sends outputs, and does both with the journal.
-    ``header`` is the one that Onward adds to those of CloudEvents."""
+    ``headers`` are those that Onward adds to the ones of CloudEvents, with what they say."""
 
     topic: str
     description: str
     messages: tuple[str, ...]
     actions: tuple[str, ...]
-    header: str | None = None
+    headers: Mapping[str, str] | None = None
 
 
 MESSAGES = (
@@ -91,13 +94,10 @@ CHANNELS = (
         ("journal",),
         ("send", "receive"),
     ),
-    Channel("recourse", "One answer to each rejected application.", ("recourse",), ("send",), OUTPUT_HEADER),
-    Channel("rewards", "The fate of every recourse and outcome.", ("reward",), ("send",), OUTPUT_HEADER),
-    Channel("dead-letters", "Records that could not be used.", ("dead-letter",), ("send",), OUTPUT_HEADER),
+    Channel("recourse", "One answer to each rejected application.", ("recourse",), ("send",), OUTPUT_HEADERS),
+    Channel("rewards", "The fate of every recourse and outcome.", ("reward",), ("send",), OUTPUT_HEADERS),
+    Channel("dead-letters", "Records that could not be used.", ("dead-letter",), ("send",), OUTPUT_HEADERS),
 )
-ADDED_HEADERS = {
-    OUTPUT_HEADER: "The journal offset that caused the event, and the event's number among those it caused.",
-}
 
 
 def documents() -> dict[Path, str]:
@@ -146,9 +146,9 @@ def asyncapi() -> Json:
     }
 
 
-def _variants() -> list[tuple[Message, str | None]]:
-    """Each message that travels by itself, and the header that Onward adds to it."""
-    added = {name: channel.header for channel in CHANNELS for name in channel.messages}
+def _variants() -> list[tuple[Message, Mapping[str, str] | None]]:
+    """Each message that travels by itself, and the headers that Onward adds to it."""
+    added = {name: channel.headers for channel in CHANNELS for name in channel.messages}
     return [(message, added[message.name]) for message in MESSAGES if message.name in added]
 
 
@@ -168,7 +168,7 @@ def _operation(channel: Channel, action: str) -> Json:
     }
 
 
-def _message(message: Message, added: str | None) -> Json:
+def _message(message: Message, added: Mapping[str, str] | None) -> Json:
     payload = {"schemaFormat": SCHEMA_FORMAT, "schema": {"$ref": f"./json/{message.name}.json"}}
     if message.lines:
         return {
@@ -186,7 +186,7 @@ def _message(message: Message, added: str | None) -> Json:
     }
 
 
-def _header_schema(message: Message, added: str | None) -> Json:
+def _header_schema(message: Message, added: Mapping[str, str] | None) -> Json:
     """Senders must give ``ce_id``; what Onward publishes has every header."""
     identity = {"type": "string", "minLength": 1, "maxLength": headers.MAX_ID_CHARACTERS}
     properties: dict[str, Mapping[str, Any]] = {
@@ -199,7 +199,8 @@ def _header_schema(message: Message, added: str | None) -> Json:
     }
     if added is None:
         return {"type": "object", "properties": properties, "required": [headers.CE_ID]}
-    properties[added] = {"type": "string", "description": ADDED_HEADERS[added]}
+    for name, description in added.items():
+        properties[name] = {"type": "string", "description": description}
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 

@@ -19,6 +19,7 @@ from .state import ShardKey
 from .topics import Topics
 
 POSITION = "onward_position"
+GENERATION = "onward_generation"
 _encode = msgspec.json.Encoder().encode
 
 
@@ -50,10 +51,11 @@ class Emission(NamedTuple):
     timestamp_ms: int
     event: Output
 
-    def record(self, topics: Topics, partition: int) -> OutRecord:
-        """The record for the output topic; the same emission always gives the same bytes."""
+    def record(self, topics: Topics, partition: int, generation: bytes) -> OutRecord:
+        """The record for the output topic; the same emission always gives the same bytes, but for the generation."""
         headers = cloud_event_headers(self.id, self.source, TYPES[type(self.event)], self.time_ms)
         headers.append((POSITION, self.position.header()))
+        headers.append((GENERATION, generation))
         topic = topic_of(self.event, topics)
         return OutRecord(topic, partition, self.timestamp_ms, self.key, _encode(self.event), headers)
 

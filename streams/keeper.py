@@ -24,7 +24,7 @@ from time import perf_counter
 from prometheus_client import Counter as Metric
 
 from ..schemas.events import NoRecourse, Recourse
-from .effects import POSITION, Effects, Emission, Position, topic_of
+from .effects import Effects, Emission, Position, topic_of
 from .engine import process
 from .errors import LedgerError
 from .fates import CLOSED
@@ -33,6 +33,7 @@ from .ledger import Ledger
 from .metrics import Family, Metrics
 from .program import Program
 from .records import Publisher, Record, TopicPartition
+from .repeats import Mark, Repeats
 from .state import PartitionState
 from .topics import Topics
 from .watermark import required_topics
@@ -41,9 +42,8 @@ log = logging.getLogger(__name__)
 
 PORTION_ENTRIES = 2000
 """Events that are folded, published and committed together, or a journal record's more."""
-NOTHING_PUBLISHED = Position(-1, -1)
-TAIL_RECORDS = 1000
-"""How far back the tail of an output partition is searched for a record of ours."""
+TAIL_RECORDS = 5000
+"""How far back the tail of an output partition is read: more than a former owner can have had under way."""
 
 
 class Stage(StrEnum):
@@ -71,6 +71,7 @@ class Keeping:
 class _Partition:
     ledger: Ledger
     state: PartitionState
+    generation: int
     published: dict[str, Position]
     open: Counter[str]
 
@@ -154,7 +155,8 @@ class Keeper:
 
         # Step 3: publish what is not there yet; return when all is acknowledged.
         news = self._news(kept, effects.emissions)
-        records = [emission.record(self._topics, kept.state.partition) for emission in news]
+        generation = b"%d" % kept.generation
+        records = [emission.record(self._topics, kept.state.partition, generation) for emission in news]
         if records:
             publishing = asyncio.ensure_future(self._publisher.publish(records))
             await asyncio.sleep(0)
@@ -190,38 +192,33 @@ class Keeper:
                 f"ledger {path} stands at journal offset {state.offset}, but the journal ends at {journal_end}: "
                 "this is another journal, use another state directory"
             )
-        published = {}
-        for topic in self._topics.outputs:
-            position = await self._last_position(topic, journal.partition)
-            if position is not None and position.offset >= journal_end:
+        marks = {topic: await self._mark(topic, journal.partition) for topic in self._topics.outputs}
+        for topic, (position, _) in marks.items():
+            if position.offset >= journal_end:
                 raise LedgerError(
                     f"topic {topic} partition {journal.partition} holds outputs of journal offset {position.offset}, "
                     f"but the journal ends at {journal_end}: they are another journal's, delete them or restore it"
                 )
-            if position is not None:
-                published[topic] = position
+        generation = ledger.claim(max(mark.generation for mark in marks.values()))
+        published = {topic: mark.position for topic, mark in marks.items()}
         extra = {"partition": journal.partition, "offset": state.offset, "behind": journal_end - state.offset}
         log.info("opened ledger", extra=extra)
-        return _Partition(ledger, state, published, ledger.open_recourses())
+        return _Partition(ledger, state, generation, published, ledger.open_recourses())
 
-    async def _last_position(self, topic: str, partition: int) -> Position | None:
-        for count in (1, TAIL_RECORDS):
-            for record in reversed(await self._publisher.tail(topic, partition, count)):
-                for name, content in record.headers:
-                    if name == POSITION:
-                        return Position.parse(content)
-        return None
+    async def _mark(self, topic: str, partition: int) -> Mark:
+        """How far an output partition has been written. Its last record need not be the furthest: a former owner may
+        have had some under way."""
+        tail = Repeats()
+        for record in await self._publisher.tail(topic, partition, TAIL_RECORDS):
+            tail.judge(record)
+        return tail.mark(topic, partition)
 
     def _news(self, kept: _Partition, emissions: Sequence[Emission]) -> Sequence[Emission]:
         """What is not in the output topics yet: all, but for what is folded again after a crash."""
         last = kept.published
-        if not emissions or emissions[0].position > max(last.values(), default=NOTHING_PUBLISHED):
+        if not emissions or emissions[0].position > max(last.values()):
             return emissions
-        return [
-            emission
-            for emission in emissions
-            if emission.position > last.get(topic_of(emission.event, self._topics), NOTHING_PUBLISHED)
-        ]
+        return [emission for emission in emissions if emission.position > last[topic_of(emission.event, self._topics)]]
 
     def _measure(
         self, kept: _Partition, effects: Effects, news: Sequence[Emission], size: int, times: Mapping[str, float]

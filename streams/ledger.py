@@ -29,7 +29,7 @@ from .records import TopicPartition
 from .state import CurrentModel, PartitionState, Shard, ShardKey, WaitingRoom
 from .watermark import Decider, Watermarks
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE programs (program TEXT PRIMARY KEY, decisions TEXT NOT NULL, spec TEXT NOT NULL,
@@ -94,6 +94,7 @@ class Ledger:
             self._register(programs)
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
             self._offset: int = meta["offset"]
+            self._generation: int = meta["generation"]
             clocks: dict[TopicPartition, int | None] = {}
             positions: dict[TopicPartition, int] = {}
             for topic, partition, offset, heard, time_ms in self._db.execute(
@@ -117,6 +118,14 @@ class Ledger:
             for event in self._waiting():
                 state.waiting.add(event, programs[event.key.program].spec.decisions)
             return state
+
+    def claim(self, after: int) -> int:
+        """Begin to write as a new owner, of a later generation than all before and than ``after``; return it."""
+        with _told(self.path), self._transaction():
+            (found,) = self._db.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
+            self._generation = max(found, after) + 1
+            self._db.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (self._generation,))
+        return self._generation
 
     def view(self, state: PartitionState, chunk: Sequence[Entry]) -> View:
         """What a chunk may touch of what is at rest."""
@@ -171,7 +180,7 @@ class Ledger:
             with self._transaction():
                 for statement in _SCHEMA.split(";"):
                     self._db.execute(statement)
-                rows = [*identity.items(), ("offset", 0)]
+                rows = [*identity.items(), ("offset", 0), ("generation", 0)]
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
             return
         damage = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -333,10 +342,14 @@ class Ledger:
             [(*source, state.positions.get(source), source in clocks, clocks.get(source)) for source in sources],
         )
         moved = self._db.execute(
-            "UPDATE meta SET value = ? WHERE name = 'offset' AND value = ?", (state.offset, self._offset)
+            "UPDATE meta SET value = ? WHERE name = 'offset' AND value = ? "
+            "AND (SELECT value FROM meta WHERE name = 'generation') = ?",
+            (state.offset, self._offset, self._generation),
         )
         if moved.rowcount != 1:
-            raise LedgerError(f"ledger {self.path} was written by another worker: only one may keep a state directory")
+            raise LedgerError(
+                f"ledger {self.path} was taken over by another worker: only one may keep a state directory"
+            )
         known = list(state.watermarks.known())
         self._db.executemany("INSERT OR REPLACE INTO watermarks VALUES (?, ?)", known)
         for program in state.programs.values():

@@ -19,13 +19,14 @@ from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import SourcePosition, Tick
 from onward.schemas.headers import TYPES, cloud_event_headers
 from onward.schemas.spec import ProgramSpec
+from onward.streams.effects import GENERATION
 from onward.streams.ingest import Ingest
 from onward.streams.journal import pack, tick_line
 from onward.streams.keeper import Keeper, Keeping
 from onward.streams.metrics import Metrics
 from onward.streams.models import Artefact, Manifest, ModelBundle
 from onward.streams.program import Program
-from onward.streams.records import OutRecord, Record, TopicPartition
+from onward.streams.records import Headers, OutRecord, Record, TopicPartition
 from onward.streams.topics import Topics
 
 START_MS = 1_790_000_000_000
@@ -170,7 +171,7 @@ class Run:
         """Every byte that was published, by topic."""
         return {
             topic: [
-                (record.key, record.value or b"", record.timestamp_ms, tuple(record.headers))
+                (record.key, record.value or b"", record.timestamp_ms, without_generation(record.headers))
                 for record in self.broker.logs[topic, 0]
             ]
             for topic in self.topics.outputs
@@ -181,10 +182,15 @@ class Run:
         return [msgspec.json.decode(record.value or b"", type=kind) for record in self.broker.logs[topic, 0]]
 
 
+def without_generation(headers: Headers) -> Headers:
+    """What does not depend on how often the writer was started."""
+    return tuple(header for header in headers if header[0] != GENERATION)
+
+
 def dump(path: Path) -> list[str]:
-    """A ledger's whole content as SQL."""
+    """A ledger's whole content as SQL, but for how often it was opened."""
     with closing(sqlite3.connect(path)) as db:
-        return list(db.iterdump())
+        return [line for line in db.iterdump() if "'generation'" not in line]
 
 
 def idle_tick(run: Run, time_ms: int) -> Record:
