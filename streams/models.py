@@ -13,6 +13,7 @@ A model file must not run code: it is read by skops, never by pickle, and only t
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -20,15 +21,15 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-from zipfile import ZIP_DEFLATED
+from typing import Annotated, Any, Literal
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import fsspec
 import msgspec
 import sklearn
 import skops
 import skops.io
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ..schemas.events import Identifier, ProgramName, Value
 from ..schemas.spec import FeatureType, Name, ProgramSpec
@@ -45,6 +46,11 @@ TRUSTED_TYPES = (
 """Types beyond skops' own list that a model may hold: what an ``MLPClassifier`` was fitted with (plain attributes),
 and the arrays of a tree (``forests`` checks them)."""
 
+LARGEST_MANIFEST_BYTES = 4 << 20
+LARGEST_FILE_BYTES = 1 << 30
+LARGEST_UNPACKED_BYTES = 4 << 30
+"""Of a model's arrays, which the file holds compressed."""
+
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 Rows = Sequence[Mapping[str, Value]]
@@ -54,7 +60,7 @@ class Artefact(Struct, frozen=True, forbid_unknown_fields=True):
     """A file of the bundle. ``size`` is in bytes."""
 
     file: str
-    size: int
+    size: Annotated[int, Meta(ge=0, le=LARGEST_FILE_BYTES)]
     sha256: str
 
 
@@ -178,22 +184,32 @@ class _Files:
         folder, _, self.manifest = path.rpartition("/")
         self._folder = f"{folder}/" if folder or path.startswith("/") else ""
 
-    def read(self, name: str) -> bytes:
-        """The bytes of a file of the folder."""
+    def read(self, name: str, limit: int) -> bytes:
+        """The bytes of a file of the folder, at most ``limit``: an address may lead anywhere, to a device too."""
+        path = self._folder + name
         try:
-            content = self._system.cat_file(self._folder + name)
+            is_file = self._system.info(path)["type"] == "file"
+            content = self._beginning(path, limit + 1) if is_file else b""
         except FileNotFoundError:
             raise ModelError(f"{self.address}: file {name} is missing") from None
         except Exception as error:  # each file system raises errors of its own
             raise ModelError(f"{self.address}: file {name} cannot be read: {_line(error)}") from None
-        return bytes(content)
+        if not is_file:
+            raise ModelError(f"{self.address}: {name} is not a file")
+        if len(content) > limit:
+            raise ModelError(f"{self.address}: file {name} has more than {limit} bytes")
+        return content
+
+    def _beginning(self, path: str, size: int) -> bytes:
+        with self._system.open(path, "rb") as file:
+            return bytes(file.read(size))
 
     def read_checked(self, artefact: Artefact) -> bytes:
         """The bytes of a file that is what the manifest says."""
         name = artefact.file
         if not _FILE_NAME.fullmatch(name):
             raise ModelError(f"{self.address}: file name {name!r} leaves the bundle's folder")
-        content = self.read(name)
+        content = self.read(name, artefact.size)
         if len(content) != artefact.size:
             raise ModelError(f"{self.address}: file {name} has {len(content)} bytes, not {artefact.size}")
         digest = hashlib.sha256(content).hexdigest()
@@ -203,7 +219,7 @@ class _Files:
 
 
 def _manifest(files: _Files, sha256: str | None) -> tuple[Manifest, str]:
-    content = files.read(files.manifest)
+    content = files.read(files.manifest, LARGEST_MANIFEST_BYTES)
     digest = hashlib.sha256(content).hexdigest()
     if sha256 is not None and digest != sha256:
         raise ModelError(f"{files.address}: sha256 is {digest}, not the expected {sha256}")
@@ -217,6 +233,10 @@ def _load_model(files: _Files, artefact: Artefact, columns: int) -> DecisionMode
     content = files.read_checked(artefact)
     where = f"{files.address}: file {artefact.file}"
     try:
+        with ZipFile(io.BytesIO(content)) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+        if unpacked > LARGEST_UNPACKED_BYTES:
+            raise ValueError(f"it unpacks to {unpacked} bytes, the limit is {LARGEST_UNPACKED_BYTES}")
         unknown = sorted(set(skops.io.get_untrusted_types(data=content)).difference(TRUSTED_TYPES))
     except Exception as error:  # skops names no base error for what a broken file can do
         raise ModelError(f"{where} is not a skops model: {_line(error)}") from None

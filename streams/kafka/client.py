@@ -13,6 +13,7 @@ Both are confluent-kafka clients, with threads of their own that do not hold Pyt
 from __future__ import annotations
 
 import logging
+import operator
 import time
 from collections.abc import Iterable
 from typing import Any, Literal, Self
@@ -28,6 +29,10 @@ from .reach import unreachable
 log = logging.getLogger("librdkafka")
 
 _FULL_SECONDS = 0.05
+
+_read_headers = operator.methodcaller("headers")
+"""``Message.headers`` returns a broken list and leaves an error behind when a name is not UTF-8. A call written out is
+not checked for that once the interpreter has optimised it; this one always is, and raises ``SystemError``."""
 
 
 class EventWriter:
@@ -179,10 +184,8 @@ class EventReader:
         error = message.error()
         if error is None:
             self._at_end.discard(place)
-            pairs: Any = message.headers() or ()
-            headers = tuple((name, value or b"") for name, value in pairs)
             return Record(
-                *place, message.offset() or 0, message.timestamp()[1], message.key(), message.value(), headers
+                *place, message.offset() or 0, message.timestamp()[1], message.key(), message.value(), _headers(message)
             )
         if error.code() == KafkaError._PARTITION_EOF:
             self._at_end.add(place)
@@ -210,3 +213,12 @@ class EventReader:
                 f"the end of {topic} partition {partition} is not known: {error.args[0].str()}"
             ) from error
         return confluent_kafka.TopicPartition(topic, partition, end)
+
+
+def _headers(message: confluent_kafka.Message) -> Headers:
+    """None at all when a name is not UTF-8, as ``batches`` has it for the worker."""
+    try:
+        pairs: Any = _read_headers(message) or ()
+    except SystemError:
+        return ()
+    return tuple((name, value or b"") for name, value in pairs)

@@ -12,6 +12,7 @@ from aiokafka.errors import KafkaError
 
 from ..errors import BrokerError
 from ..records import Record, TopicPartition
+from .batches import read_tolerantly
 from .options import KafkaOptions
 
 _POLL_MS = 200
@@ -40,6 +41,7 @@ async def end_offsets(options: KafkaOptions, partitions: Iterable[TopicPartition
 @contextlib.asynccontextmanager
 async def _reading(options: KafkaOptions, what: str) -> AsyncIterator[Any]:
     # One connection a call: unsubscribing a kept consumer and closing it soon after can block aiokafka for ever.
+    read_tolerantly()
     consumer = aiokafka.AIOKafkaConsumer(
         **options.aiokafka(),
         group_id=None,

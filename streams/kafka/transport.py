@@ -16,30 +16,29 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
-import aiokafka
-from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError
-from faust.exceptions import ConsumerNotStarted
 from faust.transport import consumer as faust_consumer
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 from yarl import URL
 
-from ..errors import BrokerError
 from ..records import Record, TopicPartition
 from .options import KafkaOptions
+from .positions import Positions, checked, resumed
+from .thread import ConsumerThread, Heard
 
 log = logging.getLogger(__name__)
 faust_log = logging.getLogger("faust")
 
 _POLL_SECONDS = 0.25
 _COMMIT_SECONDS = 5.0
-_LEAVE_SECONDS = 3.0
 _QUEUED_CHUNKS = 4
-_NO_POLL_LIMIT_MS = 24 * 60 * 60 * 1000
+_SILENCE_MS = 3_000
+_NO_TIMESTAMP = -1
 
 
 class Owner(Protocol):
@@ -55,65 +54,6 @@ class Owner(Protocol):
         """Something broke that the worker does not survive."""
 
 
-class ConsumerThread(driver.AIOKafkaConsumerThread):
-    """The aiokafka consumer in its own thread, so that heartbeats go on while the worker computes."""
-
-    logger = faust_log
-
-    def _create_worker_consumer(self, transport: driver.Transport) -> aiokafka.AIOKafkaConsumer:
-        options = cast(ChunkTransport, transport).options
-        self._assignor = RoundRobinPartitionAssignor
-        return aiokafka.AIOKafkaConsumer(
-            **options.aiokafka(),
-            group_id=options.group,
-            group_instance_id=options.group_instance_id,
-            partition_assignment_strategy=[self._assignor],
-            enable_auto_commit=False,
-            auto_offset_reset="none",
-            max_poll_interval_ms=_NO_POLL_LIMIT_MS,
-            max_partition_fetch_bytes=options.fetch_partition_bytes,
-            fetch_max_wait_ms=options.fetch_max_wait_ms,
-            session_timeout_ms=options.session_timeout_ms,
-            rebalance_timeout_ms=options.rebalance_timeout_ms,
-            heartbeat_interval_ms=options.heartbeat_ms,
-        )
-
-    async def bounds(self, tps: Sequence[TP]) -> tuple[Mapping[TP, int], Mapping[TP, int]]:
-        """The first offset and the end offset of partitions."""
-        consumer = self._ensure_consumer()
-        return await self.call_thread(consumer.beginning_offsets, tps), await self.call_thread(
-            consumer.end_offsets, tps
-        )
-
-    async def committed(self, tp: TP) -> int | None:
-        """The group's committed offset of one partition."""
-        return cast(int | None, await self.call_thread(self._ensure_consumer().committed, tp))
-
-    async def seek_to(self, positions: Mapping[TP, int]) -> None:
-        """Read on from these offsets."""
-        await self.call_thread(self._seek_to, positions)
-
-    async def _seek_to(self, positions: Mapping[TP, int]) -> None:
-        for tp, offset in positions.items():
-            self._ensure_consumer().seek(tp, offset)
-
-    async def crash(self, exc: BaseException) -> None:
-        """Tell the owner, in the owner's loop."""
-        self.parent_loop.call_soon_threadsafe(cast(ChunkTransport, self.transport).owner.fail, exc)
-        await super().crash(exc)
-
-    async def on_thread_stop(self) -> None:
-        """Leave the group, unless no broker answers any more."""
-        leaving = asyncio.ensure_future(super().on_thread_stop())
-        done, _ = await asyncio.wait([leaving], timeout=_LEAVE_SECONDS)
-        if not done:
-            log.warning("no broker answers: the group was not left and will notice by its session timeout")
-            leaving.cancel()
-
-    def on_crash(self, msg: str, *fmt: Any, **kwargs: Any) -> None:
-        """Say nothing here: mode would print a traceback, the owner has the error."""
-
-
 class GroupConsumer(driver.Consumer):
     """Partitions, positions and commits; records still come one by one."""
 
@@ -122,9 +62,8 @@ class GroupConsumer(driver.Consumer):
     _thread: ConsumerThread
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._positions: dict[TP, int] = {}
-        self._committed: dict[TP, int] = {}
-        self._ends: Mapping[TP, int] = {}
+        self._positions = Positions()
+        self._heard_first: Mapping[TP, Heard] = {}
         self._owned: frozenset[TP] = frozenset()
         self._assigning: asyncio.Task[Mapping[TopicPartition, int]] | None = None
         self._busy = 0
@@ -156,19 +95,20 @@ class GroupConsumer(driver.Consumer):
             self._room.set()
         if done:
             last = records[-1]
-            self._positions[TP(last.topic, last.partition)] = last.offset + 1
+            self._positions.handled(TP(last.topic, last.partition), last.offset)
 
     def lag(self, tp: TP) -> int | None:
-        """Records between the position and the end of a partition; None when that is not known."""
-        position = self._positions.get(tp)
-        if position is None:
+        """Records between the position and the end of a partition; None when that is not known.
+
+        A broker that is away does not tell of new records: what it has told is forgotten after two fetches' time.
+        """
+        position, heard = self._positions.get(tp), self._thread.heard(tp) or self._heard_first.get(tp)
+        if position is None or heard is None:
             return None
-        try:
-            end: int | None = self.highwater(tp)
-        except (AssertionError, ConsumerNotStarted, KafkaError):
-            end = None
-        end = self._ends.get(tp) if end is None else end
-        return None if end is None else max(0, end - position)
+        # A clock that is set back must not make an old answer look new.
+        if abs(_now_ms() - heard.time_ms) > 2 * self._ours.options.fetch_max_wait_ms + _SILENCE_MS:
+            return None
+        return max(0, heard.end - position)
 
     # -- where to begin
 
@@ -179,29 +119,36 @@ class GroupConsumer(driver.Consumer):
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            self._ours.owner.fail(error)
+            self._ours.fail(error)
             await asyncio.Event().wait()
 
     async def _begin(self, tps: Sequence[TP]) -> None:
-        self._positions = {}
+        self._positions.end()
         self._queued_last.clear()
         if not tps:
             return
-        firsts, self._ends = await self._thread.bounds(tps)
-        self._owned = frozenset(tps)
+        owned = self._owned = frozenset(tps)
         self._assigning = asyncio.ensure_future(self._ours.owner.assigned([_plain(tp) for tp in tps]))
         starts = await self._assigning
         self._assigning = None
-        positions = {}
-        for tp in tps:
-            start = starts.get(_plain(tp))
-            if start is None:
-                positions[tp] = _resumed(tp, await self._thread.committed(tp), firsts[tp], self._ends[tp])
-            else:
-                positions[tp] = _checked(tp, start, firsts[tp], self._ends[tp])
+        positions = await self._starts(tps, starts)
+        if self._owned is not owned:
+            return
+        # The books first: a fetch that waits already may answer before this goes on.
+        self._positions.begin(positions)
         await self._thread.seek_to(positions)
-        self._positions = positions
-        self._committed = dict(positions)
+
+    async def _starts(self, tps: Sequence[TP], owners: Mapping[TopicPartition, int]) -> dict[TP, int]:
+        groups = {tp: await self._thread.committed(tp) for tp in tps if _plain(tp) not in owners}
+        # The ends last: they are behind every offset told above, however long this process was stopped meanwhile.
+        firsts, ends = await self._thread.bounds(tps)
+        self._heard_first = {tp: Heard(end, _now_ms()) for tp, end in ends.items()}
+        return {
+            tp: resumed(tp, groups[tp], firsts[tp], ends[tp])
+            if tp in groups
+            else checked(tp, owners[_plain(tp)], firsts[tp], ends[tp])
+            for tp in tps
+        }
 
     # -- giving partitions up
 
@@ -231,22 +178,22 @@ class GroupConsumer(driver.Consumer):
         self._queued = 0
         self._queued_last.clear()
         self._room.set()
-        self._positions, owned = {}, self._owned
-        self._owned = frozenset()
+        self._positions.end()
+        owned, self._owned = self._owned, frozenset()
         if owned:
             try:
                 await self._ours.owner.revoked([_plain(tp) for tp in sorted(owned)])
             except Exception as error:
-                self._ours.owner.fail(error)
+                self._ours.fail(error)
 
     # -- commits
 
     async def force_commit(self, *_: Any, **__: Any) -> bool:
         """Commit the positions that moved."""
-        moved = {tp: offset for tp, offset in self._positions.items() if offset != self._committed.get(tp)}
+        moved = self._positions.moved()
         if not moved or not await self._commit(moved):
             return False
-        self._committed.update(moved)
+        self._positions.committed(moved)
         return True
 
     def verify_event_path(self, now: float, tp: TP) -> None:
@@ -266,6 +213,8 @@ class GroupConsumer(driver.Consumer):
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[TP, list[Any]]:  # noqa: ASYNC109
+        # All that was fetched before is with the handlers by now.
+        self._positions.pass_over(self._thread.fetched_to())
         await self._room.wait()
         try:
             return await super()._getmany(active_partitions, timeout)
@@ -274,20 +223,22 @@ class GroupConsumer(driver.Consumer):
             return {}
         except KafkaError as error:
             if self.flow_active and not self.should_stop:
-                self._ours.owner.fail(error)
+                self._ours.fail(error)
             return {}
 
     def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
         return self._chunk_message(tp, [_record(record)])
 
-    def _count_in(self, records: int) -> None:
-        self._queued += records
+    def _count_in(self, tp: TP, records: Sequence[Record]) -> None:
+        if records:
+            self._positions.handed_on(tp, records[-1].offset)
+        self._queued += len(records)
         if self._queued >= self._most_queued:
             self._room.clear()
 
     def _chunk_message(self, tp: TP, records: list[Record]) -> ConsumerMessage:
         first = records[0]
-        self._count_in(len(records))
+        self._count_in(tp, records)
         unused: Any = None
         return ConsumerMessage(
             tp.topic,
@@ -315,13 +266,15 @@ class ChunkConsumer(GroupConsumer):
                 fetched, _ = await self._wait_next_records(_POLL_SECONDS)
                 if fetched and self.flow_active and not self.should_stop:
                     await self._hand_on(fetched)
+                elif fetched:
+                    await self._thread.seek_to(self._positions.next())
         except self.consumer_stopped_errors:
             if not self.transport.app.should_stop:
                 raise
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            self._ours.owner.fail(error)
+            self._ours.fail(error)
 
     async def _hand_on(self, fetched: Mapping[TP, Sequence[Any]]) -> None:
         most = self._ours.options.chunk_records
@@ -345,7 +298,7 @@ class ChunkConsumer(GroupConsumer):
             return 0
         more = [_record(record) for record in records[: max(0, self._ours.options.chunk_records - len(last))]]
         last.extend(more)
-        self._count_in(len(more))
+        self._count_in(tp, more)
         return len(more)
 
 
@@ -359,6 +312,10 @@ class ChunkTransport(driver.Transport):
         self.missing = missing_names()
         if self.missing:
             log.warning("faust is not as expected (%s): chunks will hold one record each", ", ".join(self.missing))
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the owner."""
+        self.owner.fail(error)
 
     def create_consumer(self, callback: Any, **kwargs: Any) -> GroupConsumer:
         """The consumer with the fast path, or the one without."""
@@ -384,31 +341,14 @@ def missing_names(consumer: type = driver.Consumer) -> list[str]:
 
 
 def _record(record: Any) -> Record:
-    return Record(
-        record.topic, record.partition, record.offset, record.timestamp, record.key, record.value, record.headers
-    )
+    # Message sets of format 0 have no timestamps.
+    timestamp_ms = _NO_TIMESTAMP if record.timestamp is None else record.timestamp
+    return Record(record.topic, record.partition, record.offset, timestamp_ms, record.key, record.value, record.headers)
 
 
 def _plain(tp: TP) -> TopicPartition:
     return TopicPartition(tp.topic, tp.partition)
 
 
-def _resumed(tp: TP, committed: int | None, first: int, end: int) -> int:
-    if committed is None:
-        return first
-    if not first <= committed <= end:
-        log.warning(
-            "%s partition %d holds offsets %d to %d, the group's is %d: reading from the beginning",
-            tp.topic, tp.partition, first, end, committed,
-        )  # fmt: skip
-        return first
-    return committed
-
-
-def _checked(tp: TP, start: int, first: int, end: int) -> int:
-    if not first <= start <= end:
-        raise BrokerError(
-            f"{tp.topic} partition {tp.partition} holds offsets {first} to {end}, the ledger stands at {start}: "
-            "it belongs to another topic or records were lost; restore the topic or begin with an empty state directory"
-        )
-    return start
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -41,12 +41,11 @@ POINTS = {
     "outputs in flight": ("outputs in flight", 2.0),
     "outputs acknowledged": ("outputs acknowledged", 0.0),
     "ledger committed": ("ledger committed", 0.0),
-    # Offsets are committed every minute here: no group commit comes in a life.
-    "before the group commit": ("ledger committed", 15.0),
+    "before the group commit": ("before the group commit", 0.0),
 }
 
-COMMITTING = "ledger committed"
-"""The point at which the group, too, is committed to as often as can be, and the next life goes on in it."""
+COMMITTING = ("ledger committed", "before the group commit")
+"""The points at which the group, too, is committed to as often as can be, and the next life goes on in it."""
 
 
 def features(random):
@@ -145,7 +144,7 @@ def run_until_killed(point, life, env, log):
     with log.open("ab") as output:
         # Mostly another group each life: a group would first wait until the killed member's session ends, and nothing
         # has been committed to it anyway.
-        group = env["ONWARD_GROUP"] if point == COMMITTING else f"{env['ONWARD_GROUP']}-{life}"
+        group = env["ONWARD_GROUP"] if point in COMMITTING else f"{env['ONWARD_GROUP']}-{life}"
         own = {"ONWARD_CHUNK_RECORDS": str(20 + 13 * life), "ONWARD_GROUP": group}
         process = subprocess.Popen(command, env={**env, **own}, stderr=output)
         try:
@@ -213,7 +212,7 @@ def test_a_killed_worker_loses_and_repeats_nothing(point, broker, tmp_path):
     specs = [write_program(tmp_path, name, window) for name, window in PROGRAMS.items()]
     state, log = tmp_path / "state", tmp_path / "worker.log"
     env = environment(options, specs, state, topics.prefix)
-    if point == COMMITTING:
+    if point in COMMITTING:
         env |= {"ONWARD_COMMIT_INTERVAL_SECONDS": "0.01", "ONWARD_SESSION_TIMEOUT_SECONDS": "6"}
     programs = assemble_all([load_spec(path) for path in specs])
     expected = send_inputs(options, topics, programs)

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import fsspec
@@ -14,6 +15,7 @@ from sklearn.svm import SVC
 
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import ProgramSpec
+from onward.streams import models
 from onward.streams.errors import ModelError, UsageError
 from onward.streams.models import MANIFEST, Manifest, ModelBundle, load_bundle, write_bundle
 
@@ -145,7 +147,10 @@ def test_every_file_must_be_what_the_manifest_says(folder, name):
     with pytest.raises(ModelError, match=rf"sha256 of file {name} is [0-9a-f]{{64}}, not [0-9a-f]{{64}}$"):
         load(folder)
     file.write_bytes(content + b"\n")
-    with pytest.raises(ModelError, match=rf"file {name} has {len(content) + 1} bytes, not {len(content)}$"):
+    with pytest.raises(ModelError, match=rf"file {name} has more than {len(content)} bytes$"):
+        load(folder)
+    file.write_bytes(content[:-1])
+    with pytest.raises(ModelError, match=rf"file {name} has {len(content) - 1} bytes, not {len(content)}$"):
         load(folder)
     file.unlink()
     with pytest.raises(ModelError, match=f"file {name} is missing$"):
@@ -157,6 +162,34 @@ def test_a_missing_or_unreadable_manifest_is_refused(tmp_path):
         load(tmp_path / "nowhere")
     with pytest.raises(ModelError, match=r"martian://x/manifest\.json: not an address that can be read: .*martian"):
         load_bundle("martian://x/manifest.json", sha256=None, columns=())
+
+
+def test_an_address_that_leads_to_a_device_or_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    for path in ("/dev/zero", tmp_path / "pipe", tmp_path / "link", tmp_path):
+        with pytest.raises(ModelError, match=r"is not a file$"):
+            load_bundle(str(path), sha256=None, columns=())
+
+
+def test_a_manifest_is_read_up_to_its_limit_only(tmp_path):
+    with (tmp_path / MANIFEST).open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ModelError, match=r"file manifest\.json has more than 4194304 bytes$"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("size", [-1, (1 << 30) + 1])
+def test_a_file_may_not_be_larger_than_the_limit_whatever_the_manifest_says(folder, size):
+    rewrite(folder, instances={"file": "instances.csv", "size": size, "sha256": "0" * 64})
+    with pytest.raises(ModelError, match=r"not a model manifest: Expected `int` .* at `\$\.instances\.size`"):
+        load(folder)
+
+
+def test_a_model_that_unpacks_to_too_much_is_refused(folder, monkeypatch):
+    monkeypatch.setattr(models, "LARGEST_UNPACKED_BYTES", 1000)
+    with pytest.raises(ModelError, match=r"model\.skops is not a skops model: it unpacks to \d+ bytes, .* is 1000$"):
+        load(folder)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import os
 import signal
 import socket
 import time
 
+import aiokafka
 import confluent_kafka
 import pytest
 from kafka_handlers import Recorder, until, working
@@ -132,7 +134,7 @@ async def test_what_a_handler_raises_ends_the_worker_and_nothing_of_its_chunk_is
     assert after.records[0].offset == handled
 
 
-async def test_an_error_while_getting_ready_ends_the_worker(broker):
+async def test_an_error_while_getting_ready_ends_the_worker_with_one_line(broker, caplog):
     class Refusing(Recorder):
         async def assigned(self, partitions):
             raise LedgerError("state/journal-0.db is corrupt")
@@ -143,6 +145,30 @@ async def test_an_error_while_getting_ready_ends_the_worker(broker):
     with pytest.raises(LedgerError, match="is corrupt"):
         await run_worker(broker.options(), {topic: recorder}, signals=False)
     assert not recorder.chunks
+    assert [line.getMessage() for line in caplog.records if line.name.startswith(("onward", "faust", "mode"))] == [
+        "the worker ends: state/journal-0.db is corrupt"
+    ]
+
+
+@pytest.mark.kafka
+async def test_an_error_in_a_later_rebalance_ends_the_worker_with_one_line_too(real, caplog):
+    class RefusingTheSecond(Recorder):
+        async def assigned(self, partitions):
+            if self.asked:
+                raise LedgerError("state/journal-0.db is corrupt")
+            self.asked = True
+            return await super().assigned(partitions)
+
+    topic, recorder = real.topic(2), RefusingTheSecond()
+    recorder.asked = False
+    worker = asyncio.create_task(run_worker(real.options(heartbeat_ms=300), {topic: recorder}, signals=False))
+    await until(lambda: recorder.owned)
+    async with working(real.options(), {topic: Recorder()}):
+        with pytest.raises(LedgerError, match="is corrupt"):
+            await asyncio.wait_for(worker, 30)
+    assert [line.getMessage() for line in caplog.records if line.name.startswith(("onward", "faust", "mode"))] == [
+        "the worker ends: state/journal-0.db is corrupt"
+    ]
 
 
 async def test_sigterm_finishes_the_chunk_under_way_and_commits_it(broker):
@@ -194,6 +220,58 @@ async def test_lag_counts_what_is_not_handled_and_is_zero_for_empty_partitions(b
         await until(lambda: lag.lag(TopicPartition(topic, 0)) == 0)
         broker.fill(topic, 3, partition=1)
         await until(lambda: lag.lag(TopicPartition(topic, 1)) == 0)
+
+
+async def test_lag_is_not_known_while_the_broker_is_away(monkeypatch):
+    monkeypatch.setattr(transport, "_SILENCE_MS", 400)
+    lags = []
+
+    async def started(lag):
+        lags.append(lag)
+
+    with EmbeddedBroker({"t": 2}) as broker:
+        place = TopicPartition("t", 1)
+        cluster, switch = ctypes.c_void_p(broker._cluster), broker._library
+        async with working(broker.options(), {"t": Recorder()}, on_started=started):
+            await until(lambda: lags)
+            for _ in range(10):
+                assert lags[0].lag(place) == 0
+                await asyncio.sleep(0.1)
+            switch.rd_kafka_mock_broker_set_down(cluster, 1)
+            await until(lambda: lags[0].lag(place) is None, 2)
+            await asyncio.sleep(0.5)
+            assert lags[0].lag(place) is None
+            switch.rd_kafka_mock_broker_set_up(cluster, 1)
+            await until(lambda: lags[0].lag(place) == 0)
+
+
+@pytest.mark.kafka
+async def test_what_a_transaction_aborts_is_not_read_and_its_markers_are_no_lag(real):
+    topic, lags, recorder = real.topic(2), [], Recorder()
+    options = real.options()
+
+    async def started(lag):
+        lags.append(lag)
+
+    async def transact(producer, *values, abort=False):
+        await producer.begin_transaction()
+        for value in values:
+            await producer.send_and_wait(topic, value, partition=0)
+        await (producer.abort_transaction() if abort else producer.commit_transaction())
+
+    async with aiokafka.AIOKafkaProducer(**options.aiokafka(), transactional_id=topic) as producer:
+        await transact(producer, b"0", b"1")
+        async with working(options, {topic: recorder}, on_started=started):
+            await transact(producer, b"never", abort=True)
+            await transact(producer, b"2")
+            await until(lambda: len(recorder.records) == 3)
+            await until(lambda: lags[0].lag(TopicPartition(topic, 0)) == 0)
+            await transact(producer, b"never", b"never", abort=True)
+            await asyncio.sleep(0.3)
+            await until(lambda: lags[0].lag(TopicPartition(topic, 0)) == 0)
+    assert recorder.values == [b"0", b"1", b"2"]
+    # Four markers and three aborted records.
+    assert committed(options, topic) == 10
 
 
 async def test_timers_tick_and_their_errors_end_the_worker(broker):
