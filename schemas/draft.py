@@ -20,11 +20,19 @@ MAX_CATEGORIES = 50
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 PERSONAL = {"age", "sex", "gender", "race", "ethnicity", "religion", "nationality", "foreign", "married", "marital"}
+PERSONAL_TAIL = ", mutable: none, pii: true"
 HEAD = """\
 # Drafted from {file}: review every line before use.
 # mutable: none for what a person cannot change, up or down for what goes one way only; pii: true for personal data.
 # bounds are the least and the largest value of the file; an application outside them is refused.
+# step, beside bounds, is the smallest change that a person can make: {{..., step: 100}}.
 """
+LIMITS = """\
+# A suggestion is the situation of another person: as drafted, most change nearly every feature. What keeps them small:
+# constraints: {{max_changes: {most}}}  # a suggestion changes at most so many features
+# policy: {{nu: 1}}  # an easy one (low cost c) counts more the larger nu: exp(-nu c); 1 / encoded columns by default
+"""
+FEW_CHANGES = 3
 
 
 def draft_spec(path: str | Path, label: str) -> str:
@@ -43,6 +51,7 @@ def draft_spec(path: str | Path, label: str) -> str:
             *unused,
             _label_line(label, raw.columns[label]),
             "model: {manifest: model/manifest.json}\n",
+            LIMITS.format(most=max(1, min(FEW_CHANGES, sum(PERSONAL_TAIL not in line for line in features) - 1))),
         )
     )
 
@@ -105,7 +114,7 @@ def _one_hot_line(name: str, columns: Mapping[str, str]) -> str:
 
 def _tail(name: str) -> str:
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
-    return ", mutable: none, pii: true" if PERSONAL.intersection(word.lower() for word in words) else ""
+    return PERSONAL_TAIL if PERSONAL.intersection(word.lower() for word in words) else ""
 
 
 def _one_hot_groups(raw: RawTable, label: str) -> dict[str, dict[str, str]]:

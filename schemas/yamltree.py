@@ -35,17 +35,23 @@ def shown(path: Path) -> str:
 
 
 class Tree:
-    """A parsed document: ``value`` in dicts, lists and scalars, and what is wrong with it as YAML in ``problems``."""
+    """A parsed document: ``value`` in dicts, lists and scalars, and what is wrong with it as YAML in ``problems``.
+
+    ``unread`` are the places that could not be read; it holds ``()`` when nothing of the document can be judged.
+    """
 
     def __init__(self, data: bytes) -> None:
         self.value: Any = None
         self.problems: list[SpecProblem] = []
+        self.unread: set[Path] = set()
         self._marks: dict[Path, tuple[int, int]] = {}
         self._key_marks: dict[Path, tuple[int, int]] = {}
         self._values = 0
         self._yaml = YAML(typ="safe", pure=True)
         root = self._compose(data)
-        if root is not None:
+        if root is None:
+            self.unread.add(())
+        else:
             self.value = self._walk(root, (), ())
 
     def problem(self, path: Path, message: str, *, at_key: bool = False) -> SpecProblem:
@@ -56,6 +62,10 @@ class Tree:
             known = (path[:end] for end in range(len(path), -1, -1) if path[:end] in self._marks)
             line, column = self._marks.get(next(known, ()), (0, 0))
         return SpecProblem(line + 1, column + 1, shown(path), message)
+
+    def is_unread(self, path: Path) -> bool:
+        """Whether the value at ``path`` could not be read, or lies in one that could not."""
+        return any(path[:end] in self.unread for end in range(len(path) + 1))
 
     def _compose(self, data: bytes) -> Node | None:
         try:
@@ -91,6 +101,7 @@ class Tree:
         if fault is not None:
             if self._values <= MAX_VALUES + 1:
                 self.problems.append(self.problem(path, fault))
+            self.unread.add(())
             return None
         below = (*above, id(node))
         if isinstance(node, MappingNode):
@@ -120,17 +131,21 @@ class Tree:
         if tag in AS_WRITTEN:
             return str(node.value)
         if tag not in CONSTRUCTED:
-            self.problems.append(self.problem(path, f"the tag {tag} is not allowed; write plain values"))
+            self._unreadable(path, f"the tag {tag} is not allowed; write plain values")
             return None
         try:
             value = self._yaml.constructor.construct_object(node)
-        except (ValueError, YAMLError, KeyError):
-            self.problems.append(self.problem(path, f"cannot be read as {tag.removeprefix(TAG)}"))
+        except (ValueError, YAMLError, LookupError):
+            self._unreadable(path, f"cannot be read as {tag.removeprefix(TAG)}")
             return None
         if isinstance(value, float) and not math.isfinite(value):
-            self.problems.append(self.problem(path, "must be a finite number"))
+            self._unreadable(path, "must be a finite number")
             return None
         return value
+
+    def _unreadable(self, path: Path, message: str) -> None:
+        self.problems.append(self.problem(path, message))
+        self.unread.add(path)
 
 
 def _syntax_problem(error: Exception, text: str) -> SpecProblem:

@@ -124,7 +124,10 @@ class ModelSettings(BrokerSettings):
     program: str | None = Field(
         None,
         pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
-        description="Program that is to use it; the one it was trained for when absent.",
+        description="Program that is to use it; the one it was trained for when absent. Another one needs its --spec.",
+    )
+    spec: Paths = Field(
+        (), description="Specs of the workers' programs, to compare the model's columns with those of its program."
     )
 
 

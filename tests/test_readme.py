@@ -1,8 +1,6 @@
 """Every command of the README's ``sh`` blocks runs, in order, in a folder with the data it speaks of."""
 
-import csv
 import os
-import random
 import re
 import shlex
 import signal
@@ -10,9 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from loans import write_loans
 
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
@@ -29,18 +29,6 @@ def commands() -> list[list[str]]:
     return [shlex.split(line, comments=True) for block in blocks for line in block.splitlines() if line.strip()]
 
 
-def write_loans(path: Path) -> None:
-    """Labelled data: who earns more and owes less repays more often."""
-    generator = random.Random(0)
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["income", "debts", "region", "repaid"])
-        for _ in range(400):
-            income, debts = generator.randint(10, 100), generator.randint(0, 9)
-            repaid = int(income - 8 * debts + generator.gauss(0, 10) > 20)
-            writer.writerow([income, debts, generator.choice(["north", "south"]), repaid])
-
-
 @pytest.fixture
 def brokers() -> Iterator[str]:
     """A broker with the topics, since the embedded one has no admin calls."""
@@ -50,32 +38,48 @@ def brokers() -> Iterator[str]:
         yield broker.bootstrap
 
 
-def run(args: list[str], folder: Path, environment: dict[str, str]) -> None:
-    """Run a command to its end; a worker, until it is ready, and then stop it."""
-    if args[1] != "worker":
-        subprocess.run(args, cwd=folder, env=environment, check=True, timeout=60)
-        return
+@contextmanager
+def worker(args: list[str], folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """A worker that is ready, and ends well at the end."""
     log = folder / "worker.log"
     with log.open("wb") as stream:
-        worker = subprocess.Popen(args, cwd=folder, env=environment, stderr=stream)
-        try:
-            deadline = time.monotonic() + READY_SECONDS
-            while "opened ledger" not in log.read_text():
-                assert worker.poll() is None, log.read_text()
-                assert time.monotonic() < deadline, log.read_text()
-                time.sleep(0.1)
-            worker.send_signal(signal.SIGTERM)
-            assert worker.wait(timeout=20) == 0, log.read_text()
-        finally:
-            worker.kill()
-            worker.wait()
+        process = subprocess.Popen(args, cwd=folder, env=environment, stderr=stream)
+    try:
+        deadline = time.monotonic() + READY_SECONDS
+        while "opened ledger" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        yield
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0, log.read_text()
+    finally:
+        process.kill()
+        process.wait()
 
 
+@pytest.mark.timeout(300)
 def test_every_command_of_the_readme_runs(tmp_path: Path, brokers: str) -> None:
     write_loans(tmp_path / "loans.csv")
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
     environment = {**os.environ, "ONWARD_WEB_PORT": "0"}
-    given = commands()
+    given = [[brokers if word == BROKERS else word for word in args] for args in commands()]
     assert given
-    for args in given:
-        run([brokers if word == BROKERS else word for word in args], tmp_path, environment)
+    printed = []
+    with ExitStack() as running:
+        for args in given:
+            if args[1] == "worker":
+                running.enter_context(worker(args, tmp_path, environment))
+            else:
+                done = subprocess.run(
+                    args, cwd=tmp_path, env=environment, check=True, timeout=120, stdout=subprocess.PIPE
+                )
+                printed.append(done.stdout.decode())
+    assert any("recourse: " in text and text.endswith("rewarded: 1.0\n") for text in printed), printed
+
+
+def test_the_code_shown_is_that_of_the_example() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert shown in (ROOT / "docs" / "examples" / "apply.py").read_text(encoding="utf-8")

@@ -29,6 +29,7 @@ from ..tally import Summary, Tally
 from ..topics import Topics, plan
 from .drive import connect, drain, play
 from .live import View, tables, view, write_picture
+from .places import check_file
 from .programs import write_programs
 from .silence import silence
 from .worker_process import WorkerProcess
@@ -78,6 +79,10 @@ class _Run:
 def demo(settings: DemoSettings) -> int:
     """Run the demo and print what came of it; raise ``OnwardError`` when the worker fails or loses anybody."""
     check_policies(settings.policies)
+    report = settings.report or (None if settings.as_json else DEFAULT_REPORT)
+    for flag, path in (("--report", report), ("--picture", settings.picture)):
+        if path is not None:
+            check_file(flag, path)
     console, started = Console(), monotonic()
     with ExitStack() as stack:
         stack.enter_context(silence())
@@ -93,7 +98,7 @@ def demo(settings: DemoSettings) -> int:
         "Kafka": "embedded" if not settings.brokers else f"{len(settings.brokers)} brokers given",
         "took": f"{monotonic() - started:.0f} s",
     }
-    return _conclude(settings, console, run, facts)
+    return _conclude(settings, console, run, report, facts)
 
 
 def _prepare(settings: DemoSettings, work: Path, screen: View) -> _Run:
@@ -199,7 +204,9 @@ def _every(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
     return perhaps
 
 
-def _conclude(settings: DemoSettings, console: Console, run: _Run, facts: Mapping[str, str]) -> int:
+def _conclude(
+    settings: DemoSettings, console: Console, run: _Run, report: Path | None, facts: Mapping[str, str]
+) -> int:
     summary = run.summary()
     if settings.as_json:
         sys.stdout.write(msgspec.json.encode(summary).decode() + "\n")
@@ -207,14 +214,13 @@ def _conclude(settings: DemoSettings, console: Console, run: _Run, facts: Mappin
         console.print(tables(summary))
     if settings.picture is not None:
         write_picture(settings.picture, summary, run.total)
-    path = settings.report or (None if settings.as_json else DEFAULT_REPORT)
-    if path is not None:
+    if report is not None:
         # Drawing is slow to import, and most runs with --json do not draw.
         from .report import write_report
 
         curves = {policy: [*board.curve, board.now] for policy, board in run.boards.items()}
-        write_report(path, f"Onward demo: {run.name}", facts, summary, curves)
-        print(f"curves: {path}", file=sys.stderr if settings.as_json else sys.stdout)
+        write_report(report, f"Onward demo: {run.name}", facts, summary, curves)
+        print(f"curves: {report}", file=sys.stderr if settings.as_json else sys.stdout)
     if summary.lost or summary.conflicting_duplicates:
         raise OnwardError(
             f"{summary.lost} rejected people were never answered and {summary.conflicting_duplicates} repeats differ: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import ValidationError
@@ -49,7 +49,7 @@ def parse_settings(settings: type[S], prog: str, description: str, args: Sequenc
     except SettingsError as error:
         raise UsageError(str(error)) from error
     except ValidationError as error:
-        raise UsageError("; ".join(_explain(settings, problem) for problem in error.errors())) from None
+        raise UsageError("; ".join(_explained(settings, error.errors()))) from None
 
 
 def _add_argument(container: argparse.ArgumentParser, *names: str, **options: Any) -> argparse.Action:
@@ -63,13 +63,39 @@ def _add_argument(container: argparse.ArgumentParser, *names: str, **options: An
     return container.add_argument(*names, **options)
 
 
+def missing(*names: str) -> str:
+    """The words for settings that must be given and are not."""
+    flags, variables = (_listed(form(name) for name in names) for form in (_flag, _variable))
+    verb, pronoun = ("is", "it") if len(names) == 1 else ("are", "them")
+    return f"{flags} {verb} missing: give {pronoun}, or set {variables}"
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _variable(name: str) -> str:
+    return f"ONWARD_{name.upper()}"
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _explained(settings: type[BrokerSettings], problems: Sequence[Any]) -> Iterator[str]:
+    absent = [str(problem["loc"][0]) for problem in problems if problem["type"] == "missing"]
+    if absent:
+        yield missing(*absent)
+    for problem in problems:
+        if problem["type"] != "missing":
+            yield _explain(settings, problem)
+
+
 def _explain(settings: type[BrokerSettings], problem: Any) -> str:
     if not problem["loc"]:
         return str(problem["msg"]).removeprefix("Value error, ")
     name = str(problem["loc"][0])
-    flag, variable = f"--{name.replace('_', '-')}", f"ONWARD_{name.upper()}"
-    if problem["type"] == "missing":
-        return f"{flag} is missing: give it, or set {variable}"
     shown = "" if "Secret" in str(settings.names()[name].annotation) else f" (it is {problem['input']!r})"
     message = str(problem["msg"])
-    return f"{flag} or {variable}: {message[0].lower()}{message[1:]}{shown}"
+    return f"{_flag(name)} or {_variable(name)}: {message[0].lower()}{message[1:]}{shown}"

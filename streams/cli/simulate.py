@@ -19,6 +19,7 @@ from ..settings import SimulateSettings
 from ..simulation import Play, Simulation
 from ..web import make_app
 from .drive import Link, connect, play
+from .flags import missing
 from .programs import program_name, write_programs
 from .silence import silence
 from .web_thread import served
@@ -37,7 +38,7 @@ def simulate(settings: SimulateSettings) -> int:
     """Write the programs, or play until the world ends; print the scores. Without end, an interruption is the end."""
     check_policies(settings.policies)
     if settings.programs is None and not settings.brokers:
-        raise UsageError("--brokers is missing: give it, or set ONWARD_BROKERS")
+        raise UsageError(missing("brokers"))
     named = build_world(
         settings.data,
         settings.spec,

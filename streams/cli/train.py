@@ -25,15 +25,22 @@ def train(csv: Path, spec: Path, output: Path, estimator: str, seed: int) -> int
     except SpecError as error:
         raise UsageError(str(error)) from None
     manifest = train_model(csv, loaded, output, estimator=cast(EstimatorName, estimator), seed=seed)
-    _print(manifest, output)
+    _print(manifest, loaded.spec.candidates, output)
     return 0
 
 
-def _print(manifest: Manifest, output: Path) -> None:
+def _print(manifest: Manifest, candidates: int, output: Path) -> None:
+    metrics = dict(manifest.metrics)
+    found = int(metrics.pop("instances"))
     table = Table("metric", "value")
-    for name, value in manifest.metrics.items():
+    for name, value in metrics.items():
         table.add_row(name.replace("_", " "), f"{value:.4f}" if value != int(value) else f"{value:.0f}")
+    lines = (
+        f"recourse instances: {min(found, candidates)} kept of {found} found (candidates in the spec: {candidates})",
+        f"manifest: {output / MANIFEST}",
+    )
     console = Console()
     console.print(f"{manifest.program}: model {manifest.version}", highlight=False, soft_wrap=True, markup=False)
     console.print(table)
-    console.print(f"manifest: {output / MANIFEST}", highlight=False, soft_wrap=True, markup=False)
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)

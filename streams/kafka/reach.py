@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterable
+from typing import Self
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaConnectionError, KafkaError
@@ -19,6 +21,11 @@ _MISSING_SECONDS = 2.0
 
 async def reach(options: KafkaOptions, topics: Iterable[str]) -> None:
     """Return when a broker answers and every topic exists; raise ``BrokerError`` after ``connect_timeout_ms``."""
+    with _Ear() as ear:
+        await _reach(options, topics, ear)
+
+
+async def _reach(options: KafkaOptions, topics: Iterable[str], ear: _Ear) -> None:
     begun = time.monotonic()
     deadline = begun + options.connect_timeout_ms / 1000
     while True:
@@ -27,7 +34,7 @@ async def reach(options: KafkaOptions, topics: Iterable[str]) -> None:
                 missing = await _missing(options, topics)
         except (KafkaError, OSError, TimeoutError) as error:
             if time.monotonic() + _RETRY_SECONDS >= deadline:
-                raise unreachable(options, _reason(error)) from error
+                raise unreachable(options, _reason(error, ear)) from error
         else:
             if not missing:
                 return
@@ -48,9 +55,34 @@ def unreachable(options: KafkaOptions, reason: str) -> BrokerError:
     )
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException, ear: _Ear) -> str:
     # aiokafka tells why it could not connect in its log only; its error lists the addresses again.
-    return "no connection" if isinstance(error, KafkaConnectionError) else str(error) or type(error).__name__
+    if isinstance(error, KafkaConnectionError):
+        return ear.last or "no connection"
+    return str(error) or type(error).__name__
+
+
+class _Ear(logging.Handler):
+    """Takes aiokafka's lines, one for every attempt, in the place of the log while its context lasts."""
+
+    _log = logging.getLogger("aiokafka")
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.last: str | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the newest."""
+        self.last = " ".join(record.getMessage().split())
+
+    def __enter__(self) -> Self:
+        self._log.addHandler(self)
+        self._log.propagate = False
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._log.removeHandler(self)
+        self._log.propagate = not any(isinstance(handler, _Ear) for handler in self._log.handlers)
 
 
 async def _missing(options: KafkaOptions, topics: Iterable[str]) -> list[str]:

@@ -1,10 +1,15 @@
 import re
 from pathlib import Path
 
+import msgspec
+import pytest
+
+from onward.schemas.events import Application, DeadLetter, Decision, NoRecourse, Outcome, Recourse, Reward
 from onward.schemas.spec import Condition, Feature, ProgramSpec
 from onward.schemas.specfile import parse_spec
 
-PAGE = Path(__file__).parents[2] / "docs" / "spec.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "spec.md"
 
 
 def test_the_example_of_the_page_is_a_spec_that_uses_every_field():
@@ -22,3 +27,18 @@ def test_the_error_shown_on_the_page_is_what_the_check_says():
     spec = b"program: loan\nlabel: {name: y}\nmodel: {manifest: m}\nfeatures:\n  - {type: contnuous, name: a}\n"
     (problem,) = parse_spec(spec)
     assert f"loan.yaml:{problem.line}:{problem.column}: {problem.path}: {problem.message}" in PAGE.read_text()
+
+
+EVENTS = [Application, Decision, Outcome, Recourse, NoRecourse, Reward, DeadLetter]
+SHOWN = re.findall(r"```json\n(.*?)```", (DOCS / "events.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(EVENTS)), ids=[event.__name__ for event in EVENTS])
+def test_the_events_of_the_page_have_every_field_and_no_other(number):
+    event, shown = EVENTS[number], SHOWN[number]
+    msgspec.json.decode(shown, type=event)
+    assert msgspec.json.decode(shown).keys() - {"kind"} == set(event.__struct_fields__)
+
+
+def test_the_page_shows_no_other_event():
+    assert len(SHOWN) == len(EVENTS)

@@ -112,7 +112,7 @@ def test_what_is_wrong_is_one_line(args: list[str], words: str) -> None:
 
 
 def test_what_is_missing_is_named_with_its_variable() -> None:
-    with pytest.raises(UsageError, match=r"--spec is missing: give it, or set ONWARD_SPEC; --state-dir is missing"):
+    with pytest.raises(UsageError, match=r"--spec and --state-dir are missing: give them, or set ONWARD_SPEC and"):
         parse_settings(WorkerSettings, "onward worker", "", ["--brokers", "a:1"])
 
 

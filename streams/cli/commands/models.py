@@ -9,13 +9,15 @@ from pathlib import Path
 
 import msgspec
 
+from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Model
 from ....schemas.headers import TYPES, cloud_event_headers
 from ... import connection
 from ...errors import UsageError
 from ...kafka.client import EventWriter
 from ...kafka.reach import reach
-from ...models import read_manifest
+from ...models import Manifest, load_bundle, read_manifest
+from ...policy import load_program_spec
 from ...settings import ModelSettings
 from ..flags import parse_settings
 from ..silence import silence
@@ -26,8 +28,8 @@ USAGE = """usage: onward models announce [FLAGS]
   announce  Tell the workers of a program that it has a new model.
 
 `onward models announce --help` explains the flags."""
-DESCRIPTION = """Announce a model on the models topic: the program's workers use it for every application after that.
-One that they refuse becomes a dead letter, and they go on with the model they have."""
+DESCRIPTION = """Check a model and announce it on the models topic: the program's workers use it for every application
+after that. One that they refuse all the same becomes a dead letter, and they go on with the model they have."""
 
 
 def run(args: Sequence[str]) -> int:
@@ -41,17 +43,36 @@ def run(args: Sequence[str]) -> int:
 
 
 def announce(settings: ModelSettings) -> int:
-    """Publish the model event; return when Kafka has acknowledged it."""
+    """Check the model and publish the model event; return when Kafka has acknowledged it."""
     address = settings.manifest if "://" in settings.manifest else str(Path(settings.manifest).resolve())
     manifest, digest = read_manifest(address)
-    event = Model(settings.program or manifest.program, manifest.version, address, digest)
+    program = settings.program or manifest.program
+    load_bundle(address, sha256=digest, columns=_columns(settings, manifest, program))
+    event = Model(program, manifest.version, address, digest)
     now_ms = time.time_ns() // 1_000_000
     # The time is part of the id, so that an earlier model can be announced again.
-    headers = cloud_event_headers(f"{event.program}/model/{now_ms}", SOURCE, TYPES[Model], now_ms)
+    headers = cloud_event_headers(f"{program}/model/{now_ms}", SOURCE, TYPES[Model], now_ms)
     topic, options = connection.topics(settings).models, connection.connection(settings)
-    with silence():
-        asyncio.run(reach(options, [topic]))
-        with EventWriter(options) as writer:
-            writer.send(topic, msgspec.json.encode(event), key=event.program.encode(), headers=headers)
-    print(f"{topic}: {event.program} uses model {event.version} from now on ({address}, sha256 {digest})")
+    asyncio.run(reach(options, [topic]))
+    with silence(), EventWriter(options) as writer:
+        writer.send(topic, msgspec.json.encode(event), key=program.encode(), headers=headers)
+    print(
+        f"{topic}: announced {manifest.version} for program {program} ({address}, sha256 {digest}); its workers use it "
+        "for the applications that come after it"
+    )
     return 0
+
+
+def _columns(settings: ModelSettings, manifest: Manifest, program: str) -> tuple[str, ...]:
+    """The encoded columns of the program, by its spec where it is given, else as the model was trained for it."""
+    specs = {loaded.spec.program: loaded.spec for loaded in map(load_program_spec, settings.spec)}
+    if program in specs:
+        return FeatureCodec(specs[program]).columns
+    if specs:
+        raise UsageError(f"--spec: none of {', '.join(sorted(specs))} is program {program!r}: give its spec too")
+    if program != manifest.program:
+        raise UsageError(
+            f"--program {program}: model {manifest.version} was trained for {manifest.program}; give --spec FILE of "
+            f"{program}, so that their columns can be compared"
+        )
+    return manifest.columns

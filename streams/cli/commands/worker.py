@@ -9,6 +9,7 @@ from ... import logs
 from ...service import run_service
 from ...settings import WorkerSettings
 from ..flags import parse_settings
+from ..places import check_state_dir
 
 DESCRIPTION = """Run the pipeline: read applications, decisions, outcomes and models; publish recourse, rewards and
 dead letters. Start as many workers of one group as there are partitions. SIGTERM or Ctrl-C ends one cleanly."""
@@ -17,6 +18,7 @@ dead letters. Start as many workers of one group as there are partitions. SIGTER
 def run(args: Sequence[str]) -> int:
     """Run until a signal ends it."""
     settings = parse_settings(WorkerSettings, "onward worker", DESCRIPTION, args)
+    check_state_dir(settings.state_dir)
     logs.configure(settings.log_level, settings.log_format)
     asyncio.run(run_service(settings))
     return 0

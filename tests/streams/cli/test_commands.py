@@ -93,3 +93,22 @@ def test_help_imports_no_command() -> None:
     imported = set(done.stderr.split())
     assert "onward.streams.cli" in imported
     assert not imported & {"numpy", "faust", "pydantic", "onward.streams.cli.commands"}
+
+
+def test_everything_that_is_missing_is_named_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["worker", "--chunk-records", "0"]) == UsageError.exit_code
+    assert capsys.readouterr().err == (
+        "onward: --brokers, --spec and --state-dir are missing: give them, or set ONWARD_BROKERS, ONWARD_SPEC and "
+        "ONWARD_STATE_DIR; --chunk-records or ONWARD_CHUNK_RECORDS: input should be greater than or equal to 1 "
+        "(it is '0')\n"
+    )
+
+
+def test_a_state_folder_that_cannot_be_is_told_before_kafka_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file"
+    flags = ["--brokers", "127.0.0.1:1", "--spec", "absent.yaml", "--state-dir", str(folder)]
+    assert cli.main(["worker", *flags]) == LedgerError.exit_code
+    assert capsys.readouterr().err.startswith(f"onward: --state-dir {folder}: cannot be written: {folder} is not a ")

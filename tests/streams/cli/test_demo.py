@@ -64,6 +64,8 @@ def test_it_counts_everybody_and_writes_the_page(tmp_path, capsys):
         (["--data", "absent/german.csv"], "give --spec FILE"),
         (["--data", "absent/credit.csv"], "cannot be read"),
         (["--brokers", "nowhere"], "give host:port"),
+        (["--report", "."], "--report .: cannot be written: it is a folder, name a file"),
+        (["--picture", f"{__file__}/demo.svg"], f"demo.svg: cannot be written: {__file__} is not a folder"),
     ],
 )
 def test_what_cannot_be_shown_is_said_in_a_line(flags, words, capsys):

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from onward.schemas.specfile import check_file
+from onward.schemas.specfile import load_spec
 from onward.streams.cli.spec import check, draft
 from onward.streams.errors import UsageError
 
@@ -13,13 +13,23 @@ CREDIT = ROOT / "environments" / "specs" / "credit.yaml"
 
 def test_check_sums_a_good_spec_up_and_explains_a_bad_one(tmp_path, capsys):
     bad = tmp_path / "bad.yaml"
-    bad.write_text(CREDIT.read_text().replace("bounds: [0, 36]", "bounds: [36, 0]").replace("desired: 1", "desird: 1"))
+    text = CREDIT.read_text().replace("bounds: [0, 36]", "bounds: [36, 0]").replace("desired: 1", "desird: 1")
+    bad.write_text(text + "policy: {choice: wizard, nu: .inf, window: {steps: 0}}\n")
     assert check([CREDIT]) == 0
     assert "program credit: 13 features (10 mutable) in 13 columns, policy linucb" in capsys.readouterr().out
     assert check([CREDIT, bad]) == 2
     streams = capsys.readouterr()
     assert streams.out.count("\n") == 1
-    assert streams.err == f"{bad}:18:33: label.desird: unknown key (did you mean desired?)\n"
+    assert streams.err.splitlines() == [
+        f"{bad}:{problem}"
+        for problem in (
+            "17:55: features[12].bounds: TotalMonthsOverdue: the lower bound 36 must be below the upper bound 0",
+            "18:33: label.desird: unknown key (did you mean desired?)",
+            "20:18: policy.choice: there is no choice 'wizard': use one of linucb, protoar",
+            "20:30: policy.nu: must be a finite number",
+            "20:52: policy.window.steps: expected a whole number >= 1",
+        )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +70,12 @@ def test_draft_writes_a_good_spec_and_never_over_a_file(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert draft(data, "y", spec) == 0
     assert spec.read_text() == printed
-    assert check_file(spec) == []
+    assert check([spec]) == 0
+    uncommented = printed.replace("# constraints:", "constraints:").replace("# policy:", "policy:")
+    limited = tmp_path / "limited.yaml"
+    limited.write_text(uncommented.replace("bounds: [1, 2]", "bounds: [1, 2], step: 1"))
+    loaded = load_spec(limited).spec
+    assert (loaded.constraints.max_changes, loaded.policy.nu, loaded.features[0].step) == (1, 1, 1)
     with pytest.raises(UsageError, match="exists already"):
         draft(data, "y", spec)
     with pytest.raises(UsageError, match="z: no such column"):

@@ -1,9 +1,12 @@
 import json
+from pathlib import Path
 
 import pytest
 
-from onward.streams import cli
+from onward.streams import cli, summary
+from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.summary import LedgerSummary, ProgramSummary
 from onward.streams.topics import Topics
 
 
@@ -25,11 +28,44 @@ def test_json_has_every_partition_and_a_lag_only_where_workers_read(
     assert lags["eu.recourse", 0] is None
 
 
-def test_tables_name_every_topic(broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_records_one_line_names_every_topic(broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu."]) == 0
-    text = capsys.readouterr().out
     topics = Topics(prefix="eu.")
-    assert all(name in text for name in (*topics.inputs, topics.journal, *topics.outputs))
+    names = ", ".join((*topics.inputs, topics.journal, *topics.outputs))
+    assert " ".join(capsys.readouterr().out.split()) == f"empty: {names}"
+
+
+VERSION = "random-forest-65e3b86d4d08"
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> LedgerSummary:
+    """What a worker has folded of journal partition 1: both of its records."""
+    programs = (ProgramSummary("personal-loan", VERSION, 1, 40, 7), ProgramSummary("mortgage", "v1", 1, 2, 0))
+    return LedgerSummary(tmp_path / "journal-1.sqlite", 1, 2, 1_770_000_000_000, 3, programs)
+
+
+def test_tables_fit_a_narrow_screen_and_the_ledger_tells_what_the_group_does_not_know_yet(
+    broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EventWriter(broker.options()) as writer:
+        for _ in range(2):
+            writer.send("eu.journal", b"{}", partition=1)
+    monkeypatch.setattr(summary, "summaries", lambda _: [ledger, ledger._replace(partition=0, offset=0)])
+    monkeypatch.setenv("COLUMNS", "80")
+    there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu."]
+    assert cli.main(there) == 0
+    assert "│ eu.journal │         1 │     0 │   2 │       - │   2 │" in capsys.readouterr().out
+    assert cli.main([*there, "--state-dir", "state"]) == 0
+    text = capsys.readouterr().out
+    for row in (
+        "│ eu.journal │         1 │     0 │   2 │       2 │   0 │",
+        "│         1 │              2 │       3 │ 2026-02-02T02:40:00+00:00 │",
+        "│ personal-loan │ random-…65e3b86d4d08 │    80 │             14 │",
+    ):
+        assert row in text
+    assert "1 of 2 partitions of eu.journal" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_no_kafka_and_no_ledgers_have_their_codes(

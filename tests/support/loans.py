@@ -1,0 +1,17 @@
+"""Labelled data such as users bring: the README's loans.csv."""
+
+import csv
+import random
+from pathlib import Path
+
+
+def write_loans(path: Path) -> None:
+    """Who earns more and owes less repays more often."""
+    generator = random.Random(0)
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["income", "debts", "region", "repaid"])
+        for _ in range(400):
+            income, debts = generator.randint(10, 100), generator.randint(0, 9)
+            repaid = int(income - 8 * debts + generator.gauss(0, 10) > 20)
+            writer.writerow([income, debts, generator.choice(["north", "south"]), repaid])

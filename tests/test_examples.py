@@ -1,0 +1,58 @@
+"""The examples of docs/examples against a production worker, over real sockets."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from loans import write_loans
+
+from onward.streams.cli import main
+from onward.streams.cli.worker_process import WorkerProcess
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.settings import BrokerSettings
+from onward.streams.topics import Topics
+
+APPLY = Path(__file__).parents[1] / "docs" / "examples" / "apply.py"
+Example = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def apply(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
+    """The example, beside a worker whose program is decided from outside."""
+    folder = tmp_path_factory.mktemp("example")
+    data, spec, log = folder / "loans.csv", folder / "loans.yaml", folder / "log"
+    write_loans(data)
+    assert main(["spec", "draft", str(data), "--label", "repaid", "--output", str(spec)]) == 0
+    spec.write_text(spec.read_text() + "decisions: external\n")
+    assert main(["train", str(data), "--spec", str(spec), "--output", str(folder / "model")]) == 0
+    topics = Topics()
+    flags = ["--spec", str(spec), "--state-dir", str(folder / "state"), "--no-web", "--fetch-wait-seconds", "0.002"]
+    with EmbeddedBroker(dict.fromkeys((*topics.inputs, topics.journal, *topics.outputs), 2)) as broker:
+        settings = BrokerSettings(brokers=(broker.bootstrap,))
+
+        def run(*args: str) -> subprocess.CompletedProcess[str]:
+            # The embedded broker waits for the last member of a group, so that each run has its own.
+            group = f"portal-{time.monotonic_ns()}"
+            command = [sys.executable, str(APPLY), broker.bootstrap, *args, "--group", group]
+            return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+        with WorkerProcess(settings, flags, log):
+            yield run
+
+
+def test_application_decision_and_outcome_come_back_as_recourse_and_reward(apply: Example) -> None:
+    done = apply("loans", '{"income": 21, "debts": 7, "region": "north"}', "--decide")
+    assert (done.returncode, done.stderr) == (0, "")
+    recourse, reward = done.stdout.splitlines()
+    assert recourse.startswith("recourse: ")
+    assert " from 21 to " in recourse
+    assert reward == "rewarded: 1.0"
+
+
+def test_what_is_refused_is_told(apply: Example) -> None:
+    done = apply("loans", '{"income": 21, "debts": 7, "region": "nroth"}')
+    assert done.returncode == 1
+    assert done.stderr.startswith("refused: unknown_category: region: ")
