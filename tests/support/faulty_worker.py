@@ -14,12 +14,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from onward.streams import keeper
 from onward.streams.kafka.transport import GroupConsumer
 from onward.streams.logs import configure
 from onward.streams.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.topics import Topics
 
+PORTION_ENTRIES = 10
 GROUP_COMMIT = "before the group commit"
 
 
@@ -51,6 +53,8 @@ def observe_commits(observe: Callable[[str], None], journal: str) -> None:
 if __name__ == "__main__":
     point, nth, delay_ms = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     configure("info", "text")
+    # Small portions: the more of them, the more places to be killed at.
+    keeper.PORTION_ENTRIES = PORTION_ENTRIES
     settings, observe = WorkerSettings(), killer(point, nth, delay_ms)
     observe_commits(observe, Topics(prefix=settings.topic_prefix).journal)
     asyncio.run(run_service(settings, observe=observe))
