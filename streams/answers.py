@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
 
 import numpy as np
 
-from ..schemas.events import NoRecourse, Option, Recourse, Value
+from ..schemas.events import NoRecourse, Option, Recourse
 from ..schemas.headers import format_time
 from .assessment import Assessment
 from .cases import Case, Status
@@ -17,7 +16,7 @@ from .program import Program
 from .state import Shard
 
 
-def answer(fold: Fold, program: Program, case: Case, features: Mapping[str, Value], found: Assessment) -> None:
+def answer(fold: Fold, program: Program, case: Case, found: Assessment) -> None:
     """Give a rejected person one recourse, or the reason why there is none."""
     shard = fold.state.shard(program, case.shard)
     close_by_steps(fold, program, shard)
@@ -35,9 +34,9 @@ def answer(fold: Fold, program: Program, case: Case, features: Mapping[str, Valu
         at = int(found.feasible.searchsorted(candidate))
         option = Option(
             candidate=str(candidate),
-            changes=program.changes(features, candidate),
-            cost=float(found.cost[at]),
-            execution_probability=float(found.execution[at]),
+            changes=program.changes(found.values, candidate),
+            cost=found.cost.item(at),
+            execution_probability=found.execution.item(at),
             propensity=pick.propensity,
         )
         case.candidate, case.execution = candidate, option.execution_probability

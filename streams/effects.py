@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from ..schemas.events import DeadLetter, NoRecourse, Output, Recourse, Reward
 from ..schemas.headers import TYPES, cloud_event_headers
@@ -40,7 +41,7 @@ class Position(NamedTuple):
         return cls(int(offset), int(number))
 
 
-class Emission(NamedTuple):
+class Emission(Struct, frozen=True, gc=False):
     """An event to publish. ``timestamp_ms`` is when its cause was sent, ``time_ms`` its event time."""
 
     position: Position
@@ -77,8 +78,8 @@ def topic_of(event: Output, topics: Topics) -> str:
 class Effects:
     """Everything one chunk changed.
 
-    ``counts`` is for the metrics: (what, program or topic, which) -> how often. ``delays`` holds, for every outcome
-    that counted, the program, its delay in milliseconds of event time and in steps.
+    ``counted`` is for the metrics: what, which program or topic, and a detail, each time it came about. ``delays``
+    holds, for every outcome that counted, the program, its delay in milliseconds of event time and in steps.
     """
 
     emissions: list[Emission] = field(default_factory=list)
@@ -88,5 +89,10 @@ class Effects:
     settled: dict[Settled, int] = field(default_factory=dict)
     shards: set[ShardKey] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
-    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    counted: list[tuple[str, str, str]] = field(default_factory=list)
     delays: list[tuple[str, int, int]] = field(default_factory=list)
+
+    @property
+    def counts(self) -> Counter[tuple[str, str, str]]:
+        """How often each of ``counted`` came about."""
+        return Counter(self.counted)

@@ -11,28 +11,26 @@ For each entry, in this order:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from ..schemas.encoding import Problem
-from ..schemas.events import Application, DeadLetter, Decision, Model, Outcome, Tick, Value
+from ..schemas.events import DeadLetter, Decision, Model, Outcome, Tick
 from .answers import answer
 from .assessment import Assessment, assess
 from .cases import Case, CaseKey, Status, Waiting
 from .effects import Effects
 from .fates import close_by_time, settle_outcome
 from .fold import Fold, View
-from .journal import Entry, Place, shard_of
+from .journal import Entry, Place, Submitted, shard_of
 from .models import ModelBundle
 from .program import Program
 from .records import TopicPartition
 from .state import CurrentModel, PartitionState
 from .watermark import Decider
 
-_encode = msgspec.json.Encoder().encode
-_decode_features = msgspec.json.Decoder(dict[str, Value]).decode
 _decode_decision = msgspec.json.Decoder(Decision).decode
 _decode_outcome = msgspec.json.Decoder(Outcome).decode
 
@@ -88,7 +86,7 @@ def _advance(fold: Fold, entry: Entry) -> None:
 
 def _apply(fold: Fold, entry: Entry, assessments: Assessments, load: LoadModel) -> None:
     match entry.body:
-        case Application():
+        case Submitted():
             _application(fold, entry, entry.body, assessments)
         case Decision():
             _decision(fold, entry, entry.body, assessments)
@@ -109,7 +107,7 @@ Assessments = dict[Place, Assessment | Problem]
 
 
 def _assess_segment(fold: Fold, segment: Sequence[Entry]) -> Assessments:
-    people: dict[str, dict[Place, Mapping[str, Value]]] = {}
+    people: dict[str, dict[Place, bytes | msgspec.Raw]] = {}
     for entry in segment:
         found = _features_ahead(fold, entry)
         if found is not None:
@@ -122,22 +120,22 @@ def _assess_segment(fold: Fold, segment: Sequence[Entry]) -> Assessments:
     return assessments
 
 
-def _features_ahead(fold: Fold, entry: Entry) -> tuple[str, Mapping[str, Value]] | None:
+def _features_ahead(fold: Fold, entry: Entry) -> tuple[str, bytes | msgspec.Raw] | None:
     """The program and features of the person whom this entry may reject, where they are at hand already."""
     body = entry.body
-    if isinstance(body, Application):
+    if isinstance(body, Submitted):
         if fold.program(body.program).spec.decisions == "model":
             return body.program, body.features
     elif isinstance(body, Decision) and not body.approved:
         key = CaseKey(body.program, body.application)
         case = fold.view.cases.get(key)
         if case is not None and case.features is not None:
-            return key.program, _decode_features(case.features)
+            return key.program, case.features
     return None
 
 
 def _assessment(
-    fold: Fold, program: Program, place: Place, features: Mapping[str, Value], ahead: Assessments
+    fold: Fold, program: Program, place: Place, features: bytes | msgspec.Raw, ahead: Assessments
 ) -> Assessment | Problem:
     found = ahead.get(place)
     if found is None:
@@ -148,7 +146,7 @@ def _assessment(
 # --- events ---------------------------------------------------------------------------------------------------------
 
 
-def _application(fold: Fold, entry: Entry, event: Application, ahead: Assessments) -> None:
+def _application(fold: Fold, entry: Entry, event: Submitted, ahead: Assessments) -> None:
     program = fold.program(event.program)
     key = CaseKey(event.program, event.application)
     known = fold.case(key)
@@ -163,7 +161,7 @@ def _application(fold: Fold, entry: Entry, event: Application, ahead: Assessment
     shard = shard_of(event.application, program.spec.shards)
     case = Case(key, shard, Status.AWAITING_DECISION, entry.time_ms, entry.id)
     if program.spec.decisions == "external":
-        case.features = _encode(event.features)
+        case.features = bytes(event.features)
         case.forget_ms = fold.forget_ms(program, entry.time_ms, program.undecided_ms)
         fold.touch(case)
         _retry_waiting(fold, case, ahead)
@@ -172,7 +170,7 @@ def _application(fold: Fold, entry: Entry, event: Application, ahead: Assessment
     if isinstance(assessment, Problem):
         fold.dead_letter(entry, assessment.reason, assessment.detail)
         return
-    _decide(fold, program, case, event.features, assessment, assessment.approved)
+    _decide(fold, program, case, assessment, assessment.approved)
 
 
 def _decision(fold: Fold, entry: Entry, event: Decision, ahead: Assessments) -> None:
@@ -198,31 +196,23 @@ def _decision(fold: Fold, entry: Entry, event: Decision, ahead: Assessments) -> 
     elif entry.time_ms + program.lateness_ms < case.time_ms:
         _decision_without_application(fold, entry)
     else:
-        features = _decode_features(case.features)
         # A case that came after the look ahead may have taken a forgotten one's name.
         known = ahead if fold.view.cases.get(key) is case else {}
-        assessment = _assessment(fold, program, entry.place, features, known)
+        assessment = _assessment(fold, program, entry.place, case.features, known)
         if isinstance(assessment, Problem):
             fold.dead_letter(entry, assessment.reason, assessment.detail)
             return
         case.decision, case.features, case.time_ms = entry.id, None, max(case.time_ms, entry.time_ms)
-        _decide(fold, program, case, features, assessment, event.approved)
+        _decide(fold, program, case, assessment, event.approved)
 
 
-def _decide(
-    fold: Fold,
-    program: Program,
-    case: Case,
-    features: Mapping[str, Value],
-    assessment: Assessment,
-    approved: bool,
-) -> None:
+def _decide(fold: Fold, program: Program, case: Case, assessment: Assessment, approved: bool) -> None:
     fold.touch(case)
     fold.count("decisions", program.name, "approved" if approved else "rejected")
     if approved:
         case.status, case.forget_ms = Status.APPROVED, fold.forget_ms(program, case.time_ms)
     else:
-        answer(fold, program, case, features, assessment)
+        answer(fold, program, case, assessment)
     _retry_waiting(fold, case, {})
 
 
@@ -270,7 +260,7 @@ def _wait(fold: Fold, entry: Entry, key: CaseKey, program: Program) -> None:
         expires_ms=entry.time_ms + 2 * program.lateness_ms,
         source=entry.source,
         source_offset=entry.source_offset,
-        payload=entry.raw,
+        payload=bytes(entry.raw),
     )
     waiting.add(event, program.spec.decisions)
     fold.effects.waiting[event.place] = event
@@ -287,7 +277,7 @@ def _woken(event: Waiting) -> Entry:
         event.source,
         event.source_offset,
         body,
-        event.payload,
+        msgspec.Raw(event.payload),
     )
 
 

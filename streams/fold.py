@@ -113,20 +113,19 @@ class Fold:
 
     def count(self, what: str, which: str = "", detail: str = "") -> None:
         """Count for the metrics."""
-        self.effects.counts[what, which, detail] += 1
+        self.effects.counted.append((what, which, detail))
 
     def emit(self, event: Output, identity: str, time_ms: int, program: str = "", shard: int = 0) -> None:
         """Publish an event caused by the entry being folded."""
-        position = Position(self.entry.place.offset, self.number)
+        entry = self.entry
+        position = Position(entry.place.offset, self.number)
         self.number += 1
         source, key = self.state.programs[program].addresses[shard] if program else ("onward", None)
-        self.effects.emissions.append(
-            Emission(position, identity, source, key, time_ms, self.entry.timestamp_ms, event)
-        )
+        self.effects.emissions.append(Emission(position, identity, source, key, time_ms, entry.timestamp_ms, event))
 
     def dead_letter(self, entry: Entry, reason: str, detail: str) -> None:
         """Publish a dead letter for an event that cannot be applied."""
-        letter = letter_of_event(entry.id, entry.source, entry.source_offset, entry.raw, reason, detail)
+        letter = letter_of_event(entry.id, entry.source, entry.source_offset, bytes(entry.raw), reason, detail)
         self.dead_letter_as_is(entry, letter)
 
     def dead_letter_as_is(self, entry: Entry, letter: DeadLetter) -> None:

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..schemas.encoding import FeatureCodec, Problem
-from ..schemas.events import Application, Decision, Input, Journaled, Model, Outcome, SourcePosition, Tick, Value
-from ..schemas.headers import TYPES, CloudEvent, format_time, read_headers
+from ..schemas.encoding import Problem, Values
+from ..schemas.events import Decision, Journaled, Model, Outcome, SourcePosition, Tick
+from ..schemas.headers import CloudEvent, format_time, read_headers
+from ..schemas.problems import JSON_ERRORS
 from .errors import ModelError
-from .journal import journal_key, letter_line, line_of, pack, seen_line, shard_of, tick_line
+from .journal import CE_TYPES, Submitted, journal_key, letter_line, line_of, pack, seen_line, shard_of, tick_line
 from .letters import letter_of_record
 from .metrics import Metrics
 from .partitioning import partition_of
@@ -27,7 +28,7 @@ from .records import Lag, OutRecord, Publisher, Record, TopicPartition
 from .topics import Topics
 
 DAY_MS = 24 * 60 * 60 * 1000
-_encode = msgspec.json.Encoder().encode
+Body = Submitted | Decision | Outcome | Model
 
 
 @dataclass(frozen=True)
@@ -44,28 +45,28 @@ class Checked(NamedTuple):
 
     problem: Problem | None
     event: CloudEvent | None = None
-    body: Input | None = None
+    body: Body | None = None
 
 
 class Intake:
-    """Checks records of one input topic. Pure but for the clock it is given."""
+    """Checks records of one input topic."""
 
-    def __init__(
-        self, kind: type[Input], programs: Mapping[str, Program], limits: Limits, clock_ms: Callable[[], int]
-    ) -> None:
+    def __init__(self, kind: type[Body], programs: Mapping[str, Program], limits: Limits) -> None:
         self.kind = kind
-        self.type = TYPES[kind]
-        self._decode: Callable[[bytes], Input] = msgspec.json.Decoder(kind).decode
+        self.type = CE_TYPES[kind]
+        self._decode: Callable[[bytes], Body] = msgspec.json.Decoder(kind).decode
         self._programs = programs
         self._limits = limits
-        self._clock_ms = clock_ms
 
-    def check(self, record: Record) -> Checked:
+    def check(self, record: Record, now_ms: int) -> Checked:
         """Everything that can be told of a record alone; features are checked with the rest of the chunk."""
         found = self._read(record)
-        return Checked(found) if isinstance(found, Problem) else Checked(self._in_time(record, found[0]), *found)
+        if isinstance(found, Problem):
+            return Checked(found)
+        event, body = found
+        return Checked(self._in_time(record, event, now_ms), event, body)
 
-    def _read(self, record: Record) -> tuple[CloudEvent, Input] | Problem:
+    def _read(self, record: Record) -> tuple[CloudEvent, Body] | Problem:
         value = record.value
         if value is None:
             return Problem("empty", "the record has no value")
@@ -80,15 +81,14 @@ class Intake:
             body = self._decode(value)
         except msgspec.ValidationError as error:
             return Problem("wrong_type", str(error))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except JSON_ERRORS as error:
             return Problem("malformed_json", str(error))
         if body.program not in self._programs:
             return Problem("unknown_program", f"no spec for program {body.program!r} in this installation")
         return event, body
 
-    def _in_time(self, record: Record, event: CloudEvent) -> Problem | None:
+    def _in_time(self, record: Record, event: CloudEvent, now_ms: int) -> Problem | None:
         time_ms = record.timestamp_ms if event.time_ms is None else event.time_ms
-        now_ms = self._clock_ms()
         if time_ms > now_ms + self._limits.future_ms:
             return Problem(
                 "future_time", f"event time {format_time(time_ms)} is too far ahead of {format_time(now_ms)}"
@@ -116,13 +116,13 @@ class Ingest:
         self._metrics = metrics
         self._clock_ms = clock_ms
         self._limits = limits or Limits()
-        kinds: Mapping[str, type[Input]] = {
-            topics.applications: Application,
+        kinds: Mapping[str, type[Body]] = {
+            topics.applications: Submitted,
             topics.decisions: Decision,
             topics.outcomes: Outcome,
             topics.models: Model,
         }
-        self._intakes = {topic: Intake(kind, programs, self._limits, clock_ms) for topic, kind in kinds.items()}
+        self._intakes = {topic: Intake(kind, programs, self._limits) for topic, kind in kinds.items()}
         self._owned: set[TopicPartition] = set()
         self._announced: set[TopicPartition] = set()
         self._width = 0
@@ -156,8 +156,9 @@ class Ingest:
     async def journal_records(self, chunk: Sequence[Record]) -> list[OutRecord]:
         """What a chunk of one topic becomes in the journal: for every partition its lines, in the chunk's order."""
         intake = self._intakes[chunk[0].topic]
-        checked = [intake.check(record) for record in chunk]
-        if intake.kind is Application:
+        now_ms = self._clock_ms()
+        checked = [intake.check(record, now_ms) for record in chunk]
+        if intake.kind is Submitted:
             self._check_features(checked)
         lines: dict[int, list[Journaled]] = {}
         for record, (problem, event, body) in zip(chunk, checked, strict=True):
@@ -171,7 +172,7 @@ class Ingest:
             else:
                 # A dead letter goes where the event would go: the verdict may depend on the clock, and a second one
                 # after a crash must meet the first.
-                line = line_of(event, type(body), record) if problem is None else self._letter(record, problem)
+                line = line_of(event, intake.type, record) if problem is None else self._letter(record, problem)
                 lines.setdefault(self._partition(body), []).append(line)
         return [packed for partition in sorted(lines) for packed in self._packed(partition, lines[partition])]
 
@@ -187,16 +188,18 @@ class Ingest:
             await self._append_tick(idle)
 
     def _check_features(self, checked: list[Checked]) -> None:
-        groups: dict[str, dict[int, Mapping[str, Value]]] = {}
+        groups: dict[str, dict[int, Values]] = {}
         for index, (problem, _, body) in enumerate(checked):
-            if problem is None and isinstance(body, Application):
-                groups.setdefault(body.program, {})[index] = body.features
+            if problem is None and isinstance(body, Submitted):
+                values = self._programs[body.program].codec.read(body.features)
+                if isinstance(values, Problem):
+                    checked[index] = checked[index]._replace(problem=values)
+                else:
+                    groups.setdefault(body.program, {})[index] = values
         for name, rows in groups.items():
-            codec: FeatureCodec = self._programs[name].codec
-            _, problems = codec.encode_checked(list(rows.values()))
-            for index, problem in zip(rows, problems, strict=True):
-                if problem is not None:
-                    checked[index] = checked[index]._replace(problem=problem)
+            indices = list(rows)
+            for at, problem in self._programs[name].codec.check_values(list(rows.values())).items():
+                checked[indices[at]] = checked[indices[at]]._replace(problem=problem)
 
     async def _refused(self, model: Model) -> Problem | None:
         """Load it once here: a model that is refused must not reach the engine."""
@@ -217,7 +220,7 @@ class Ingest:
         shards = range(self._programs[body.program].spec.shards)
         for number, partition in enumerate(sorted({self._target(body.program, shard) for shard in shards})):
             if problem is None:
-                yield partition, line_of(event, Model, record)
+                yield partition, line_of(event, CE_TYPES[Model], record)
             else:
                 yield partition, seen_line(record) if number else self._letter(record, problem)
 
@@ -225,7 +228,7 @@ class Ingest:
         letter = letter_of_record(record, problem.reason, problem.detail, self._limits.record_bytes)
         return letter_line(letter, record)
 
-    def _partition(self, body: Application | Decision | Outcome) -> int:
+    def _partition(self, body: Submitted | Decision | Outcome) -> int:
         return self._target(body.program, shard_of(body.application, self._programs[body.program].spec.shards))
 
     def _target(self, program: str, shard: int) -> int:

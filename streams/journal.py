@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import msgspec
+from msgspec import Raw, Struct
 
-from ..schemas.events import Application, DeadLetter, Decision, Journaled, Model, Outcome, Tick
+from ..schemas.events import Application, DeadLetter, Decision, Identifier, Journaled, Model, Outcome, Tick
 from ..schemas.headers import TYPES, CloudEvent
 from .letters import letter_of_record
 from .records import OutRecord, Record, TopicPartition
@@ -22,17 +23,35 @@ from .records import OutRecord, Record, TopicPartition
 PACK_LINES = 500
 PACK_BYTES = 131_072
 """A journal record is full at so many lines or bytes; a line that is larger has a record of its own."""
+MOST_MS = 2**62
+"""A record may have any timestamp; one that is farther from the epoch than any time is told as if it were so far."""
 FOREIGN_BYTES = 65_536
 """Most of a record that Onward did not write that its dead letter keeps."""
 
-Body = Application | Decision | Outcome | Model | DeadLetter | Tick
 
-_KINDS: Mapping[str, type[Body]] = {TYPES[kind]: kind for kind in get_args(Body)}
-_DECODERS: Mapping[str, Callable[[msgspec.Raw | bytes], Body]] = {
+class Submitted(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """An application whose features are still JSON: its program knows how to read them."""
+
+    program: str
+    application: Identifier
+    features: Raw
+    applicant: Identifier | None = None
+
+
+Body = Submitted | Decision | Outcome | Model | DeadLetter | Tick
+
+_KINDS: Mapping[str, type[Body]] = {
+    TYPES[Application]: Submitted,
+    **{TYPES[kind]: kind for kind in (Decision, Outcome, Model, DeadLetter, Tick)},
+}
+CE_TYPES: Mapping[type[Body], str] = {kind: name for name, kind in _KINDS.items()}
+"""The ``ce_type`` of what the journal holds."""
+_DECODERS: Mapping[str, Callable[[Raw | bytes], Body]] = {
     name: msgspec.json.Decoder(kind).decode for name, kind in _KINDS.items()
 }
 _decode_lines = msgspec.json.Decoder(tuple[Journaled, ...]).decode
 _encode = msgspec.json.Encoder().encode
+_NOWHERE = TopicPartition("", -1)
 
 
 class Place(NamedTuple):
@@ -42,8 +61,9 @@ class Place(NamedTuple):
     line: int
 
 
-class Entry(NamedTuple):
-    """A line of the journal, read. ``source`` is None for ticks, which have no input record."""
+class Entry(Struct, frozen=True, gc=False):
+    """A line of the journal, read. ``source`` is None for ticks, which have no input record; ``raw`` is the event's own
+    JSON, as it was sent."""
 
     place: Place
     timestamp_ms: int
@@ -52,7 +72,7 @@ class Entry(NamedTuple):
     source: TopicPartition | None
     source_offset: int
     body: Body
-    raw: bytes
+    raw: Raw
 
 
 def shard_of(application: str, shards: int) -> int:
@@ -65,14 +85,14 @@ def journal_key(program: str, shard: int) -> bytes:
     return f"{program}:{shard}".encode()
 
 
-def line_of(event: CloudEvent, kind: type[Body], record: Record) -> Journaled:
-    """The line of an event that was read from an input topic."""
+def line_of(event: CloudEvent, type: str, record: Record) -> Journaled:
+    """The line of an event that was read from an input topic; ``type`` is its ``ce_type``."""
     return Journaled(
-        TYPES[kind],
+        type,
         event.id,
         record.timestamp_ms if event.time_ms is None else event.time_ms,
         record.timestamp_ms,
-        msgspec.Raw(record.value or b""),
+        Raw(record.value or b""),
         record.topic,
         record.partition,
         record.offset,
@@ -94,7 +114,7 @@ def seen_line(record: Record) -> Journaled:
 
 def tick_line(tick: Tick, now_ms: int) -> Journaled:
     """The line of a tick."""
-    return Journaled(TYPES[Tick], f"tick/{now_ms}", now_ms, now_ms, msgspec.Raw(_encode(tick)))
+    return Journaled(TYPES[Tick], f"tick/{now_ms}", now_ms, now_ms, Raw(_encode(tick)))
 
 
 def pack(topic: str, partition: int, lines: Iterable[Journaled]) -> Iterator[OutRecord]:
@@ -114,32 +134,38 @@ def pack(topic: str, partition: int, lines: Iterable[Journaled]) -> Iterator[Out
 
 def read(record: Record) -> list[Entry]:
     """Read a journal record. What Onward did not write becomes a dead letter of its own, never an error."""
-    offset = record.offset
+    offset, source = record.offset, _NOWHERE
+    entries: list[Entry] = []
     try:
-        return [
-            Entry(
-                Place(offset, number),
-                line.timestamp,
-                line.id,
-                line.time,
-                None if line.topic is None else TopicPartition(line.topic, line.partition),
-                line.offset,
-                _DECODERS[line.type](line.data),
-                bytes(line.data),
+        for number, line in enumerate(_decode_lines(record.value or b"")):
+            # Most lines were read where the one before was.
+            if line.partition != source.partition or line.topic != source.topic:
+                source = _NOWHERE if line.topic is None else TopicPartition(line.topic, line.partition)
+            body = _DECODERS[line.type](line.data)
+            entries.append(
+                Entry(
+                    Place(offset, number),
+                    line.timestamp,
+                    line.id,
+                    line.time,
+                    None if source is _NOWHERE else source,
+                    line.offset,
+                    body,
+                    line.data,
+                )
             )
-            for number, line in enumerate(_decode_lines(record.value or b""))
-        ]
     except (msgspec.MsgspecError, ValueError, KeyError, RecursionError) as error:
         return [_foreign(record, f"{type(error).__name__}: {error}")]
+    return entries
 
 
-def _own_line(kind: type[Body], identity: str, timestamp_ms: int, body: Body, record: Record) -> Journaled:
+def _own_line(kind: type[DeadLetter | Tick], identity: str, timestamp_ms: int, body: Body, record: Record) -> Journaled:
     return Journaled(
         TYPES[kind],
         identity,
+        min(max(timestamp_ms, -MOST_MS), MOST_MS),
         timestamp_ms,
-        timestamp_ms,
-        msgspec.Raw(_encode(body)),
+        Raw(_encode(body)),
         record.topic,
         record.partition,
         record.offset,
@@ -154,4 +180,4 @@ def _record(topic: str, partition: int, lines: Sequence[Journaled]) -> OutRecord
 def _foreign(record: Record, why: str) -> Entry:
     letter = letter_of_record(record, "foreign_record", f"not written by ingest: {why}", FOREIGN_BYTES)
     identity = f"{record.topic}/{record.partition}/{record.offset}"
-    return Entry(Place(record.offset, 0), record.timestamp_ms, identity, record.timestamp_ms, None, -1, letter, b"")
+    return Entry(Place(record.offset, 0), record.timestamp_ms, identity, record.timestamp_ms, None, -1, letter, Raw())

@@ -19,7 +19,7 @@ from ..agents.candidates import RecourseInstances
 from ..agents.choices import Choice, registry
 from ..agents.costs import L1, Cost, MaxPercentileShift
 from ..agents.goals import accepted
-from ..schemas.encoding import FeatureCodec
+from ..schemas.encoding import FeatureCodec, Values
 from ..schemas.events import Change, Value
 from ..schemas.spec import ProgramSpec
 from ..schemas.specfile import LoadedSpec
@@ -112,13 +112,13 @@ class Program:
         """Which scores, shape (n,), the program's own model approves."""
         return np.asarray(accepted(scores, self.spec.model.threshold))
 
-    def changes(self, features: Features, candidate: int) -> tuple[Change, ...]:
+    def changes(self, person: Values, candidate: int) -> tuple[Change, ...]:
         """What a person changes to become a candidate, in raw values and the spec's order."""
         return tuple(
             [
                 Change(name, current, target, unit)
-                for name, target, unit in self._targets[candidate]
-                if (current := features[name]) != target
+                for current, (name, target, unit) in zip(person, self._targets[candidate], strict=True)
+                if current != target
             ]
         )
 

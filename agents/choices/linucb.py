@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from .contract import Choice, Pick, State
 from .interval import Interval
+from .windowsum import WindowSum
 
 Array = NDArray[np.float64]
 
@@ -86,7 +86,9 @@ class LinUCB(Choice):
         self._t = 0
         self._v = np.full(candidates, regularisation, dtype=np.float64)
         self._b = np.zeros(candidates)
-        self._bonuses = deque([0.0] * window, maxlen=window)
+        self._bonuses = WindowSum([0.0] * window)
+        self._prior = candidates * regularisation
+        self._root, self._doubt = math.sqrt(regularisation), 2.0 * math.log(1.0 / delta)
         self._theta = np.zeros(candidates)
 
     def choose(
@@ -101,12 +103,13 @@ class LinUCB(Choice):
         if not len(feasible):
             return None
         q = execution * execution
-        q /= self._v[feasible]
-        score = q * self._alpha(t)
-        score += self._theta[feasible] * execution
+        q /= self._v.take(feasible)
+        score = self._theta.take(feasible)
+        score *= execution
+        score += q * self._alpha(t)
         best = score.argmax()
-        k, e = int(feasible[best]), float(execution[best])
-        self._bonuses.append(float(q[best]))
+        k, e = feasible.item(best), execution.item(best)
+        self._bonuses.push(q.item(best))
         self._v[k] += e * e
         self._estimate_again(k)
         return Pick(k, 1.0)
@@ -128,7 +131,7 @@ class LinUCB(Choice):
         return {
             "v": self._v.copy(),
             "b": self._b.copy(),
-            "bonuses": np.array(self._bonuses),
+            "bonuses": np.array(self._bonuses.numbers),
             "t": np.array(self._t, dtype=np.int64),
         }
 
@@ -150,13 +153,8 @@ class LinUCB(Choice):
         )
 
     def _alpha(self, t: int) -> float:
-        # Correctly rounded sum: the same whatever the order and the Python version.
-        return 2.0 * self._f(t) + math.fsum(self._bonuses)
-
-    def _f(self, t: int) -> float:
-        prior = self.candidates * self.regularisation
-        growth = self.candidates * math.log((prior + t + 1) / prior)
-        return math.sqrt(self.regularisation) + math.sqrt(2.0 * math.log(1.0 / self.delta) + growth)
+        growth = self.candidates * math.log((self._prior + t + 1) / self._prior)
+        return 2.0 * (self._root + math.sqrt(self._doubt + growth)) + self._bonuses.value
 
     def _estimate_again(self, candidate: int) -> None:
         self._theta[candidate] = self._b[candidate] / self._v[candidate]
@@ -165,5 +163,5 @@ class LinUCB(Choice):
         self._v = np.array(v, dtype=np.float64)
         self._b = np.array(b, dtype=np.float64)
         self._theta = self._b / self._v
-        self._bonuses = deque(bonuses.tolist(), maxlen=self.window)
+        self._bonuses = WindowSum(bonuses.tolist())
         self._t = t
