@@ -4,12 +4,16 @@
     ├── UsageError             2   a flag, setting, spec or data file is wrong
     ├── BrokerError            3   Kafka is not reachable, refuses, or a topic is missing or wrong
     ├── LedgerError            4   the state on disk is missing, corrupt, or belongs to something else
-    └── ModelError             5   a model is refused
+    │   └── DamagedLedgerError     a ledger's file is damaged
+    ├── ModelError             5   a model is refused
+    └── FencedError            6   the group has given this worker's partitions away
 
 A message is one line that says what, which value, and what to do. Bad records are not errors: they are dead letters.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class OnwardError(Exception):
@@ -36,7 +40,24 @@ class LedgerError(OnwardError):
     exit_code = 4
 
 
+class DamagedLedgerError(LedgerError):
+    """A ledger's file is damaged. ``how`` is what SQLite says."""
+
+    def __init__(self, path: Path, how: str) -> None:
+        super().__init__(
+            f"ledger {path} is damaged ({how}): start the worker again, it makes the ledger anew; "
+            f"if it stays so, remove {path.name}*"
+        )
+        self.how = " ".join(how.split())
+
+
 class ModelError(OnwardError):
     """A model file is refused: wrong hash, type that is not allowed, or features that do not fit."""
 
     exit_code = 5
+
+
+class FencedError(OnwardError):
+    """The worker stood still or was cut off for so long that its partitions may have another owner: start it again."""
+
+    exit_code = 6

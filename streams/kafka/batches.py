@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aiokafka.consumer import fetcher
-from aiokafka.errors import CorruptRecordException
+from aiokafka.errors import CorruptRecordException, KafkaError
 from aiokafka.record.default_records import _DefaultRecordBatchPy, _DefaultRecordPy
 from aiokafka.record.legacy_records import LegacyRecordBatch
 from aiokafka.record.memory_records import MemoryRecords, _MemoryRecordsPy
@@ -41,8 +41,18 @@ class _PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]
     """Their records, one after the other."""
 
     _records: Any
+    _tp: Any
 
     def _unpack_records(self) -> Iterator[Any]:
+        try:
+            yield from self._tolerantly()
+        except KafkaError:
+            raise
+        except Exception as error:  # decompressors raise errors of their own
+            where = f"{self._tp.topic} partition {self._tp.partition} from offset {self.next_fetch_offset}"
+            raise CorruptRecordException(f"{where} cannot be read: {type(error).__name__}: {error}") from error
+
+    def _tolerantly(self) -> Iterator[Any]:
         try:
             yield from super()._unpack_records()
         except (UnicodeDecodeError, CorruptRecordException) as error:

@@ -42,8 +42,8 @@ class KafkaOptions:
     ssl_keyfile: str | None = None
     ssl_keyfile_password: str | None = field(default=None, repr=False)
 
-    session_timeout_ms: int = 30_000
-    heartbeat_ms: int = 3_000
+    session_timeout_ms: int = 10_000
+    heartbeat_ms: int = 1_000
     rebalance_timeout_ms: int = 60_000
     request_timeout_ms: int = 40_000
     connect_timeout_ms: int = 10_000

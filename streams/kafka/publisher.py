@@ -107,13 +107,16 @@ class KafkaPublisher:
         return await end_offsets(self._options, partitions)
 
     async def _deliver(self, records: Sequence[OutRecord]) -> None:
-        futures: list[asyncio.Future[Any]] = []
+        last: dict[tuple[str, int], asyncio.Future[Any]] = {}
         try:
             for (topic, partition), batch in self._batches(records):
-                futures.append(await self._producer.send_batch(batch, topic, partition=partition))
-            await asyncio.gather(*futures)
+                if (topic, partition) in last:
+                    # A broker that knows nothing of this producer takes a batch whose forerunner it has refused.
+                    await last[topic, partition]
+                last[topic, partition] = await self._producer.send_batch(batch, topic, partition=partition)
+            await asyncio.gather(*last.values())
         except BaseException:
-            for future in futures:
+            for future in last.values():
                 future.add_done_callback(_looked_at)
             raise
 

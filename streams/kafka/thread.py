@@ -13,7 +13,9 @@ from faust.exceptions import ConsumerNotStarted
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
+from ..lease import Lease
 from .batches import read_tolerantly
+from .heartbeats import watch
 from .options import KafkaOptions
 
 log = logging.getLogger(__name__)
@@ -34,6 +36,7 @@ class Home(Protocol):
     """What the thread needs of the transport it belongs to."""
 
     options: KafkaOptions
+    lease: Lease
 
     def fail(self, error: BaseException) -> None:
         """Something broke that the worker does not survive. Called in the worker's loop."""
@@ -63,6 +66,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             rebalance_timeout_ms=options.rebalance_timeout_ms,
             heartbeat_interval_ms=options.heartbeat_ms,
         )
+
+    async def on_start(self) -> None:
+        """Connect. The group is joined when topics are subscribed to, which comes later."""
+        await super().on_start()
+        watch(self._ensure_consumer()._coordinator, cast(Home, self.transport).lease)
 
     async def bounds(self, tps: Sequence[TP]) -> tuple[Mapping[TP, int], Mapping[TP, int]]:
         """The first offset and the end offset of partitions."""

@@ -26,6 +26,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 from yarl import URL
 
+from ..lease import Lease
 from ..records import Record, TopicPartition
 from .options import KafkaOptions
 from .positions import Positions, checked, resumed
@@ -115,34 +116,44 @@ class GroupConsumer(driver.Consumer):
     async def perform_seek(self) -> None:
         """Ask the owner where to begin and go there. Faust calls this when a rebalance is over."""
         try:
-            await self._begin(sorted(self.assignment()))
-        except asyncio.CancelledError:
-            raise
+            begun = await self._begin(sorted(self.assignment()))
         except Exception as error:
+            begun = False
             self._ours.fail(error)
+        if not begun:
+            # Returning to Faust would let it fetch. It cancels this when the next rebalance is over, or at the end.
             await asyncio.Event().wait()
 
-    async def _begin(self, tps: Sequence[TP]) -> None:
+    async def _begin(self, tps: Sequence[TP]) -> bool:
+        """Return False when the partitions are taken away meanwhile."""
         self._positions.end()
         self._queued_last.clear()
         if not tps:
-            return
+            return True
         owned = self._owned = frozenset(tps)
         self._assigning = asyncio.ensure_future(self._ours.owner.assigned([_plain(tp) for tp in tps]))
-        starts = await self._assigning
+        try:
+            starts = await self._assigning
+        except asyncio.CancelledError:
+            if cast(asyncio.Task[None], asyncio.current_task()).cancelling():
+                raise
+            return False
         self._assigning = None
         positions = await self._starts(tps, starts)
         if self._owned is not owned:
-            return
+            return False
         # The books first: a fetch that waits already may answer before this goes on.
         self._positions.begin(positions)
         await self._thread.seek_to(positions)
+        return self._owned is owned
 
     async def _starts(self, tps: Sequence[TP], owners: Mapping[TopicPartition, int]) -> dict[TP, int]:
         groups = {tp: await self._thread.committed(tp) for tp in tps if _plain(tp) not in owners}
-        # The ends last: they are behind every offset told above, however long this process was stopped meanwhile.
+        # The ends last: they are behind every offset told above, however long this process was stopped meanwhile. They
+        # are as old as the question: the answer may have waited for this process to be woken.
+        asked_ms = _now_ms()
         firsts, ends = await self._thread.bounds(tps)
-        self._heard_first = {tp: Heard(end, _now_ms()) for tp, end in ends.items()}
+        self._heard_first = {tp: Heard(end, asked_ms) for tp, end in ends.items()}
         return {
             tp: resumed(tp, groups[tp], firsts[tp], ends[tp])
             if tp in groups
@@ -171,6 +182,7 @@ class GroupConsumer(driver.Consumer):
         await self._let_go()
 
     async def _let_go(self) -> None:
+        owned, self._owned = self._owned, frozenset()
         if self._assigning is not None:
             self._assigning.cancel()
             await asyncio.wait([self._assigning])
@@ -179,7 +191,6 @@ class GroupConsumer(driver.Consumer):
         self._queued_last.clear()
         self._room.set()
         self._positions.end()
-        owned, self._owned = self._owned, frozenset()
         if owned:
             try:
                 await self._ours.owner.revoked([_plain(tp) for tp in sorted(owned)])
@@ -189,9 +200,9 @@ class GroupConsumer(driver.Consumer):
     # -- commits
 
     async def force_commit(self, *_: Any, **__: Any) -> bool:
-        """Commit the positions that moved."""
+        """Commit the positions that moved. Without a lease the group would refuse them."""
         moved = self._positions.moved()
-        if not moved or not await self._commit(moved):
+        if not moved or not self._ours.lease.runs or not await self._commit(moved):
             return False
         self._positions.committed(moved)
         return True
@@ -272,7 +283,9 @@ class ChunkConsumer(GroupConsumer):
             if not self.transport.app.should_stop:
                 raise
         except asyncio.CancelledError:
-            raise
+            # Faust would log a crash when the end comes during a rebalance.
+            if not self.transport.app.should_stop:
+                raise
         except Exception as error:
             self._ours.fail(error)
 
@@ -305,10 +318,11 @@ class ChunkConsumer(GroupConsumer):
 class ChunkTransport(driver.Transport):
     """What ``app.transport`` is set to."""
 
-    def __init__(self, app: Any, options: KafkaOptions, owner: Owner) -> None:
+    def __init__(self, app: Any, options: KafkaOptions, owner: Owner, lease: Lease) -> None:
         super().__init__([URL(f"kafka://{broker}") for broker in options.brokers], app)
         self.options = options
         self.owner = owner
+        self.lease = lease
         self.missing = missing_names()
         if self.missing:
             log.warning("faust is not as expected (%s): chunks will hold one record each", ", ".join(self.missing))

@@ -27,7 +27,8 @@ from faust.app.base import BootStrategy
 from faust.tables.manager import TableManager
 from faust.types import TP
 
-from ..errors import BrokerError
+from ..errors import BrokerError, FencedError
+from ..lease import Lease
 from ..records import ChunkHandler, Lag, Record, TopicPartition
 from .options import KafkaOptions
 from .reach import reach
@@ -53,17 +54,19 @@ async def run_worker(
     on_started: Callable[[Lag], Awaitable[None]] | None = None,
     stop: asyncio.Event | None = None,
     signals: bool = True,
+    lease: Lease | None = None,
 ) -> None:
     """Run the handlers (topic: handler) until told to stop, by a signal (with ``signals``) or by setting ``stop``.
 
     ``on_started`` is called once, when the first partitions are assigned and their handlers ready. Raise what a
     handler, a timer or ``on_started`` raised, or ``BrokerError`` when Kafka is not reachable, refuses, or lacks a
-    topic.
+    topic. No chunk is begun unless the ``lease`` runs, which follows the group's answers.
     """
     stop = stop or asyncio.Event()
+    lease = lease or Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
     with _stopping(stop) if signals else contextlib.nullcontext():
         await reach(options, handlers)
-        await _Worker(options, handlers, timers, on_started, stop).run()
+        await _Worker(options, handlers, timers, on_started, stop, lease).run()
 
 
 class _Worker:
@@ -76,13 +79,15 @@ class _Worker:
         timers: Sequence[Timer],
         on_started: Callable[[Lag], Awaitable[None]] | None,
         stop: asyncio.Event,
+        lease: Lease,
     ) -> None:
         self._handlers = handlers
         self._timers = timers
         self._on_started = on_started
         self._stop = stop
         self._error: BaseException | None = None
-        self._app = _app(options, self)
+        self._lease = lease
+        self._app = _app(options, self, lease)
         for topic in handlers:
             source = self._app.topic(topic, schema=_Chunks(), acks=False)
             self._app.agent(source, name=topic)(self._agent)
@@ -124,8 +129,9 @@ class _Worker:
         consumer.chunk_begins(records)
         done = False
         try:
-            await self._handlers[records[0].topic].handle(records)
-            done = True
+            if await self._holds():
+                await self._handlers[records[0].topic].handle(records)
+                done = True
         except Exception as error:
             self.fail(error)
         finally:
@@ -133,6 +139,14 @@ class _Worker:
         if self._error:
             # Returning to Faust would fetch the next chunk, past the one that failed.
             await asyncio.Event().wait()
+
+    async def _holds(self) -> bool:
+        """Whether the partitions are ours. If not, nothing of the chunk was done, and they are about to be revoked."""
+        try:
+            await self._lease.hold()
+        except FencedError:
+            return False
+        return True
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Tell every handler its partitions, collect where to begin."""
@@ -216,7 +230,7 @@ class _App(faust.App):
         self.owner.fail(reason)
 
 
-def _app(options: KafkaOptions, owner: _Worker) -> Any:
+def _app(options: KafkaOptions, owner: _Worker, lease: Lease) -> Any:
     app = _App(
         options.group,
         broker=[f"kafka://{broker}" for broker in options.brokers],
@@ -234,7 +248,7 @@ def _app(options: KafkaOptions, owner: _Worker) -> Any:
         web_enabled=False,
     )
     app.owner = owner
-    app.transport = ChunkTransport(app, options, owner)
+    app.transport = ChunkTransport(app, options, owner, lease)
     return app
 
 

@@ -123,7 +123,7 @@ def test_settings_become_kafka_options(monkeypatch: pytest.MonkeyPatch) -> None:
     assert options.brokers == ("a:9092", "b:9092")
     assert (options.group, options.group_instance_id) == ("eu", "w1")
     assert (options.security_protocol, options.sasl_mechanism) == ("SASL_SSL", "SCRAM-SHA-256")
-    assert (options.session_timeout_ms, options.heartbeat_ms, options.commit_interval_ms) == (6000, 2000, 250)
+    assert (options.session_timeout_ms, options.heartbeat_ms, options.commit_interval_ms) == (6000, 1000, 250)
 
 
 def test_the_dead_letter_of_the_largest_record_fits_a_kafka_record() -> None:

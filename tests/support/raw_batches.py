@@ -10,6 +10,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import NotLeaderForPartitionError
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
+from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from onward.streams.kafka.options import KafkaOptions
 
@@ -32,6 +33,14 @@ def batch(
         assert builder.append(number, timestamp_ms, b"key", value, pairs)
     # Before it is compressed and its checksum made, so that the batch is whole in every other respect.
     builder._buffer = builder._buffer.replace(_STAND_IN.encode(), NO_NAME)
+    return bytes(builder.build())
+
+
+def message_set(values: Sequence[bytes], magic: int, timestamp_ms: int | None) -> bytes:
+    """What clients before headers and batches sent: format 0 (without a timestamp) or 1."""
+    builder = LegacyRecordBatchBuilder(magic, 0, 1 << 20)
+    for number, value in enumerate(values):
+        builder.append(number, timestamp_ms, b"key", value)
     return bytes(builder.build())
 
 

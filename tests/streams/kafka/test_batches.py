@@ -9,11 +9,12 @@ import msgspec
 import pytest
 from kafka_handlers import Recorder, until, working
 from pipeline import build_program
-from raw_batches import COMPRESSIONS, NO_NAME, batch, send
+from raw_batches import COMPRESSIONS, NO_NAME, batch, message_set, send
 
 from onward.schemas.events import Application, DeadLetter
 from onward.streams.ingest import Ingest
 from onward.streams.kafka.client import EventReader
+from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.publisher import KafkaPublisher
 from onward.streams.keeper import Keeper, Keeping
 from onward.streams.metrics import Metrics
@@ -56,6 +57,35 @@ async def test_a_header_name_that_is_not_utf8_costs_its_record_the_headers_and_n
     assert [(r.value, list(r.headers)) for r in records[:-1]] == [(value, read_as(h)) for value, h in sent]
     assert {(record.key, record.timestamp_ms) for record in records} == {(b"key", NOW_MS)}
     assert sum(record.partition for record in recorder.records) == 1
+
+
+async def test_any_timestamp_is_read(broker):
+    topic = broker.topic()
+    times = [-1, -5, -(1 << 62), 0]
+    for time_ms in times:
+        await send(broker.options(), topic, batch([b"v"], [GOOD], time_ms))
+    recorder = Recorder()
+    async with working(broker.options(), {topic: recorder}):
+        await until(lambda: len(recorder.records) == len(times))
+    assert [record.timestamp_ms for record in recorder.records] == times
+
+
+async def test_message_sets_of_old_clients_are_read():
+    with EmbeddedBroker({"t": 1}) as broker:  # today's Kafka takes none
+        for magic, time_ms in ((0, None), (1, NOW_MS)):
+            await send(broker.options(), "t", message_set([b"0", b"1"], magic, time_ms))
+        await send(broker.options(), "t", batch([b"0", b"1"], [GOOD, BAD], NOW_MS))
+        recorder = Recorder()
+        async with working(broker.options(), {"t": recorder}):
+            await until(lambda: len(recorder.records) == 6)
+    assert [(record.offset, record.timestamp_ms, len(record.headers)) for record in recorder.records] == [
+        (0, -1, 0),
+        (1, -1, 0),
+        (2, NOW_MS, 0),
+        (3, NOW_MS, 0),
+        (4, NOW_MS, 2),
+        (5, NOW_MS, 0),
+    ]
 
 
 async def test_such_a_record_is_a_dead_letter_and_its_neighbours_are_answered(broker, tmp_path):

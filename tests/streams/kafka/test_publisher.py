@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+import uuid
 
 import aiokafka
 import pytest
@@ -11,7 +12,9 @@ from onward.streams.errors import BrokerError
 from onward.streams.kafka.client import EventReader
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.publisher import KafkaPublisher
+from onward.streams.kafka.topics import create_topics
 from onward.streams.records import OutRecord, TopicPartition
+from onward.streams.topics import TopicPlan
 
 NOW_MS = int(time.time() * 1000)
 """Kafka soon deletes records that are older than the retention."""
@@ -68,6 +71,17 @@ async def test_a_record_the_broker_finds_too_large_fails_the_publisher(real):
     async with KafkaPublisher(real.options(max_request_bytes=4 << 20)) as publisher:
         with pytest.raises(BrokerError, match=f"publishing 1 records to {topic} failed"):
             await publisher.publish([out(topic, 1, size=2 << 20)])
+
+
+@pytest.mark.kafka
+async def test_nothing_follows_a_batch_that_is_refused_even_if_it_is_the_first(real):
+    topic = f"t-{uuid.uuid4().hex}"
+    create_topics(real.options(), [TopicPlan(topic, 1, 1, {"max.message.bytes": "20000"})])
+    records = [out(topic, 1, size=30_000), out(topic, 2, size=5_000)]
+    async with KafkaPublisher(real.options(batch_bytes=31_000)) as publisher:
+        with pytest.raises(BrokerError, match=f"publishing 2 records to {topic} failed"):
+            await publisher.publish(records)
+    assert read(real, topic) == []
 
 
 async def test_tail_gives_the_last_records_or_all_there_are(broker):

@@ -150,27 +150,6 @@ async def test_an_error_while_getting_ready_ends_the_worker_with_one_line(broker
     ]
 
 
-@pytest.mark.kafka
-async def test_an_error_in_a_later_rebalance_ends_the_worker_with_one_line_too(real, caplog):
-    class RefusingTheSecond(Recorder):
-        async def assigned(self, partitions):
-            if self.asked:
-                raise LedgerError("state/journal-0.db is corrupt")
-            self.asked = True
-            return await super().assigned(partitions)
-
-    topic, recorder = real.topic(2), RefusingTheSecond()
-    recorder.asked = False
-    worker = asyncio.create_task(run_worker(real.options(heartbeat_ms=300), {topic: recorder}, signals=False))
-    await until(lambda: recorder.owned)
-    async with working(real.options(), {topic: Recorder()}):
-        with pytest.raises(LedgerError, match="is corrupt"):
-            await asyncio.wait_for(worker, 30)
-    assert [line.getMessage() for line in caplog.records if line.name.startswith(("onward", "faust", "mode"))] == [
-        "the worker ends: state/journal-0.db is corrupt"
-    ]
-
-
 async def test_sigterm_finishes_the_chunk_under_way_and_commits_it(broker):
     topic = broker.topic()
     broker.fill(topic, 100)
@@ -334,26 +313,6 @@ def test_changed_names_are_noticed():
 
     assert transport.missing_names() == []
     assert transport.missing_names(Other) == ["_drain_messages", "_wait_next_records", "wait_first"]
-
-
-@pytest.mark.kafka
-async def test_partitions_move_when_a_worker_joins_and_leaves(real):
-    broker, topic = real, real.topic(4)
-    places = {TopicPartition(topic, partition) for partition in range(4)}
-    stay, leave = Recorder(), Recorder()
-    async with working(broker.options(), {topic: stay}):
-        await until(lambda: stay.owned == places)
-        async with working(broker.options(), {topic: leave}):
-            await until(lambda: len(stay.owned) == len(leave.owned) == 2 and stay.owned | leave.owned == places, 30)
-            for partition in range(4):
-                broker.fill(topic, 10, partition=partition)
-            await until(lambda: len(stay.records) + len(leave.records) == 40)
-        await until(lambda: stay.owned == places, 30)
-        for partition in range(4):
-            broker.fill(topic, 10, partition=partition, start=10)
-        await until(lambda: len(stay.records) + len(leave.records) == 80)
-    seen = sorted((record.partition, record.offset) for record in stay.records + leave.records)
-    assert seen == [(partition, offset) for partition in range(4) for offset in range(20)]
 
 
 async def test_a_worker_whose_broker_is_gone_still_stops():
