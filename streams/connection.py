@@ -11,7 +11,7 @@ from .kafka.options import KafkaOptions
 from .settings import BrokerSettings, WorkerSettings
 from .topics import Topics
 
-HEARTBEAT_MS = 3_000
+HEARTBEAT_MS = 1_000
 
 
 def topics(settings: BrokerSettings) -> Topics:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -29,12 +29,16 @@ from .engine import process
 from .errors import LedgerError
 from .fates import CLOSED
 from .journal import Entry, read
+from .lease import always
 from .ledger import Ledger
 from .metrics import Family, Metrics
+from .opening import Opener
 from .program import Program
 from .records import Publisher, Record, TopicPartition
 from .repeats import Mark, Repeats
+from .snapshots import Snapshots
 from .state import PartitionState
+from .taking import SnapshotTaker
 from .topics import Topics
 from .watermark import required_topics
 
@@ -61,10 +65,12 @@ def nothing(stage: Stage) -> None:
 
 @dataclass(frozen=True)
 class Keeping:
-    """How state is kept. ``waiting_limit`` is of one partition."""
+    """How state is kept. ``waiting_limit`` is of one partition; ``snapshots`` are taken every ``snapshot_seconds``."""
 
     directory: Path
     waiting_limit: int = 10_000
+    snapshots: Snapshots | None = None
+    snapshot_seconds: float = 600.0
 
 
 @dataclass
@@ -88,6 +94,7 @@ class Keeper:
         clock_ms: Callable[[], int],
         keeping: Keeping,
         observe: Callable[[Stage], None] = nothing,
+        hold: Callable[[], Awaitable[None]] = always,
     ) -> None:
         self._topics = topics
         self._programs = programs
@@ -96,6 +103,9 @@ class Keeper:
         self._clock_ms = clock_ms
         self._keeping = keeping
         self._observe = observe
+        self._hold = hold
+        self._opener = Opener(keeping.snapshots, metrics, clock_ms)
+        self._taker = SnapshotTaker(keeping.snapshots, keeping.snapshot_seconds, metrics, clock_ms)
         self._partitions: dict[int, _Partition] = {}
         self.assigned_once = False
 
@@ -117,13 +127,21 @@ class Keeper:
 
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """Close the ledgers."""
-        for journal in partitions:
-            kept = self._partitions.pop(journal.partition, None)
-            if kept is not None:
-                kept.ledger.close()
-                self._metrics.waiting_events.remove(journal.partition)
-                self._metrics.watermark_timestamp_seconds.remove(journal.partition)
-                log.info("closed ledger", extra={"partition": journal.partition, "offset": kept.state.offset})
+        given_up = sorted(self.partitions & set(partitions))
+        await self._taker.let_go(self._offsets(given_up))
+        for journal in given_up:
+            kept = self._partitions.pop(journal.partition)
+            kept.ledger.close()
+            self._metrics.waiting_events.remove(journal.partition)
+            self._metrics.watermark_timestamp_seconds.remove(journal.partition)
+            log.info("closed ledger", extra={"partition": journal.partition, "offset": kept.state.offset})
+
+    async def take_snapshots(self) -> None:
+        """Take the snapshots that are due."""
+        await self._taker.take_due(self._offsets(self.partitions))
+
+    def _offsets(self, journals: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return {journal: self._partitions[journal.partition].state.offset for journal in journals}
 
     async def handle(self, chunk: Sequence[Record]) -> None:
         """Steps 2 to 4 of a chunk, in portions: journal records hold many events."""
@@ -157,6 +175,7 @@ class Keeper:
         news = self._news(kept, effects.emissions)
         generation = b"%d" % kept.generation
         records = [emission.record(self._topics, kept.state.partition, generation) for emission in news]
+        await self._hold()
         if records:
             publishing = asyncio.ensure_future(self._publisher.publish(records))
             await asyncio.sleep(0)
@@ -166,6 +185,7 @@ class Keeper:
         published = perf_counter()
 
         # Step 4: commit.
+        await self._hold()
         kept.ledger.commit(kept.state, effects)
         self._observe(Stage.LEDGER_COMMITTED)
         times = {"compute": computed - started, "publish": published - computed, "commit": perf_counter() - published}
@@ -183,13 +203,24 @@ class Keeper:
 
     async def _open(self, journal: TopicPartition) -> _Partition:
         path = self._keeping.directory / f"{journal.topic}-{journal.partition}.sqlite"
-        ledger = Ledger(path, journal.topic, journal.partition)
+        ledger, journal_end, newest = await self._opener.open(path, journal, self._end)
+        try:
+            kept = await self._loaded(ledger, journal, journal_end)
+        except BaseException:
+            ledger.close()
+            raise
+        self._taker.opened(journal, path, newest)
+        return kept
+
+    async def _end(self, journal: TopicPartition) -> int:
+        last = await self._publisher.tail(*journal)
+        return last[-1].offset + 1 if last else 0
+
+    async def _loaded(self, ledger: Ledger, journal: TopicPartition, journal_end: int) -> _Partition:
         state = ledger.load(self._programs, required_topics(self._topics), self._keeping.waiting_limit)
-        end = await self._publisher.tail(journal.topic, journal.partition)
-        journal_end = end[-1].offset + 1 if end else 0
         if state.offset > journal_end:
             raise LedgerError(
-                f"ledger {path} stands at journal offset {state.offset}, but the journal ends at {journal_end}: "
+                f"ledger {ledger.path} stands at journal offset {state.offset}, but the journal ends at {journal_end}: "
                 "this is another journal, use another state directory"
             )
         marks = {topic: await self._mark(topic, journal.partition) for topic in self._topics.outputs}

@@ -18,12 +18,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schemas.events import Application, DeadLetter, Decision, Outcome, Tick
+from ..schemas.events import DeadLetter, Decision, Outcome, Tick
 from .cases import Case, CaseKey, Settled, Status, Waiting
 from .effects import Effects
-from .errors import LedgerError
+from .errors import DamagedLedgerError, LedgerError
 from .fold import View, settled_of
-from .journal import Entry, Place
+from .journal import Entry, Place, Submitted
+from .ledgerfile import DAMAGE_ERRORS
 from .program import Program
 from .records import TopicPartition
 from .state import CurrentModel, PartitionState, Shard, ShardKey, WaitingRoom
@@ -71,10 +72,15 @@ class Ledger:
         with _told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute("PRAGMA locking_mode=NORMAL")
-            self._create_or_check(journal)
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                self._db.execute("PRAGMA synchronous=NORMAL")
+                self._db.execute("PRAGMA locking_mode=NORMAL")
+                self._create_or_check(journal)
+            except BaseException:
+                # Closed later, it would delete the -wal of the ledger that has come in its place.
+                self._db.close()
+                raise
 
     def __enter__(self) -> Self:
         return self
@@ -85,6 +91,13 @@ class Ledger:
     def close(self) -> None:
         """Close the file; the last commit stands."""
         self._db.close()
+
+    @property
+    def offset(self) -> int:
+        """The next journal offset to fold."""
+        with _told(self.path):
+            offset: int = self._db.execute("SELECT value FROM meta WHERE name = 'offset'").fetchone()[0]
+            return offset
 
     def load(
         self, programs: Mapping[str, Program], required: Mapping[Decider, frozenset[str]], waiting_limit: int
@@ -135,14 +148,14 @@ class Ledger:
         cases: dict[CaseKey, Case] = {}
         for entry in chunk:
             body = entry.body
-            if isinstance(body, (Application, Decision, Outcome)):
+            if isinstance(body, (Submitted, Decision, Outcome)):
                 key = CaseKey(body.program, body.application)
                 known = state.open_case(key)
                 if known is None:
                     wanted.setdefault(key.program, set()).add(key.application)
                 else:
                     cases[key] = known
-                if not isinstance(body, Application):
+                if not isinstance(body, Submitted):
                     events.append(settled_of(entry))
             if isinstance(body, Tick):
                 moves.extend((TopicPartition(at.topic, at.partition), at.time_ms) for at in body.sources)
@@ -185,7 +198,7 @@ class Ledger:
             return
         damage = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
         if damage != "ok":
-            raise LedgerError(_damaged(self.path, damage))
+            raise DamagedLedgerError(self.path, damage)
         found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
         if found != identity:
             raise LedgerError(f"ledger {self.path} belongs to {found}, not to {identity}: use another state directory")
@@ -411,9 +424,7 @@ def _told(path: Path) -> Iterator[None]:
         raise LedgerError(f"ledger {path} cannot be opened: {error.strerror}; check --state-dir") from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) in _DAMAGES:
-            raise LedgerError(_damaged(path, str(error))) from error
+            raise DamagedLedgerError(path, str(error)) from error
         raise LedgerError(f"ledger {path}: {error}") from error
-
-
-def _damaged(path: Path, how: str) -> str:
-    return f"ledger {path} is damaged ({how}): remove {path.name}* to rebuild it from the journal"
+    except DAMAGE_ERRORS as error:
+        raise DamagedLedgerError(path, str(error) or type(error).__name__) from error

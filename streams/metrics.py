@@ -40,6 +40,7 @@ DELAY_SECONDS = (1.0, 10.0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, *(days * DAY fo
 DELAY_STEPS = (0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 10_000.0)
 CHUNK_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 CHUNK_RECORDS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0)
+SNAPSHOT_SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, MINUTE, 5 * MINUTE)
 LATENCY_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, MINUTE, 10 * MINUTE, HOUR)
 
 # The `..._created` companions double the series and nobody asks for them.
@@ -77,6 +78,7 @@ class Metrics:
         self._declare_counts()
         self._declare_delays()
         self._declare_progress()
+        self._declare_snapshots()
 
     def expose(self) -> bytes:
         """All metrics in Prometheus' text format 0.0.4."""
@@ -121,6 +123,19 @@ class Metrics:
         name, text = self._declare("ready", "gauge", (), "1 when the worker has caught up, else 0.")
         self.ready = Gauge(name, text, registry=self.registry)
         self._gauge("info", "The version that runs.", "version").labels(__version__).set(1)
+
+    def _declare_snapshots(self) -> None:
+        self.snapshot_timestamp_seconds = self._gauge(
+            "snapshot_timestamp_seconds", "When the newest snapshot was taken, or nothing was new since.", "partition"
+        )
+        self.snapshot_seconds = self._histogram(
+            "snapshot_seconds", "Time that a snapshot took, to take or to restore.", SNAPSHOT_SECONDS, "action"
+        )
+        self.snapshot_failures = self._counter(
+            "snapshot_failures", "Snapshots that could not be taken, or were refused.", "action"
+        )
+        for action in ("take", "restore"):
+            self.snapshot_failures.labels(action)
 
     def _counter(self, name: str, text: str, *labels: str) -> Family[Counter]:
         return Family(Counter(*self._declare(f"{name}_total", "counter", labels, text), labels, registry=self.registry))

@@ -32,6 +32,7 @@ import skops.io
 from msgspec import Meta, Struct
 
 from ..schemas.events import Identifier, ProgramName, Value
+from ..schemas.problems import JSON_ERRORS
 from ..schemas.spec import FeatureType, Name, ProgramSpec
 from .errors import ModelError, UsageError
 from .rawrows import read_rows, write_rows
@@ -225,7 +226,7 @@ def _manifest(files: _Files, sha256: str | None) -> tuple[Manifest, str]:
         raise ModelError(f"{files.address}: sha256 is {digest}, not the expected {sha256}")
     try:
         return msgspec.json.decode(content, type=Manifest), digest
-    except msgspec.DecodeError as error:
+    except JSON_ERRORS as error:
         raise ModelError(f"{files.address}: not a model manifest: {error}") from None
 
 

@@ -32,11 +32,11 @@ def read_rows(content: bytes, types: Mapping[str, FeatureType]) -> list[dict[str
     """
     lines = csv.reader(io.StringIO(content.decode(), newline=""), strict=True)
     names = list(types)
-    header = next(lines, [])
-    if header != names:
-        raise ValueError(f"columns are {', '.join(header)}, not {', '.join(names)}")
     readers = [_READERS.get(types[name], str) for name in names]
     try:
+        header = next(lines, [])
+        if header != names:
+            raise ValueError(f"columns are {', '.join(header)}, not {', '.join(names)}")
         return [{name: read(cell) for name, read, cell in zip(names, readers, line, strict=True)} for line in lines]
     except (ValueError, csv.Error) as error:
         raise ValueError(f"line {lines.line_num}: {error}") from None

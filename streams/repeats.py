@@ -15,6 +15,8 @@ from .effects import GENERATION, POSITION, Position
 from .records import Record, TopicPartition
 
 BEFORE_ALL = Position(-1, -1)
+LARGEST = 2**62
+"""No offset and no count of owners comes near it, and a ledger can hold what follows."""
 
 
 class Verdict(StrEnum):
@@ -60,6 +62,7 @@ class Repeats:
 def _mark(record: Record) -> Mark | None:
     headers = dict(record.headers)
     try:
-        return Mark(Position.parse(headers[POSITION]), int(headers.get(GENERATION, b"0")))
-    except (KeyError, ValueError, AttributeError):
+        mark = Mark(Position.parse(headers[POSITION]), int(headers.get(GENERATION, b"0")))
+    except (KeyError, ValueError, TypeError, AttributeError):
         return None
+    return mark if max(*mark.position, mark.generation) < LARGEST else None

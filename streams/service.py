@@ -15,17 +15,21 @@ from .ingest import DAY_MS, Ingest, Limits
 from .kafka.publisher import KafkaPublisher
 from .kafka.worker import Timer, run_worker
 from .keeper import Keeper, Keeping, Stage, nothing
+from .lease import Lease
 from .metrics import Metrics
 from .policy import load_program_spec
 from .program import assemble_all
 from .readiness import CaughtUp
 from .records import ChunkHandler, Lag, TopicPartition
 from .settings import WorkerSettings
+from .snapshots import Snapshots
 from .web import make_app, serve
 
 log = logging.getLogger(__name__)
 
 LAG_SECONDS = 1.0
+SNAPSHOT_LOOK_SECONDS = 10.0
+"""Between two looks for ledgers of which a snapshot is due."""
 GARBAGE_OBJECTS = 100_000
 """New objects between two looks of the garbage collector. Chunks make many objects and no cycles: with Python's 700 the
 collector took a third of the engine's time."""
@@ -60,6 +64,8 @@ async def run_service(
     """Run a worker until a signal or ``stop``; raise an ``OnwardError`` when something fails."""
     programs = assemble_all([load_program_spec(path) for path in settings.spec])
     topics, options, metrics, progress = topic_names(settings), worker_options(settings), Metrics(), _Progress()
+    keeping = _keeping(settings)
+    lease = Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
     for program in programs.values():
         log.info(
             "program", extra={"program": program.name, "sha256": program.sha256, "version": program.bundle.version}
@@ -69,7 +75,7 @@ async def run_service(
     async with AsyncExitStack() as stack:
         publisher = await stack.enter_async_context(KafkaPublisher(options))
         ingest = Ingest(topics, programs, publisher, metrics, clock_ms, _limits(settings))
-        keeper = Keeper(topics, programs, publisher, metrics, clock_ms, _keeping(settings), observe)
+        keeper = Keeper(topics, programs, publisher, metrics, clock_ms, keeping, observe, lease.hold)
         readiness = CaughtUp(progress, lambda: keeper.partitions if keeper.assigned_once else None)
         if settings.web:
             page = make_app(metrics, readiness)
@@ -77,7 +83,8 @@ async def run_service(
             log.info("serving /metrics, /healthz and /readyz", extra={"address": f"{settings.web_host}:{port}"})
 
         async def tick() -> None:
-            await ingest.tick(progress)
+            if lease.runs:
+                await ingest.tick(progress)
 
         async def watch_lag() -> None:
             for partition in keeper.partitions:
@@ -88,9 +95,19 @@ async def run_service(
         timers: list[Timer] = [(LAG_SECONDS, watch_lag)]
         if settings.tick_seconds:
             timers.append((settings.tick_seconds, tick))
+        if settings.snapshots:
+            timers.append((min(SNAPSHOT_LOOK_SECONDS, settings.snapshot_minutes * 60), keeper.take_snapshots))
         handlers: dict[str, ChunkHandler] = {**dict.fromkeys(topics.inputs, ingest), topics.journal: keeper}
         try:
-            await run_worker(options, handlers, timers=timers, on_started=progress.started, stop=stop, signals=signals)
+            await run_worker(
+                options,
+                handlers,
+                timers=timers,
+                on_started=progress.started,
+                stop=stop,
+                signals=signals,
+                lease=lease,
+            )
         except BaseException as error:
             readiness.fail(error)
             raise
@@ -105,4 +122,5 @@ def _limits(settings: WorkerSettings) -> Limits:
 
 
 def _keeping(settings: WorkerSettings) -> Keeping:
-    return Keeping(settings.state_dir, settings.waiting_limit)
+    snapshots = Snapshots(settings.snapshots, settings.snapshots_kept) if settings.snapshots else None
+    return Keeping(settings.state_dir, settings.waiting_limit, snapshots, settings.snapshot_minutes * 60)

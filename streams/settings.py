@@ -140,7 +140,7 @@ class WorkerSettings(BrokerSettings):
     group_instance_id: str | None = Field(
         None, min_length=1, description="Stable name of this worker: a quick restart then moves no partition."
     )
-    session_timeout_seconds: float = Field(30, ge=6, le=1800, description="Silence after which a worker is given up.")
+    session_timeout_seconds: float = Field(10, ge=6, le=1800, description="Silence after which a worker is given up.")
     fetch_wait_seconds: float = Field(
         0.1, ge=0.001, le=30, description="Longest wait of a fetch that finds nothing new."
     )
@@ -161,6 +161,14 @@ class WorkerSettings(BrokerSettings):
     waiting_limit: int = Field(
         10_000, ge=1, description="Most events of a journal partition that wait for their application or recourse."
     )
+    snapshots: str | None = Field(
+        None,
+        min_length=1,
+        description="Where snapshots of the ledgers go: a folder, or an fsspec address that every worker can use; "
+        "none are taken when absent.",
+    )
+    snapshot_minutes: float = Field(10, gt=0, le=10_080, description="How often one is taken of every ledger.")
+    snapshots_kept: int = Field(3, ge=1, le=100, description="How many are kept of every ledger.")
     web: bool = Field(True, description="Serve /metrics, /healthz and /readyz.")
     web_host: str = Field("0.0.0.0", description="Address to serve them on.")
     web_port: int = Field(8080, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one and logs it.")

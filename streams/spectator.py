@@ -9,6 +9,7 @@ import msgspec
 
 from ..schemas.events import Application, DeadLetter, NoRecourse, Outcome, Output, Recourse, Reward
 from ..schemas.headers import CloudEvent, read_headers
+from ..schemas.problems import JSON_ERRORS
 from .records import Record
 from .topics import Topics
 
@@ -45,5 +46,5 @@ class Spectator:
             return None
         try:
             return Read(attributes.id, self._decoders[record.topic](record.value or b""))
-        except msgspec.DecodeError:
+        except JSON_ERRORS:
             return None

@@ -200,6 +200,31 @@ ROWS: dict[str, tuple[View, ...]] = {
             (Query('process_resident_memory_bytes{job="onward"}', "{{instance}}"),),
         ),
     ),
+    "Snapshots": (
+        View(
+            "Snapshot age",
+            "Since a partition's newest snapshot was taken: about what a worker without its ledger folds again.",
+            "s",
+            (
+                Query(
+                    "time() - max by (partition) (onward_snapshot_timestamp_seconds)",
+                    "partition {{partition}}",
+                ),
+            ),
+        ),
+        View(
+            "Snapshot time",
+            "To take one and to restore one, over the last hour.",
+            "s",
+            _quantiles("onward_snapshot_seconds", "action", window="1h"),
+        ),
+        View(
+            "Snapshot failures",
+            "Those that could not be taken, or were refused, in the last hour.",
+            "short",
+            (Query("sum by (action) (increase(onward_snapshot_failures_total[1h]))", "{{action}}"),),
+        ),
+    ),
 }
 
 

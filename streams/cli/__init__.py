@@ -28,7 +28,7 @@ INTERRUPTED = 130
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code (0 done, 1 to 5 see ``streams/errors.py``, 130 interrupted)."""
+    """Run one command and return its exit code (0 done, 1 to 6 see ``streams/errors.py``, 130 interrupted)."""
     try:
         return _dispatch(list(sys.argv[1:] if args is None else args))
     except KeyboardInterrupt:

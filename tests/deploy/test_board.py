@@ -65,7 +65,8 @@ def worker(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[str]:
     assert main(["simulate", "--programs", str(tmp_path / "programs")]) == 0
     specs = [word for path in (tmp_path / "programs").glob("*/spec.yaml") for word in ("--spec", str(path))]
     pages = ["--web-host", "127.0.0.1", "--web-port", "0"]
-    flags = [*specs, *pages, "--state-dir", str(tmp_path / "state"), "--fetch-wait-seconds", "0.01"]
+    snapshots = ["--snapshots", str(tmp_path / "snapshots"), "--snapshot-minutes", "0.02"]
+    flags = [*specs, *pages, *snapshots, "--state-dir", str(tmp_path / "state"), "--fetch-wait-seconds", "0.01"]
     log = tmp_path / "worker.log"
     with WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, log) as running:
         yield told(log, r'"address": "([^"]+)"', running.check)

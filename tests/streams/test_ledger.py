@@ -4,10 +4,10 @@ from onward.streams.errors import LedgerError
 from onward.streams.ledger import Ledger
 
 
-def test_a_damaged_ledger_is_told_with_what_to_remove(tmp_path):
+def test_a_damaged_ledger_is_told(tmp_path):
     path = tmp_path / "journal-0.sqlite"
     path.write_bytes(b"not a ledger" * 1000)
-    with pytest.raises(LedgerError, match=r"is damaged \(file is not a database\): remove journal-0\.sqlite\* to"):
+    with pytest.raises(LedgerError, match=r"is damaged \(file is not a database\): start the worker again"):
         Ledger(path, "journal", 0)
 
 

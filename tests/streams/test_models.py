@@ -252,7 +252,7 @@ def test_what_is_not_a_skops_file_is_refused(folder, content):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"income,debts\n1,2\n", "columns are income, debts, not income, debts, home, or none"),
+        (b"income,debts\n1,2\n", "line 1: columns are income, debts, not income, debts, home, or none"),
         (b'income,debts,"home, or none"\n1,2,own\n1,2.5,own\n', "line 3: .*2.5"),
         (b'income,debts,"home, or none"\ninf,2,own\n', "line 2: 'inf' is not a finite number"),
         (b'income,debts,"home, or none"\n1,2\n', "line 2"),

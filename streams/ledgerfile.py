@@ -1,0 +1,129 @@
+"""Ledgers as files: copied while they are written, checked, put in place, set aside.
+
+A ledger's file has companions, ``-wal`` and ``-shm``, which belong to its content: SQLite would read the ``-wal`` of
+one ledger into another. So a file goes before its companions, and they before another file comes: a crash between
+leaves no ledger, which can be made anew, and never a mixture.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+DAMAGED_KEPT = 2
+"""Damaged ledgers of one journal partition that are left for somebody to look at; older ones are deleted."""
+
+DAMAGE_ERRORS = (UnicodeDecodeError, MemoryError)
+"""What comes of a damaged file beside SQLite's own errors: it asks for as much memory as the file says."""
+
+_WAL, _SHM = "-wal", "-shm"
+_COPY, _DAMAGED = ".copy", ".damaged-"
+
+
+class DamageError(Exception):
+    """A file is no ledger, or a damaged one."""
+
+
+class Standing(Struct, frozen=True):
+    """What a ledger says of itself: its schema, its journal partition, and the next journal offset to fold."""
+
+    schema: int
+    journal: str
+    partition: int
+    offset: int
+    generation: int
+
+
+@contextmanager
+def copy_beside(ledger: Path) -> Iterator[Path]:
+    """A path for a copy of a ledger, on the same disk; what is there at the end is deleted."""
+    copy = ledger.with_name(f"{ledger.name}.{secrets.token_hex(4)}{_COPY}")
+    try:
+        yield copy
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def tidy(ledger: Path) -> None:
+    """Delete the copies that a crash has left beside a ledger."""
+    for copy in ledger.parent.glob(f"{ledger.name}.*{_COPY}"):
+        copy.unlink(missing_ok=True)
+
+
+def copy_ledger(ledger: Path, copy: Path) -> None:
+    """Copy a ledger that may be written meanwhile, as of its newest commit. Raise ``OSError`` or ``sqlite3.Error``.
+
+    One step is one read transaction: writers go on, and the copy is not begun again for their sake.
+    """
+    with closing(_open(ledger, "mode=ro")) as source, closing(sqlite3.connect(copy)) as target:
+        target.execute("PRAGMA journal_mode=OFF")
+        target.execute("PRAGMA synchronous=OFF")
+        source.backup(target)
+
+
+def standing(copy: Path) -> Standing:
+    """Check a ledger that nobody writes, and tell where it stands; raise ``DamageError``."""
+    try:
+        with closing(_open(copy, "mode=ro&immutable=1")) as db:
+            found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if found != "ok":
+                raise DamageError(" ".join(found.split()))
+            meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
+        return msgspec.convert(meta, Standing)
+    except (sqlite3.Error, msgspec.ValidationError, *DAMAGE_ERRORS) as error:
+        raise DamageError(str(error) or type(error).__name__) from error
+
+
+def size_bytes(ledger: Path) -> int:
+    """The size of a ledger with what is not in its file yet."""
+    return sum(part.stat().st_size for part in (ledger, ledger.with_name(ledger.name + _WAL)) if part.exists())
+
+
+def has_room(ledger: Path) -> bool:
+    """Whether a copy takes no more than half of what is free: the disk must not fill up because of it."""
+    return shutil.disk_usage(ledger.parent).free >= 2 * size_bytes(ledger)
+
+
+def put_in_place(copy: Path, ledger: Path) -> None:
+    """Let a copy become the ledger, which must not be open. The copy is on the disk already."""
+    for old in (ledger, *_companions(ledger)):
+        old.unlink(missing_ok=True)
+    copy.replace(ledger)
+    folder = os.open(ledger.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def set_aside(ledger: Path, now_ms: int) -> Path:
+    """Rename a damaged ledger, which must not be open, and return its new name; delete older ones."""
+    moment = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    aside = ledger.with_name(f"{ledger.name}{_DAMAGED}{moment}")
+    ledger.rename(aside)
+    for companion, moved in zip(_companions(ledger), _companions(aside), strict=True):
+        if companion.exists():
+            companion.rename(moved)
+    damaged = [path for path in ledger.parent.glob(f"{ledger.name}{_DAMAGED}*") if path.name.endswith("Z")]
+    for old in sorted(damaged)[:-DAMAGED_KEPT]:
+        for path in (old, *_companions(old)):
+            path.unlink(missing_ok=True)
+    return aside
+
+
+def _companions(ledger: Path) -> tuple[Path, Path]:
+    return ledger.with_name(ledger.name + _WAL), ledger.with_name(ledger.name + _SHM)
+
+
+def _open(path: Path, query: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.resolve().as_uri()}?{query}", uri=True)
