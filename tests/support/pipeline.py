@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -15,18 +13,20 @@ import msgspec
 import numpy as np
 
 from onward.agents.costs import L1
+from onward.faults.reference import MemoryBroker as MemoryBroker
+from onward.faults.reference import dump as dump
+from onward.faults.reference import without_generation as without_generation
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import SourcePosition, Tick
 from onward.schemas.headers import TYPES, cloud_event_headers
 from onward.schemas.spec import ProgramSpec
-from onward.streams.effects import GENERATION
 from onward.streams.ingest import Ingest
 from onward.streams.journal import pack, tick_line
 from onward.streams.keeper import Keeper, Keeping
 from onward.streams.metrics import Metrics
 from onward.streams.models import Artefact, Manifest, ModelBundle
 from onward.streams.program import Program
-from onward.streams.records import Headers, OutRecord, Record, TopicPartition
+from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 
 START_MS = 1_790_000_000_000
@@ -98,27 +98,6 @@ def build_program(
 
 
 @dataclass
-class MemoryBroker:
-    """A broker in memory: a ``Publisher`` whose partitions are lists."""
-
-    width: int = 1
-    logs: dict[tuple[str, int], list[Record]] = field(default_factory=lambda: defaultdict(list))
-
-    async def publish(self, records: Sequence[OutRecord]) -> None:
-        for out in records:
-            log = self.logs[out.topic, out.partition]
-            log.append(
-                Record(out.topic, out.partition, len(log), out.timestamp_ms, out.key, out.value, tuple(out.headers))
-            )
-
-    async def partitions(self, topic: str) -> int:
-        return self.width
-
-    async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:
-        return self.logs[topic, partition][-count:]
-
-
-@dataclass
 class Sender:
     """Writes input records as an outside system would: JSON, CloudEvents headers, one partition a topic."""
 
@@ -180,17 +159,6 @@ class Run:
     def events(self, topic: str, kind: Any) -> list[Any]:
         """What was published to a topic, decoded."""
         return [msgspec.json.decode(record.value or b"", type=kind) for record in self.broker.logs[topic, 0]]
-
-
-def without_generation(headers: Headers) -> Headers:
-    """What does not depend on how often the writer was started."""
-    return tuple(header for header in headers if header[0] != GENERATION)
-
-
-def dump(path: Path) -> list[str]:
-    """A ledger's whole content as SQL, but for how often it was opened."""
-    with closing(sqlite3.connect(path)) as db:
-        return [line for line in db.iterdump() if "'generation'" not in line]
 
 
 def idle_tick(run: Run, time_ms: int) -> Record:

@@ -1,0 +1,234 @@
+"""Workers under a supervisor, as in production: whatever a worker ends with, it is started again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple, Self
+
+from onward.benchmarks.arena.process import WatchedProcess
+
+COMMAND = (sys.executable, "-P", "-m", "onward.faults.worker")
+SESSION_SECONDS = 6.0
+"""The shortest that brokers accept by default."""
+FENCED = 6
+"""What a worker ends with that stood still for so long that its partitions may have another owner."""
+_LOOK_SECONDS = 0.1
+_STOP_SECONDS = 40.0
+_STOPPED = {0, -signal.SIGTERM}
+"""In good order, or before it had begun to listen to signals."""
+_OPEN_SECONDS = 60.0
+_AGAIN_SECONDS = 0.5
+
+
+class Orders(NamedTuple):
+    """What is to happen to one life of a worker, see ``worker.py``; ``rest_seconds`` pass before it begins."""
+
+    point: str | None = None
+    nth: int = 1
+    delay_ms: float = 0.0
+    signal: str = "SIGKILL"
+    clock_ms: int = 0
+    chunk_records: int = 500
+    rest_seconds: float = 0.0
+
+    @property
+    def flags(self) -> list[str]:
+        """For the command line."""
+        strike = ["--point", self.point, "--nth", str(self.nth), "--delay-ms", str(self.delay_ms)] if self.point else []
+        return [*strike, "--signal", self.signal, "--clock-ms", str(self.clock_ms)]
+
+
+Draw = Callable[[Random, int], Orders]
+"""Draws the orders of a worker's next life; it is told how many there were."""
+
+
+class Life(WatchedProcess):
+    """A worker's process."""
+
+    @property
+    def code(self) -> int | None:
+        """What it has ended with; None while it runs."""
+        return self._process.poll()
+
+    @property
+    def stands(self) -> bool:
+        """Whether it was stopped."""
+        return Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    def finish(self, seconds: float) -> int | None:
+        """Ask it to end; return its code, or None when it does not in time."""
+        self._process.terminate()
+        self.let_go()
+        with suppress(Exception):
+            self._process.wait(seconds)
+        return self.code
+
+
+@dataclass
+class Slot:
+    """A worker: its state folder outlives its processes."""
+
+    number: int
+    state: Path
+    log: Path
+    random: Random
+    life: Life | None = None
+    lives: int = 0
+    due: float = 0.0
+    orders: Orders = field(default_factory=Orders)
+
+
+@dataclass
+class Fleet:
+    """Workers of one group. ``draw`` says what happens to each of their lives; ``expected`` are codes that they may
+    end with beside SIGKILL's. What else they end with is in ``surprises``. ``static`` members keep their partitions
+    while they restart; a ``command`` without ``flags`` takes no orders."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    size: int
+    draw: Draw
+    seed: str
+    expected: set[int] = field(default_factory=lambda: {FENCED})
+    static: bool = True
+    state: Path | None = None
+    command: Sequence[str] = COMMAND
+    flags: bool = True
+    ends: Counter[int] = field(default_factory=Counter)
+    surprises: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        state = self.state or self.folder
+        self.slots = [
+            Slot(n, state / f"state-{n}", self.folder / f"worker-{n}.log", Random(f"{self.seed}/worker {n}"))
+            for n in range(1, self.size + 1)
+        ]
+
+    def __enter__(self) -> Self:
+        for slot in self.slots:
+            self._plan(slot)
+        self.tend()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for slot in self.slots:
+            if slot.life is not None and not slot.life.ended:
+                slot.life.kill()
+
+    def watch(self, seconds: float) -> None:
+        """Let time pass."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.tend()
+            time.sleep(min(left, _LOOK_SECONDS))
+
+    def opened(self) -> int:
+        """How many ledgers have been opened so far."""
+        return self.said("opened ledger")
+
+    def await_opened(self, count: int) -> None:
+        """Let time pass until so many ledgers have been opened, but not for ever."""
+        deadline = time.monotonic() + _OPEN_SECONDS
+        while self.opened() < count and time.monotonic() < deadline:
+            self.watch(_LOOK_SECONDS)
+
+    def tend(self) -> None:
+        """Start what has ended."""
+        for slot in self.slots:
+            if slot.life is not None and (code := slot.life.code) is not None:
+                self._ended(slot, slot.life, code)
+            if slot.life is None and time.monotonic() >= slot.due:
+                self._start(slot)
+
+    def calm(self) -> None:
+        """Nothing more is to happen. Lives to which something still would, or whose clock is wrong, are ended."""
+        self.draw = lambda _random, _lives: Orders()
+        for slot in self.slots:
+            if slot.orders.point or slot.orders.clock_ms:
+                self.kill(slot)
+
+    def kill(self, slot: Slot) -> None:
+        """End a worker's process at once, if it runs."""
+        if slot.life is not None and not slot.life.ended:
+            slot.life.kill()
+        self.tend()
+
+    def stop(self) -> None:
+        """End all in good order."""
+        for slot in self.slots:
+            if slot.life is not None and (code := slot.life.finish(_STOP_SECONDS)) not in _STOPPED | self.expected:
+                self.surprises.append(f"worker {slot.number} ended with {code}: {slot.life.last_words()}")
+                slot.life.kill()
+            slot.life = None
+
+    @property
+    def ledgers(self) -> list[Path]:
+        """Of all workers."""
+        return [path for slot in self.slots for path in sorted(slot.state.glob("*.sqlite"))]
+
+    @property
+    def kills(self) -> int:
+        """How many lives have ended with SIGKILL."""
+        return self.ends[-signal.SIGKILL]
+
+    @property
+    def takeovers(self) -> int:
+        """How often a partition's ledger was opened by another worker than before."""
+        opened = sorted(
+            (line["time"], line["partition"], slot.number)
+            for slot in self.slots
+            for line in told(slot.log)
+            if line["message"] == "opened ledger"
+        )
+        owners: dict[int, int] = {}
+        count = 0
+        for _, partition, number in opened:
+            count += owners.setdefault(partition, number) != number
+            owners[partition] = number
+        return count
+
+    def said(self, words: str) -> int:
+        """In how many log messages these words are."""
+        return sum(words in line["message"] for slot in self.slots for line in told(slot.log))
+
+    def _plan(self, slot: Slot) -> None:
+        slot.orders = self.draw(slot.random, slot.lives)
+        slot.due = time.monotonic() + slot.orders.rest_seconds
+        slot.lives += 1
+
+    def _start(self, slot: Slot) -> None:
+        own = {"ONWARD_STATE_DIR": str(slot.state), "ONWARD_CHUNK_RECORDS": str(slot.orders.chunk_records)}
+        if self.static:
+            own["ONWARD_GROUP_INSTANCE_ID"] = f"worker-{slot.number}"
+        slot.life = Life(
+            [*self.command, *(slot.orders.flags if self.flags else [])], slot.log, {**self.environment, **own}
+        )
+        slot.life.__enter__()
+
+    def _ended(self, slot: Slot, life: Life, code: int) -> None:
+        self.ends[code] += 1
+        if code != -signal.SIGKILL and code not in self.expected:
+            self.surprises.append(f"worker {slot.number} ended with {code}: {life.last_words()}")
+        slot.life = None
+        self._plan(slot)
+        if code != -signal.SIGKILL:
+            slot.due += _AGAIN_SECONDS
+
+
+def told(log: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a worker's log, but for those that a kill has cut."""
+    if log.exists():
+        for line in log.read_text(errors="replace").splitlines():
+            with suppress(ValueError):
+                content = json.loads(line)
+                if isinstance(content, dict) and "message" in content:
+                    yield content

@@ -1,0 +1,75 @@
+"""The programs that the faults happen to: one a way in which windows close and decisions come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.events import Value
+from onward.schemas.spec import ProgramSpec
+from onward.streams.models import write_bundle
+
+FEATURES: Sequence[Mapping[str, Any]] = (
+    {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},
+    {"name": "income", "type": "continuous", "bounds": [0, 100], "unit": "kEUR"},
+    {"name": "debts", "type": "integer", "bounds": [0, 10], "mutable": "down"},
+)
+POLICIES: Mapping[str, Mapping[str, Any]] = {
+    "steps": {"policy": {"choice": "linucb", "window": {"steps": 20}}},
+    "timed": {"policy": {"choice": "protoar", "window": {"time": "PT4S", "lateness": "PT1S"}}},
+    "decided": {"policy": {"choice": "linucb", "window": {"steps": 10}}, "decisions": "external"},
+}
+"""What differs between the programs, as in a spec."""
+SHARDS = 3
+CANDIDATES = 40
+_LABELLED = 300
+
+
+def person(random: np.random.Generator, most_income: int = 60) -> dict[str, Value]:
+    """The features of somebody."""
+    return {
+        "region": str(random.choice(["north", "south"])),
+        "income": float(random.integers(0, most_income)),
+        "debts": int(random.integers(0, 11)),
+    }
+
+
+def write_programs(folder: Path, policies: Mapping[str, Mapping[str, Any]] = POLICIES) -> list[Path]:
+    """Write spec and model of every program; return the specs' paths."""
+    return [_write(folder, name, policy) for name, policy in policies.items()]
+
+
+def _write(folder: Path, name: str, policy: Mapping[str, Any]) -> Path:
+    content = {
+        "program": name,
+        "features": FEATURES,
+        "label": {"name": "repaid"},
+        "model": {"manifest": f"{name}-model/manifest.json"},
+        "shards": SHARDS,
+        **policy,
+    }
+    spec = msgspec.convert(content, ProgramSpec, strict=False)
+    codec, random = FeatureCodec(spec), np.random.default_rng(7)
+    rows = [person(random, most_income=101) for _ in range(_LABELLED)]
+    X = codec.encode_many(rows)
+    model = LogisticRegression(C=100.0).fit(X, X[:, 2] - 0.3 * X[:, 3] > 0.5)
+    write_bundle(
+        folder / f"{name}-model",
+        spec,
+        codec.columns,
+        version="v1",
+        estimator=model,
+        instances=[row for row, good in zip(rows, model.predict(X), strict=True) if good][:CANDIDATES],
+        reference=rows,
+        metrics={},
+    )
+    path = folder / f"{name}.yaml"
+    # The spec's own defaults written out; JSON is YAML.
+    path.write_bytes(msgspec.json.encode(spec))
+    return path

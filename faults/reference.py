@@ -1,0 +1,112 @@
+"""The uninterrupted run: the same journal folded once, in memory, by a keeper that nothing happens to."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from onward.streams.effects import GENERATION
+from onward.streams.keeper import Keeper, Keeping
+from onward.streams.metrics import Metrics
+from onward.streams.program import Program
+from onward.streams.records import Headers, OutRecord, Record, TopicPartition
+from onward.streams.topics import Topics
+
+Dump = list[str]
+"""A ledger's content, a line of SQL each."""
+
+
+@dataclass
+class MemoryBroker:
+    """A broker in memory: a ``Publisher`` whose partitions are lists."""
+
+    width: int = 1
+    logs: dict[tuple[str, int], list[Record]] = field(default_factory=lambda: defaultdict(list))
+
+    async def publish(self, records: Sequence[OutRecord]) -> None:
+        """Append."""
+        for out in records:
+            log = self.logs[out.topic, out.partition]
+            log.append(
+                Record(out.topic, out.partition, len(log), out.timestamp_ms, out.key, out.value, tuple(out.headers))
+            )
+
+    async def partitions(self, topic: str) -> int:  # noqa: ARG002
+        """All topics have as many."""
+        return self.width
+
+    async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:
+        """The last records."""
+        return self.logs[topic, partition][-count:]
+
+
+class Standing(NamedTuple):
+    """Of which journal partition a ledger is, and the next offset it would fold."""
+
+    partition: int
+    offset: int
+
+
+class Reference(NamedTuple):
+    """What an uninterrupted run publishes, and what its ledgers hold at the offsets that were asked for."""
+
+    outputs: list[Record]
+    dumps: Mapping[Standing, Dump]
+
+
+def uninterrupted(
+    programs: Mapping[str, Program],
+    topics: Topics,
+    journal: Iterable[Record],
+    stops: Iterable[Standing],
+    directory: Path,
+) -> Reference:
+    """Fold a journal as far as ``stops`` go, with ledgers in a new ``directory``."""
+    stops = sorted(stops)
+    width = 1 + max(stop.partition for stop in stops)
+    ends = {stop.partition: stop.offset for stop in stops}
+    broker = MemoryBroker(width)
+    for record in journal:
+        if record.offset < ends.get(record.partition, 0):
+            broker.logs[topics.journal, record.partition].append(record)
+    dumps: dict[Standing, Dump] = {}
+
+    async def fold() -> None:
+        keeper = Keeper(topics, programs, broker, Metrics(), lambda: 0, Keeping(directory))
+        partitions = [TopicPartition(topics.journal, number) for number in sorted(ends)]
+        await keeper.assigned(partitions)
+        done = dict.fromkeys(ends, 0)
+        for stop in stops:
+            log = broker.logs[topics.journal, stop.partition]
+            if part := log[done[stop.partition] : stop.offset]:
+                await keeper.handle(part)
+            done[stop.partition] = stop.offset
+            dumps[stop] = dump(directory / f"{topics.journal}-{stop.partition}.sqlite")
+        await keeper.revoked(partitions)
+
+    asyncio.run(fold())
+    return Reference([record for topic in topics.outputs for n in ends for record in broker.logs[topic, n]], dumps)
+
+
+def standing(ledger: Path) -> Standing:
+    """Where a ledger stands."""
+    with closing(sqlite3.connect(ledger)) as db:
+        meta = dict(db.execute("SELECT name, value FROM meta WHERE name IN ('partition', 'offset')"))
+    return Standing(meta["partition"], meta["offset"])
+
+
+def dump(ledger: Path) -> Dump:
+    """A ledger's whole content as SQL, but for how often it was opened."""
+    with closing(sqlite3.connect(ledger)) as db:
+        return [line for line in db.iterdump() if "'generation'" not in line]
+
+
+def without_generation(headers: Headers) -> Headers:
+    """What does not depend on how often the writer was started."""
+    return tuple(header for header in headers if header[0] != GENERATION)

@@ -1,0 +1,70 @@
+"""Brokers are killed, stopped and restarted; workers and senders are not told."""
+
+from __future__ import annotations
+
+from random import Random
+
+from onward.faults.fleet import Fleet, Orders
+from onward.faults.site import Site
+
+KAFKA_AWAY = 3
+"""What a worker ends with when nothing is acknowledged for too long."""
+_APART_SECONDS = (1.0, 4.0)
+_DOWN_SECONDS = (0.0, 6.0)
+_OUTAGE_SHARE = 0.92
+_MOST_OUTAGE_SECONDS = 75.0
+
+
+def _orders(random: Random, lives: int) -> Orders:  # noqa: ARG001
+    return Orders(chunk_records=random.choice([20, 200]))
+
+
+def _fleet(site: Site) -> Fleet:
+    fleet = site.fleet(2, _orders)
+    fleet.expected.add(KAFKA_AWAY)
+    return fleet
+
+
+def brokers_killed_in_turn(site: Site) -> None:
+    """One broker after the other is killed with SIGKILL and restarted on its data."""
+    fleet, brokers = _fleet(site), site.ground.brokers
+    order = site.random.sample(brokers.numbers, len(brokers.numbers))
+    while site.loading:
+        for number in order:
+            fleet.watch(site.random.uniform(*_APART_SECONDS))
+            brokers.kill(number)
+            site.say(f"broker {number} is killed")
+            fleet.watch(site.random.uniform(*_DOWN_SECONDS))
+            brokers.restart(number)
+
+
+def brokers_unreachable(site: Site) -> None:
+    """All brokers stand still with their connections open, for a minute or more where there is time for that."""
+    fleet, brokers = _fleet(site), site.ground.brokers
+    fleet.watch(site.random.uniform(*_APART_SECONDS) + 5.0)
+    seconds = min(_MOST_OUTAGE_SECONDS, site.seconds * _OUTAGE_SHARE)
+    site.say(f"all brokers are stopped for {seconds:.0f} s")
+    for number in brokers.numbers:
+        brokers.pause(number)
+    try:
+        fleet.watch(seconds)
+    finally:
+        for number in brokers.numbers:
+            brokers.resume(number)
+    while site.loading:
+        fleet.watch(1.0)
+
+
+def brokers_lost_together(site: Site) -> None:
+    """All brokers are killed at once and come back after a while."""
+    fleet, brokers = _fleet(site), site.ground.brokers
+    fleet.watch(site.random.uniform(*_APART_SECONDS) + 5.0)
+    for number in brokers.numbers:
+        brokers.kill(number)
+    site.say("all brokers are killed")
+    try:
+        fleet.watch(min(_MOST_OUTAGE_SECONDS, site.seconds * _OUTAGE_SHARE))
+    finally:
+        brokers.start()
+    while site.loading:
+        fleet.watch(1.0)

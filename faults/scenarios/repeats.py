@@ -1,0 +1,21 @@
+"""Senders repeat everything, and nothing comes in order."""
+
+from __future__ import annotations
+
+from onward.faults.scenarios.kills import at_any_time
+from onward.faults.site import Site
+
+_APART_SECONDS = (2.0, 5.0)
+
+
+def repeated_and_shuffled_input(site: Site) -> None:
+    """All inputs are out of time order within what is allowed, and all of them are sent again, in any order."""
+    fleet = site.fleet(2, at_any_time)
+    while site.loading:
+        fleet.watch(site.random.uniform(*_APART_SECONDS))
+        fleet.kill(site.random.choice(fleet.slots))
+    site.sender.finish()
+    site.sender.again(site.order)
+    site.say("everything is sent again")
+    fleet.watch(site.random.uniform(*_APART_SECONDS))
+    fleet.kill(site.random.choice(fleet.slots))

@@ -1,0 +1,70 @@
+"""Workers are stopped (SIGSTOP) until others have their partitions, and then go on as if nothing had happened."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+from onward.faults.fleet import SESSION_SECONDS, Fleet, Orders, Slot, told
+from onward.faults.site import Site
+from onward.streams.keeper import Stage
+
+KAFKA_AWAY = 3
+"""What a worker ends with that had something to publish while it stood still: it takes it for not acknowledged."""
+_STOPPED_SECONDS = (SESSION_SECONDS + 1.0, SESSION_SECONDS + 6.0)
+_APART_SECONDS = (1.0, 3.0)
+_TAKEOVER_SECONDS = 30.0
+_MOST_VISITS = 12
+
+
+def _in_mid_step(random: Random, lives: int) -> Orders:  # noqa: ARG001
+    point = random.choice([Stage.COMPUTED, Stage.OUTPUTS_IN_FLIGHT, Stage.OUTPUTS_ACKNOWLEDGED])
+    return Orders(point, random.randint(3, _MOST_VISITS), signal="SIGSTOP", chunk_records=random.choice([5, 50, 500]))
+
+
+def zombies_at_any_time(site: Site) -> None:
+    """One worker of two is stopped whatever it does."""
+    fleet = site.fleet(2, lambda random, _: Orders(chunk_records=random.choice([5, 50, 500])), static=False)
+    fleet.expected.add(KAFKA_AWAY)
+    while site.goes_on(enough=site.zombies > 0):
+        fleet.watch(site.random.uniform(*_APART_SECONDS))
+        slot = site.random.choice(fleet.slots)
+        if slot.life is not None and not slot.life.ended:
+            slot.life.hold()
+            _wake_when_replaced(site, fleet, slot)
+
+
+def zombies_in_mid_step(site: Site) -> None:
+    """Workers stop themselves between the steps that delivery stands on."""
+    fleet = site.fleet(2, _in_mid_step, static=False)
+    fleet.expected.add(KAFKA_AWAY)
+    while site.goes_on(enough=site.zombies > 0):
+        fleet.watch(0.2)
+        for slot in fleet.slots:
+            if _stands(slot):
+                _wake_when_replaced(site, fleet, slot)
+
+
+def _stands(slot: Slot) -> bool:
+    return slot.life is not None and not slot.life.ended and slot.life.stands
+
+
+def _wake_when_replaced(site: Site, fleet: Fleet, slot: Slot) -> None:
+    """Let a stopped worker go on when its partitions were opened by the other and a little time has passed."""
+    others = [other for other in fleet.slots if other is not slot]
+    before = sum(_opened(other) for other in others)
+    fleet.watch(site.random.uniform(*_STOPPED_SECONDS))
+    deadline = time.monotonic() + _TAKEOVER_SECONDS
+    while sum(_opened(other) for other in others) == before and time.monotonic() < deadline:
+        if all(_stands(other) for other in others):
+            # Nobody is left to take over.
+            break
+        fleet.watch(0.2)
+    else:
+        site.zombies += time.monotonic() < deadline
+    if slot.life is not None:
+        slot.life.let_go()
+
+
+def _opened(slot: Slot) -> int:
+    return sum(line["message"] == "opened ledger" for line in told(slot.log))
