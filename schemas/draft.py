@@ -12,7 +12,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from .events import Value
+from .spec import Name
 from .speccheck import nearest
 from .table import RawTable, TableError, number, read_csv
 
@@ -33,6 +36,7 @@ LIMITS = """\
 # policy: {{nu: 1}}  # an easy one (low cost c) counts more the larger nu: exp(-nu c); 1 / encoded columns by default
 """
 FEW_CHANGES = 3
+BAD_NAME = "the column needs a printable name of 1 to 100 characters, no quotation mark or backslash among them"
 
 
 def draft_spec(path: str | Path, label: str) -> str:
@@ -40,6 +44,8 @@ def draft_spec(path: str | Path, label: str) -> str:
     raw = read_csv(path)
     if label not in raw.columns:
         raise TableError(raw.file, 1, label, f"no such column{nearest(label, raw.columns)}")
+    if not _is_name(label):
+        raise TableError(raw.file, 1, ascii(label), BAD_NAME)
     features, unused = _feature_lines(raw, label)
     if not features:
         raise TableError(raw.file, None, None, "no column can be a feature")
@@ -75,8 +81,8 @@ def _feature_lines(raw: RawTable, label: str) -> tuple[list[str], list[str]]:
 
 def _unusable(name: str, cells: Sequence[str]) -> str | None:
     values = {cell.strip() for cell in cells}
-    if not name or len(name) > 100 or not name.isprintable():
-        return "the column needs a printable name of 1 to 100 characters"
+    if not _is_name(name):
+        return BAD_NAME
     if "" in values:
         return f"{sum(not cell.strip() for cell in cells)} cells are empty"
     if len(values) == 1:
@@ -89,6 +95,13 @@ def _unusable(name: str, cells: Sequence[str]) -> str | None:
     if not all(map(_is_ordinary, numbers)):
         return "numbers beyond what can be scaled"
     return None if min(numbers) < max(numbers) else "it has one value only"
+
+
+def _is_name(text: str) -> bool:
+    try:
+        return msgspec.convert(text, Name).isprintable()
+    except msgspec.ValidationError:
+        return False
 
 
 def _is_ordinary(value: float) -> bool:
@@ -122,7 +135,14 @@ def _one_hot_groups(raw: RawTable, label: str) -> dict[str, dict[str, str]]:
     groups: dict[str, dict[str, str]] = {}
     for column in raw.columns:
         name, colon, category = column.partition(":")
-        if colon and name and category and column.isprintable() and column != label and name not in raw.columns:
+        if (
+            colon
+            and category
+            and _is_name(name)
+            and category.isprintable()
+            and column != label
+            and name not in raw.columns
+        ):
             groups.setdefault(name, {})[column] = category
     return {name: columns for name, columns in groups.items() if len(columns) > 1 and _is_one_hot(raw, columns)}
 

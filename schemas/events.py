@@ -19,6 +19,11 @@ ProgramName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
 Value = int | float | str
 """One raw feature value: a number in the feature's unit, or the name of a category or level."""
 
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""What Kafka and SQLite hold."""
+Milliseconds = Annotated[int, Meta(ge=-(2**62), le=2**62)]
+"""A time since the epoch to which any duration of a spec can be added."""
+
 Fate = Literal["rewarded", "censored", "late", "dangling", "unseen"]
 Result = Literal["improved", "not_improved", "unseen"]
 
@@ -146,8 +151,8 @@ class SourcePosition(Struct, frozen=True, gc=False, array_like=True):
     """How far one input partition has been read, in event time. ``time_ms`` is None while it is not known."""
 
     topic: str
-    partition: int
-    time_ms: Annotated[int, Meta(ge=-(2**62), le=2**62)] | None
+    partition: Int64
+    time_ms: Milliseconds | None
 
 
 class Tick(Struct, frozen=True, gc=False):
@@ -166,12 +171,12 @@ class Journaled(Struct, frozen=True, gc=False, omit_defaults=True):
 
     type: str
     id: str
-    time: int
-    timestamp: int
+    time: Milliseconds
+    timestamp: Int64
     data: Raw
     topic: str | None = None
-    partition: int = -1
-    offset: int = -1
+    partition: Int64 = -1
+    offset: Int64 = -1
     source: str | None = None
 
 

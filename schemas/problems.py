@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
+JSON_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are not the JSON that it was asked for."""
+
 
 class Problem(NamedTuple):
     """Why a record cannot be used. ``reason`` is one of a fixed set of words (it labels metrics); ``detail`` is one

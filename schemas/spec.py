@@ -15,7 +15,8 @@ from .events import ProgramName, Value
 
 Mutable = Literal["none", "up", "down", "any"]
 FeatureType = Literal["continuous", "integer", "ordinal", "categorical"]
-Name = Annotated[str, Meta(min_length=1, max_length=100)]
+Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r'^[^"\\\x00-\x1f]+$')]
+"""What stands in JSON as it is: no quotation mark, backslash or control character."""
 
 
 class Feature(Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,7 +84,7 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True):
     different senders may be apart.
     """
 
-    steps: Annotated[int, Meta(ge=1)] | None = None
+    steps: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     time: timedelta | None = None
     lateness: timedelta = timedelta(minutes=1)
 
@@ -100,7 +101,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     cost: Literal["l1", "max_percentile_shift"] = "l1"
     nu: Annotated[float, Meta(ge=0)] | None = None
     window: Window = Window(steps=10)
-    seed: int = 0
+    seed: Annotated[int, Meta(ge=0)] = 0
 
 
 class Retention(Struct, frozen=True, forbid_unknown_fields=True):

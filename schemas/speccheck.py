@@ -6,9 +6,10 @@ import difflib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
+from itertools import islice
 from math import isfinite
 
-from .encoding import columns_of
+from .encoding import SHOWN_ALLOWED, columns_of
 from .events import Value
 from .spec import Condition, Feature, ProgramSpec
 from .yamltree import Path
@@ -27,11 +28,18 @@ BELONGS = {
     "one_hot": ("categorical",),
 }
 LARGEST_INTEGER = 2**53
+MOST_COLUMNS = 2000
+"""Most encoded columns of a program."""
+NAME_CHARACTERS = 100
+MOST_COMPARED = 1000
+"""Names longer than that are not compared with others, and not with more than so many."""
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """`` (did you mean ...?)`` when one of the names is close to this one, else nothing."""
-    close = difflib.get_close_matches(name, list(names), n=1)
+    if len(name) > NAME_CHARACTERS:
+        return ""
+    close = difflib.get_close_matches(name, list(islice(names, MOST_COMPARED)), n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
@@ -103,11 +111,13 @@ def _values_faults(feature: Feature, field: str) -> Iterator[Fault]:
 
 
 def _repeats(values: Sequence[str]) -> Iterator[tuple[int, str]]:
+    seen: set[str] = set()
     for index, value in enumerate(values):
         if not value:
             yield index, "an empty text is not a value"
-        elif value in values[:index]:
+        elif value in seen:
             yield index, f"{value!r} is given twice"
+        seen.add(value)
 
 
 def _name_faults(spec: ProgramSpec) -> Iterator[Fault]:
@@ -123,7 +133,9 @@ def _name_faults(spec: ProgramSpec) -> Iterator[Fault]:
             if columns[column] or own[column] > 1:
                 field = "one_hot" if feature.one_hot else "name"
                 yield ("features", index, field), f"{feature.name}: the column {column} is used twice"
-        columns += own
+        columns.update(own)
+    if columns.total() > MOST_COLUMNS:
+        yield ("features",), f"{columns.total()} encoded columns; a program may have {MOST_COLUMNS}"
 
 
 def _label_faults(spec: ProgramSpec) -> Iterator[Fault]:
@@ -216,7 +228,7 @@ def _operand_fault(feature: Feature, operator: str, value: Value) -> str | None:
         if operator != "equals":
             return f"{operator} compares numbers, and the feature is {feature.type}"
         if value not in values:
-            return f"{value!r} is not one of {', '.join(values)}{nearest(str(value), values)}"
+            return f"{value!r} is not one of {_listed(values)}{nearest(str(value), values)}"
         return None
     if isinstance(value, str):
         return f"{value!r} is not a number"
@@ -226,6 +238,11 @@ def _operand_fault(feature: Feature, operator: str, value: Value) -> str | None:
     if operator == "equals" and feature.type == "integer" and not float(value).is_integer():
         return f"{value:g} is not a whole number"
     return None
+
+
+def _listed(values: Sequence[str]) -> str:
+    names = ", ".join(values[:SHOWN_ALLOWED])
+    return names if len(values) <= SHOWN_ALLOWED else f"{names}, ... ({len(values)} in all)"
 
 
 def _range(feature: Feature) -> tuple[float, float] | None:

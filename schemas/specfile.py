@@ -3,17 +3,17 @@
     loaded = load_spec("credit.yaml")
     loaded.spec.features[0].name, loaded.sha256
 
-All that can be told is reported together: values that YAML cannot read, types and names of fields that do not fit
-(``misfits.py``), and what is wrong with the meaning of the parts that are well-formed (``speccheck.py``). Only an error
-of YAML's syntax stands alone.
+Problems are reported together, a hundred of them at most: values that YAML cannot read, types and names of fields that
+do not fit (``misfits.py``), and what is wrong with the meaning of the parts that are well-formed (``speccheck.py``).
+Only an error of YAML's syntax stands alone.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path as FilePath
 
 import msgspec
@@ -23,10 +23,10 @@ from .parts import well_formed
 from .problems import SpecProblem as SpecProblem
 from .spec import ProgramSpec
 from .speccheck import Fault, faults
-from .yamltree import Tree
+from .yamltree import Path, Tree
 
 MAX_BYTES = 256 * 1024
-
+MAX_PROBLEMS = 100
 
 Check = Callable[[ProgramSpec], Iterable[Fault]]
 """Finds what is wrong with the meaning of a spec that this package cannot know, see ``load_spec``."""
@@ -71,15 +71,30 @@ def parse_spec(data: bytes, *checks: Check) -> ProgramSpec | list[SpecProblem]:
     if len(data) > MAX_BYTES:
         return [SpecProblem(1, 1, "", f"{len(data)} bytes; a spec may have {MAX_BYTES}")]
     tree = Tree(data)
-    problems = list(tree.problems)
-    if () not in tree.unread:
-        unfit = [misfit for misfit in misfits(tree.value) if not tree.is_unread(misfit.path)]
-        problems += [tree.problem(path, message, at_key=at_key) for path, message, at_key in unfit]
-        if isinstance(tree.value, dict):
-            parts = well_formed(tree.value, {*tree.unread, *(misfit.path for misfit in unfit)})
-            found = (faults(parts.spec, parts.others), *(check(parts.spec) for check in checks))
-            problems += [tree.problem(path, message) for path, message in parts.placed(chain.from_iterable(found))]
-    return sorted(problems) or msgspec.convert(tree.value, ProgramSpec)
+    found = list(islice(_problems(tree, checks), MAX_PROBLEMS + 1))
+    if not found:
+        return msgspec.convert(tree.value, ProgramSpec)
+    told = sorted(found[:MAX_PROBLEMS])
+    if len(found) > MAX_PROBLEMS:
+        told.append(SpecProblem(told[-1].line, 1, "", f"there are more problems than these {MAX_PROBLEMS}"))
+    return told
+
+
+def _problems(tree: Tree, checks: Iterable[Check]) -> Iterator[SpecProblem]:
+    """Found one by one, because a hostile file has very many."""
+    yield from tree.problems
+    if () in tree.unread:
+        return
+    unfit: set[Path] = set()
+    for path, message, at_key in misfits(tree.value):
+        if not tree.is_unread(path):
+            unfit.add(path)
+            yield tree.problem(path, message, at_key=at_key)
+    if isinstance(tree.value, dict):
+        parts = well_formed(tree.value, tree.unread | unfit)
+        found = (faults(parts.spec, parts.others), *(check(parts.spec) for check in checks))
+        for path, message in parts.placed(chain.from_iterable(found)):
+            yield tree.problem(path, message)
 
 
 def _read(file: FilePath, checks: Iterable[Check]) -> LoadedSpec | list[SpecProblem]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer, ComposerError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
@@ -22,7 +23,11 @@ from .problems import SpecProblem
 Path = tuple[str | int, ...]
 
 MAX_DEPTH = 32
-MAX_VALUES = 100_000
+MAX_VALUES = 20_000
+TOO_DEEP, TOO_MANY = f"nested deeper than {MAX_DEPTH} levels", f"more than {MAX_VALUES} values"
+MAX_CHARACTERS = 1000
+"""Most of a message or a path that is shown: they repeat what the file holds."""
+INT64 = range(-(2**63), 2**63)
 TAG = "tag:yaml.org,2002:"
 AS_WRITTEN = {TAG + "str", TAG + "timestamp"}
 CONSTRUCTED = {TAG + kind for kind in ("null", "bool", "int", "float")}
@@ -32,6 +37,23 @@ def shown(path: Path) -> str:
     """A path as users read it: ``("features", 2, "bounds")`` is ``features[2].bounds``."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return "".join(parts).removeprefix(".")
+
+
+class _BoundedComposer(Composer):
+    """Composes no more than a document may hold: even reading takes minutes for a hostile one."""
+
+    _nodes = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self._nodes += 1
+        fault = None
+        if self.depth >= MAX_DEPTH:
+            fault = TOO_DEEP
+        elif self._nodes > MAX_VALUES:
+            fault = TOO_MANY
+        if fault is not None:
+            raise ComposerError(None, None, fault, self.parser.peek_event().start_mark)
+        return super().compose_node(parent, index)
 
 
 class Tree:
@@ -48,6 +70,7 @@ class Tree:
         self._key_marks: dict[Path, tuple[int, int]] = {}
         self._values = 0
         self._yaml = YAML(typ="safe", pure=True)
+        self._yaml.Composer = _BoundedComposer
         root = self._compose(data)
         if root is None:
             self.unread.add(())
@@ -61,7 +84,7 @@ class Tree:
         else:
             known = (path[:end] for end in range(len(path), -1, -1) if path[:end] in self._marks)
             line, column = self._marks.get(next(known, ()), (0, 0))
-        return SpecProblem(line + 1, column + 1, shown(path), message)
+        return SpecProblem(line + 1, column + 1, _cut(shown(path)), _cut(message))
 
     def is_unread(self, path: Path) -> bool:
         """Whether the value at ``path`` could not be read, or lies in one that could not."""
@@ -78,8 +101,6 @@ class Tree:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 root: Node | None = self._yaml.compose(text)
-        except RecursionError:
-            self.problems.append(SpecProblem(1, 1, "", f"nested deeper than {MAX_DEPTH} levels"))
         except (YAMLError, ValueError) as error:
             self.problems.append(_syntax_problem(error, text))
         else:
@@ -95,9 +116,9 @@ class Tree:
         if id(node) in above:
             fault = "an alias refers to the mapping or list that it is part of"
         elif len(above) >= MAX_DEPTH:
-            fault = f"nested deeper than {MAX_DEPTH} levels"
+            fault = TOO_DEEP
         elif self._values > MAX_VALUES:
-            fault = f"more than {MAX_VALUES} values"
+            fault = TOO_MANY
         if fault is not None:
             if self._values <= MAX_VALUES + 1:
                 self.problems.append(self.problem(path, fault))
@@ -141,11 +162,19 @@ class Tree:
         if isinstance(value, float) and not math.isfinite(value):
             self._unreadable(path, "must be a finite number")
             return None
+        if isinstance(value, int) and value not in INT64:
+            self._unreadable(path, "a whole number beyond 64 bits")
+            return None
         return value
 
     def _unreadable(self, path: Path, message: str) -> None:
         self.problems.append(self.problem(path, message))
         self.unread.add(path)
+
+
+def _cut(text: str) -> str:
+    half = MAX_CHARACTERS // 2
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:half]} ... {text[-half:]}"
 
 
 def _syntax_problem(error: Exception, text: str) -> SpecProblem:

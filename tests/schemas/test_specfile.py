@@ -1,13 +1,14 @@
 import hashlib
 from datetime import timedelta
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from onward.schemas.spec import ProgramSpec
-from onward.schemas.specfile import MAX_BYTES, SpecError, load_spec, parse_spec
+from onward.schemas.specfile import MAX_BYTES, MAX_PROBLEMS, SpecError, load_spec, parse_spec
 
 SPECS = Path(__file__).parents[2] / "environments" / "specs"
 
@@ -108,6 +109,9 @@ CASES = [
     ("time: P90D, ", "", [(15, "policy.window", "neither is given")]),
     ("time: P90D", "time: P0D", [(15, "policy.window.time", "longer than zero")]),
     ("time: P90D", "time: 90 days", [(15, "policy.window.time", "duration")]),
+    ("time: P90D", "steps: 1000001", [(15, "policy.window.steps", "<= 1000000")]),
+    ("policy:", "policy:\n  seed: -1", [(15, "policy.seed", ">= 0")]),
+    ("equals: high", "equals: 0x" + "f" * 5000, [(11, "constraints.rules[0].if.equals", "beyond 64 bits")]),
     ("lateness: PT1M", "lateness: -PT1M", [(15, "policy.window.lateness", "negative")]),
     (
         "policy:",
@@ -235,7 +239,7 @@ BOMB = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (BOMB, "more than 100000 values"),
+        (BOMB, "more than 20000 values"),
         ("a: &x [*x]", "part of"),
         ("[" * 500, "nested deeper"),
         ("a: " + "{a: " * 40 + "1" + "}" * 40, "nested deeper"),
@@ -257,6 +261,37 @@ def test_hostile_yaml_is_an_error_like_any_other(text, message):
     assert isinstance(found, list)
     known = {"the file is not a spec": "unknown key", "line": "while parsing"}
     assert any(known.get(message, message) in problem.message for problem in found)
+
+
+HEAD = "program: loan\nlabel: {name: repaid}\nmodel: {manifest: m}\n"
+
+
+def listed(pattern: str, count: int) -> str:
+    return "[" + ", ".join(pattern.replace("%", str(number)) for number in range(count)) + "]"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"features: {listed('{}', 9000)}", "there are more problems"),
+        (f"features: [{{name: a, type: categorical, categories: {listed('c%', 2001)}}}]", "2001 encoded columns"),
+        (
+            f"features: [{{name: a, type: categorical, categories: {listed('c%', 1900)}}}]\nconstraints: {{rules: "
+            f"{listed('{if: {feature: a, equals: d%}, then: {feature: a, equals: e%}}', 1000)}}}",
+            "there are more problems",
+        ),
+        (f"features: [{{name: a, type: {'long' * 50_000}}}]", "is not one of"),
+        (f"features: {listed('c', 60_000)}", "more than 20000 values"),
+    ],
+)
+def test_a_hostile_spec_takes_little_time_and_little_text(text, message):
+    started = process_time()
+    found = parse_spec((HEAD + text).encode())
+    assert process_time() - started < 20
+    assert isinstance(found, list)
+    assert any(message in problem.message for problem in found)
+    assert len(found) <= MAX_PROBLEMS + 1
+    assert max(len(problem.path) + len(problem.message) for problem in found) < 2100
 
 
 def test_a_file_that_cannot_be_read_is_a_problem(tmp_path):

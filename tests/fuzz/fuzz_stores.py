@@ -1,0 +1,225 @@
+"""Targets that take what stands at an address: model bundles, lists of snapshots, ledgers."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import io
+import sqlite3
+import warnings
+from contextlib import closing
+from threading import Event
+from zipfile import ZipFile
+
+import fsspec
+import msgspec
+import numpy as np
+import skops.io
+from fuzz_events import JSON_WORDS, PROGRAMS
+from fuzz_inputs import RECORD, Target, folder
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+
+from onward.streams.errors import LedgerError, ModelError
+from onward.streams.ledger import Ledger
+from onward.streams.ledgerfile import DamageError, Standing, standing
+from onward.streams.models import Artefact, FeatureColumn, Manifest, load_bundle, read_manifest
+from onward.streams.rawrows import write_rows
+from onward.streams.records import TopicPartition
+from onward.streams.snapshots import POINTER, Snapshot, SnapshotError, Snapshots
+
+JOURNAL = TopicPartition("journal", 0)
+LOAN = PROGRAMS["loan"]
+COLUMNS = LOAN.codec.columns
+FEATURES = tuple(FeatureColumn(feature.name, feature.type) for feature in LOAN.spec.features)
+ROWS = write_rows(LOAN.instances[:3], {feature.name: feature.type for feature in LOAN.spec.features})
+SCHEMA = "schema.json"
+
+
+# --- models ---------------------------------------------------------------------------------------------------------
+
+
+def manifest(data: bytes) -> None:
+    """A manifest with its hash, or ``ModelError``."""
+    store("bundle/manifest.json", data)
+    try:
+        found, digest = read_manifest("memory://bundle/manifest.json")
+    except ModelError as error:
+        told = str(error)
+    else:
+        assert isinstance(found, Manifest)
+        assert digest == hashlib.sha256(data).hexdigest()
+        return
+    assert "\n" not in told
+
+
+def bundle(data: bytes) -> None:
+    """A model that scores, or ``ModelError``, for files that are what their manifest says, whatever they hold.
+
+    The inputs are the number of an estimator, a part of its file and what that part holds instead, and the rows.
+    """
+    number, part, content, rows = (data.split(RECORD, 3) + [b""] * 4)[:4]
+    parts = dict(estimators()[sum(number) % len(estimators())])
+    names = sorted(parts)
+    parts[names[sum(part) % len(names)] if part else SCHEMA] = content
+    files = {"model.skops": _zip(parts), "rows.csv": rows}
+    for name, stored in files.items():
+        store(f"bundle/{name}", stored)
+    model, table = (Artefact(name, len(it), hashlib.sha256(it).hexdigest()) for name, it in files.items())
+    told = Manifest(
+        program="loan",
+        version="v",
+        estimator="e",
+        columns=COLUMNS,
+        features=FEATURES,
+        model=model,
+        instances=table,
+        reference=table,
+    )
+    store("bundle/manifest.json", msgspec.json.encode(told))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = load_bundle("memory://bundle/manifest.json", sha256=None, columns=COLUMNS)
+    except ModelError as error:
+        message = str(error)
+    else:
+        with np.errstate(all="ignore"):
+            assert found.model.score(np.full((3, len(COLUMNS)), 0.5)).shape == (3,)
+            assert found.model.score(np.zeros((20, len(COLUMNS)))).shape == (20,)
+        return
+    assert "\n" not in message
+
+
+@functools.cache
+def estimators() -> list[dict[str, bytes]]:
+    """The files in the archives of fitted models, by name."""
+    X = np.random.default_rng(0).random((40, len(COLUMNS)))
+    y = (X[:, 0] > 0.5).astype(int)
+    models = (
+        LogisticRegression(),
+        RandomForestClassifier(1, max_depth=2, random_state=0),
+        MLPClassifier((2,), solver="lbfgs", max_iter=1000, random_state=0),
+    )
+    found = []
+    for model in models:
+        with ZipFile(io.BytesIO(skops.io.dumps(model.fit(X, y)))) as archive:
+            found.append({name: archive.read(name) for name in archive.namelist()})
+    return found
+
+
+def _zip(parts: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with ZipFile(packed, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+def _bundle_seeds() -> list[bytes]:
+    seeds = []
+    for number, parts in enumerate(estimators()):
+        names = sorted(parts)
+        arrays = [name for name in names if name.endswith(".npy")]
+        for name in (SCHEMA, *arrays[:2]):
+            part = bytes([names.index(name)])
+            seeds.append(RECORD.join([bytes([number]), part, parts[name], ROWS]))
+    return seeds
+
+
+# --- snapshots ------------------------------------------------------------------------------------------------------
+
+
+def snapshots(data: bytes) -> None:
+    """Snapshots of this journal partition, newest first, of which none can be fetched that is not there."""
+    store(f"snapshots/{JOURNAL.topic}-{JOURNAL.partition}/{POINTER}", data)
+    source = Snapshots("memory://snapshots", 3)
+    listed = source.listed(JOURNAL)
+    offsets = [snapshot.ledger.offset for snapshot in listed]
+    assert offsets == sorted(offsets, reverse=True)
+    for snapshot in listed[:3]:
+        assert snapshot.journal == JOURNAL
+        try:
+            source.fetch(snapshot, folder() / "fetched", Event())
+        except SnapshotError:
+            continue
+        raise AssertionError("a snapshot that is not there was fetched")
+
+
+def ledger(data: bytes) -> None:
+    """Where a ledger stands, or ``DamageError``; it can be opened, or there is a ``LedgerError``."""
+    file = folder() / "ledger.sqlite"
+    file.write_bytes(data)
+    with contextlib.suppress(DamageError):
+        assert isinstance(standing(file), Standing)
+    with contextlib.suppress(LedgerError), Ledger(file, *JOURNAL) as found:
+        assert isinstance(found.offset, int)
+    for companion in ("-wal", "-shm"):
+        file.with_name(file.name + companion).unlink(missing_ok=True)
+
+
+def store(path: str, content: bytes) -> None:
+    """Put a file into the memory of this process."""
+    fsspec.filesystem("memory").pipe_file(f"/{path}", content)
+
+
+def _small_ledger(**meta: object) -> bytes:
+    file = folder() / "seed.sqlite"
+    file.unlink(missing_ok=True)
+    with closing(sqlite3.connect(file)) as db, db:
+        db.execute("PRAGMA page_size=512")
+        db.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value ANY) WITHOUT ROWID")
+        db.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+    return file.read_bytes()
+
+
+STANDING = Standing(1, "journal", 0, 7, 2)
+GOOD_LEDGER = _small_ledger(**msgspec.structs.asdict(STANDING))
+SCHEMA_CELL = int.from_bytes(GOOD_LEDGER[108:110])
+"""Where the table's own row begins: the first entry of the first page's index, behind the headers of file and page."""
+LISTED = Snapshot(f"{7:020}-{'0' * 16}.sqlite", 512, "0" * 64, 1_790_000_000_000, STANDING)
+LISTS = [
+    msgspec.json.encode({"snapshots": kept})
+    for kept in ([], [LISTED], [msgspec.structs.replace(LISTED, size=1, ledger=Standing(1, "other", 3, 9, 1)), LISTED])
+]
+MANIFEST = msgspec.json.encode(
+    Manifest(
+        program="loan",
+        version="v1",
+        estimator="e",
+        columns=COLUMNS,
+        features=FEATURES,
+        model=Artefact("model.skops", 1, "0" * 64),
+        instances=Artefact("instances.csv", 1, "0" * 64),
+        reference=Artefact("reference.csv", 1, "0" * 64),
+        metrics={"accuracy": 0.75},
+        libraries={"skops": "0.16.0"},
+    )
+)
+NOT_UTF8 = {"text that is not UTF-8": b'{"\xff": 1}', "deep nesting": b"[" * 100_000, "nothing": b""}
+SCHEMA_WORDS = [
+    *(b'"__class__": "', b'"__module__": "', b'"__loader__": "', b'"__id__": ', b'"content": ', b'"file": "'),
+    *(b"NdArrayNode", b"TreeNode", b"JsonNode", b"ObjectNode", b"ReduceNode", b"MethodNode", b"FunctionNode"),
+    *(b"PartialNode", b"TypeNode", b"SliceNode", b"DictNode", b"ListNode", b"TupleNode", b"SetNode", b"BytesNode"),
+    *(b"CachedNode", b"builtins", b"numpy", b"sklearn.tree._tree", b"-1", b"0", b"1000000000000", b"null"),
+    *(b"'descr': '|O'", b"'shape': (1000000000,)", b"'fortran_order': True", b"<f4", b"nan"),
+]
+TARGETS = {
+    "manifest": Target(manifest, [MANIFEST], JSON_WORDS, NOT_UTF8),
+    "bundle": Target(bundle, _bundle_seeds(), SCHEMA_WORDS, share=0.05),
+    "snapshots": Target(snapshots, LISTS, JSON_WORDS, NOT_UTF8),
+    "ledger": Target(
+        ledger,
+        [GOOD_LEDGER, _small_ledger(schema=b"\xff", journal=1.5)],
+        [b"CREATE TABLE meta", b"SQLite format 3\0", b"\xff\xff", b"schema", b"journal"],
+        {
+            "a name that is not UTF-8": GOOD_LEDGER.replace(b"tablemeta", b"table\xff\xff\xff\xff"),
+            "a cell of very many bytes": GOOD_LEDGER[:SCHEMA_CELL]
+            + b"\xff" * 8
+            + b"l"
+            + GOOD_LEDGER[SCHEMA_CELL + 9 :],
+        },
+    ),
+}
