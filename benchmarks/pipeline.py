@@ -1,13 +1,14 @@
-"""Throughput and latency of the whole pipeline, beside stock Faust and a raw aiokafka loop that do no work at all.
+"""Throughput and latency of the whole pipeline, beside frameworks and raw clients that do no work at all.
 
 One run, one broker, the same input bytes. Onward is the production worker: applications are checked, appended to the
 journal, assessed against 200 candidates of 13 features, answered by LinUCB, kept in the ledger, and their windows
-closed (ten steps later, which is one more event each). The others pass the bytes on.
+closed (ten steps later, which is one more event each). Stock Faust and Quix Streams decode and encode what they pass
+on, the raw loops on aiokafka and confluent-kafka pass bytes on.
 """
 
 from __future__ import annotations
 
-import logging
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -19,14 +20,19 @@ from statistics import median
 import numpy as np
 
 from onward.benchmarks import face
+from onward.benchmarks.arena import onward_worker
 from onward.benchmarks.arena.broker import PARTITIONS, Broker, Kind, a_broker
 from onward.benchmarks.arena.contender import Contender, Effort, Lane
 from onward.benchmarks.arena.latency import latencies
 from onward.benchmarks.arena.load import Load, Sent, write_load
+from onward.benchmarks.arena.machine import fixed_work
+from onward.benchmarks.arena.process import WatchedProcess
 from onward.benchmarks.face import Row, progress
 from onward.streams.topics import plan
 
-ONWARD, FAUST, AIOKAFKA = "onward", "stock faust", "raw aiokafka"
+ONWARD, FAUST, QUIX = "onward", "stock faust", "quix streams"
+AIOKAFKA, CONFLUENT = "raw aiokafka", "raw confluent-kafka"
+QUIX_PYTHON = Path(__file__).resolve().parents[1] / "build" / "quixstreams" / "bin" / "python"
 AIM_PER_CPU_SECOND = 25_000.0
 AIM_RATIOS = {"first aim": 1.0, "next aim": 4.0}
 AIM_P99_SECONDS = {500: 0.1}
@@ -38,12 +44,10 @@ PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 class Args(face.Args):
     """The command line."""
 
-    applications: int = field(default=30_000, metadata={"quick": 4000, "help": "applications of a throughput run"})
+    applications: int = field(default=30_000, metadata={"quick": 2000, "help": "applications of a throughput run"})
     repeats: int = field(default=3, metadata={"quick": 1, "help": "throughput runs of each contender and seed"})
-    rates: tuple[int, ...] = field(
-        default=(200, 500), metadata={"quick": (500,), "help": "applications a second of the latency runs"}
-    )
-    latency_seconds: float = field(default=15.0, metadata={"quick": 3.0, "help": "length of a latency run"})
+    rates: tuple[int, ...] = field(default=(500,), metadata={"help": "applications a second of the latency runs"})
+    latency_seconds: float = field(default=20.0, metadata={"quick": 2.0, "help": "length of a latency run"})
     broker: Kind = field(default="auto", metadata={"help": "Kafka to run on; auto: a real one where there is one"})
 
 
@@ -61,8 +65,9 @@ class Arena:
         lane = Lane(self.broker, run)
         self.broker.create(plan(lane.topics, PARTITIONS, 1))
         command, environment = COMMANDS[name](self, lane)
-        with Contender(name, command, lane, self.folder / f"{run}.log", environment) as contender:
-            lane.send(self.load.applications("warm-up", WARM_UP))
+        process = WatchedProcess(command, self.folder / f"{run}.log", environment)
+        with Contender(name, lane, [process]) as contender:
+            lane.send(self.load.applications("warm-up", range(WARM_UP)))
             contender.reach(WARM_UP)
             yield contender
 
@@ -71,62 +76,76 @@ Command = tuple[list[str], dict[str, str]]
 
 
 def _onward(arena: Arena, lane: Lane) -> Command:
-    settings = {
-        "ONWARD_BROKERS": arena.broker.bootstrap,
-        "ONWARD_SPEC": str(arena.load.spec),
-        "ONWARD_STATE_DIR": str(arena.folder / f"{lane.name}-state"),
-        "ONWARD_TOPIC_PREFIX": lane.topics.prefix,
-        "ONWARD_GROUP": lane.name,
-        "ONWARD_FETCH_WAIT_SECONDS": str(arena.broker.fetch_wait_ms / 1000),
-        "ONWARD_WEB": "false",
-    }
-    return [sys.executable, "-P", "-m", "onward", "worker"], settings
+    return onward_worker.COMMAND, onward_worker.settings(lane, arena.load.spec, arena.folder / f"{lane.name}-state")
 
 
-def _passing(module: str) -> Callable[[Arena, Lane], Command]:
+def _passing(module: str, python: str = sys.executable) -> Callable[[Arena, Lane], Command]:
     def command(arena: Arena, lane: Lane) -> Command:
         way = [arena.broker.bootstrap, lane.name, lane.topics.applications, lane.topics.recourse]
         wait = str(arena.broker.fetch_wait_ms)
-        return [sys.executable, "-P", "-m", f"onward.benchmarks.arena.{module}", *way, wait], {}
+        return [python, "-P", "-m", f"onward.benchmarks.arena.{module}", *way, wait], {}
 
     return command
 
 
-COMMANDS = {ONWARD: _onward, FAUST: _passing("stock_faust"), AIOKAFKA: _passing("raw_aiokafka")}
+COMMANDS = {
+    ONWARD: _onward,
+    FAUST: _passing("stock_faust"),
+    QUIX: _passing("quix_streams", str(QUIX_PYTHON)),
+    AIOKAFKA: _passing("raw_aiokafka"),
+    CONFLUENT: _passing("raw_confluent"),
+}
+
+
+def _taking_part(broker: Broker) -> list[str]:
+    reason = None
+    if not QUIX_PYTHON.exists():
+        reason = "it is not installed (`make bench-pipeline` does it)"
+    elif broker.embedded:
+        reason = "it asks for topic settings, which the embedded broker cannot tell"
+    if reason:
+        progress(f"{QUIX} is left out: {reason}")
+    return [name for name in COMMANDS if name != QUIX or not reason]
 
 
 @dataclass
 class Findings:
-    """What was measured, by contender: the throughput runs, and latency percentiles in seconds by rate."""
+    """What was measured, by contender: the throughput runs, and latency percentiles in seconds by rate.
 
-    efforts: dict[str, list[Effort]] = field(default_factory=lambda: {name: [] for name in COMMANDS})
+    ``fixed_work`` is the machine's speed before each run.
+    """
+
+    efforts: dict[str, list[Effort]] = field(default_factory=dict)
     waits: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    fixed_work: list[float] = field(default_factory=list)
 
 
 def pipeline(args: Args) -> Iterator[Row]:
     """All figures of one run."""
-    # What the Kafka client gives up on becomes an error of ours; what it tries again is not of interest.
-    logging.getLogger("librdkafka").setLevel(logging.CRITICAL)
     found = Findings()
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as temporary:
         folder = Path(temporary)
         with a_broker(folder, args.broker) as broker:
-            progress(f"{broker.name} at {broker.bootstrap}")
+            progress(f"{broker.name} at {broker.bootstrap}, load average {os.getloadavg()[0]:.1f} of {os.cpu_count()}")
+            names = _taking_part(broker)
             for seed in args.seeds:
-                _race(Arena(broker, write_load(folder / f"program-{seed}", seed, args.data), folder), args, seed, found)
+                arena = Arena(broker, write_load(folder / f"program-{seed}", seed, args.data), folder)
+                _race(arena, names, args, seed, found)
     yield from _throughput_rows(found.efforts, args.applications)
     yield from _latency_rows(found.waits)
+    yield Row("fixed work", median(found.fixed_work), "CPU-s", reference=min(found.fixed_work), better="lower")
 
 
-def _race(arena: Arena, args: Args, seed: int, found: Findings) -> None:
+def _race(arena: Arena, names: Sequence[str], args: Args, seed: int, found: Findings) -> None:
     """Every contender in turn, so that what else the machine does strikes all alike."""
-    records = arena.load.applications("a", args.applications)
+    records = arena.load.applications("a", range(args.applications))
     for repeat in range(args.repeats):
         is_last = (seed, repeat) == (args.seeds[-1], args.repeats - 1)
-        for name in COMMANDS:
+        for name in names:
+            found.fixed_work.append(fixed_work())
             with arena.running(name, f"{name.replace(' ', '-')}-{seed}-{repeat}") as contender:
-                found.efforts[name].append(_throughput(contender, records))
-                if is_last and name != AIOKAFKA:
+                found.efforts.setdefault(name, []).append(_throughput(contender, records))
+                if is_last:
                     found.waits[name] = _latencies(arena, contender, args)
 
 
@@ -143,7 +162,7 @@ def _latencies(arena: Arena, contender: Contender, args: Args) -> dict[int, list
     """Percentiles in seconds by rate, in the order of ``PERCENTILES``."""
     found = {}
     for rate in args.rates:
-        records = arena.load.applications(f"at-{rate}", round(rate * args.latency_seconds))
+        records = arena.load.applications(f"at-{rate}", range(round(rate * args.latency_seconds)))
         waits = latencies(contender.lane, records, rate)
         found[rate] = np.percentile(waits, list(PERCENTILES.values())).tolist()
         progress(f"{contender.name} at {rate} a second: p99 {found[rate][1] * 1000:.1f} ms")
@@ -153,15 +172,16 @@ def _latencies(arena: Arena, contender: Contender, args: Args) -> dict[int, list
 def _throughput_rows(efforts: dict[str, list[Effort]], count: int) -> Iterator[Row]:
     wall = {name: median(count / effort.seconds for effort in of) for name, of in efforts.items()}
     cpu = {name: median(count / effort.cpu_seconds for effort in of) for name, of in efforts.items()}
-    for name in COMMANDS:
-        yield Row(f"{name}, by the clock", wall[name], "/s", reference=wall[FAUST])
-    for name in COMMANDS:
+    for name, rate in wall.items():
+        yield Row(f"{name}, by the clock", rate, "/s", reference=wall[FAUST])
+    for name, rate in cpu.items():
         aim = AIM_PER_CPU_SECOND if name == ONWARD else None
-        yield Row(f"{name}, by its CPU", cpu[name], "/CPU-s", reference=cpu[FAUST], aim=aim)
+        yield Row(f"{name}, by its CPU", rate, "/CPU-s", reference=cpu[FAUST], aim=aim)
     for aim_name, aim in AIM_RATIOS.items():
         yield Row(f"{ONWARD} / {FAUST}, {aim_name}", cpu[ONWARD] / cpu[FAUST], "x", reference=1.0, aim=aim)
     yield Row(f"{ONWARD} / {FAUST}, by the clock", wall[ONWARD] / wall[FAUST], "x", reference=1.0)
-    yield Row(f"{ONWARD} / {AIOKAFKA}", cpu[ONWARD] / cpu[AIOKAFKA], "x", reference=cpu[FAUST] / cpu[AIOKAFKA])
+    for name in [name for name in efforts if name not in (ONWARD, FAUST)]:
+        yield Row(f"{ONWARD} / {name}", cpu[ONWARD] / cpu[name], "x", reference=cpu[FAUST] / cpu[name])
 
 
 def _latency_rows(waits: dict[str, dict[int, list[float]]]) -> Iterator[Row]:

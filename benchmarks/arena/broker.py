@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 import time
@@ -53,6 +54,8 @@ class Broker:
 @contextmanager
 def a_broker(folder: Path, kind: Kind = "auto") -> Iterator[Broker]:
     """A broker while the block lasts; raise ``BrokerError`` when it cannot be started."""
+    # What the Kafka client gives up on becomes an error of ours; what it tries again is not of interest.
+    logging.getLogger("librdkafka").setLevel(logging.CRITICAL)
     reason = unavailable()
     if kind == "real" and reason:
         raise BrokerError(f"a real Kafka is asked for: {reason}")

@@ -1,6 +1,6 @@
-"""A contender: a process that reads applications and writes something for each of them, measured from outside.
+"""A contender: processes that read applications and write something for each of them, measured from outside.
 
-with Contender("raw aiokafka", command, lane, folder) as contender:
+with Contender("raw aiokafka", lane, [WatchedProcess(command, log)]) as contender:
     contender.reach(1000)                  # it is up, and has served the warm-up
     with contender.held():                 # what the block sends is there before the contender sees any of it
         send(applications)
@@ -9,19 +9,16 @@ with Contender("raw aiokafka", command, lane, folder) as contender:
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, Self
 
 import confluent_kafka
 
 from onward.benchmarks.arena.broker import PARTITIONS, Broker
 from onward.benchmarks.arena.load import Sent
+from onward.benchmarks.arena.process import WatchedProcess
 from onward.streams.errors import BrokerError, OnwardError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.topics import Topics
@@ -34,12 +31,11 @@ _NOT_YET = {
     confluent_kafka.KafkaError.LEADER_NOT_AVAILABLE,
     confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART,
 }
-_STOP_SECONDS = 15.0
-_SCHEDULED = 2
 
 
 class Effort(NamedTuple):
-    """What some work took: by the clock, and of the contender's processor time (user and system, all threads)."""
+    """What some work took: by the clock, and of the processor time (user and system) of all the contender's threads and
+    processes."""
 
     seconds: float
     cpu_seconds: float
@@ -72,75 +68,62 @@ class Lane:
 
 
 class Contender:
-    """One process on one lane. Entering the context starts it, leaving stops it."""
+    """One process or several on one lane. Entering the context starts them, leaving stops them."""
 
-    def __init__(
-        self, name: str, command: Sequence[str], lane: Lane, log: Path, environment: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, name: str, lane: Lane, processes: Sequence[WatchedProcess]) -> None:
         self.name = name
         self.lane = lane
-        self._command = command
-        self._environment = {key: value for key, value in os.environ.items() if not key.startswith("ONWARD_")}
-        self._environment |= environment or {}
-        self._log = log
+        self.processes = processes
         self._since = Effort(0.0, 0.0)
+        self._running = ExitStack()
 
     def reach(self, count: int) -> Effort:
         """Wait until so many records are written, and return what it took since the contender was let go.
 
-        Raise ``OnwardError`` when the contender ends or stands still.
+        Raise ``OnwardError`` when the contender ends, stands still, or writes more.
         """
         with self.lane.counting() as written:
             best, progress = -1, time.monotonic()
             while (now := written()) < count:
                 if now > best:
                     best, progress = now, time.monotonic()
-                if self._process.poll() is not None or time.monotonic() > progress + _PATIENCE_SECONDS:
-                    raise OnwardError(f"{self.name} stopped at {now} of {count} records: {self._last_words()}")
+                self._check(f"stopped at {now} of {count} records", progress)
                 time.sleep(LOOK_SECONDS)
-            effort = Effort(time.monotonic() - self._since.seconds, self._cpu_seconds() - self._since.cpu_seconds)
+            effort = Effort(time.monotonic() - self._since.seconds, self.cpu_seconds() - self._since.cpu_seconds)
         if now != count:
             raise OnwardError(f"{self.name} wrote {now} records for {count} applications")
         return effort
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The process stands still while the block runs; efforts count from its end."""
-        self._process.send_signal(signal.SIGSTOP)
+        """The processes stand still while the block runs; efforts count from its end."""
+        for process in self.processes:
+            process.hold()
         try:
             yield
-            self._since = Effort(time.monotonic(), self._cpu_seconds())
+            self._since = Effort(time.monotonic(), self.cpu_seconds())
         finally:
-            self._process.send_signal(signal.SIGCONT)
+            for process in self.processes:
+                process.let_go()
+
+    def cpu_seconds(self) -> float:
+        """Processor time so far."""
+        return sum(process.cpu_seconds() for process in self.processes)
 
     def __enter__(self) -> Self:
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                self._command,
-                env=self._environment,
-                # Stock Faust leaves a folder where it starts.
-                cwd=self._log.parent,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+        with ExitStack() as stack:
+            for process in self.processes:
+                stack.enter_context(process)
+            self._running = stack.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._running.close()
 
-    def _cpu_seconds(self) -> float:
-        # What clock_getcpuclockid(3) gives for a process on Linux: nanoseconds, where /proc counts hundredths.
-        return time.clock_gettime((~self._process.pid << 3) | _SCHEDULED)
-
-    def _last_words(self) -> str:
-        lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
-        return lines[-1][-300:] if lines else "it said nothing"
+    def _check(self, where: str, progress: float) -> None:
+        for process in self.processes:
+            if process.ended or time.monotonic() > progress + _PATIENCE_SECONDS:
+                raise OnwardError(f"{self.name} {where}: {process.last_words()}")
 
 
 def _end(consumer: confluent_kafka.Consumer, place: confluent_kafka.TopicPartition) -> int:

@@ -1,4 +1,4 @@
-"""The load: a program of 13 features (3 of them immutable), 200 candidates and a logistic model, and people it rejects.
+"""The load: a program of 13 features (3 of them immutable), candidates and a logistic model, and people it rejects.
 
 The features are those of the packaged credit spec. Without a data folder they are drawn uniformly within their bounds,
 and whom the model approves is a random linear rule; with one, rows of ``credit.csv`` are served again and again.
@@ -6,11 +6,12 @@ and whom the model approves is a random linear rule; with one, rows of ``credit.
 
 from __future__ import annotations
 
-import shutil
 import time
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -27,6 +28,8 @@ from onward.schemas.table import TableError, read_table
 from onward.streams.errors import UsageError
 from onward.streams.models import write_bundle
 from onward.streams.records import Headers
+
+_encode = msgspec.json.Encoder().encode
 
 PEOPLE = 6000
 """Different people; applications beyond that come from them again, under new names."""
@@ -47,28 +50,46 @@ class Load(NamedTuple):
     program: str
     rejected: list[dict[str, Value]]
 
-    def applications(self, name: str, count: int) -> list[Sent]:
-        """Applications of different names, each of them to be rejected."""
-        encode, now_ms = msgspec.json.Encoder().encode, time.time_ns() // 1_000_000
-        records = []
-        for number in range(count):
-            application = Application(self.program, f"{name}-{number}", self.rejected[number % len(self.rejected)])
-            headers = cloud_event_headers(f"{name}/{number}", "benchmark", TYPES[Application], now_ms)
-            records.append(Sent(application.application.encode(), encode(application), headers))
-        return records
+    def application(self, name: str, number: int, time_ms: int) -> Sent:
+        """The application of somebody who is to be rejected. Another name or number is another application."""
+        event = Application(self.program, f"{name}-{number}", self.rejected[number % len(self.rejected)])
+        headers = cloud_event_headers(f"{name}/{number}", "benchmark", TYPES[Application], time_ms)
+        return Sent(event.application.encode(), _encode(event), headers)
+
+    def applications(self, name: str, numbers: Iterable[int]) -> list[Sent]:
+        """Applications made now."""
+        now_ms = time.time_ns() // 1_000_000
+        return [self.application(name, number, now_ms) for number in numbers]
 
 
-def write_load(folder: Path, seed: int, data: Path | None) -> Load:
+class Shape(NamedTuple):
+    """What differs from the packaged program. ``window`` is as in a spec."""
+
+    program: str = "credit"
+    candidates: int = 200
+    shards: int = 1
+    window: Mapping[str, Any] = MappingProxyType({"steps": 10})
+    choice: str = "linucb"
+
+    def spec(self, packaged: str) -> str:
+        """The packaged spec, changed; JSON is YAML."""
+        policy = _encode({"choice": self.choice, "window": dict(self.window)}).decode()
+        named = packaged.replace("program: credit\n", f"program: {self.program}\n")
+        return f"{named}candidates: {self.candidates}\nshards: {self.shards}\npolicy: {policy}\n"
+
+
+def write_load(folder: Path, seed: int, data: Path | None, shape: Shape | None = None) -> Load:
     """Write the program into a new folder; raise ``UsageError`` when the data cannot be used."""
     folder.mkdir(parents=True)
     path = folder / "credit.yaml"
-    with resources.as_file(resources.files("onward.environments") / "specs" / "credit.yaml") as packaged:
-        shutil.copyfile(packaged, path)
+    packaged = resources.files("onward.environments") / "specs" / "credit.yaml"
+    path.write_text((shape or Shape()).spec(packaged.read_text()))
     spec = load_spec(path).spec
     codec, random = FeatureCodec(spec), np.random.default_rng(seed)
-    rows, labels = _generated(spec, codec, random) if data is None else _read(data / "credit.csv", spec)
+    count = max(2 * PEOPLE, 3 * spec.candidates)
+    rows, labels = _generated(spec, codec, random, count) if data is None else _read(data / "credit.csv", spec)
     X = codec.encode_many(rows)
-    model = LogisticRegression(max_iter=1000).fit(X, labels)
+    model = LogisticRegression(max_iter=1000).fit(X[: 2 * PEOPLE], labels[: 2 * PEOPLE])
     approved = accepted(model.predict_proba(X)[:, 1], spec.model.threshold)
     instances = [row for row, good in zip(rows, approved, strict=True) if good][: spec.candidates]
     rejected = [row for row, good in zip(rows, approved, strict=True) if not good][:PEOPLE]
@@ -88,10 +109,10 @@ def write_load(folder: Path, seed: int, data: Path | None) -> Load:
 
 
 def _generated(
-    spec: ProgramSpec, codec: FeatureCodec, random: np.random.Generator
+    spec: ProgramSpec, codec: FeatureCodec, random: np.random.Generator, count: int
 ) -> tuple[list[dict[str, Value]], NDArray[np.int64]]:
     columns = {
-        feature.name: random.integers(int(feature.bounds[0]), int(feature.bounds[1]) + 1, 2 * PEOPLE).tolist()
+        feature.name: random.integers(int(feature.bounds[0]), int(feature.bounds[1]) + 1, count).tolist()
         for feature in spec.features
         if feature.bounds is not None
     }

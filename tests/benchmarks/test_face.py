@@ -10,8 +10,6 @@ import pytest
 
 from onward.benchmarks import face
 from onward.benchmarks.face import Row
-from onward.benchmarks.pipeline import Args as PipelineArgs
-from onward.benchmarks.pipeline import pipeline
 from onward.streams.errors import UsageError
 
 
@@ -75,14 +73,3 @@ def test_rows_are_printed_and_written(tmp_path, capsys):
 def test_a_failure_is_one_line_and_a_code(capsys):
     assert face.run(Args, refuse, []) == UsageError.exit_code
     assert capsys.readouterr().err == "error: there is nothing to measure\n"
-
-
-def test_the_pipeline_serves_all_contenders_on_the_embedded_broker(tmp_path, capsys):
-    file = tmp_path / "rows.json"
-    sizes = ["--applications", "300", "--rates", "200", "--latency-seconds", "0.5"]
-    assert face.run(PipelineArgs, pipeline, ["--quick", "--broker", "embedded", *sizes, "--json", str(file)]) == 0
-    values = {row["name"]: row["value"] for row in json.loads(file.read_text())}
-    for name in ("onward", "stock faust", "raw aiokafka"):
-        assert values[f"{name}, by the clock"] > 0
-    assert values["raw aiokafka, by its CPU"] > values["onward, by its CPU"]
-    assert 0 < values["onward, p50 at 200/s"] <= values["onward, p99 at 200/s"] <= values["onward, p99.9 at 200/s"]

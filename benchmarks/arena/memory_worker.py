@@ -1,0 +1,132 @@
+"""Ingest and keeper as the worker runs them, ledger included, on a Kafka that forgets: Onward alone is measured.
+
+    async with MemoryWorker(spec, state_folder) as worker:
+        await worker.serve(applications, now_ms)
+        worker.cpu_seconds
+
+What ingest appends is handed to the keeper at once; outputs are counted and dropped.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from onward.benchmarks.arena.load import Sent
+from onward.streams.ingest import Ingest
+from onward.streams.keeper import Keeper, Keeping
+from onward.streams.metrics import Metrics
+from onward.streams.policy import load_program_spec
+from onward.streams.program import assemble_all
+from onward.streams.records import OutRecord, Record, TopicPartition
+from onward.streams.topics import Topics
+
+CHUNK = 500
+_GARBAGE_OBJECTS = 100_000
+"""As the worker sets the garbage collector."""
+
+
+class ForgetfulKafka:
+    """A ``Publisher`` with one partition a topic, which keeps what is in the journal until it is taken."""
+
+    def __init__(self, journal: str) -> None:
+        self.written: Counter[str] = Counter()
+        self._journal = journal
+        self._waiting: list[Record] = []
+        self._last: dict[str, Record] = {}
+
+    async def publish(self, records: Sequence[OutRecord]) -> None:
+        """Give every record its offset."""
+        for out in records:
+            offset = self.written[out.topic]
+            self.written[out.topic] = offset + 1
+            record = Record(out.topic, out.partition, offset, out.timestamp_ms, out.key, out.value, tuple(out.headers))
+            self._last[out.topic] = record
+            if out.topic == self._journal:
+                self._waiting.append(record)
+
+    async def partitions(self, topic: str) -> int:  # noqa: ARG002
+        """One."""
+        return 1
+
+    async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:  # noqa: ARG002
+        """The last record; the others are gone."""
+        return [self._last[topic]] if topic in self._last else []
+
+    def take_journal(self) -> list[Record]:
+        """What was appended since the last time."""
+        taken, self._waiting = self._waiting, []
+        return taken
+
+
+class _NothingLeft:
+    """A ``Lag`` by which every partition may tell the journal that time passes."""
+
+    def lag(self, partition: TopicPartition) -> int:  # noqa: ARG002
+        return 0
+
+
+class MemoryWorker:
+    """One worker with all partitions, of which there is one a topic. ``cpu_seconds`` counts only what handlers take."""
+
+    def __init__(self, spec: Path, state: Path) -> None:
+        self.cpu_seconds = 0.0
+        self.topics = Topics()
+        self.kafka = ForgetfulKafka(self.topics.journal)
+        self._now_ms = 0
+        self._read: defaultdict[str, int] = defaultdict(int)
+        self._programs = assemble_all([load_program_spec(spec)])
+        metrics = Metrics()
+        parts: Mapping[str, Any] = {"topics": self.topics, "programs": self._programs, "publisher": self.kafka}
+        self._ingest = Ingest(**parts, metrics=metrics, clock_ms=self._clock_ms)
+        self._keeper = Keeper(**parts, metrics=metrics, clock_ms=self._clock_ms, keeping=Keeping(state))
+
+    async def serve(self, applications: Sequence[Sent], now_ms: int) -> None:
+        """Serve at most a chunk of applications, then let event time be ``now_ms``."""
+        self._now_ms = now_ms
+        topic = self.topics.applications
+        first = self._read[topic]
+        self._read[topic] += len(applications)
+        records = [
+            Record(topic, 0, first + number, now_ms, key, value, tuple(headers))
+            for number, (key, value, headers) in enumerate(applications)
+        ]
+        with self._measured():
+            await self._ingest.handle(records)
+            await self._ingest.tick(_NothingLeft())
+            await self._keep()
+
+    async def __aenter__(self) -> Self:
+        self._threshold = gc.get_threshold()
+        gc.freeze()
+        gc.set_threshold(_GARBAGE_OBJECTS)
+        self._journal = [TopicPartition(self.topics.journal, 0)]
+        await self._keeper.assigned(self._journal)
+        await self._ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
+        await self._keep()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._keeper.revoked(self._journal)
+        gc.unfreeze()
+        gc.set_threshold(*self._threshold)
+
+    async def _keep(self) -> None:
+        if chunk := self.kafka.take_journal():
+            await self._keeper.handle(chunk)
+
+    def _clock_ms(self) -> int:
+        return self._now_ms
+
+    @contextmanager
+    def _measured(self) -> Any:
+        before = time.process_time()
+        try:
+            yield
+        finally:
+            self.cpu_seconds += time.process_time() - before

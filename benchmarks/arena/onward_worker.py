@@ -1,0 +1,64 @@
+"""The production worker, ``onward worker``, on a lane."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from onward.benchmarks.arena.contender import Lane
+from onward.benchmarks.arena.process import WatchedProcess
+from onward.streams.errors import OnwardError
+
+COMMAND = [sys.executable, "-P", "-m", "onward", "worker"]
+_LOOK_SECONDS = 0.02
+_REPLY_SECONDS = 5.0
+
+
+def settings(lane: Lane, spec: Path, state: Path) -> dict[str, str]:
+    """The worker's environment: defaults, but for what says where things are."""
+    return {
+        "ONWARD_BROKERS": lane.broker.bootstrap,
+        "ONWARD_SPEC": str(spec),
+        "ONWARD_STATE_DIR": str(state),
+        "ONWARD_TOPIC_PREFIX": lane.topics.prefix,
+        "ONWARD_GROUP": lane.name,
+        "ONWARD_FETCH_WAIT_SECONDS": str(lane.broker.fetch_wait_ms / 1000),
+        "ONWARD_WEB": "false",
+    }
+
+
+class ReadyWorker(WatchedProcess):
+    """A worker that says when it is ready. It is a static member of its group: when it was killed, a successor of the
+    same state folder need not wait until the group has noticed."""
+
+    def __init__(self, lane: Lane, spec: Path, state: Path, log: Path) -> None:
+        self._port = _free_port()
+        web = {"ONWARD_WEB": "true", "ONWARD_WEB_HOST": "127.0.0.1", "ONWARD_WEB_PORT": str(self._port)}
+        member = {"ONWARD_GROUP_INSTANCE_ID": f"{lane.name}-{state.name}"}
+        super().__init__(COMMAND, log, settings(lane, spec, state) | web | member)
+
+    def ready(self, patience_seconds: float) -> None:
+        """Return as soon as it is; raise ``OnwardError`` when it ends or takes longer."""
+        deadline = time.monotonic() + patience_seconds
+        while not self._answers():
+            if self.ended or time.monotonic() > deadline:
+                raise OnwardError(f"the worker is not ready after {patience_seconds:g} s: {self.last_words()}")
+            time.sleep(_LOOK_SECONDS)
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/readyz", timeout=_REPLY_SECONDS) as reply:
+                return bool(reply.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port

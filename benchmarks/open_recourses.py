@@ -1,0 +1,134 @@
+"""What an application costs, and what memory it takes, when ever more recourses are open: 1,000 to 1,000,000.
+
+Onward alone, ledger included, without Kafka: ingest and keeper in one process, a new one for every figure. So many
+applications are answered that the window is full; from then on everyone who applies also closes somebody's recourse,
+and that is measured: the steady state of a program that has run for long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from onward.benchmarks import face
+from onward.benchmarks.arena.load import Load, Shape, write_load
+from onward.benchmarks.arena.memory_worker import CHUNK, MemoryWorker
+from onward.benchmarks.arena.process import resident_bytes
+from onward.benchmarks.face import Row, progress
+from onward.streams.errors import OnwardError
+
+AIM_OPEN, AIM_MEGABYTES = 1_000_000, 600.0
+START_MS = 1_790_000_000_000
+SPACING_MS = 10
+"""Event time between two applications."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Args(face.Args):
+    """The command line."""
+
+    open: tuple[int, ...] = field(
+        default=(1000, 10_000, 100_000, 1_000_000), metadata={"quick": (500, 3000), "help": "open recourses"}
+    )
+    applications: int = field(default=10_000, metadata={"quick": 1000, "help": "applications that are measured"})
+    choice: Literal["linucb", "protoar"] = field(default="linucb", metadata={"help": "what picks the recourse"})
+    patience_seconds: float = field(default=400.0, metadata={"help": "longest time to fill a window; else it is left"})
+
+
+class Found(NamedTuple):
+    """With so many ``open`` recourses: CPU seconds of one application, resident bytes at the end and at most."""
+
+    open: int
+    cpu_seconds: float
+    resident_bytes: int
+    peak_bytes: int
+
+
+class Task(NamedTuple):
+    """What a process of its own measures."""
+
+    load: Load
+    state: Path
+    open: int
+    applications: int
+    patience_seconds: float
+
+
+WINDOWS: Mapping[str, Any] = {
+    "steps": lambda count: {"steps": count},
+    "time": lambda count: {"time": f"PT{count * SPACING_MS / 1000:g}S", "lateness": "PT0S"},
+}
+
+
+def open_recourses(args: Args) -> Iterator[Row]:
+    """All figures, kind of window by kind of window."""
+    for kind in WINDOWS:
+        found = [result for count in args.open if (result := _alone(args, kind, count))]
+        for result in found:
+            title = f"{kind} window, {result.open:,} open"
+            first = found[0].cpu_seconds
+            yield Row(title, result.cpu_seconds * 1e6, "us CPU", reference=first * 1e6, better="lower")
+        for result in found:
+            title = f"{kind} window, {result.open:,} open, resident"
+            aim = AIM_MEGABYTES if result.open == AIM_OPEN else None
+            yield Row(title, result.resident_bytes / 1e6, "MB", aim=aim, better="lower")
+        if found:
+            peak = found[-1].peak_bytes / 1e6
+            yield Row(f"{kind} window, {found[-1].open:,} open, at most", peak, "MB", better="lower")
+
+
+def _alone(args: Args, kind: str, count: int) -> Found | None:
+    with tempfile.TemporaryDirectory(prefix="onward-bench-") as temporary:
+        folder = Path(temporary)
+        shape = Shape(window=WINDOWS[kind](count), choice=args.choice)
+        load = write_load(folder / "program", args.seeds[0], args.data, shape)
+        task = Task(load, folder / "state", count, args.applications, args.patience_seconds)
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            found = process.submit(fill, task).result()
+    if isinstance(found, int):
+        progress(f"{kind} window, {count:,} open: left out, {found:,} after {args.patience_seconds:g} s")
+        return None
+    cost, size = found.cpu_seconds * 1e6, found.resident_bytes / 1e6
+    progress(f"{kind} window, {count:,} open: {cost:.1f} us of CPU an application, {size:,.0f} MB")
+    return found
+
+
+def fill(task: Task) -> Found | int:
+    """Fill the window, then measure; the number reached when patience has run out before."""
+    return asyncio.run(_fill(task))
+
+
+async def _fill(task: Task) -> Found | int:
+    deadline = time.monotonic() + task.patience_seconds
+    async with MemoryWorker(task.load.spec, task.state) as worker:
+        for start in range(0, task.open, CHUNK):
+            await _serve(worker, task.load, start, min(start + CHUNK, task.open))
+            if time.monotonic() > deadline:
+                return start
+        before, closed = worker.cpu_seconds, worker.kafka.written[worker.topics.rewards]
+        end = task.open + task.applications
+        for start in range(task.open, end, CHUNK):
+            await _serve(worker, task.load, start, min(start + CHUNK, end))
+        closed = worker.kafka.written[worker.topics.rewards] - closed
+        if abs(closed - task.applications) > CHUNK:
+            raise OnwardError(f"{closed} recourses were closed by {task.applications} applications: not a steady state")
+        cost, pid = (worker.cpu_seconds - before) / task.applications, os.getpid()
+        return Found(task.open, cost, resident_bytes(pid), resident_bytes(pid, peak=True))
+
+
+async def _serve(worker: MemoryWorker, load: Load, start: int, end: int) -> None:
+    people = [load.application("a", number, START_MS + number * SPACING_MS) for number in range(start, end)]
+    await worker.serve(people, START_MS + (end - 1) * SPACING_MS)
+
+
+if __name__ == "__main__":
+    sys.exit(face.run(Args, open_recourses))

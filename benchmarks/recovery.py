@@ -1,0 +1,114 @@
+"""A worker with very many open recourses on a real Kafka: the memory it takes, and how soon it is back after a crash.
+
+The production worker answers so many applications, none of whose windows closes meanwhile. Then it is killed and
+started again, with its ledger; it is back when its /readyz says so.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from onward.benchmarks import face
+from onward.benchmarks.arena.broker import PARTITIONS, Broker, a_broker
+from onward.benchmarks.arena.contender import Contender, Lane
+from onward.benchmarks.arena.kafka_cluster import unavailable
+from onward.benchmarks.arena.load import Load, Shape, write_load
+from onward.benchmarks.arena.onward_worker import ReadyWorker
+from onward.benchmarks.face import Row, progress
+from onward.streams.topics import plan
+
+AIM_OPEN = 1_000_000
+AIM_MEGABYTES, AIM_LEDGER_SECONDS = 600.0, 30.0
+PORTION = 25_000
+READY_SECONDS = 300.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Args(face.Args):
+    """The command line."""
+
+    open: int = field(default=AIM_OPEN, metadata={"quick": 3000, "help": "open recourses"})
+    patience_seconds: float = field(default=600.0, metadata={"help": "longest time to open them; else they are left"})
+
+
+@dataclass(frozen=True)
+class Place:
+    """One kind of window, on topics of its own."""
+
+    kind: str
+    lane: Lane
+    load: Load
+    folder: Path
+
+    def worker(self) -> ReadyWorker:
+        """A worker with the state there is."""
+        return ReadyWorker(self.lane, self.load.spec, self.folder / f"{self.kind}-state", self.folder / "worker.log")
+
+
+def recovery(args: Args) -> Iterator[Row]:
+    """All figures, kind of window by kind of window."""
+    if reason := unavailable():
+        progress(f"all is left out: {reason}")
+        return
+    windows: Mapping[str, Any] = {"steps": {"steps": args.open}, "time": {"time": "P1D"}}
+    with tempfile.TemporaryDirectory(prefix="onward-bench-") as temporary:
+        folder = Path(temporary)
+        with a_broker(folder, "real") as broker:
+            for kind, window in windows.items():
+                yield from _rows(_place(broker, folder, kind, window, args), args)
+
+
+def _place(broker: Broker, folder: Path, kind: str, window: Mapping[str, Any], args: Args) -> Place:
+    lane = Lane(broker, f"{kind}-window")
+    broker.create(plan(lane.topics, PARTITIONS, 1))
+    return Place(kind, lane, write_load(folder / kind, args.seeds[0], args.data, Shape(window=window)), folder)
+
+
+def _rows(place: Place, args: Args) -> Iterator[Row]:
+    title = f"{place.kind} window, {args.open:,} open"
+    is_at_size = args.open == AIM_OPEN
+    megabytes = AIM_MEGABYTES if is_at_size else None
+    started = time.monotonic()
+    with place.worker() as worker:
+        worker.ready(READY_SECONDS)
+        first_seconds = time.monotonic() - started
+        number = _open(Contender(place.kind, place.lane, [worker]), place.load, args)
+        if number < args.open:
+            progress(f"{title}: left out, {number:,} after {args.patience_seconds:g} s")
+            return
+        resident, peak = worker.resident_bytes() / 1e6, worker.resident_bytes(peak=True) / 1e6
+        progress(f"{title}: {resident:,.0f} MB resident, {peak:,.0f} MB at most")
+        worker.kill()
+    yield Row(f"{title}, resident", resident, "MB", aim=megabytes, better="lower")
+    yield Row(f"{title}, at most", peak, "MB", better="lower")
+    started = time.monotonic()
+    with place.worker() as worker:
+        worker.ready(READY_SECONDS)
+        seconds = time.monotonic() - started
+        peak = worker.resident_bytes(peak=True) / 1e6
+        progress(f"{title}: ready again after {seconds:.1f} s, {peak:,.0f} MB at most")
+    aim = AIM_LEDGER_SECONDS if is_at_size else None
+    yield Row(f"{title}, ready with its ledger", seconds, "s", reference=first_seconds, aim=aim, better="lower")
+    yield Row(f"{title}, at most when ready", peak, "MB", aim=megabytes, better="lower")
+
+
+def _open(contender: Contender, load: Load, args: Args) -> int:
+    """Send applications until they are all answered or patience runs out; return how many were."""
+    deadline = time.monotonic() + args.patience_seconds
+    for start in range(0, args.open, PORTION):
+        if time.monotonic() > deadline:
+            return start
+        end = min(start + PORTION, args.open)
+        contender.lane.send(load.applications("a", range(start, end)))
+        contender.reach(end)
+    return args.open
+
+
+if __name__ == "__main__":
+    sys.exit(face.run(Args, recovery))
