@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check types unit kafka-test bench generate fmt clean
+.PHONY: help install demo test check types unit kafka-test faults fuzz bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +38,26 @@ unit: install
 kafka-test: install ## the tests on a real Kafka, from KAFKA_HOME
 	$(BIN)/pytest -m kafka -rs
 
+faults: install ## workers and brokers killed, stopped and starved for minutes: make faults SEED=7 MINUTES=10
+	$(BIN)/python -m onward.faults --seed $(or $(SEED),0) --minutes $(or $(MINUTES),10)
+
+fuzz: .venv/fuzz ## every decoder under atheris: make fuzz INPUTS=100000 SEED=7 ONLY="spec table"
+	PYTHONPATH=tests/support $(BIN)/python tests/fuzz/fuzz.py --inputs $(or $(INPUTS),20000) --seed $(or $(SEED),1) $(ONLY)
+
+.venv/fuzz: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[fuzz]'
+	@touch $@
+
 bench: $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/__init__.py benchmarks/face.py,$(wildcard benchmarks/*.py))) ## run every benchmark
+
+bench-pipeline: build/quixstreams/installed
+
+# It pins older versions of what Onward needs too.
+build/quixstreams/installed: benchmarks/arena/quix_streams.txt | install
+	$(PYTHON) -m venv build/quixstreams
+	build/quixstreams/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	build/quixstreams/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
 
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
