@@ -263,10 +263,11 @@ class Keeper:
             metrics.outcome_delay_seconds.labels(program).observe(delay_ms / 1000)
             metrics.outcome_delay_steps.labels(program).observe(steps)
         now_ms = self._clock_ms()
+        latencies = {name: metrics.recourse_latency_seconds.labels(name) for name in self._programs}
         for emission in news:
-            if isinstance(emission.event, Recourse | NoRecourse):
+            if isinstance(emission.event, (Recourse, NoRecourse)):
                 latency = (now_ms - emission.timestamp_ms) / 1000
-                metrics.recourse_latency_seconds.labels(emission.event.program).observe(max(0.0, latency))
+                latencies[emission.event.program].observe(max(0.0, latency))
         metrics.waiting_events.labels(partition).set(kept.state.waiting.size)
         watermark_ms = min(kept.state.watermark_ms(program) or 0 for program in self._programs.values())
         if watermark_ms:

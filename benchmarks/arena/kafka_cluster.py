@@ -140,6 +140,7 @@ class KafkaCluster:
             "share.coordinator.state.topic.replication.factor": copies,
             "share.coordinator.state.topic.num.partitions": 1,
             "group.initial.rebalance.delay.ms": 0,
+            "broker.heartbeat.interval.ms": 1000,
             "broker.session.timeout.ms": 3000,
         }
         return {name: str(value) for name, value in settings.items()}

@@ -1,4 +1,4 @@
-"""Record batches as aiokafka reads them, but for header names that are not UTF-8.
+"""Record batches as aiokafka reads them, but as our records, and but for header names that are not UTF-8.
 
 Clients of other languages can send such a name, and brokers take it. aiokafka raises while it walks the batch, again at
 every restart, and what it has read before in the same answer is lost. Here the rest of the answer, from that batch on,
@@ -19,7 +19,10 @@ from aiokafka.record.legacy_records import LegacyRecordBatch
 from aiokafka.record.memory_records import MemoryRecords, _MemoryRecordsPy
 from aiokafka.record.util import decode_varint
 
+from ..records import Record
+
 _FIRST_MAGIC_WITH_HEADERS = 2
+_NO_TIMESTAMP = -1
 
 
 def read_tolerantly() -> None:
@@ -51,6 +54,13 @@ class _PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]
         except Exception as error:  # decompressors raise errors of their own
             where = f"{self._tp.topic} partition {self._tp.partition} from offset {self.next_fetch_offset}"
             raise CorruptRecordException(f"{where} cannot be read: {type(error).__name__}: {error}") from error
+
+    def _consumer_record(self, tp: Any, record: Any) -> Record:
+        # aiokafka's own record takes as long to make as all the rest of reading. Format 0 has no timestamps.
+        timestamp_ms = _NO_TIMESTAMP if record.timestamp is None else record.timestamp
+        return Record(
+            tp.topic, tp.partition, record.offset, timestamp_ms, record.key, record.value, tuple(record.headers)
+        )
 
     def _tolerantly(self) -> Iterator[Any]:
         try:

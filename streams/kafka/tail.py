@@ -77,9 +77,5 @@ async def _between(consumer: Any, tp: aiokafka.TopicPartition, start: int, end: 
     records: list[Record] = []
     while await consumer.position(tp) < end:
         fetched = await consumer.getmany(tp, timeout_ms=_POLL_MS)
-        records += [
-            Record(r.topic, r.partition, r.offset, r.timestamp, r.key, r.value, r.headers)
-            for r in fetched.get(tp, ())
-            if r.offset < end
-        ]
+        records += [record for record in fetched.get(tp, ()) if record.offset < end]
     return records

@@ -39,7 +39,6 @@ _POLL_SECONDS = 0.25
 _COMMIT_SECONDS = 5.0
 _QUEUED_CHUNKS = 4
 _SILENCE_MS = 3_000
-_NO_TIMESTAMP = -1
 
 
 class Owner(Protocol):
@@ -237,8 +236,8 @@ class GroupConsumer(driver.Consumer):
                 self._ours.fail(error)
             return {}
 
-    def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
-        return self._chunk_message(tp, [_record(record)])
+    def _to_message(self, tp: TP, record: Record) -> ConsumerMessage:
+        return self._chunk_message(tp, [record])
 
     def _count_in(self, tp: TP, records: Sequence[Record]) -> None:
         if records:
@@ -289,18 +288,18 @@ class ChunkConsumer(GroupConsumer):
         except Exception as error:
             self._ours.fail(error)
 
-    async def _hand_on(self, fetched: Mapping[TP, Sequence[Any]]) -> None:
+    async def _hand_on(self, fetched: Mapping[TP, Sequence[Record]]) -> None:
         most = self._ours.options.chunk_records
         for fetched_tp, records in fetched.items():
             tp = faust_consumer.ensure_TP(fetched_tp)
             for start in range(self._top_up(tp, records), len(records), most):
                 if not self.flow_active:
                     return
-                chunk = [_record(record) for record in records[start : start + most]]
+                chunk = list(records[start : start + most])
                 self._queued_last[tp] = chunk
                 await self.wait_first(self.callback(self._chunk_message(tp, chunk)), self.suspend_flow.wait())
 
-    def _top_up(self, tp: TP, records: Sequence[Any]) -> int:
+    def _top_up(self, tp: TP, records: Sequence[Record]) -> int:
         """Put records into the partition's last chunk while that still waits for its turn, and return how many.
 
         Under load chunks so grow to their full size. Otherwise many small ones would queue, each with its own round
@@ -309,7 +308,7 @@ class ChunkConsumer(GroupConsumer):
         last = self._queued_last.get(tp)
         if last is None or not self.flow_active:
             return 0
-        more = [_record(record) for record in records[: max(0, self._ours.options.chunk_records - len(last))]]
+        more = records[: max(0, self._ours.options.chunk_records - len(last))]
         last.extend(more)
         self._count_in(tp, more)
         return len(more)
@@ -352,12 +351,6 @@ def missing_names(consumer: type = driver.Consumer) -> list[str]:
         if not inspect.iscoroutinefunction(function) or tuple(inspect.signature(function).parameters) != parameters:
             missing.append(name)
     return missing
-
-
-def _record(record: Any) -> Record:
-    # Message sets of format 0 have no timestamps.
-    timestamp_ms = _NO_TIMESTAMP if record.timestamp is None else record.timestamp
-    return Record(record.topic, record.partition, record.offset, timestamp_ms, record.key, record.value, record.headers)
 
 
 def _plain(tp: TP) -> TopicPartition:
