@@ -8,6 +8,7 @@ endless nesting) is an error with a line like any other.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -30,6 +31,7 @@ MAX_CHARACTERS = 1000
 INT64 = range(-(2**63), 2**63)
 TAG = "tag:yaml.org,2002:"
 AS_WRITTEN = {TAG + "str", TAG + "timestamp"}
+SURROGATE = re.compile("[\ud800-\udfff]")
 CONSTRUCTED = {TAG + kind for kind in ("null", "bool", "int", "float")}
 
 
@@ -101,7 +103,7 @@ class Tree:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 root: Node | None = self._yaml.compose(text)
-        except (YAMLError, ValueError) as error:
+        except (YAMLError, ValueError, OverflowError) as error:
             self.problems.append(_syntax_problem(error, text))
         else:
             if root is None:
@@ -150,6 +152,9 @@ class Tree:
     def _scalar(self, node: Node, path: Path) -> Any:
         tag = str(node.tag)
         if tag in AS_WRITTEN:
+            if SURROGATE.search(node.value):
+                self._unreadable(path, "holds half of a character (a surrogate)")
+                return None
             return str(node.value)
         if tag not in CONSTRUCTED:
             self._unreadable(path, f"the tag {tag} is not allowed; write plain values")

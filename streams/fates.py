@@ -11,7 +11,7 @@ import heapq
 
 from ..schemas.events import Fate, Result, Reward
 from .cases import Case, Status
-from .fold import Fold
+from .fold import Fold, joined
 from .journal import Entry
 from .program import Program
 from .state import Shard
@@ -118,4 +118,5 @@ def _beside(fold: Fold, case: Case, entry: Entry, fate: Fate) -> None:
         outcome=entry.id,
     )
     fold.count("fates", program, fate)
-    fold.emit(event, f"{fate}/{program}/{entry.id}", entry.time_ms, program, case.shard)
+    identity = joined(fate, program, case.key.application, entry.id)
+    fold.emit(event, identity, entry.time_ms, program, case.shard)

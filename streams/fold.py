@@ -31,7 +31,12 @@ def settled_of(entry: Entry) -> Settled:
     """What names a decision or outcome that ended without a case; a ``ce_id`` alone is unique for its sender only."""
     body = entry.body
     assert isinstance(body, Decision | Outcome), f"{type(body).__name__} cannot be settled"
-    return Settled(body.program, f"{type(body).__name__}/{body.application}/{entry.id}")
+    return Settled(body.program, joined(type(body).__name__, body.application, entry.id))
+
+
+def joined(*names: str) -> str:
+    """Names as one, different for different names whatever characters they hold."""
+    return "/".join(name.replace("%", "%25").replace("/", "%2F") for name in names)
 
 
 class Fold:
@@ -141,7 +146,8 @@ class Fold:
         shard = shard_of(outcome.application, program.spec.shards)
         event = Reward(program.name, shard, outcome.application, "dangling", outcome=entry.id)
         self.count("fates", program.name, "dangling")
-        self.emit(event, f"dangling/{program.name}/{entry.id}", entry.time_ms, program.name, shard)
+        identity = joined("dangling", program.name, outcome.application, entry.id)
+        self.emit(event, identity, entry.time_ms, program.name, shard)
 
     def changed(self, shard: Shard) -> None:
         """Note that a learner has changed."""

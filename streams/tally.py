@@ -18,6 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from ..schemas.events import Application, DeadLetter, Fate, NoRecourse, Outcome, Output, Recourse, Reward
+from .effects import GENERATION
 from .records import Record
 
 CLOSING = ("rewarded", "censored", "unseen")
@@ -162,7 +163,9 @@ class Tally:
             self._rejected.add(case)
 
     def _is_new(self, record: Record, identity: str) -> bool:
-        digest = hashlib.sha256(repr((record.key, record.value, tuple(record.headers))).encode()).digest()
+        # A later owner of the partition repeats what a former one wrote under its own generation.
+        headers = tuple(header for header in record.headers if header[0] != GENERATION)
+        digest = hashlib.sha256(repr((record.key, record.value, headers)).encode()).digest()
         first = self._seen.setdefault((record.topic, identity), digest)
         if first is digest:
             return True

@@ -23,10 +23,12 @@ PATIENCE_SECONDS = 60
 def send(producer, topic, kind, event):
     """Publish an event of this kind: JSON under the CloudEvents headers by which Onward knows it."""
     headers = {
+        "ce_specversion": "1.0",
         "ce_id": f"{event['application']}/{kind}",  # the same id again is the same event again, and counts once
         "ce_source": "example/portal",
         "ce_type": f"onward.{kind}.v1",
         "ce_time": datetime.now(UTC).isoformat(),  # when it happened, not when it is sent
+        "content-type": "application/json",
     }
     producer.produce(topic, key=event["application"], value=json.dumps(event), headers=headers, on_delivery=delivered)
     producer.flush()  # a busy service calls poll(0) here, and flush() before it ends
@@ -71,13 +73,14 @@ def main():
     parser.add_argument("brokers", help="HOST:PORT, several separated by commas")
     parser.add_argument("program", help="the program applied to")
     parser.add_argument("features", type=json.loads, help="JSON: every feature of the program's spec, in raw values")
-    parser.add_argument("--group", default="example-portal", help="consumer group (default: %(default)s)")
+    parser.add_argument("--group", help="consumer group (default: a new one, which reads everything)")
     parser.add_argument("--decide", action="store_true", help="send the decision, a rejection, too")
     given = parser.parse_args()
 
     connection = {"bootstrap.servers": given.brokers}  # and security.protocol, sasl.mechanism, ... where needed
     producer = Producer({**connection, "enable.idempotence": True})
-    consumer = Consumer({**connection, "group.id": given.group, "auto.offset.reset": "earliest"})
+    group = given.group or f"example-{uuid.uuid4()}"
+    consumer = Consumer({**connection, "group.id": group, "auto.offset.reset": "earliest"})
     consumer.subscribe(["recourse", "rewards", "dead-letters"])
     person = {"program": given.program, "application": f"example-{uuid.uuid4()}"}
     try:

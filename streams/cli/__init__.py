@@ -79,5 +79,6 @@ def _help() -> str:
         "Gives every rejected applicant a way forward, and learns which ones really help.\n\n"
         f"commands:\n{commands}\n\n"
         "`onward COMMAND --help` explains its flags; `onward --version` prints the version.\n"
-        "Exit codes: 0 done, 1 failed, 2 wrong input, 3 Kafka, 4 state on disk, 5 model refused, 130 interrupted."
+        "Exit codes: 0 done, 1 failed, 2 wrong input, 3 Kafka, 4 state on disk, 5 model refused, 6 fenced,\n"
+        "130 interrupted."
     )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import doctest
 import pkgutil
+import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import onward.agents
 from onward.agents.choices import registry
 
+DOCS = Path(__file__).parents[2] / "docs"
 MODULES = [module.name for module in pkgutil.walk_packages(onward.agents.__path__, "onward.agents.")]
 
 
@@ -22,3 +25,18 @@ def test_examples_run(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(registry))
 def test_every_choice_has_an_example(name: str) -> None:
     assert ">>> " in (registry[name].__doc__ or "")
+
+
+@pytest.mark.parametrize("page", ["linucb", "protoar"])
+def test_examples_of_the_pages_run(page: str) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        *statements, last = [line for line in block.splitlines() if line and not line.startswith("#")]
+        expected = re.search(r"^# (Pick\(.*\))$", block, re.MULTILINE)
+        names: dict[str, object] = {}
+        exec("\n".join(statements), names)
+        if expected:
+            assert repr(eval(last, names)) == expected[1]
+        else:
+            exec(last, names)

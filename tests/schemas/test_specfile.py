@@ -248,6 +248,8 @@ BOMB = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
         ("", "empty"),
         ("a: [1", "line"),
         ("a: 1\n---\nb: 2", "single document"),
+        ('a: "\\UFFFFFFFF"', "not YAML"),
+        ('a: "\\uD800"', "half of a character"),
         ("a: \x01", "not allowed"),
         ("? [a]\n: 1", "a key must be text"),
         ("a: " + "9" * 5000, "cannot be read as int"),

@@ -46,7 +46,8 @@ BAD = {
     "unparseable bytes": (raw(b"\xff\x00{"), "malformed_json"),
     "deeply nested": (raw(b'{"program":' + b"[" * 100_000), "wrong_type"),
     "NaN": (raw(b'{"program":"loan","application":"bad","features":{"income":NaN}}'), "malformed_json"),
-    "infinity": (bad_features(income=1e999), "wrong_type"),
+    "infinity": (raw(b'{"program":"loan","application":"bad","features":{"income":-Infinity}}'), "malformed_json"),
+    "null": (bad_features(income=None), "wrong_type"),
     "overflowing number": (
         raw(b'{"program":"loan","application":"bad","features":{"region":"north","income":1e999,"debts":1}}'),
         "wrong_type",

@@ -22,6 +22,16 @@ def two_programs(tmp_path, **options):
     return Tape(Run({name: build_program(name, **options) for name in ("a", "b")}, tmp_path))
 
 
+def test_no_two_outputs_have_one_name_whatever_senders_call_theirs(tmp_path):
+    story = tape(tmp_path, **TIMED)
+    for name, id in (("nobody", "1"), ("nobody2", "1"), ("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c")):
+        story.tells(name, 0, id=id)
+    story.tick(DAY_MS)
+    story.fold()
+    names = [dict(record.headers)["ce_id"] for record in story.run.broker.logs["rewards", 0]]
+    assert len(names) == len(set(names)) == 5
+
+
 def test_a_dangling_outcome_hides_no_other_program_s_outcome_of_the_same_id(tmp_path):
     story = two_programs(tmp_path)
     story.applies("x", program="b")

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onward.schemas.events import Application, DeadLetter, NoRecourse, Option, Outcome, Recourse, Reward
+from onward.streams.effects import GENERATION
 from onward.streams.records import Record
 from onward.streams.tally import Latency, PolicySummary, Tally
 
@@ -60,6 +61,16 @@ def test_a_sender_s_repeat_is_one_application():
 def test_repeats_are_duplicates_and_only_different_ones_conflict():
     summary = tallied(answered("r1"), answered("r1"), answered("r1", candidate="5"), met("r1", "censored"))
     assert (summary.recourse, summary.duplicates, summary.conflicting_duplicates) == (1, 2, 1)
+
+
+def test_a_repeat_by_a_later_owner_is_no_conflict():
+    tally = Tally(lambda program, name: True)
+    topic, event, id, timestamp_ms = answered("r1")
+    for generation in (b"1", b"2"):
+        given = record(topic, event, id, timestamp_ms)
+        tally.add(given._replace(headers=(*given.headers, (GENERATION, generation))), id, event, 1000.0)
+    summary = tally.summary({})
+    assert (summary.duplicates, summary.conflicting_duplicates) == (1, 0)
 
 
 def test_the_same_id_on_two_topics_is_no_repeat():

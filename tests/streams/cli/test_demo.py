@@ -55,6 +55,15 @@ def test_it_counts_everybody_and_writes_the_page(tmp_path, capsys):
     assert all(f"{summary['policies']['linucb']['mer']:.3f}" in drawn for drawn in (html, svg))
 
 
+@pytest.mark.kafka
+def test_it_runs_on_a_kafka_that_is_there(cluster, capsys):
+    code = main(["demo", "--brokers", cluster.bootstrap, "--people", "60", "--seed", "1", "--json"])
+    summary = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert summary["applications"] == 120
+    assert [summary[name] for name in ("lost", "duplicates", "conflicting_duplicates", "dead_letters")] == [0] * 4
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
