@@ -24,6 +24,12 @@ PLAIN_WORDS = {
     "null": "nothing",
     "int | float | str": "a number or a text",
 }
+_MATCHING = " matching regex "
+PATTERNS = {
+    "[a-z0-9]": "of at most 63 lower-case letters, digits, '.', '_' and '-' that begins with a letter or digit",
+    '[^"': "without quotation marks, backslashes and control characters",
+}
+"""What the patterns of texts say, by how they begin."""
 
 
 class Misfit(NamedTuple):
@@ -100,6 +106,11 @@ def _explained(error: msgspec.ValidationError) -> tuple[Path, str]:
     path: Path = tuple(int(index) if index else name for name, index in re.findall(r"\.([^.\[\]`]+)|\[(\d+)\]", place))
     text = bool(re.match(r"Expected `str(?: \| null)?`, got `(?:int|float|bool)`", message))
     plain = re.sub(r"`([^`]+)`", lambda match: _in_plain_words(match[1]), message)
+    expected, matching, pattern = plain.partition(_MATCHING)
+    if matching:
+        begins = (words for begin, words in PATTERNS.items() if pattern.strip("'^").startswith(begin))
+        words = next(begins, f"matching {pattern}")
+        plain = f"{expected} {words}"
     return path, plain[:1].lower() + plain[1:] + ("; put it in quotes" if text else "")
 
 

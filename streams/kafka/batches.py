@@ -17,7 +17,7 @@ from aiokafka.errors import CorruptRecordException, KafkaError
 from aiokafka.record.default_records import _DefaultRecordBatchPy, _DefaultRecordPy
 from aiokafka.record.legacy_records import LegacyRecordBatch
 from aiokafka.record.memory_records import MemoryRecords, _MemoryRecordsPy
-from aiokafka.record.util import decode_varint
+from aiokafka.record.util import decode_varint_py as decode_varint
 
 from ..records import Record
 
@@ -101,7 +101,8 @@ class _TolerantBatch(_DefaultRecordBatchPy):  # type: ignore[misc]
 
     def _read_msg(self) -> _DefaultRecordPy:
         try:
-            return super()._read_msg()
+            # The extension's would read on where the batch has ended.
+            return super()._read_msg(decode_varint)
         except UnicodeDecodeError:
             return self._without_headers()
 
@@ -112,6 +113,8 @@ class _TolerantBatch(_DefaultRecordBatchPy):  # type: ignore[misc]
         offset_delta, pos = decode_varint(self._buffer, pos)
         key, pos = self._nullable(pos)
         value, pos = self._nullable(pos)
+        if not pos <= start + length <= len(self._buffer):
+            raise CorruptRecordException(f"a record of {length} bytes cannot end at {start + length}")
         self._pos = start + length
         appended = self.timestamp_type == self.LOG_APPEND_TIME
         timestamp = self.max_timestamp if appended else self.first_timestamp + time_delta

@@ -30,7 +30,8 @@ COMPRESSORS: Sequence[Callable[[bytes], bytes]] = (
     lambda data: bytes(cramjam.lz4.compress(data)),
     lambda data: bytes(cramjam.zstd.compress(data)),
 )
-AS_IT_STANDS, DAMAGED = b"w", b"d"
+WHOLE, RECORDS, PACKED = b"w", b"r", b"p"
+"""Inputs that need not be right: an answer, the records of a batch behind their number, what gzip should have made."""
 
 RawHeaders = Sequence[tuple[bytes, bytes | None]]
 
@@ -46,11 +47,11 @@ class Sent(NamedTuple):
 def batches(data: bytes) -> None:
     """Every record is read as it was sent, without its headers where a name of theirs is not UTF-8.
 
-    What is no batch, or cannot be unpacked, is refused with an error of aiokafka.
+    What is no batch, or cannot be unpacked, or holds what is no record, is refused with an error of aiokafka.
     """
     mode, rest = data[:1], data[1:]
-    if mode in (AS_IT_STANDS, DAMAGED):
-        _read_or_refused(rest if mode == AS_IT_STANDS else _batch(1, 3, rest))
+    if mode in (WHOLE, RECORDS, PACKED):
+        _read_or_refused(rest if mode == WHOLE else _batch(int(mode == PACKED), sum(rest[:1]), rest[1:]))
         return
     sent = [_sent(text) for text in rest.split(RECORD)]
     compression = sum(mode) % len(COMPRESSORS)

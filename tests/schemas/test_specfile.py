@@ -50,7 +50,7 @@ def test_a_good_spec_loads_with_its_hash(tmp_path):
 
 # Each case: what to replace in GOOD, by what, and the (line, path, part of the message) of every problem.
 CASES = [
-    ("program: loan", "program: Loan!", [(1, "program", "matching regex")]),
+    ("program: loan", "program: Loan!", [(1, "program", "a text of at most 63 lower-case letters")]),
     ("[0, 100]", "[100, 0]", [(3, "features[0].bounds", "lower bound 100 must be below")]),
     ("[0, 100]", "[0, .inf]", [(3, "features[0].bounds[1]", "finite")]),
     ("[0, 100]", "[-1.5e308, 1.5e308]", [(3, "features[0].bounds", "too far apart")]),
