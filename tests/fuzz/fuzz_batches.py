@@ -1,6 +1,6 @@
 """The target that takes what a broker answers to a fetch: batches of records (format 2 of Kafka's protocol).
 
-A broker looks into every record that it takes, so their structure is right; what stands in them is any client's.
+A broker looks into every record that it takes, so their structure should be right; what stands in them is any client's.
 """
 
 from __future__ import annotations
@@ -122,16 +122,29 @@ _TEXTS = [
     FIELD.join([b"", b"", NO_NAME + b"=x", b"a=b"]),
     b"k",
 ]
+_RECORDS = b"".join(_record(*numbered) for numbered in enumerate(map(_sent, _TEXTS)))
+_COUNT = bytes([len(_TEXTS)])
+_ENDLESS = b"\xfe\xff\xff\xff\x0f"
+"""2^31 - 1, as a length."""
 SEEDS = [
-    *(AS_IT_STANDS + whole for whole in (_PLAIN, _TOLD, _PLAIN + _TOLD)),
+    *(WHOLE + whole for whole in (_PLAIN, _TOLD, _PLAIN + _TOLD)),
     *(bytes([compression]) + RECORD.join(_TEXTS) for compression in range(len(COMPRESSORS))),
-    DAMAGED + gzip.compress(b"".join(_record(*numbered) for numbered in enumerate(map(_sent, _TEXTS)))),
+    RECORDS + _COUNT + _RECORDS,
+    PACKED + _COUNT + gzip.compress(_RECORDS),
 ]
 TARGETS = {
     "batches": Target(
         batches,
         SEEDS,
-        [AS_IT_STANDS, DAMAGED, NO_NAME, FIELD, RECORD, b"=", b"\xff\xff\xff\xff\x0f", b"\xed\xa0\x80", b"\xc3"],
-        {"not what gzip makes": DAMAGED + b"\x1f\x8b\x08" + bytes(20)},
+        [WHOLE, RECORDS, PACKED, NO_NAME, FIELD, RECORD, b"=", _ENDLESS, b"\xed\xa0\x80", b"\xc3"],
+        {
+            "not what gzip makes": PACKED + _COUNT + b"\x1f\x8b\x08" + bytes(20),
+            "a length that leads out of the batch": RECORDS + _COUNT + _RECORDS[:-1] + _ENDLESS + NO_NAME,
+            "a key that leads out of the batch": RECORDS
+            + b"\2"
+            + _RECORDS.replace(NO_NAME, b"\xff")
+            + b"\x14\0\0\0"
+            + _ENDLESS,
+        },
     )
 }
