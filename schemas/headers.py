@@ -76,12 +76,9 @@ class CloudEvent(NamedTuple):
     time_ms: int | None
 
 
-def cloud_event_headers(id: str, source: str, type: str, time_ms: int, **extra: str | bytes) -> list[Header]:
-    """The headers of an event to publish; ``extra`` ones come last, under the names given."""
-    headers = [_SPEC, (CE_ID, id.encode()), _source(source), _type(type), _time(time_ms), _CONTENT]
-    for name, value in extra.items():
-        headers.append((name, value if isinstance(value, bytes) else value.encode()))
-    return headers
+def cloud_event_headers(id: str, source: str, type: str, time_ms: int) -> list[Header]:
+    """The headers of an event to publish."""
+    return [_SPEC, (CE_ID, id.encode()), _source(source), _type(type), _time(time_ms), _CONTENT]
 
 
 # The same few headers stand on very many events.

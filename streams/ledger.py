@@ -24,43 +24,18 @@ from .effects import Effects
 from .errors import DamagedLedgerError, LedgerError
 from .fold import View, settled_of
 from .journal import Entry, Place, Submitted
-from .ledgerfile import DAMAGE_ERRORS
+from .ledgerfile import told
+from .ledgerschema import SCHEMA, SCHEMA_VERSION
 from .program import Program
 from .records import TopicPartition
 from .state import CurrentModel, PartitionState, Shard, ShardKey, WaitingRoom
 from .watermark import Decider, Watermarks
-
-SCHEMA_VERSION = 2
-_SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE programs (program TEXT PRIMARY KEY, decisions TEXT NOT NULL, spec TEXT NOT NULL,
-    first_model TEXT NOT NULL, version TEXT NOT NULL, manifest TEXT NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE shards (program TEXT, shard INTEGER, step INTEGER NOT NULL, choice TEXT NOT NULL, learner BLOB NOT NULL,
-    PRIMARY KEY (program, shard)) WITHOUT ROWID;
-CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEGER NOT NULL, time_ms INTEGER,
-    PRIMARY KEY (topic, partition)) WITHOUT ROWID;
-CREATE TABLE watermarks (decisions TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE cases (program TEXT, application TEXT, shard INTEGER NOT NULL, status INTEGER NOT NULL,
-    time_ms INTEGER NOT NULL, event TEXT NOT NULL, decision TEXT, outcome TEXT, features BLOB, step INTEGER,
-    candidate INTEGER, execution REAL, deadline_ms INTEGER, closes_ms INTEGER, forget_ms INTEGER,
-    PRIMARY KEY (program, application)) WITHOUT ROWID;
-CREATE INDEX cases_closing ON cases (program, closes_ms, application) WHERE status = 3 AND closes_ms IS NOT NULL;
-CREATE INDEX cases_open ON cases (program, shard, step) WHERE status = 3 AND closes_ms IS NULL;
-CREATE INDEX cases_forget ON cases (program, forget_ms) WHERE forget_ms IS NOT NULL;
-CREATE TABLE waiting (journal_offset INTEGER, line INTEGER, program TEXT, application TEXT, kind TEXT NOT NULL,
-    event TEXT NOT NULL, time_ms INTEGER NOT NULL, timestamp_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,
-    topic TEXT, partition INTEGER, offset INTEGER NOT NULL, payload BLOB NOT NULL,
-    PRIMARY KEY (journal_offset, line)) WITHOUT ROWID;
-CREATE TABLE settled (program TEXT, event TEXT, forget_ms INTEGER NOT NULL, PRIMARY KEY (program, event)) WITHOUT ROWID;
-CREATE INDEX settled_forget ON settled (program, forget_ms);
-"""
 
 _CASE = (
     "program, application, shard, status, time_ms, event, decision, outcome, features, step, candidate, execution, "
     "deadline_ms, closes_ms, forget_ms"
 )
 _PARAMETERS_A_QUERY = 5000
-_DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Ledger:
@@ -69,7 +44,7 @@ class Ledger:
     def __init__(self, path: Path, journal: str, partition: int) -> None:
         self.path = path
         self.partition = partition
-        with _told(path):
+        with told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None)
             try:
@@ -95,7 +70,7 @@ class Ledger:
     @property
     def offset(self) -> int:
         """The next journal offset to fold."""
-        with _told(self.path):
+        with told(self.path):
             offset: int = self._db.execute("SELECT value FROM meta WHERE name = 'offset'").fetchone()[0]
             return offset
 
@@ -103,7 +78,7 @@ class Ledger:
         self, programs: Mapping[str, Program], required: Mapping[Decider, frozenset[str]], waiting_limit: int
     ) -> PartitionState:
         """Everything but the cases at rest. Refuse programs that are not those the ledger was written with."""
-        with _told(self.path):
+        with told(self.path):
             self._register(programs)
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
             self._offset: int = meta["offset"]
@@ -134,7 +109,7 @@ class Ledger:
 
     def claim(self, after: int) -> int:
         """Begin to write as a new owner, of a later generation than all before and than ``after``; return it."""
-        with _told(self.path), self._transaction():
+        with told(self.path), self._transaction():
             (found,) = self._db.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
             self._generation = max(found, after) + 1
             self._db.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (self._generation,))
@@ -161,14 +136,14 @@ class Ledger:
                 moves.extend((TopicPartition(at.topic, at.partition), at.time_ms) for at in body.sources)
             elif entry.source is not None and not isinstance(body, DeadLetter):
                 moves.append((entry.source, entry.time_ms))
-        with _told(self.path):
+        with told(self.path):
             for program, applications in wanted.items():
                 cases.update((case.key, case) for case in self._cases(program, sorted(applications)))
             return View(cases, self._due(state, moves, cases), self._settled(events))
 
     def commit(self, state: PartitionState, effects: Effects) -> None:
         """Write effects, state and journal offset in one transaction."""
-        with _told(self.path), self._transaction():
+        with told(self.path), self._transaction():
             self._write_cases(effects)
             self._write_waiting(effects)
             self._db.executemany(
@@ -181,7 +156,7 @@ class Ledger:
 
     def open_recourses(self) -> Counter[str]:
         """How many recourses of each program wait for their fate."""
-        with _told(self.path):
+        with told(self.path):
             rows = self._db.execute("SELECT program, count(*) FROM cases WHERE status = 3 GROUP BY program")
             return Counter(dict(rows.fetchall()))
 
@@ -191,7 +166,7 @@ class Ledger:
         identity = {"schema": SCHEMA_VERSION, "journal": journal, "partition": self.partition}
         if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             with self._transaction():
-                for statement in _SCHEMA.split(";"):
+                for statement in SCHEMA.split(";"):
                     self._db.execute(statement)
                 rows = [*identity.items(), ("offset", 0), ("generation", 0)]
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
@@ -413,18 +388,3 @@ def _unpack(packed: bytes) -> dict[str, NDArray[np.generic]]:
         name: np.frombuffer(content, dtype=np.dtype(dtype)).reshape(shape).copy()
         for name, (dtype, shape, content) in arrays.items()
     }
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Say what went wrong with which file."""
-    try:
-        yield
-    except OSError as error:
-        raise LedgerError(f"ledger {path} cannot be opened: {error.strerror}; check --state-dir") from error
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) in _DAMAGES:
-            raise DamagedLedgerError(path, str(error)) from error
-        raise LedgerError(f"ledger {path}: {error}") from error
-    except DAMAGE_ERRORS as error:
-        raise DamagedLedgerError(path, str(error) or type(error).__name__) from error

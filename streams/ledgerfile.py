@@ -20,12 +20,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from .errors import DamagedLedgerError, LedgerError
+
 DAMAGED_KEPT = 2
 """Damaged ledgers of one journal partition that are left for somebody to look at; older ones are deleted."""
 
 DAMAGE_ERRORS = (UnicodeDecodeError, MemoryError)
 """What comes of a damaged file beside SQLite's own errors: it asks for as much memory as the file says."""
 
+_DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WAL, _SHM = "-wal", "-shm"
 _COPY, _DAMAGED = ".copy", ".damaged-"
 
@@ -42,6 +45,21 @@ class Standing(Struct, frozen=True):
     partition: int
     offset: int
     generation: int
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Say what went wrong with which file."""
+    try:
+        yield
+    except OSError as error:
+        raise LedgerError(f"ledger {path} cannot be opened: {error.strerror}; check --state-dir") from error
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) in _DAMAGES:
+            raise DamagedLedgerError(path, str(error)) from error
+        raise LedgerError(f"ledger {path}: {error}") from error
+    except DAMAGE_ERRORS as error:
+        raise DamagedLedgerError(path, str(error) or type(error).__name__) from error
 
 
 @contextmanager

@@ -7,16 +7,16 @@ new ledger, into which the journal is folded from its beginning. All lead to the
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
 from .errors import DamagedLedgerError, LedgerError
-from .ledger import SCHEMA_VERSION, Ledger
-from .ledgerfile import copy_beside, put_in_place, set_aside, tidy
+from .ledger import Ledger
+from .ledgerfile import copy_beside, put_in_place, set_aside, tidy, told
+from .ledgerschema import SCHEMA_VERSION
 from .metrics import Metrics
 from .records import TopicPartition
 from .snapshots import Snapshot, SnapshotError, Snapshots
@@ -51,7 +51,7 @@ class Opener:
             # Asked after the list: no snapshot that is in it can be ahead of this journal's end.
             end = await journal_end(journal)
             ahead = [snapshot for snapshot in listed if snapshot.ledger.offset > (ledger.offset if ledger else 0)]
-            with _told(path), copy_beside(path) as copy:
+            with told(path), copy_beside(path) as copy:
                 if await self._fetched(ahead, end, copy):
                     if ledger:
                         ledger.close()
@@ -66,7 +66,7 @@ class Opener:
         return Opened(ledger, end, listed[0] if listed else None)
 
     def _own(self, path: Path, journal: TopicPartition) -> Ledger | None:
-        with _told(path):
+        with told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             tidy(path)
             try:
@@ -129,11 +129,3 @@ def _check(snapshot: Snapshot, journal_end: int) -> None:
             f"snapshot {snapshot.file} stands at journal offset {found.offset}, but partition {found.partition} of "
             f"{found.journal} ends at {journal_end}: it is of another journal, use another --snapshots"
         )
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise LedgerError(f"ledger {path} cannot be opened: {error.strerror}; check --state-dir") from error

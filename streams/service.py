@@ -82,21 +82,7 @@ async def run_service(
             port = await stack.enter_async_context(serve(page, settings.web_host, settings.web_port))
             log.info("serving /metrics, /healthz and /readyz", extra={"address": f"{settings.web_host}:{port}"})
 
-        async def tick() -> None:
-            if lease.runs:
-                await ingest.tick(progress)
-
-        async def watch_lag() -> None:
-            for partition in keeper.partitions:
-                behind = progress.lag(partition)
-                if behind is not None:
-                    metrics.lag_records.labels(*partition).set(behind)
-
-        timers: list[Timer] = [(LAG_SECONDS, watch_lag)]
-        if settings.tick_seconds:
-            timers.append((settings.tick_seconds, tick))
-        if settings.snapshots:
-            timers.append((min(SNAPSHOT_LOOK_SECONDS, settings.snapshot_minutes * 60), keeper.take_snapshots))
+        timers = _timers(settings, ingest, keeper, metrics, progress, lease)
         handlers: dict[str, ChunkHandler] = {**dict.fromkeys(topics.inputs, ingest), topics.journal: keeper}
         try:
             await run_worker(
@@ -111,6 +97,27 @@ async def run_service(
         except BaseException as error:
             readiness.fail(error)
             raise
+
+
+def _timers(
+    settings: WorkerSettings, ingest: Ingest, keeper: Keeper, metrics: Metrics, lag: Lag, lease: Lease
+) -> list[Timer]:
+    async def tick() -> None:
+        if lease.runs:
+            await ingest.tick(lag)
+
+    async def watch_lag() -> None:
+        for partition in keeper.partitions:
+            behind = lag.lag(partition)
+            if behind is not None:
+                metrics.lag_records.labels(*partition).set(behind)
+
+    timers: list[Timer] = [(LAG_SECONDS, watch_lag)]
+    if settings.tick_seconds:
+        timers.append((settings.tick_seconds, tick))
+    if settings.snapshots:
+        timers.append((min(SNAPSHOT_LOOK_SECONDS, settings.snapshot_minutes * 60), keeper.take_snapshots))
+    return timers
 
 
 def _limits(settings: WorkerSettings) -> Limits:

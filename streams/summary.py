@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .cases import Status
 from .errors import LedgerError
-from .ledger import SCHEMA_VERSION
+from .ledgerschema import SCHEMA_VERSION
 
 
 class ProgramSummary(NamedTuple):

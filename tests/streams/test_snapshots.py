@@ -20,8 +20,9 @@ from tape import DAY_MS, JOURNAL, MINUTE_MS, TIMED, rows, tape
 
 from onward.streams.errors import LedgerError, UsageError
 from onward.streams.keeper import Keeper, Keeping
-from onward.streams.ledger import SCHEMA_VERSION, Ledger
+from onward.streams.ledger import Ledger
 from onward.streams.ledgerfile import DAMAGED_KEPT
+from onward.streams.ledgerschema import SCHEMA_VERSION
 from onward.streams.metrics import Metrics
 from onward.streams.snapshots import POINTER, SnapshotError, Snapshots
 
