@@ -47,8 +47,10 @@ log = logging.getLogger(__name__)
 PORTION_ENTRIES = 2000
 """Events that are folded, published and committed together, or a journal record's more."""
 TAIL_RECORDS = 5000
-"""How far back the tail of an output partition is read: what a former owner may have had under way. What is farther back
-is published once more, and readers drop it."""
+"""How far back the tail of an output partition is read: what a former owner may have had under way.
+
+What is farther back is published once more, and readers drop it.
+"""
 
 
 class Stage(StrEnum):
