@@ -14,9 +14,8 @@ def test_the_pipeline_serves_all_contenders_on_the_embedded_broker(tmp_path, cap
     assert face.run(Args, pipeline, ["--quick", "--broker", "embedded", *sizes, "--json", str(file)]) == 0
     values = {row["name"]: row["value"] for row in json.loads(file.read_text())}
     for name in (ONWARD, FAUST, AIOKAFKA, CONFLUENT):
-        assert values[f"{name}, by the clock"] > 0
+        assert min(values[f"{name}, by the clock"], values[f"{name}, by its CPU"]) > 0
         assert 0 < values[f"{name}, p50 at 200/s"] <= values[f"{name}, p99 at 200/s"]
-    assert values[f"{AIOKAFKA}, by its CPU"] > values[f"{ONWARD}, by its CPU"]
     assert f"{QUIX} is left out" in capsys.readouterr().err
 
 
