@@ -36,9 +36,9 @@ def served(app: web.Application, host: str, port: int) -> Iterator[int]:
 
     thread = threading.Thread(target=work, name="web", daemon=True)
     thread.start()
+    number = bound.result()  # a thread that failed ends by itself: its loop may be closed already
     try:
-        yield bound.result()
+        yield number
     finally:
-        if thread.is_alive():
-            loop.call_soon_threadsafe(stop.set)
+        loop.call_soon_threadsafe(stop.set)
         thread.join()
