@@ -1,5 +1,6 @@
 # Needs make and Python 3.11 or newer; everything else goes into .venv.
 PYTHON ?= python3
+DATA ?= $(wildcard $(or $(ONWARD_SHARED),../shared)/data)
 BIN := .venv/bin
 STAMP := .venv/installed
 
@@ -58,6 +59,19 @@ build/quixstreams/installed: benchmarks/arena/quix_streams.txt | install
 	build/quixstreams/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	build/quixstreams/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
+
+bench-bandits: build/bandits/installed
+
+# What others would pick, in an environment of its own: nothing of Onward needs it.
+build/bandits/installed: pyproject.toml | install
+	$(PYTHON) -m venv build/bandits
+	build/bandits/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[bench-bandits]'
+	@touch $@
+
+# DATA= is the folder of the data sets, SEEDS= the seeds of the main comparison, ARGS= what else the benchmark takes.
+bench-arlim: install ## ARLIM's experiments, all tables and figures: make bench-arlim DATA=DIR SEEDS=0-9 ARGS="--methods linucb"
+	$(BIN)/python -m onward.benchmarks.arlim --experiments all $(addprefix --data ,$(DATA)) --seeds $(or $(SEEDS),0-9) \
+		--figures build/benchmarks/arlim $(ARGS) --json build/benchmarks/arlim.json
 
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json

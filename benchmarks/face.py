@@ -17,6 +17,7 @@ The dataclass is the command line: ``repeats`` is ``--repeats``, 5 unless given,
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 import time
@@ -73,7 +74,32 @@ def numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-_READERS: Mapping[Any, Callable[[str], Any]] = {range: seeds, tuple[int, ...]: numbers, Path | None: Path}
+def reals(text: str) -> tuple[float, ...]:
+    """``0,0.25`` is two numbers; raise ``ArgumentTypeError`` for anything but numbers from 0 on."""
+    try:
+        values = tuple(map(float, text.split(",")))
+    except ValueError:
+        values = (-1.0,)
+    if not all(0 <= value < math.inf for value in values):
+        raise argparse.ArgumentTypeError(f"{text!r}: write numbers, 0 or more, separated by commas, as in 0,0.25")
+    return values
+
+
+def names(text: str) -> tuple[str, ...]:
+    """``a,b`` is two names; raise ``ArgumentTypeError`` when one is empty."""
+    parts = tuple(part.strip() for part in text.split(","))
+    if not all(parts):
+        raise argparse.ArgumentTypeError(f"{text!r}: write names separated by commas")
+    return parts
+
+
+_READERS: Mapping[Any, Callable[[str], Any]] = {
+    range: seeds,
+    tuple[int, ...]: numbers,
+    tuple[float, ...]: reals,
+    tuple[str, ...]: names,
+    Path | None: Path,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +138,7 @@ def _add(parser: argparse.ArgumentParser, argument: Field[Any], hint: Any) -> No
         more["choices"] = get_args(hint)
     else:
         more |= {"type": _READERS.get(hint, hint), "metavar": argument.metadata.get("metavar", argument.name.upper())}
-    if argument.default is not None:
+    if argument.default not in (None, ()):
         more["help"] += f" (default: {_shown(argument.default)})"
     parser.add_argument(flag, **more)
 
@@ -128,15 +154,27 @@ def progress(text: str) -> None:
     print(f"[{time.monotonic() - _STARTED:6.1f} s] {text}", file=sys.stderr, flush=True)
 
 
-def run(kind: type[A], measure: Callable[[A], Iterable[Row]], argv: Sequence[str] | None = None) -> int:
-    """Parse, measure, print the table, write the rows; a failure is one line, and its exit code."""
+def run(
+    kind: type[A],
+    measure: Callable[[A], Iterable[Row]],
+    argv: Sequence[str] | None = None,
+    show: Callable[[Sequence[Row]], Iterable[Table]] | None = None,
+    width: int = _PAGE_WIDTH,
+) -> int:
+    """Parse, measure, print the table, write the rows; a failure is one line, and its exit code.
+
+    ``show`` gives the tables in the place of the plain one, ``width`` the characters they may take where standard
+    output is no terminal.
+    """
     args = parse(kind, sys.modules[measure.__module__].__doc__, argv)
     try:
         rows = list(measure(args))
     except OnwardError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    Console(width=None if sys.stdout.isatty() else _PAGE_WIDTH).print(table(rows))
+    console = Console(width=None if sys.stdout.isatty() else width)
+    for printed in [table(rows)] if show is None else show(rows):
+        console.print(printed)
     if args.json is not None:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...agents.choices import registry
-from ...environments import improvement
 from ...environments.improvement import ImprovementWorld
 from ...environments.population import SPEC, Population
 from ...schemas.spec import ProgramSpec
@@ -16,7 +15,7 @@ from ...schemas.table import Table, TableError, read_table
 from ..errors import UsageError
 from ..policy import load_program_spec
 
-PACKAGED = Path(improvement.__file__).parent / "specs"
+PACKAGED = SPEC.parent
 """Specs of well-known data files, by the file's stem."""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from rich.table import Table
 
 from onward.benchmarks import face
 from onward.benchmarks.face import Row
@@ -17,6 +18,8 @@ from onward.streams.errors import UsageError
 class Args(face.Args):
     people: int = field(default=500, metadata={"quick": 5, "help": "people served"})
     rates: tuple[int, ...] = field(default=(1, 2), metadata={"help": "rates"})
+    shares: tuple[float, ...] = field(default=(0.0, 0.5), metadata={"help": "shares"})
+    names: tuple[str, ...] = field(default=(), metadata={"help": "names"})
     kind: Literal["this", "that"] = field(default="this", metadata={"help": "which"})
 
 
@@ -31,8 +34,17 @@ def refuse(args: Args) -> Iterator[Row]:
 
 def test_a_command_line_becomes_arguments():
     line = ["--seeds", "3-5", "--data", "folder", "--rates", "7,8", "--kind", "that", "--people", "9"]
+    line += ["--shares", "0,0.25", "--names", "a,b"]
     args = face.parse(Args, None, line)
-    assert args == Args(seeds=range(3, 6), data=Path("folder"), rates=(7, 8), kind="that", people=9)
+    assert args == Args(
+        seeds=range(3, 6),
+        data=Path("folder"),
+        rates=(7, 8),
+        kind="that",
+        people=9,
+        shares=(0.0, 0.25),
+        names=("a", "b"),
+    )
     assert face.parse(Args, None, []) == Args()
 
 
@@ -48,6 +60,9 @@ def test_quick_is_small_where_nothing_else_is_said():
         (["--seeds", "-1"], "--seeds"),
         (["--seeds", "all"], "'all' is no range of seeds: write A-B"),
         (["--rates", "5,0"], "whole numbers above 0"),
+        (["--shares", "0,none"], "write numbers, 0 or more"),
+        (["--shares", "inf"], "write numbers, 0 or more"),
+        (["--names", "a,,b"], "write names separated by commas"),
         (["--kind", "other"], "invalid choice"),
     ],
 )
@@ -68,6 +83,16 @@ def test_rows_are_printed_and_written(tmp_path, capsys):
     people, delay = capsys.readouterr().out.splitlines()[-2:]
     assert people.split() == ["people", "500", "1", "4", ">=", "600", "not", "yet"]
     assert delay.split() == ["delay", "0.5", "s", "<=", "1", "reached"]
+
+
+def test_a_benchmark_can_show_tables_of_its_own(capsys):
+    def show(rows):
+        yield Table(*(row.name for row in rows))
+
+    assert face.run(Args, measure, [], show=show) == 0
+    printed = capsys.readouterr().out
+    assert "people" in printed
+    assert "not yet" not in printed
 
 
 def test_a_failure_is_one_line_and_a_code(capsys):

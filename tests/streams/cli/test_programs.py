@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import msgspec
 import pytest
 
-from onward.environments import improvement
+from onward.environments.population import SPEC
 from onward.schemas.spec import Condition, Constraints, Policy, Rule, Window
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.streams.cli.programs import program_name, spec_yaml
 
-PACKAGED = sorted((Path(improvement.__file__).parent / "specs").glob("*.yaml"))
+PACKAGED = sorted(SPEC.parent.glob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", PACKAGED, ids=lambda path: path.stem)

@@ -1,0 +1,142 @@
+"""ARLIM's experiments: which method improves people most, of whom it hears late or never.
+
+Every method serves the same worlds with the same draws. Worlds are made of the files credit.csv, diabetes.csv and
+compas.csv of --data, or of generated people without it. A method is a choice by its name, with parameters as in
+linucb@regularisation=30@delta=0.1. Beside the results stand the reference rows where the shared data has them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+from rich.table import Table
+
+from onward.benchmarks import face
+from onward.benchmarks.face import Row, progress
+from onward.benchmarks.improvement.aims import aim
+from onward.benchmarks.improvement.experiments import EXPERIMENTS, Experiment
+from onward.benchmarks.improvement.figures import draw
+from onward.benchmarks.improvement.methods import methods, warm_up
+from onward.benchmarks.improvement.reference import ROUNDS, Reference, load_reference
+from onward.benchmarks.improvement.results import Place, Plan, Results, run
+from onward.benchmarks.improvement.tables import WIDTH, full_tables, sweep_tables
+from onward.benchmarks.improvement.worlds import Worlds, data_sets
+from onward.environments.improvement import Classifier
+from onward.streams.errors import UsageError
+
+ALL = "all"
+SLOW = ("bwo_ucb", "gp_ucb")
+"""Choices that take seconds a world, where the others take hundredths."""
+
+UNITS = {"mer": "", "regret": "", "improvement": "", "cost": "", "us": "us CPU"}
+HIGHER = ("mer", "improvement")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Args(face.Args):
+    """The command line."""
+
+    methods: tuple[str, ...] = field(default=(), metadata={"help": "methods to compare (default: all choices)"})
+    datasets: tuple[str, ...] = field(default=(), metadata={"help": "data sets of --data (default: all three)"})
+    classifier: Classifier = field(default="rf", metadata={"help": "random forest, or network of two layers"})
+    noise: tuple[float, ...] = field(
+        default=(0.0, 0.25), metadata={"help": "noise on the execution probability", "metavar": "X,Y"}
+    )
+    experiments: tuple[str, ...] = field(
+        default=("main",), metadata={"help": f"some of {', '.join(EXPERIMENTS)}, or {ALL}"}
+    )
+    rounds: int = field(default=ROUNDS, metadata={"quick": 300, "help": "people served in a world", "metavar": "T"})
+    slow_seeds: int = field(default=2, metadata={"help": f"most seeds of {' and '.join(SLOW)} in sweeps"})
+    as_told: bool = field(
+        default=False, metadata={"help": "a success does not reveal the execution probability without noise"}
+    )
+    figures: Path | None = field(default=None, metadata={"help": "draw the figures into this folder", "metavar": "DIR"})
+
+
+@dataclass
+class Benchmark:
+    """One run: what was found so far, for the rows, the tables and the figures."""
+
+    reference: Reference = field(default_factory=lambda: Reference({}))
+    classifier: Classifier = "rf"
+    results: dict[str, Results] = field(default_factory=dict)
+
+    def measure(self, args: Args) -> Iterator[Row]:
+        """Play everything, draw the figures, and give the rows."""
+        self.classifier = args.classifier
+        if args.rounds == ROUNDS:
+            self.reference = load_reference()
+        chosen = {name: EXPERIMENTS[name] for name in _experiments(args.experiments)}
+        plan = Plan(methods(args.methods), args.seeds, dict.fromkeys(SLOW, args.slow_seeds), not args.as_told)
+        _say_who_is_left_out(plan, chosen)
+        for method in plan.methods:
+            warm_up(method)
+        self.results = {name: Results(one, one.trials(args.noise)) for name, one in chosen.items()}
+        for data in data_sets(args.data, args.datasets):
+            worlds = Worlds(data, args.classifier, args.rounds)
+            for seed, (name, results) in product(args.seeds, self.results.items()):
+                for line in run(results, worlds, plan, seed):
+                    progress(f"{name}: {line}")
+        if args.figures is not None:
+            for path in draw(args.figures, self.results, self.reference, args.classifier):
+                progress(f"drawn: {path}")
+        for name, results in self.results.items():
+            yield from self._rows(name, results)
+
+    def show(self, _: Sequence[Row]) -> Iterator[Table]:
+        """The tables: full ones where all metrics matter, and one of rewards and regrets where something is varied."""
+        for name, results in self.results.items():
+            if name in ("main", "mixture", "delays"):
+                known = self.reference if name == "main" else None
+                yield from full_tables(results, known, self.classifier)
+            else:
+                yield from sweep_tables(results)
+
+    def _rows(self, name: str, results: Results) -> Iterator[Row]:
+        noises = {trial.label: trial.noise for trial in results.trials}
+        for place in results.scores:
+            noise, method = noises[place.trial], results.methods[place.method]
+            held = name == "main" and self.classifier == "rf"
+            known = self._known(results, place, noise) if name == "main" else {}
+            for metric, unit in UNITS.items():
+                title = f"{results.experiment.title}: {place.data}, {results.experiment.varied} {place.trial}"
+                yield Row(
+                    f"{title}: {place.method}, {metric}",
+                    results.spread(place, metric).mean,
+                    unit,
+                    reference=known.get(metric),
+                    aim=aim(method, place.data, noise, metric) if held else None,
+                    better="higher" if metric in HIGHER else "lower",
+                )
+
+    def _known(self, results: Results, place: Place, noise: float) -> dict[str, float]:
+        """The reference of each metric: the row that comes last is the one most like ours."""
+        method, seeds = results.methods[place.method], results.seeds(place)
+        rows = self.reference.cite(place.data, self.classifier, noise, method, seeds)
+        return {metric: one.mean for row in rows for metric, one in row.metrics.items()}
+
+
+def _experiments(wanted: Sequence[str]) -> Sequence[str]:
+    if ALL in wanted:
+        return tuple(EXPERIMENTS)
+    for name in wanted:
+        if name not in EXPERIMENTS:
+            raise UsageError(f"--experiments: there is no {name!r}, use some of {','.join(EXPERIMENTS)}, or {ALL}")
+    return tuple(dict.fromkeys(wanted))
+
+
+def _say_who_is_left_out(plan: Plan, chosen: dict[str, Experiment]) -> None:
+    for name, experiment in chosen.items():
+        for method in plan.methods:
+            own = plan.seeds_of(method, experiment)
+            if len(own) < len(plan.seeds):
+                progress(f"{name}: {method.title} plays {len(own)} of {len(plan.seeds)} seeds")
+
+
+if __name__ == "__main__":
+    benchmark = Benchmark()
+    sys.exit(face.run(Args, benchmark.measure, show=benchmark.show, width=WIDTH))

@@ -1,0 +1,188 @@
+"""What a decision costs: choosing one of 200 candidates of 13 features for a person, and learning what came of it.
+
+Onward's choices, with the work of finding the feasible candidates, their costs and execution probabilities, beside
+the learners of other libraries, which have only to choose and learn. One core, processor time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from onward.agents.candidates.instances import Mutable, RecourseInstances
+from onward.agents.choices import TAP, Choice, Pull, Run
+from onward.agents.costs import L1, execution_probability
+from onward.benchmarks import face
+from onward.benchmarks.arena.decisions import COLUMNS, IMMUTABLE, Decisions, draw
+from onward.benchmarks.face import Row, progress
+from onward.benchmarks.improvement.methods import Method, methods, warm_up
+
+RIVALS = {
+    "vowpal wabbit cb_explore_adf": ("vowpal_wabbit", 1440.0),
+    "river LinUCBDisjoint": ("river_linucb", 3280.0),
+    "MABWiser LinUCB": ("mabwiser_linucb", 13_700.0),
+}
+"""The program in arena/, and what was measured before, in us."""
+RIVALS_PYTHON = Path(__file__).resolve().parents[1] / "build" / "bandits" / "bin" / "python"
+
+PUBLISHED_US = {"linucb": 101.0, "bwo_ucb": 41_000.0}
+"""The paper's own code, measured before."""
+AIMS_US = {"linucb": 15.0, "posterior": 40.0, "factored": 40.0, "bwo_ucb": 2500.0}
+SPAN = 100
+"""Steps over which the cost at a step is averaged: the last so many."""
+WINDOW = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Args(face.Args):
+    """The command line."""
+
+    seeds: range = field(default=range(3), metadata={"help": "seeds A-B, both included", "metavar": "A-B"})
+    methods: tuple[str, ...] = field(default=(), metadata={"help": "methods to measure (default: all choices)"})
+    candidates: int = field(default=200, metadata={"help": "how many candidates"})
+    steps: tuple[int, ...] = field(
+        default=(200, 1000), metadata={"quick": (100, 200), "help": "after how many steps a choice is measured"}
+    )
+    chunk: int = field(default=500, metadata={"help": "people whose candidates are found together"})
+    rival_steps: int = field(default=200, metadata={"quick": 20, "help": "decisions of a rival"})
+    patience_seconds: float = field(default=120.0, metadata={"quick": 5.0, "help": "longest time of a choice and seed"})
+
+
+class Cost(NamedTuple):
+    """Processor seconds: of finding a person's candidates, in a chunk and alone, and of each step taken, (T,)."""
+
+    candidates: float
+    alone: float
+    steps: np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def bandits(args: Args) -> Iterator[Row]:
+    """All figures: Onward's choices, then other libraries' learners."""
+    worlds = [draw(seed, max(args.steps), args.candidates) for seed in args.seeds]
+    chosen = [one for one in methods(args.methods) if _decides_alone(one)]
+    found = {one.title: [_measure(one, decisions, args) for decisions in worlds] for one in chosen}
+    if found:
+        yield from _choices(found, args)
+    yield from _rivals(args, worlds[0])
+
+
+def _choices(found: Mapping[str, Sequence[Cost]], args: Args) -> Iterator[Row]:
+    candidates = median(cost.candidates for costs in found.values() for cost in costs) * 1e6
+    alone = median(cost.alone for costs in found.values() for cost in costs) * 1e6
+    yield Row(f"candidates of a person, {args.chunk} at once", candidates, "us CPU", better="lower")
+    yield Row("candidates of a person alone", alone, "us CPU", better="lower")
+    for title, costs in found.items():
+        name = title.partition("@")[0]
+        for step in args.steps:
+            last = slice(max(0, step - SPAN), step)
+            measured = [float(cost.steps[last].mean()) for cost in costs if len(cost.steps) >= step]
+            if not measured:
+                progress(f"{title} at step {step} is left out: patience ended at {min(len(c.steps) for c in costs)}")
+                continue
+            row, value = f"{title}, a decision at step {step}", median(measured) * 1e6 + candidates
+            yield Row(row, value, "us CPU", PUBLISHED_US.get(name), AIMS_US.get(name), "lower")
+
+
+def _decides_alone(method: Method) -> bool:
+    if method.choice is not TAP:
+        return True
+    progress(f"{method.title} is left out: what it costs is its verifier, a model of the program's own")
+    return False
+
+
+def _measure(method: Method, decisions: Decisions, args: Args) -> Cost:
+    mutable: list[Mutable] = ["none" if column < IMMUTABLE else "any" for column in range(COLUMNS)]
+    instances = RecourseInstances(
+        decisions.points,
+        np.arange(COLUMNS),
+        mutable=mutable,
+        smallest_change=np.zeros(COLUMNS),
+        valid=np.ones(len(decisions.points), dtype=bool),
+    )
+    runs, together = _found(instances, decisions, args.chunk)
+    _, alone = _found(instances, decisions, 1)
+    warm_up(method)
+    learner = method.learner(decisions.points, WINDOW)
+    steps = _steps(learner, decisions, runs, args.patience_seconds)
+    progress(f"{method.title}: {steps[-SPAN:].mean() * 1e6:.1f} us a step after {len(steps)}")
+    return Cost(together, alone, steps)
+
+
+def _found(instances: RecourseInstances, decisions: Decisions, chunk: int) -> tuple[list[Run], float]:
+    """Everybody's candidates with their execution probabilities, and the seconds that a person took."""
+    runs = []
+    started = time.process_time()
+    for start in range(0, len(decisions.people), chunk):
+        people = decisions.people[start : start + chunk]
+        pairs = instances.feasible(people)
+        cost = L1().of_pairs(instances.points, people, pairs.candidates, pairs.people)
+        ends = np.searchsorted(pairs.people, np.arange(len(people) + 1))
+        execution = execution_probability(cost, 1.0 / COLUMNS)
+        runs.append(Run(people, ends[:-1], ends[1:], pairs.candidates, execution))
+    return runs, (time.process_time() - started) / len(decisions.people)
+
+
+def _steps(
+    learner: Choice, decisions: Decisions, runs: list[Run], patience_seconds: float
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Seconds of each step: a choice, and what it is told at that time. Fewer steps when patience ends."""
+    deadline = time.monotonic() + patience_seconds
+    people = ((run, i) for run in runs for i in range(len(run.people)))
+    open_pulls: deque[tuple[Pull, bool]] = deque()
+    spent: list[float] = []
+    for t, (run, i) in enumerate(people):
+        if time.monotonic() > deadline:
+            break
+        started = time.process_time()
+        while open_pulls and open_pulls[0][0].step <= t - WINDOW:
+            pull, improved = open_pulls.popleft()
+            learner.update(pull, float(improved))
+        own = slice(run.first[i], run.last[i])
+        pick = learner.choose(run.people[i], run.feasible[own], run.execution[own], lambda: np.random.default_rng(0))
+        spent.append(time.process_time() - started)
+        if pick is not None:
+            improved = bool(decisions.uniform[t] < decisions.chance[t, pick.candidate])
+            open_pulls.append((Pull(t, pick.candidate, pick.execution), improved))
+    return np.array(spent)
+
+
+def _rivals(args: Args, decisions: Decisions) -> Iterator[Row]:
+    if not RIVALS_PYTHON.exists():
+        progress(f"{', '.join(RIVALS)} are left out: they are not installed (`make bench-bandits` does it)")
+        return
+    few = Decisions(
+        *(array if name == "points" else array[: args.rival_steps] for name, array in decisions._asdict().items())
+    )
+    with tempfile.TemporaryDirectory(prefix="onward-bench-") as folder:
+        file = Path(folder) / "decisions.npz"
+        few.save(file)
+        for title, (module, before) in RIVALS.items():
+            command = [str(RIVALS_PYTHON), "-P", "-m", f"onward.benchmarks.arena.{module}", str(file)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
+            if done.returncode:
+                reason = (done.stderr.strip().splitlines() or ["it failed"])[-1]
+                progress(f"{title} is left out: {reason}")
+                continue
+            value = float(json.loads(done.stdout.splitlines()[-1]))
+            progress(f"{title}: {value:,.0f} us")
+            yield Row(f"{title}, a decision", value, "us CPU", before, better="lower")
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+if __name__ == "__main__":
+    sys.exit(face.run(Args, bandits))

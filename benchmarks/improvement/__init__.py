@@ -1,0 +1,1 @@
+"""ARLIM's protocol as a benchmark: its worlds, methods, experiments, references, tables and figures."""

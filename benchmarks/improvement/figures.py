@@ -1,0 +1,143 @@
+"""Figures like ARLIM's 2, 3 and 4, as SVG files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from onward.benchmarks.improvement.reference import Reference
+from onward.benchmarks.improvement.results import Place, Results
+from onward.streams.errors import UsageError
+
+FIGURES = {0.0: "figure-2", 0.25: "figure-3"}
+"""The paper's comparisons, without and with noise on the execution probability."""
+SENSITIVITY = "figure-4"
+
+_MARKERS = "os^vD*PXdp"
+_PANELS = {"mer": "mean expected reward", "improvement": "improvement", "cost": "cost"}
+
+
+def draw(folder: Path, results: Mapping[str, Results], reference: Reference, classifier: str) -> list[Path]:
+    """Draw what the results allow; raise ``UsageError`` when the files cannot be written."""
+    drawn = []
+    if (main := results.get("main")) is not None:
+        for trial in main.trials:
+            name = FIGURES.get(trial.noise, f"comparison-{trial.label}")
+            drawn.append(_save(folder / f"{name}.svg", _comparison(main, trial.label, reference, classifier)))
+    if (sweep := results.get("noise")) is not None:
+        drawn.append(_save(folder / f"{SENSITIVITY}.svg", _sensitivity(sweep, reference, classifier)))
+    return drawn
+
+
+def _comparison(results: Results, label: str, reference: Reference, classifier: str) -> Figure:
+    """Above: improvement and cost, a mark for each world, hollow the reference. Below: the reward so far."""
+    figure = Figure(figsize=(4.2 * len(results.data), 7.0), layout="constrained")
+    panels = figure.subplots(2, len(results.data), squeeze=False)
+    for column, data in enumerate(results.data):
+        above, below = panels[:, column]
+        for number, place in enumerate(results.places(data, label)):
+            _marks(above, results, place, number)
+            curves = np.array([one.curve for one in results.scores[place].values()])
+            below.plot(np.arange(1, curves.shape[1] + 1), curves.mean(axis=0), color=_colour(number))
+            _cite(above, below, results, place, number, reference, classifier, label)
+        below.axhline(_oracle(results, data, label), color="0.4", linestyle="--", label="oracle")
+        _dress(above, data, "improvement", "cost")
+        _dress(below, "", "rounds", "mean expected reward so far")
+        below.legend(frameon=False, fontsize=8)
+    panels[0, 0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _sensitivity(results: Results, reference: Reference, classifier: str) -> Figure:
+    """Means and standard deviations as the noise grows, hollow the reference."""
+    figure = Figure(figsize=(4.2 * len(results.data), 9.0), layout="constrained")
+    panels = figure.subplots(len(_PANELS), len(results.data), squeeze=False)
+    noises = [trial.noise for trial in results.trials]
+    for column, data in enumerate(results.data):
+        methods = dict.fromkeys(place.method for place in results.places(data))
+        for row, (metric, name) in enumerate(_PANELS.items()):
+            axes = panels[row, column]
+            for number, method in enumerate(methods):
+                places = [Place(data, trial.label, method) for trial in results.trials]
+                spreads = [results.spread(place, metric) for place in places]
+                means, errors = [one.mean for one in spreads], [one.std for one in spreads]
+                look = {"color": _colour(number), "marker": _marker(number), "label": method}
+                axes.errorbar(noises, means, errors, capsize=3, markersize=4, **look)
+                for noise, place in zip(noises, places, strict=True):
+                    for cited in _cited(results, place, reference, classifier, noise):
+                        if metric in cited:
+                            _hollow(axes, noise, cited[metric], number)
+            _dress(axes, data if row == 0 else "", "noise", name)
+    panels[0, 0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _marks(axes: Axes, results: Results, place: Place, number: int) -> None:
+    scores = list(results.scores[place].values())
+    x, y = [one.improvement for one in scores], [one.cost for one in scores]
+    axes.scatter(x, y, color=_colour(number), marker=_marker(number), s=22, label=place.method)
+
+
+def _cite(
+    above: Axes,
+    below: Axes,
+    results: Results,
+    place: Place,
+    number: int,
+    reference: Reference,
+    classifier: str,
+    label: str,
+) -> None:
+    (noise,) = (trial.noise for trial in results.trials if trial.label == label)
+    rounds = len(next(iter(results.scores[place].values())).curve)
+    for cited in _cited(results, place, reference, classifier, noise):
+        _hollow(above, cited["improvement"], cited["cost"], number)
+        _hollow(below, rounds, cited["mer"], number)
+
+
+def _cited(
+    results: Results, place: Place, reference: Reference, classifier: str, noise: float
+) -> Sequence[Mapping[str, float]]:
+    method, seeds = results.methods[place.method], results.seeds(place)
+    rows = reference.cite(place.data, classifier, noise, method, seeds)
+    return [{name: one.mean for name, one in row.metrics.items()} for row in rows]
+
+
+def _hollow(axes: Axes, x: float, y: float, number: int) -> None:
+    axes.plot(x, y, marker=_marker(number), markerfacecolor="none", color=_colour(number), markersize=9, clip_on=False)
+
+
+def _oracle(results: Results, data: str, label: str) -> float:
+    return results.spread(results.places(data, label)[0], "oracle").mean
+
+
+def _colour(number: int) -> str:
+    return f"C{number % 10}"
+
+
+def _marker(number: int) -> str:
+    return _MARKERS[number % len(_MARKERS)]
+
+
+def _dress(axes: Axes, title: str, x: str, y: str) -> None:
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+
+
+def _save(path: Path, figure: Figure) -> Path:
+    """The same results give the same file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with mpl.rc_context({"svg.hashsalt": path.stem, "svg.fonttype": "none", "font.family": "sans-serif"}):
+            figure.savefig(path, format="svg", metadata={"Date": None})
+    except OSError as error:
+        raise UsageError(f"{path}: the figure cannot be written: {error.strerror}") from None
+    return path

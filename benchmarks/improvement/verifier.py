@@ -1,0 +1,41 @@
+"""TAP's verifier in a world, asked beforehand about everything that it can be asked there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onward.agents.choices import Verifier
+from onward.environments.improvement import ImprovementWorld
+from onward.streams.errors import UsageError
+from onward.streams.verifying import fit_verifier
+
+Floats = NDArray[np.float64]
+
+
+def verifier(world: ImprovementWorld, seed: int) -> Verifier:
+    """The verifier of a world's model, whose answers are looked up: asking a forest about a few rows takes as long as
+    asking it about thousands."""
+    if world.training is None:
+        raise UsageError("tap needs the rows that the world's model was trained on, which this world does not hold")
+    fitted = fit_verifier(world.estimator, *world.training, np.random.RandomState(seed))
+    first = {world.person(t).tobytes(): t for t in range(world.people)}.values()
+    people = np.array([world.person(t) for t in first])
+    pairs = np.concatenate([_pairs(world, t) for t in first])
+    return Verifier(
+        _looked_up(fitted.estimator.predict_proba, pairs),
+        _looked_up(world.estimator.predict_proba, np.concatenate([people, world.points])),
+        fitted.tolerance,
+    )
+
+
+def _pairs(world: ImprovementWorld, t: int) -> Floats:
+    points = world.points[world.feasible(t)]
+    return np.concatenate([np.broadcast_to(world.person(t), points.shape), points], axis=1)
+
+
+def _looked_up(predict: Callable[[Floats], Floats], rows: Floats) -> Callable[[Floats], Floats]:
+    known = dict(zip((row.tobytes() for row in rows), predict(rows)[:, 1].tolist(), strict=True))
+    return lambda asked: np.array([known[row.tobytes()] for row in asked])

@@ -1,0 +1,116 @@
+"""Who arrives and what they could become, drawn from a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from ...schemas.encoding import FeatureCodec
+from ...schemas.events import Value
+from ...schemas.table import Table
+from .classifiers import CLASSIFIERS, Classifier
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Row = Mapping[str, Value]
+
+THRESHOLD = 0.5
+"""Scores above it are approved, which is what a classifier's own prediction says."""
+
+
+class Arms(NamedTuple):
+    """The recourse instances: raw rows, whether their label is the desired one (K,), and the noisy form of it (K,)
+    that is the probability of improvement of a person who carries the suggestion out."""
+
+    rows: Sequence[Row]
+    theta: NDArray[np.int64]
+    theta_noisy: Floats
+
+
+class People(NamedTuple):
+    """Who arrives: distinct raw rows, which of them application t is (T,), and whether the model rejects it (T,)."""
+
+    rows: Sequence[Row]
+    who: Indices
+    rejected: NDArray[np.bool_]
+
+
+class Judge(NamedTuple):
+    """The classifier that decides about people, and the data set as it splits it.
+
+    Row indices of the three parts 2:1:1, stratified by label: training, recourse instances, test; whether it accepts
+    each row (N,); and the state of the generator, which the draws of instances and people go on with.
+    """
+
+    training: Indices
+    recourse: Indices
+    test: Indices
+    estimator: Any
+    accepted: NDArray[np.bool_]
+    state: dict[str, Any]
+
+
+def train(table: Table, *, seed: int, classifier: Classifier = "rf") -> Judge:
+    """Split a data set and fit a classifier to its training rows: the same seed, the same judge."""
+    random = np.random.RandomState(seed)
+    training, rest = train_test_split(
+        np.arange(len(table.labels)), test_size=0.5, stratify=table.labels, random_state=random
+    )
+    recourse, test = train_test_split(rest, test_size=0.5, stratify=table.labels[rest], random_state=random)
+    estimator = CLASSIFIERS[classifier](random).fit(table.X[training], table.labels[training])
+    state = random.get_state(legacy=False)
+    return Judge(training, recourse, test, estimator, approves(estimator, table.X), state)
+
+
+def approves(estimator: Any, X: Floats) -> NDArray[np.bool_]:
+    """Which of the encoded people (n, D) a fitted classifier approves, (n,)."""
+    positive: NDArray[np.bool_] = estimator.predict_proba(X)[:, 1] > THRESHOLD
+    return positive
+
+
+def draw_arms(
+    table: Table, judge: Judge, codec: FeatureCodec, random: np.random.RandomState, most: int, noise: float
+) -> Arms:
+    """The accepted rows that keep the constraints, a random ``most`` of them if there are more."""
+    accepted = judge.recourse[judge.accepted[judge.recourse]]
+    chosen = np.array([i for i in accepted if codec.violated_constraint(table.rows[i]) is None], dtype=np.intp)
+    if not len(chosen):
+        raise ValueError("the model accepts none of the rows set aside as recourse instances")
+    if len(chosen) > most:
+        chosen = random.choice(chosen, most, replace=False)
+    theta = table.labels[chosen]
+    noisy = np.clip(theta + noise * random.randn(len(theta)), 0.0, 1.0)
+    return Arms([table.rows[i] for i in chosen], theta, noisy)
+
+
+def approval_plan(people: int, approved_share: float, seed: int) -> NDArray[np.bool_]:
+    """Which applications are to be rejected, (T,). A generator of its own: the share leaves all other draws alone."""
+    rejected: NDArray[np.bool_] = np.random.RandomState([seed, people]).rand(people) >= approved_share
+    return rejected
+
+
+def draw_people(table: Table, judge: Judge, rejected: NDArray[np.bool_], random: np.random.RandomState) -> People:
+    """Rejected: predicted negative and truly negative. Approved: predicted positive."""
+    test, accepted = judge.test, judge.accepted
+    negatives = test[~accepted[test] & (table.labels[test] == 0)]
+    positives = test[accepted[test]]
+    rows = np.empty(len(rejected), dtype=np.intp)
+    for kind, mask, pool in (("negative", rejected, negatives), ("positive", ~rejected, positives)):
+        if mask.any() and not len(pool):
+            raise ValueError(f"no test row is predicted {kind}: there is nobody to draw people from")
+        if mask.any():
+            rows[mask] = random.choice(pool, int(mask.sum()))
+    distinct, who = np.unique(rows, return_inverse=True)
+    return People([table.rows[i] for i in distinct], who, rejected)
+
+
+def delays(people: People, delay: float | Callable[[Row], float]) -> float | Floats:
+    """The parameter of the delays: the one of all, or each rejected person's own, (S,)."""
+    if not callable(delay):
+        return delay
+    own = np.array([delay(row) for row in people.rows])
+    return own[people.who[people.rejected]]

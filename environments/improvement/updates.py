@@ -1,0 +1,62 @@
+"""A model that is fitted anew on what became of suggestions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from .people import approves
+from .world import ImprovementWorld
+
+Mask = NDArray[np.bool_]
+
+
+class ModelUpdates:
+    """The model of a world, fitted again every so many rounds with what was observed in the meantime.
+
+    updates = ModelUpdates(world, every=50, seed=3)
+    mask = updates.valid                              # (K,): the candidates that the model of now accepts
+    updates.suggested(t, k)                           # in every round; k may be None
+
+    A suggestion is observed when its delay has passed, whatever came of it and however late: as a person with the
+    suggested features, labelled with whether they were improved. The training rows stay. People are not judged
+    again, as in the paper: who arrives is rejected.
+
+    The same suggestions give the same models: every fit has a seed of its own, and nothing else is drawn.
+    """
+
+    def __init__(self, world: ImprovementWorld, *, every: int, seed: int) -> None:
+        if every < 1:
+            raise ValueError(f"every is {every}: give a number of rounds, 1 or more")
+        if world.training is None:
+            raise ValueError("this world does not hold its training rows: build it from its data")
+        self._world, self._every, self._seed = world, every, seed
+        self._X, self._y = world.training
+        self._due: dict[int, list[tuple[int, int]]] = {}
+        self.observations: list[tuple[int, int]] = []
+        """What was observed so far: candidates, and whether those who were suggested them were improved."""
+        self.models = 1
+        """How many models there were, the first included."""
+        self.valid: Mask = np.ones(len(world.instances), dtype=bool)
+        """Which candidates the model of now accepts, (K,)."""
+
+    def suggested(self, t: int, k: int | None) -> None:
+        """End round t, in which k was suggested (None: nothing): observe what is due, and fit when it is time to."""
+        here = self._world.round_of(t)
+        if k is not None:
+            known = here + self._world.delay(t) - 1
+            self._due.setdefault(known, []).append((k, int(self._world.improves(t, k))))
+        self.observations += self._due.pop(here, [])
+        if (here + 1) % self._every == 0:
+            self._fit()
+
+    def _fit(self) -> None:
+        random = np.random.RandomState([self._seed, self.models])
+        estimator: Any = clone(self._world.estimator).set_params(random_state=random)
+        candidates, labels = np.array(self.observations, dtype=np.intp).reshape(-1, 2).T
+        X, y = np.concatenate([self._X, self._world.points[candidates]]), np.concatenate([self._y, labels])
+        self.valid = approves(estimator.fit(X, y), self._world.points)
+        self.models += 1

@@ -1,0 +1,241 @@
+"""A world in which some suggestions really improve people and others only please the model.
+
+It plays the protocol of ARLIM's experiments. Rejected people arrive one a round. Each could become one of K recourse
+instances, people whom the model accepts; but the label of some instances says that their acceptance was a mistake.
+Whoever follows a suggestion is improved with the probability that belongs to it, and is heard of rounds later.
+
+References
+----------
+Kanamori, K., Kobayashi, K., Hara, S. and Takagi, T. (2025). Algorithmic Recourse for Long-Term Improvement. ICML.
+Section 6.1 and appendix B.1; ``docs/improvement.md`` numbers the differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ...agents.costs import L1, Cost, MaxPercentileShift, execution_probability
+from ...schemas.encoding import FeatureCodec
+from ...schemas.spec import ModelReference, Policy, ProgramSpec, Window
+from ...schemas.table import Table
+from ..feasibility import feasible
+from .classifiers import Classifier
+from .draws import DELAY, Draws, draw
+from .people import THRESHOLD, Arms, Judge, People, Row, approval_plan, delays, draw_arms, draw_people, train
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+CostName = Literal["l1", "max_percentile_shift"]
+Training = tuple[Floats, NDArray[np.int64]]
+
+
+class DueOutcome(NamedTuple):
+    """An outcome that will be known: publish it once application number ``due`` is answered."""
+
+    application: str
+    result: Literal["improved"]
+    due: int
+
+
+class ImprovementWorld:
+    """People, instances and the truth about them, all drawn beforehand: the answer to a suggestion is a function.
+
+    Applications are numbered t = 0, 1, ...; candidates k = 0 .. K-1 in the order of ``instances``. A round is one
+    rejected application. The expected reward of k for t is theta_noisy[k] exp(-nu cost(t, k)), with the cost that
+    people act on: l1, unless another is given as ``acted``. What the product can know of it is the l1 cost.
+
+    ``training`` is what the estimator was fitted on, (n, D) and (n,), where that is known.
+    """
+
+    def __init__(
+        self,
+        spec: ProgramSpec,
+        estimator: Any,
+        arms: Arms,
+        people: People,
+        draws: Draws,
+        nu: float | None = None,
+        *,
+        acted: Cost | None = None,
+        training: Training | None = None,
+    ) -> None:
+        codec = FeatureCodec(spec)
+        self._base = spec
+        self._arms, self._people, self._draws = arms, people, draws
+        self._nu = nu
+        self.estimator = estimator
+        self.training = training
+        self.columns = codec.columns
+        self._encoded, self.points = codec.encode_many(people.rows), codec.encode_many(arms.rows)
+        scale = 1.0 / codec.dimension if nu is None else nu
+        plain = L1()(self.points, self._encoded)
+        self._told = execution_probability(plain, scale)
+        self._cost = plain if acted is None else acted(self.points, self._encoded)
+        self._expected = execution_probability(self._cost, scale) * arms.theta_noisy
+        self._feasible = feasible(self._encoded, self.points, codec)
+        self._best = np.where(self._feasible, self._expected, 0.0).max(axis=1, initial=0.0)
+        self._options: list[Indices] = [np.flatnonzero(row) for row in self._feasible]
+        self._rounds = np.cumsum(people.rejected) - 1
+        self._arrivals = np.flatnonzero(people.rejected)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Table,
+        spec: ProgramSpec,
+        *,
+        seed: int,
+        people: int,
+        instances: int = 200,
+        improvement_noise: float = 0.1,
+        delay: float | Callable[[Row], float] = DELAY,
+        nu: float | None = None,
+        approved_share: float = 0.0,
+        classifier: Classifier = "rf",
+        acted: CostName = "l1",
+        judge: Judge | None = None,
+    ) -> ImprovementWorld:
+        """Build the world of a data set, as the stored reference worlds were built (same seed, same world).
+
+        ``people`` applications are drawn with replacement, of which about ``approved_share`` are such that the model
+        approves; ``delay`` is the parameter of the geometric distribution, mean 1/delay rounds, or gives it for a
+        person's raw features. ``judge`` is what ``train`` made of the same data, seed and classifier, to make many
+        worlds of one fit. Raises ValueError when the data have nobody to accept or nobody to reject.
+        """
+        judge = judge or train(table, seed=seed, classifier=classifier)
+        random = np.random.RandomState()
+        random.set_state(judge.state)
+        arms = draw_arms(table, judge, FeatureCodec(spec), random, instances, improvement_noise)
+        rejected = approval_plan(people, approved_share, seed)
+        crowd = draw_people(table, judge, rejected, random)
+        draws = draw(seed, int(rejected.sum()), delays(crowd, delay))
+        training = table.X[judge.training], table.labels[judge.training]
+        cost = None if acted == "l1" else MaxPercentileShift(training[0])
+        return cls(spec, judge.estimator, arms, crowd, draws, nu, acted=cost, training=training)
+
+    @property
+    def instances(self) -> Sequence[Row]:
+        """The recourse instances, raw; the position is the candidate index. ``points`` are the same, encoded (K, D)."""
+        return self._arms.rows
+
+    @property
+    def people(self) -> int:
+        """How many applications the world has."""
+        return len(self._people.who)
+
+    @property
+    def rejected(self) -> int:
+        """How many of them the model rejects: the number of rounds."""
+        return len(self._arrivals)
+
+    @property
+    def theta(self) -> NDArray[np.int64]:
+        """Whether each instance's label is the desired one, (K,)."""
+        return self._arms.theta
+
+    @property
+    def theta_noisy(self) -> Floats:
+        """The probability of improvement of who becomes each instance, (K,)."""
+        return self._arms.theta_noisy
+
+    def spec(
+        self, program: str, choice: str, parameters: Mapping[str, float] | None = None, window_steps: int = 10
+    ) -> ProgramSpec:
+        """The spec of a program that serves this world's people, its model beside it in ``model/manifest.json``."""
+        return msgspec.structs.replace(
+            self._base,
+            program=program,
+            policy=Policy(
+                choice=choice,
+                parameters=dict(parameters or {}),
+                cost="l1",
+                nu=self._nu,
+                window=Window(steps=window_steps),
+                seed=self._base.policy.seed,
+            ),
+            model=ModelReference("model/manifest.json", THRESHOLD),
+            decisions="model",
+            candidates=len(self.instances),
+            shards=1,
+            capacity=None,
+        )
+
+    def application(self, t: int) -> tuple[str, Row]:
+        """The id and the raw features of application t."""
+        return f"a{t:06d}", self._people.rows[self._people.who[t]]
+
+    def number(self, application: str) -> int:
+        """The t of an application's id."""
+        return int(application.removeprefix("a"))
+
+    def is_rejected(self, t: int) -> bool:
+        """Whether the world's model rejects application t."""
+        return bool(self._people.rejected[t])
+
+    def round_of(self, t: int) -> int:
+        """The round of a rejected application t, from 0."""
+        return int(self._rounds[t])
+
+    def person(self, t: int) -> Floats:
+        """The encoded features of application t, (D,)."""
+        encoded: Floats = self._encoded[self._people.who[t]]
+        return encoded
+
+    def feasible(self, t: int) -> Indices:
+        """The instances that application t can become, ascending, (F,)."""
+        return self._options[int(self._people.who[t])]
+
+    def told(self, t: int) -> Floats:
+        """The execution probabilities of all instances for application t as the l1 cost gives them, (K,)."""
+        row: Floats = self._told[self._people.who[t]]
+        return row
+
+    def is_feasible(self, t: int, k: int) -> bool:
+        """Whether application t can become instance k."""
+        return bool(self._feasible[self._people.who[t], k])
+
+    def cost(self, t: int, k: int) -> float:
+        """The cost of instance k for application t, the one that people act on."""
+        return float(self._cost[self._people.who[t], k])
+
+    def improvement(self, t: int, k: int) -> float:  # noqa: ARG002 - who follows the suggestion does not matter here
+        """1 when instance k's label is the desired one, else 0."""
+        return float(self._arms.theta[k])
+
+    def expected_reward(self, t: int, k: int) -> float:
+        """The probability that suggesting instance k to application t is rewarded."""
+        return float(self._expected[self._people.who[t], k])
+
+    def oracle(self, t: int, valid: NDArray[np.bool_] | None = None) -> float:
+        """The largest expected reward of a feasible instance, among those of ``valid`` (K,); 0 when there is none."""
+        who = int(self._people.who[t])
+        if valid is None:
+            return float(self._best[who])
+        return float(np.where(self._feasible[who] & valid, self._expected[who], 0.0).max(initial=0.0))
+
+    def improves(self, t: int, k: int) -> bool:
+        """Whether suggesting instance k to application t, whom the model rejects, improves them in the end."""
+        return bool(self._draws.uniform[self._rounds[t]] < self._expected[self._people.who[t], k])
+
+    def delay(self, t: int) -> int:
+        """In how many rounds it is known what came of the suggestion to application t: 1 is at the end of its own."""
+        return int(self._draws.delay[self._rounds[t]])
+
+    def outcome(self, t: int, k: int) -> DueOutcome | None:
+        """What comes of suggesting instance k to application t; None when nothing will ever be heard.
+
+        The delay counts rejected applications, from 1 for the one of t itself.
+        """
+        if not self._people.rejected[t] or not self.improves(t, k):
+            return None
+        return DueOutcome(self.application(t)[0], "improved", self._arrival(self.round_of(t) + self.delay(t) - 1))
+
+    def _arrival(self, round_number: int) -> int:
+        """The application of a round; rounds after the last application are counted on."""
+        beyond = round_number - len(self._arrivals)
+        return int(self._arrivals[round_number]) if beyond < 0 else self.people + beyond
