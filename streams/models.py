@@ -6,6 +6,7 @@ A bundle is a folder (any fsspec address) that is never written to again:
     model.skops      the fitted estimator
     instances.csv    raw rows that the model accepts: the recourse instances; their order is the candidate index
     reference.csv    raw rows of the population, for costs that count in percentiles
+    verifier.skops   where the policy asks for one: a classifier of pairs, fitted as ``verifying`` says
 
 A model file must not run code: it is read by skops, never by pickle, and only types on a short list are accepted.
 """
@@ -21,7 +22,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import fsspec
@@ -29,7 +30,7 @@ import msgspec
 import sklearn
 import skops
 import skops.io
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..schemas.events import Identifier, ProgramName, Value
 from ..schemas.problems import JSON_ERRORS
@@ -37,6 +38,7 @@ from ..schemas.spec import FeatureType, Name, ProgramSpec
 from .errors import ModelError, UsageError
 from .rawrows import read_rows, write_rows
 from .scoring import DecisionModel, scorer, type_name
+from .verifying import FittedVerifier
 
 MANIFEST = "manifest.json"
 TRUSTED_TYPES = (
@@ -72,6 +74,12 @@ class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
     type: FeatureType
 
 
+class VerifierArtefact(Artefact, frozen=True, forbid_unknown_fields=True):
+    """The file of a verifier, and how far it may be from the model where it is to be trusted."""
+
+    tolerance: Annotated[float, Meta(ge=0, le=1)]
+
+
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a bundle is. ``columns`` are the encoded columns the model was fitted on, in order."""
 
@@ -84,6 +92,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     model: Artefact
     instances: Artefact
     reference: Artefact
+    verifier: VerifierArtefact | UnsetType = UNSET
     metrics: dict[str, float] = {}
     libraries: dict[str, str] = {}
 
@@ -99,6 +108,14 @@ class ModelBundle:
     model: DecisionModel
     instances: list[dict[str, Value]]
     reference: list[dict[str, Value]]
+    verifier: BundledVerifier | None = None
+
+
+class BundledVerifier(NamedTuple):
+    """The verifier of a bundle: its model takes pairs of people (n, 2 D), one's columns, then the other's."""
+
+    model: DecisionModel
+    tolerance: float
 
 
 def read_manifest(address: str, *, sha256: str | None = None) -> tuple[Manifest, str]:
@@ -127,6 +144,7 @@ def load_bundle(address: str, *, sha256: str | None, columns: tuple[str, ...]) -
         model=_load_model(files, manifest.model, len(columns)),
         instances=_load_rows(files, manifest.instances, manifest.features),
         reference=_load_rows(files, manifest.reference, manifest.features),
+        verifier=_load_verifier(files, manifest.verifier, len(columns)),
     )
 
 
@@ -140,6 +158,7 @@ def write_bundle(
     instances: Rows,
     reference: Rows,
     metrics: Mapping[str, float],
+    verifier: FittedVerifier | None = None,
 ) -> Manifest:
     """Write a bundle to a folder that does not exist yet (or is empty); it appears whole or not at all.
 
@@ -149,6 +168,8 @@ def write_bundle(
     types = {feature.name: feature.type for feature in spec.features}
     try:
         scorer(estimator, len(columns))
+        if verifier is not None:
+            scorer(verifier.estimator, 2 * len(columns))
     except ValueError as error:
         raise ModelError(f"{folder}: {error}") from None
     contents = {
@@ -157,6 +178,8 @@ def write_bundle(
         "reference.csv": write_rows(reference, types),
     }
     model, instance_rows, reference_rows = (_artefact(name, content) for name, content in contents.items())
+    if verifier is not None:
+        contents["verifier.skops"] = skops.io.dumps(verifier.estimator, compression=ZIP_DEFLATED)
     manifest = Manifest(
         program=spec.program,
         version=version,
@@ -166,6 +189,7 @@ def write_bundle(
         model=model,
         instances=instance_rows,
         reference=reference_rows,
+        verifier=UNSET if verifier is None else _verifier_artefact(contents["verifier.skops"], verifier.tolerance),
         metrics=dict(metrics),
         libraries={"scikit-learn": sklearn.__version__, "skops": skops.__version__},
     )
@@ -249,6 +273,12 @@ def _load_model(files: _Files, artefact: Artefact, columns: int) -> DecisionMode
         raise ModelError(f"{where} is refused: {_line(error)}") from None
 
 
+def _load_verifier(files: _Files, artefact: VerifierArtefact | UnsetType, columns: int) -> BundledVerifier | None:
+    if isinstance(artefact, UnsetType):
+        return None
+    return BundledVerifier(_load_model(files, artefact, 2 * columns), artefact.tolerance)
+
+
 def _load_rows(files: _Files, artefact: Artefact, features: Sequence[FeatureColumn]) -> list[dict[str, Value]]:
     content = files.read_checked(artefact)
     try:
@@ -259,6 +289,11 @@ def _load_rows(files: _Files, artefact: Artefact, features: Sequence[FeatureColu
 
 def _artefact(name: str, content: bytes) -> Artefact:
     return Artefact(name, len(content), hashlib.sha256(content).hexdigest())
+
+
+def _verifier_artefact(content: bytes, tolerance: float) -> VerifierArtefact:
+    plain = _artefact("verifier.skops", content)
+    return VerifierArtefact(plain.file, plain.size, plain.sha256, tolerance)
 
 
 def _write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agents.candidates import RecourseInstances
-from ..agents.choices import Choice, registry
+from ..agents.choices import TAP, Choice, Verifier, registry
 from ..agents.costs import L1, Cost, MaxPercentileShift
 from ..agents.goals import accepted
 from ..schemas.encoding import FeatureCodec, Values
@@ -83,7 +83,16 @@ class Program:
         """A choice that has seen nothing."""
         policy = self.spec.policy
         window = policy.window.steps or STEPS_IN_A_TIME_WINDOW
-        return registry[policy.choice](len(self.points), window, **policy.parameters)
+        learner = registry[policy.choice](self.points, window, **policy.parameters)
+        verifier = self.bundle.verifier
+        if isinstance(learner, TAP) and verifier is not None:
+            learner.verifier = Verifier(verifier.model.score, self.bundle.model.score, verifier.tolerance)
+        return learner
+
+    @cached_property
+    def patient(self) -> bool:
+        """Whether a reward of 0 teaches its learner nothing."""
+        return registry[self.spec.policy.choice].patient
 
     def candidates(self, bundle: ModelBundle) -> RecourseInstances:
         """The candidates, those masked out that a model rejects or whose instance breaks a constraint."""
@@ -142,6 +151,8 @@ def assemble(loaded: LoadedSpec) -> Program:
         raise UsageError(f"{loaded.path}: {fault}")
     codec = FeatureCodec(spec)
     bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns)
+    if spec.policy.choice == TAP.name and bundle.verifier is None:
+        raise UsageError(f"{loaded.path}: model {bundle.version} has no verifier, which tap needs: train one anew")
     instances = tuple(bundle.instances[: spec.candidates])
     _, problems = codec.encode_checked(instances)
     for number, problem in enumerate(problems):

@@ -20,6 +20,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
+from ..agents.choices import TAP
 from ..agents.goals import accepted
 from ..schemas.encoding import FeatureCodec
 from ..schemas.events import Value
@@ -28,6 +29,7 @@ from ..schemas.table import Table, TableError, read_table
 from .errors import UsageError
 from .models import Manifest, write_bundle
 from .scoring import DecisionModel, scorer
+from .verifying import fit_verifier
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -62,6 +64,9 @@ def train(csv: Path, loaded: LoadedSpec, output: Path, *, estimator: EstimatorNa
             f"{csv}: the model accepts none of the {len(recourse)} rows set aside as recourse instances; "
             f"lower model.threshold ({threshold}) or give more data"
         )
+    verifier = None
+    if loaded.spec.policy.choice == TAP.name:
+        verifier = fit_verifier(fitted, table.X[fit], table.labels[fit], random)
     return write_bundle(
         output,
         loaded.spec,
@@ -70,6 +75,7 @@ def train(csv: Path, loaded: LoadedSpec, output: Path, *, estimator: EstimatorNa
         estimator=fitted,
         instances=instances[: loaded.spec.candidates],
         reference=[table.rows[index] for index in fit[:REFERENCE_ROWS]],
+        verifier=verifier,
         metrics=_metrics(table, held_out, model, threshold) | {"training_rows": len(fit), "instances": len(instances)},
     )
 

@@ -15,17 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
+from ...agents.choices import TAP
 from ...environments.improvement import ImprovementWorld
 from ...schemas.spec import ProgramSpec
 from ..errors import UsageError
 from ..models import write_bundle
+from ..verifying import FittedVerifier, fit_verifier
 
 SPEC_FILE = "spec.yaml"
 MODEL_FOLDER = "model"
 NAME_CHARACTERS = 63
+VERIFIER_SEED = 0
 REFERENCE_PEOPLE = 500
 TOLD = {"policy", "choice", "cost", "window", "steps", "decisions"}
 """Fields that are written even where they are as by default, because people look for them."""
@@ -40,6 +44,7 @@ def write_programs(name: str, world: ImprovementWorld, folder: Path, policies: S
     for policy in policies:
         spec = world.spec(program_name(name, policy), policy)
         home = folder / spec.program
+        verifier = _verifier(world) if policy == TAP.name else None
         write_bundle(
             home / MODEL_FOLDER,
             spec,
@@ -49,9 +54,16 @@ def write_programs(name: str, world: ImprovementWorld, folder: Path, policies: S
             instances=world.instances,
             reference=[world.application(t)[1] for t in range(min(world.people, REFERENCE_PEOPLE))],
             metrics={},
+            verifier=verifier,
         )
         specs[spec.program] = _write(home / SPEC_FILE, spec_yaml(spec))
     return specs
+
+
+def _verifier(world: ImprovementWorld) -> FittedVerifier:
+    if world.training is None:
+        raise UsageError("tap needs the rows that the world's model was trained on, which this world does not hold")
+    return fit_verifier(world.estimator, *world.training, np.random.RandomState(VERIFIER_SEED))
 
 
 def program_name(name: str, policy: str) -> str:

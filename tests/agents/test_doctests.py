@@ -27,7 +27,7 @@ def test_every_choice_has_an_example(name: str) -> None:
     assert ">>> " in (registry[name].__doc__ or "")
 
 
-@pytest.mark.parametrize("page", ["linucb", "protoar"])
+@pytest.mark.parametrize("page", sorted(registry))
 def test_examples_of_the_pages_run(page: str) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text(), re.DOTALL)
     assert blocks

@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from reference_worlds import WINDOW, World, plain_loop
+from reference_worlds import WINDOW, World, plain_loop, stored_arrays
 
-from onward.agents.candidates import RecourseInstances
 from onward.agents.choices import LinUCB
-from onward.agents.costs import L1, execution_probability
+from onward.benchmarks.improvement.play import play
+from onward.environments.improvement import Told
+from onward.environments.population import SPEC
+from onward.environments.reference import from_arrays
+from onward.schemas.specfile import load_spec
 
 
 def onward_actions(world: World, regularisation: float, noise: float) -> list[int | None]:
-    """The same with Onward's candidates, cost, execution probability and LinUCB."""
-    columns = world.points.shape[1]
-    instances = RecourseInstances(
-        points=world.points,
-        feature_of=np.arange(columns),
-        mutable=["none" if fixed else "any" for fixed in world.immutable],
-        smallest_change=np.zeros(columns),
-        valid=np.ones(len(world.points), dtype=bool),
-    )
-    pairs = instances.feasible(world.people)
-    feasible = [pairs.candidates[pairs.people == t] for t in range(len(world.people))]
-    execution = execution_probability(L1()(world.points, world.people), nu=1 / columns)
-    seen = world.seen(noise) if noise else execution
-    linucb = LinUCB(len(world.points), WINDOW, regularisation=regularisation)
-    actions: list[int | None] = []
-    arriving: dict[int, list[tuple[int, float]]] = {}
-    for t in range(len(world.people)):
-        pick = linucb.choose(feasible[t], seen[t, feasible[t]], np.random.default_rng)
-        actions.append(pick and pick.candidate)
-        if pick:
-            e = execution[t, pick.candidate]
-            if world.draw[t] < world.chance[pick.candidate] * e and world.delay[t] <= WINDOW:
-                arriving.setdefault(t + world.delay[t] - 1, []).append((pick.candidate, e))
-        for k, e in arriving.pop(t, []):
-            linucb.update(k, e, 1.0)
-    return actions
+    """The same with Onward's LinUCB in Onward's world."""
+    spec = load_spec(SPEC.parent / f"{world.data_set.lower()}.yaml").spec
+    own = from_arrays(stored_arrays(world.data_set, world.seed), spec)
+    linucb = LinUCB(own.points, WINDOW, regularisation=regularisation)
+    played = play(own, linucb, Told(own, noise=noise, seed=world.seed), seed=world.seed)
+    return [None if k < 0 else k for k in played.actions.tolist()]
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.25])

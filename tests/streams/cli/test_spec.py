@@ -3,12 +3,14 @@ from pathlib import Path
 
 import pytest
 
+from onward.agents.choices import registry
 from onward.schemas.specfile import load_spec
 from onward.streams.cli.spec import check, draft
 from onward.streams.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
 CREDIT = ROOT / "environments" / "specs" / "credit.yaml"
+NO_WIZARD = f"policy.choice: there is no choice 'wizard': use one of {', '.join(registry)}"
 
 
 def test_check_sums_a_good_spec_up_and_explains_a_bad_one(tmp_path, capsys):
@@ -25,7 +27,7 @@ def test_check_sums_a_good_spec_up_and_explains_a_bad_one(tmp_path, capsys):
         for problem in (
             "17:55: features[12].bounds: TotalMonthsOverdue: the lower bound 36 must be below the upper bound 0",
             "18:33: label.desird: unknown key (did you mean desired?)",
-            "20:18: policy.choice: there is no choice 'wizard': use one of linucb, protoar",
+            f"20:18: {NO_WIZARD}",
             "20:30: policy.nu: must be a finite number",
             "20:52: policy.window.steps: expected a whole number >= 1",
         )
@@ -35,7 +37,7 @@ def test_check_sums_a_good_spec_up_and_explains_a_bad_one(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("policy", "column", "problem"),
     [
-        ("{choice: wizard}", 18, "policy.choice: there is no choice 'wizard': use one of linucb, protoar"),
+        ("{choice: wizard}", 18, NO_WIZARD),
         (
             "{choice: linucb, parameters: {lambda: 20}}",
             47,

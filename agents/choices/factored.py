@@ -1,0 +1,186 @@
+"""Factored: the posterior of each candidate times what a change is worth, all learned from outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .beliefs import Beliefs, most_promising
+from .contract import Array, Choice, Pick, Pull, State
+from .efforts import Efforts, add_outcome, executions
+from .interval import Interval
+
+RENEWAL = 10
+"""The prior is learned anew every so many steps."""
+
+TOGETHER, APART = 0.1, 0.5
+"""Variance of the weights around their mean, relative to its square: what they have in common, and each of its own."""
+
+SUREST = 0.98
+"""No reward is expected with more than this probability, so that no single outcome says all about the weights."""
+
+NO_STEP = -1
+
+
+class Factored(Choice):
+    r"""A posterior per candidate and a weight per feature: execution probabilities are not used but learned.
+
+    A suggestion that changes a person by $\Delta$ is taken to be rewarded with probability
+    $\theta_k \exp(-w\,|\Delta|)$. With the weights $w$ that are known, each candidate's $\theta_k$ has a posterior as
+    in ``Posterior``, and the step takes the largest $\exp(-w |\Delta|)^p (\mu_k + c\, \sigma_k)$. Each pull tells of
+    the weights once it is rewarded or its window is over: its score under the probability that was expected of it
+    goes into a ridge regression around $w_d = 1/D$.
+
+    Parameters
+    ----------
+    points
+        The K candidates, shape (K, D).
+    window
+        Number m of steps that rewards are waited for.
+    optimism
+        $c$, above 0.
+    focus
+        $p$, above 0.
+
+    Examples
+    --------
+    >>> factored = Factored(np.array([[0.9], [0.1]]), window=10)
+    >>> person, feasible, execution = np.array([0.7]), np.array([0, 1]), np.array([0.1, 0.9])
+
+    The first candidate is nearer; what is said of the execution probabilities is not heard.
+
+    >>> factored.choose(person, feasible, execution, np.random.default_rng).candidate
+    0
+    >>> factored.update(Pull(step=0, candidate=0, execution=0.82), reward=1.0)
+    >>> factored.choose(person, feasible, execution, np.random.default_rng).candidate
+    0
+
+    References
+    ----------
+    Kanamori, K., Kobayashi, K., Hara, S. and Takagi, T. (2025). Algorithmic Recourse for Long-Term Improvement. ICML.
+    The problem, that of BwO-UCB; ``docs/factored.md`` numbers the differences.
+    """
+
+    name: ClassVar[str] = "factored"
+    learns: ClassVar[bool] = True
+    patient: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        points: Array,
+        window: int,
+        optimism: Annotated[float, Interval(above=0)] = 0.8,
+        focus: Annotated[float, Interval(above=0)] = 3.0,
+    ) -> None:
+        super().__init__(points, window, optimism=optimism, focus=focus)
+        columns = points.shape[1]
+        self.optimism = optimism
+        self.focus = focus
+        self._t = 0
+        self._beliefs = Beliefs(self.candidates, optimism)
+        self._points = np.ascontiguousarray(points, dtype=np.float64)
+        self._efforts = Efforts(np.full(columns, 1.0 / max(columns, 1)), _precision(columns))
+        self._steps = np.full(window, NO_STEP, dtype=np.int64)
+        self._picked = np.zeros(window, dtype=np.int64)
+        self._changes = np.zeros((window, columns))
+        self._expected = np.zeros(window)
+        self._execution = np.zeros(window)
+        self._found = np.empty(self.candidates)
+
+    def choose(
+        self,
+        person: Array,
+        feasible: NDArray[np.intp],
+        execution: Array,  # noqa: ARG002 -- learned instead
+        random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
+    ) -> Pick | None:
+        """Pick the most promising feasible candidate, and count the pick as a pull without reward."""
+        t = self._t
+        self._t = t + 1
+        slot = t % self.window
+        self._close(slot, 0.0)
+        if t % RENEWAL == RENEWAL - 1:
+            self._beliefs.learn_prior()
+        if not len(feasible):
+            return None
+        found = self._found[: len(feasible)]
+        executions(person, self._points, feasible, self._efforts.weights, found)
+        at = most_promising(found, feasible, self._beliefs.promise, self.focus)
+        k, e = feasible.item(at), found.item(at)
+        self._steps[slot], self._picked[slot] = t, k
+        np.abs(self._points[k] - person, out=self._changes[slot])
+        self._expected[slot], self._execution[slot] = self._beliefs.mean[k], e
+        self._beliefs.pull(k, e)
+        return Pick(k, 1.0, e)
+
+    def update(self, pull: Pull, reward: float) -> None:
+        """Count a pull as rewarded, in part when the reward is below 1; while its window is open, learn its weights."""
+        if not reward:
+            return
+        self._beliefs.reward(pull.candidate, pull.execution, reward)
+        if self._waits(pull):
+            self._close(pull.step % self.window, reward)
+
+    def forget(self, pull: Pull) -> None:
+        """Take a pull back."""
+        self._beliefs.forget(pull.candidate, pull.execution)
+        if self._waits(pull):
+            self._steps[pull.step % self.window] = NO_STEP
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """``t`` (); what is believed (``evidence``, ``silent``, ``prior``) and known of the weights (``information``,
+        ``target``); and of the last m steps, by step modulo m, ``steps``, -1 where nothing is waited for, ``picked``,
+        ``expected``, ``execution`` (m,) and ``changes`` (m, D)."""
+        return {
+            "t": np.array(self._t, dtype=np.int64),
+            **self._beliefs.state(),
+            **self._efforts.state(),
+            "steps": self._steps.copy(),
+            "picked": self._picked.copy(),
+            "expected": self._expected.copy(),
+            "execution": self._execution.copy(),
+            "changes": self._changes.copy(),
+        }
+
+    def restore(self, state: State) -> None:
+        """Continue exactly where a learner of the same candidates and parameters stood."""
+        self.check_state(state)
+        self._t = int(state["t"])
+        self._beliefs.restore(state)
+        self._efforts.restore(state)
+        self._steps, self._picked, self._changes, self._expected, self._execution = (
+            state[name].copy() for name in ("steps", "picked", "changes", "expected", "execution")
+        )
+
+    def merge(self, other: Choice) -> None:
+        """Add another learner's evidence and what it knows of the weights; of its open pulls they learn no more."""
+        self.check_alike(other)
+        assert isinstance(other, Factored)
+        self._beliefs.merge(other._beliefs)
+        self._efforts.merge(other._efforts)
+
+    def _waits(self, pull: Pull) -> bool:
+        slot = pull.step % self.window
+        return bool(self._steps[slot] == pull.step and self._picked[slot] == pull.candidate)
+
+    def _close(self, slot: int, reward: float) -> None:
+        if self._steps[slot] == NO_STEP:
+            return
+        self._steps[slot] = NO_STEP
+        efforts, e = self._efforts, max(self._execution.item(slot), math.ulp(0.0))
+        expected = min(self._expected.item(slot) * e, SUREST)
+        odds = expected / (1.0 - expected)
+        score = (1.0 - reward) * odds - reward
+        add_outcome(self._changes[slot], score, odds, -math.log(e), efforts.information, efforts.target)
+        efforts.solve()
+
+
+def _precision(columns: int) -> Array:
+    """The inverse of the weights' covariance, (TOGETHER + APART on the diagonal) / D^2."""
+    shared = TOGETHER / (APART + TOGETHER * columns)
+    precision: Array = columns**2 / APART * (np.eye(columns) - shared)
+    return precision

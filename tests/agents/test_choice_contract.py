@@ -1,0 +1,422 @@
+"""What holds for every choice. The classes are found by the registry: a new one is tested by existing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onward.agents.choices import Choice, Pick, Pull, Run, find, registry
+
+SMALL = {"memory": 8.0, "trees": 5.0}
+"""Parameters, where a choice has them, that bring about in a few steps what takes long with its defaults."""
+
+cells = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+"""Few, so that candidates are often equal, in parts or altogether."""
+
+
+@dataclass(frozen=True)
+class Step:
+    person: np.ndarray
+    feasible: np.ndarray
+    execution: np.ndarray
+
+
+@dataclass(frozen=True)
+class Reward:
+    """The reward of the pick so many picks back; of none when there were not so many."""
+
+    back: int
+    reward: float
+
+
+@dataclass(frozen=True)
+class Unseen:
+    back: int
+
+
+@dataclass(frozen=True)
+class Stray:
+    """A reward, or the taking back, of a step that was never taken, took nothing or was taken long ago."""
+
+    step: int
+    forget: bool
+
+
+@dataclass(frozen=True)
+class Script:
+    points: np.ndarray
+    lines: list[Step | Reward | Unseen | Stray]
+
+
+def matrix(rows: int, columns: int) -> st.SearchStrategy[np.ndarray]:
+    row = st.lists(cells, min_size=columns, max_size=columns)
+    return st.lists(row, min_size=rows, max_size=rows).map(lambda found: np.array(found).reshape(rows, columns))
+
+
+@st.composite
+def scripts(draw: st.DrawFn, fewest: int = 0, most: int = 5, strays: bool = True) -> Script:
+    """Candidates, and what befalls a learner: steps, and rewards and people who never looked, in any order."""
+    candidates, columns = draw(st.integers(fewest, most)), draw(st.integers(1, 3))
+    step = st.builds(
+        lambda person, mask, execution: Step(person[0], np.flatnonzero(mask), execution[mask]),
+        matrix(1, columns),
+        st.lists(st.booleans(), min_size=candidates, max_size=candidates).map(
+            lambda found: np.array(found, dtype=bool)
+        ),
+        st.lists(st.floats(0, 1), min_size=candidates, max_size=candidates).map(np.array),
+    )
+    back = st.integers(1, 12)
+    lines = [step, step, step, st.builds(Reward, back, st.sampled_from([0.0, 0.5, 1.0])), st.builds(Unseen, back)]
+    if strays and candidates:
+        lines.append(st.builds(Stray, st.sampled_from([0, 1, 10**6]), st.booleans()))
+    return Script(draw(matrix(candidates, columns)), draw(st.lists(st.one_of(lines), max_size=25)))
+
+
+@dataclass
+class Life:
+    """A learner, and what became of it."""
+
+    choice: Choice
+    picks: list[Pick | None] = field(default_factory=list)
+    waiting: list[Pull] = field(default_factory=list)
+
+    def live(self, lines: list[Step | Reward | Unseen | Stray]) -> Life:
+        for line in lines:
+            match line:
+                case Step():
+                    self.take(line)
+                case Reward(back, reward) if back <= len(self.waiting):
+                    self.choice.update(self.waiting.pop(-back), reward)
+                case Unseen(back) if back <= len(self.waiting):
+                    self.choice.forget(self.waiting.pop(-back))
+                case Stray(step, forget):
+                    pull = Pull(step + len(self.picks) if step > 1 else step, 0, 0.5)
+                    self.waiting = [known for known in self.waiting if known.step != pull.step]
+                    self.choice.forget(pull) if forget else self.choice.update(pull, 1.0)
+        return self
+
+    def take(self, line: Step) -> Pick | None:
+        step = len(self.picks)
+        pick = self.choice.choose(line.person, line.feasible, line.execution, generator_of(step))
+        self.picks.append(pick)
+        if pick is not None:
+            self.waiting.append(Pull(step, pick.candidate, pick.execution))
+        return pick
+
+    def continued_by(self, choice: Choice) -> Life:
+        return Life(choice, list(self.picks), list(self.waiting))
+
+
+def generator_of(step: int) -> Callable[[], np.random.Generator]:
+    return lambda: np.random.default_rng(step)
+
+
+def frozen(choice: Choice) -> dict[str, tuple[Any, ...]]:
+    return {name: (array.shape, array.dtype, array.tobytes()) for name, array in choice.state().items()}
+
+
+Make = Callable[..., Choice]
+
+
+@pytest.fixture(params=sorted(registry), scope="module")
+def kind(request: pytest.FixtureRequest) -> type[Choice]:
+    return registry[request.param]
+
+
+@pytest.fixture(scope="module")
+def make(kind: type[Choice]) -> Make:
+    """The choice with small parameters."""
+    given = {name: value for name, value in SMALL.items() if name in kind.parameters()}
+
+    def build(points: np.ndarray, window: int = 3) -> Choice:
+        return kind(points, window, **given)
+
+    return build
+
+
+def grid(candidates: int) -> np.ndarray:
+    return np.random.default_rng(candidates).random((candidates, 2))
+
+
+def apart(candidates: int) -> np.ndarray:
+    """Candidates of which one tells little of another."""
+    return np.eye(candidates)
+
+
+def everything(candidates: int, columns: int = 2, execution: float = 0.9) -> Step:
+    return Step(np.full(columns, 0.3), np.arange(candidates), np.full(candidates, execution))
+
+
+def rewarded(choice: Choice, steps: int, good: int = 3) -> Life:
+    """Only one of its four candidates is any good."""
+    life = Life(choice)
+    for _ in range(steps):
+        pick = life.take(everything(4, columns=4))
+        life.choice.update(life.waiting.pop(), float(pick is not None and pick.candidate == good))
+    return life
+
+
+always = settings(max_examples=40, deadline=None)
+
+
+@always
+@given(script=scripts())
+def test_same_calls_give_the_same_picks_and_state(make: Make, script: Script) -> None:
+    one, other = (Life(make(script.points)).live(script.lines) for _ in range(2))
+    assert one.picks == other.picks
+    assert frozen(one.choice) == frozen(other.choice)
+
+
+@always
+@given(script=scripts(), cut=st.integers(0, 25))
+def test_goes_on_from_its_state_bit_for_bit(make: Make, script: Script, cut: int) -> None:
+    whole = Life(make(script.points)).live(script.lines[:cut])
+    restored = whole.continued_by(make(script.points))
+    restored.choice.restore(whole.choice.state())
+    assert restored.live(script.lines[cut:]).picks == whole.live(script.lines[cut:]).picks
+    assert frozen(restored.choice) == frozen(whole.choice)
+
+
+def test_what_was_learned_survives(kind: type[Choice]) -> None:
+    whole = rewarded(kind(apart(4), 3), 200)
+    restored = kind(apart(4), 3)
+    restored.restore(whole.choice.state())
+    later = [life.live([everything(4, columns=4)] * 50).picks[200:] for life in (whole.continued_by(restored), whole)]
+    assert later[0] == later[1]
+    fresh = Life(kind(apart(4), 3)).live([everything(4, columns=4)] * 50).picks
+    assert (later[0] != fresh) == kind.learns
+
+
+def test_finds_what_is_good(kind: type[Choice]) -> None:
+    picks = rewarded(kind(apart(4), 3), 300).picks[200:]
+    share = sum(pick is not None and pick.candidate == 3 for pick in picks) / len(picks)
+    assert (share > 0.5) == kind.learns
+
+
+@always
+@given(script=scripts())
+def test_picks_only_what_is_feasible_and_nothing_only_when_nothing_is(make: Make, script: Script) -> None:
+    life = Life(make(script.points)).live(script.lines)
+    steps = [line for line in script.lines if isinstance(line, Step)]
+    for pick, step in zip(life.picks, steps, strict=True):
+        if pick is None:
+            assert not len(step.feasible)
+        else:
+            assert pick.candidate in step.feasible
+            assert type(pick.candidate) is int
+            assert 0 < pick.propensity <= 1
+            assert 0 <= pick.execution <= 1
+
+
+@always
+@given(script=scripts(fewest=1, most=1))
+def test_takes_the_only_candidate(make: Make, script: Script) -> None:
+    picks = Life(make(script.points)).live(script.lines).picks
+    assert {(pick.candidate, pick.propensity) for pick in picks if pick} <= {(0, 1.0)}
+
+
+def test_without_candidates_there_is_nothing_to_pick(make: Make) -> None:
+    life = Life(make(np.empty((0, 2)))).live([everything(0)] * 3)
+    assert life.picks == [None] * 3
+    restored = make(np.empty((0, 2)))
+    restored.restore(life.choice.state())
+    assert frozen(restored) == frozen(life.choice)
+
+
+@always
+@given(script=scripts())
+def test_a_run_is_as_many_steps(make: Make, script: Script) -> None:
+    steps = [line for line in script.lines if isinstance(line, Step)]
+    single, ends = Life(make(script.points)).live(steps), np.cumsum([0, *(len(step.feasible) for step in steps)])
+    people = np.array([step.person for step in steps]).reshape(len(steps), script.points.shape[1])
+    feasible = np.concatenate([np.empty(0, dtype=np.intp), *(step.feasible for step in steps)])
+    execution = np.concatenate([np.empty(0), *(step.execution for step in steps)])
+    whole = make(script.points)
+    picks = whole.choose_run(Run(people, ends[:-1], ends[1:], feasible, execution), np.random.default_rng)
+    found = [
+        Pick(int(feasible[place]), propensity, counted) if place >= 0 else None
+        for place, propensity, counted in zip(picks.places, picks.propensity, picks.execution, strict=True)
+    ]
+    assert found == single.picks
+    assert frozen(whole) == frozen(single.choice)
+
+
+# --- rewards ---------------------------------------------------------------------------------------------------------
+
+
+@always
+@given(script=scripts(fewest=1), order=st.randoms(use_true_random=False))
+def test_order_of_rewards_does_not_matter(make: Make, script: Script, order: Any) -> None:
+    steps = [line for line in script.lines if isinstance(line, Step)]
+    one, other = (Life(make(script.points)).live(steps) for _ in range(2))
+    rewards = [(pull, (0.0, 0.5, 1.0)[pull.step % 3]) for pull in one.waiting]
+    for pull, reward in rewards:
+        one.choice.update(pull, reward)
+    order.shuffle(rewards)
+    for pull, reward in rewards:
+        other.choice.update(pull, reward)
+    for name, array in one.choice.state().items():
+        np.testing.assert_allclose(array, other.choice.state()[name], rtol=1e-12)
+
+
+def test_a_reward_changes_those_that_learn_only(kind: type[Choice]) -> None:
+    life = Life(kind(grid(4), 3)).live([everything(4)] * 40)
+    before = frozen(life.choice)
+    life.choice.update(life.waiting[-1], 1.0)
+    assert (frozen(life.choice) != before) == kind.learns
+
+
+@always
+@given(script=scripts(strays=False))
+def test_no_reward_teaches_a_patient_one_nothing(kind: type[Choice], make: Make, script: Script) -> None:
+    if kind.patient:
+        told = Life(make(script.points)).live(script.lines)
+        lines = [line for line in script.lines if not (isinstance(line, Reward) and not line.reward)]
+        if lines == script.lines:
+            return
+        for pull in list(told.waiting):
+            before = frozen(told.choice)
+            told.choice.update(pull, 0.0)
+            assert frozen(told.choice) == before
+
+
+@pytest.mark.parametrize("forget", [False, True])
+def test_what_comes_for_a_forgotten_or_unknown_step_does_no_harm(make: Make, forget: bool) -> None:
+    life = Life(make(grid(4))).live([everything(4)] * 30)
+    old, forgotten = life.waiting[0], life.waiting[-1]
+    life.choice.forget(forgotten)
+    for pull in (forgotten, old, Pull(10**9, 2, 0.5)):
+        life.choice.forget(pull) if forget else life.choice.update(pull, 1.0)
+    assert all(np.isfinite(array).all() for array in life.choice.state().values())
+    picks = life.live([everything(4)] * 30).picks
+    assert all(pick is not None for pick in picks)
+
+
+# --- no deadlock -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("successes", [0, 1])
+def test_whoever_never_succeeds_again_tries_something_else(kind: type[Choice], make: Make, successes: int) -> None:
+    life = Life(make(grid(5)))
+    for _ in range(successes):
+        life.take(everything(5))
+        life.choice.update(life.waiting.pop(), 1.0)
+    life.live([everything(5)] * 300)
+    late = [pick.candidate for pick in life.picks[200:] if pick]
+    assert (len(set(late)) > 1) == kind.learns
+
+
+# --- state -----------------------------------------------------------------------------------------------------------
+
+
+def test_memory_grows_by_so_much_a_step_at_most(kind: type[Choice]) -> None:
+    life = Life(kind(grid(20), 3))
+    sizes, shapes = [], []
+    for _ in range(3):
+        life.live([everything(20)] * 100)
+        state = life.choice.state()
+        sizes.append(sum(array.nbytes for array in state.values()))
+        shapes.append({name: array.shape for name, array in state.items() if name not in kind.grows})
+    assert shapes[0] == shapes[2], "only what grows may grow"
+    assert max(sizes[2] - sizes[1], sizes[1] - sizes[0]) <= 100 * 4096
+
+
+def test_memory_ends_growing_where_it_has_an_end(make: Make, kind: type[Choice]) -> None:
+    life = Life(make(grid(5))).live([everything(5)] * 50)
+    if "memory" in kind.parameters():
+        assert all(len(life.choice.state()[name]) <= 50 * 5 for name in kind.grows)
+        assert len(life.choice.state()["steps"]) <= SMALL["memory"]
+
+
+def test_state_is_linear_in_candidates_and_window(kind: type[Choice]) -> None:
+    assert sum(array.size for array in kind(grid(1000), 50).state().values()) <= 8 * (1000 + 50)
+
+
+def test_state_is_a_copy(make: Make) -> None:
+    choice = Life(make(grid(3))).live([everything(3)] * 5).choice
+    before = frozen(choice)
+    for array in choice.state().values():
+        array[...] = 1
+    assert frozen(choice) == before
+
+
+@pytest.mark.parametrize("candidates", [2, 4])
+def test_the_state_of_other_candidates_is_refused(make: Make, candidates: int) -> None:
+    other = Life(make(grid(candidates))).live([everything(candidates)] * 5).choice.state()
+    choice = Life(make(grid(3))).live([everything(3)] * 5).choice
+    before = frozen(choice)
+    with pytest.raises(ValueError, match="another") if other else nullcontext():
+        choice.restore(other)
+    assert frozen(choice) == before
+
+
+def test_restores_only_its_like(make: Make) -> None:
+    with pytest.raises(ValueError, match="another"):
+        make(grid(3)).restore({"something": np.zeros(3)})
+
+
+# --- merging ---------------------------------------------------------------------------------------------------------
+
+
+@always
+@given(mine=scripts(fewest=3, most=3), theirs=st.lists(st.floats(0, 1), max_size=6))
+def test_goes_on_after_merging(make: Make, mine: Script, theirs: list[float]) -> None:
+    one, other, again = (Life(make(mine.points)).live(mine.lines) for _ in range(3))
+    before = frozen(other.choice)
+    one.choice.merge(other.choice)
+    again.choice.merge(other.choice)
+    assert frozen(other.choice) == before
+    assert frozen(one.choice) == frozen(again.choice)
+    steps = [Step(mine.points[0], np.arange(3), np.full(3, execution)) for execution in theirs]
+    restored = one.continued_by(make(mine.points))
+    restored.choice.restore(one.choice.state())
+    assert restored.live(steps).picks == one.live(steps).picks
+
+
+def test_merging_teaches_what_another_has_learned(kind: type[Choice]) -> None:
+    one = kind(apart(4), 3)
+    one.merge(rewarded(kind(apart(4), 3), 200).choice)
+    picks = Life(one).live([everything(4, columns=4)] * 20).picks
+    assert (sum(pick is not None and pick.candidate == 3 for pick in picks) > 10) == kind.learns
+
+
+def test_merges_only_its_like(make: Make) -> None:
+    with pytest.raises(ValueError, match="must be alike"):
+        make(grid(3)).merge(make(grid(4)))
+
+
+# --- construction ----------------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_checked(kind: type[Choice]) -> None:
+    kind(grid(3), 2, **{name: parameter.default for name, parameter in kind.parameters().items()})
+    with pytest.raises(ValueError, match="no parameter 'lucky_number'"):
+        kind.check({"lucky_number": 7.0})
+    for name in kind.parameters():
+        with pytest.raises(ValueError, match=f"{name} is nan"):
+            kind(grid(3), 2, **{name: float("nan")})
+
+
+@pytest.mark.parametrize(("shape", "window"), [((3,), 2), ((3, 2), 0)])
+def test_sizes_are_checked(kind: type[Choice], shape: tuple[int, ...], window: int) -> None:
+    with pytest.raises(ValueError, match="give"):
+        kind(np.zeros(shape), window)
+
+
+def test_two_choices_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "doubled"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for name in ("one", "two"):
+        (package / f"{name}.py").write_text("from onward.agents.choices import ProtoAR\nclass Same(ProtoAR): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match="two choices are called 'protoar'"):
+        find("doubled", [str(package)])

@@ -1,0 +1,43 @@
+"""Every choice there is, found by the registry, serves people in the pipeline and survives restarts from its ledger."""
+
+from __future__ import annotations
+
+import pytest
+from pipeline import MemoryBroker, Run, build_program, dump
+from tape import MINUTE_MS, Tape
+
+from onward.agents.choices import registry
+from onward.schemas.events import Recourse
+
+PEOPLE = 14
+
+
+def story(choice, directory):
+    """People who come by the minute; of what they were told some comes true, some late, and some never saw it."""
+    tape = Tape(Run({"loan": build_program(choice=choice, window={"steps": 3})}, directory))
+    for minute in range(PEOPLE):
+        features = {"region": ("north", "south")[minute % 2], "income": 10.0 + minute, "debts": 4 + minute % 3}
+        tape.applies(f"p{minute}", minute * MINUTE_MS, features=features)
+        if minute % 5 == 3:
+            tape.tells(f"p{minute - 1}", minute * MINUTE_MS, result="unseen")
+        elif minute % 2:
+            tape.tells(f"p{minute - 1}", minute * MINUTE_MS)
+        elif minute > 5:
+            tape.tells(f"p{minute - 5}", minute * MINUTE_MS)
+    return tape
+
+
+@pytest.mark.parametrize("choice", sorted(registry))
+def test_a_restart_after_every_record_changes_nothing(choice, tmp_path):
+    whole = story(choice, tmp_path / "whole")
+    ledger = dump(whole.fold())
+    assert [type(answer) for answer in whole.answers()] == [Recourse] * PEOPLE
+    assert {answer.policy for answer in whole.answers()} == {choice}
+    assert {fate for _, fate in whole.fates()} == {"rewarded", "censored", "unseen", "late"}
+
+    again = story(choice, tmp_path / "again")
+    journal = list(again.journal)
+    again.run.broker = MemoryBroker()
+    again.run.broker.logs["journal", 0] = journal
+    assert dump(again.fold(parts=[[record] for record in journal])) == ledger
+    assert again.run.outputs() == whole.run.outputs()
