@@ -17,7 +17,7 @@ from statistics import median
 
 import numpy as np
 
-from onward.agents.choices import registry
+from onward.agents.choices import Pull, registry
 from onward.benchmarks import face
 from onward.benchmarks.arena.load import Load, Shape, write_load
 from onward.benchmarks.arena.memory_worker import CHUNK, MemoryWorker
@@ -29,6 +29,7 @@ MOST_CELLS = 20_000_000
 LEAST_APPLICATIONS = 200
 CHOICES = ("linucb", "protoar")
 WINDOW = 10
+COLUMNS = 13
 STEPS = 200
 PEOPLE = 20
 START_MS = 1_790_000_000_000
@@ -61,16 +62,16 @@ def candidates(args: Args) -> Iterator[Row]:
 
 def _one_choice(name: str, count: int, random: np.random.Generator) -> float:
     """Median seconds of choosing once, every candidate being feasible."""
-    learner = registry[name](count, WINDOW)
-    feasible, execution = np.arange(count), random.random((PEOPLE, count))
+    learner = registry[name](random.random((count, COLUMNS)), WINDOW)
+    people, feasible, execution = random.random((PEOPLE, COLUMNS)), np.arange(count), random.random((PEOPLE, count))
     seconds = []
     for step in range(STEPS):
-        person = execution[step % PEOPLE]
+        person, chances = people[step % PEOPLE], execution[step % PEOPLE]
         started = time.perf_counter()
-        pick = learner.choose(feasible, person, lambda: random)
+        pick = learner.choose(person, feasible, chances, lambda: random)
         seconds.append(time.perf_counter() - started)
         if pick is not None:
-            learner.update(pick.candidate, float(person[pick.candidate]), 1.0)
+            learner.update(Pull(step, pick.candidate, pick.execution), 1.0)
     return median(seconds)
 
 

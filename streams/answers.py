@@ -4,56 +4,37 @@ from __future__ import annotations
 
 import heapq
 
-import numpy as np
-
 from ..schemas.events import NoRecourse, Option, Recourse
 from ..schemas.headers import format_time
 from .assessment import Assessment
 from .cases import Case, Status
 from .fates import close_by_steps
 from .fold import Fold
+from .journal import Place
 from .program import Program
 from .state import Shard
+from .steps import Chosen, Steps
 
 
-def answer(fold: Fold, program: Program, case: Case, found: Assessment) -> None:
-    """Give a rejected person one recourse, or the reason why there is none."""
+def answer(fold: Fold, steps: Steps, program: Program, case: Case, place: Place, found: Assessment) -> None:
+    """Give a rejected person one recourse, or the reason why there is none. ``place`` is that of the entry they were
+    assessed for."""
     shard = fold.state.shard(program, case.shard)
     close_by_steps(fold, program, shard)
     fold.changed(shard)
     case.step = shard.step
-
-    def random() -> np.random.Generator:
-        return step_generator(program, shard)
-
-    pick = shard.learner.choose(found.feasible, found.execution, random)
-    if pick is None:
+    chosen = steps.take(program, shard, place, found)
+    if chosen is None:
         _no_recourse(fold, program, shard, case, found)
     else:
-        candidate = pick.candidate
-        at = int(found.feasible.searchsorted(candidate))
-        option = Option(
-            candidate=str(candidate),
-            changes=program.changes(found.values, candidate),
-            cost=found.cost.item(at),
-            execution_probability=found.execution.item(at),
-            propensity=pick.propensity,
-        )
-        case.candidate, case.execution = candidate, option.execution_probability
-        _open(fold, program, shard, case, option)
+        _open(fold, program, shard, case, found, chosen)
     shard.step += 1
 
 
-def step_generator(program: Program, shard: Shard) -> np.random.Generator:
-    """The random numbers of one step: the same for the same seed, program, shard and step, whatever came before."""
-    name = int.from_bytes(program.name.encode(), "big")
-    seed = np.random.SeedSequence([program.spec.policy.seed, name, shard.number])
-    return np.random.Generator(np.random.Philox(seed).jumped(shard.step))
-
-
 def _no_recourse(fold: Fold, program: Program, shard: Shard, case: Case, found: Assessment) -> None:
+    assert found.among is not None, "only who is rejected is answered"
     model = fold.state.model(program)
-    reason, detail = model.candidates.binding(found.person)
+    reason, detail = model.candidates.binding(found.among.people[found.row])
     case.status, case.forget_ms = Status.NO_RECOURSE, fold.forget_ms(program, case.time_ms)
     event = NoRecourse(
         program=program.name,
@@ -70,25 +51,31 @@ def _no_recourse(fold: Fold, program: Program, shard: Shard, case: Case, found: 
     _emit(fold, event, case, program)
 
 
-def _open(fold: Fold, program: Program, shard: Shard, case: Case, option: Option) -> None:
+def _open(fold: Fold, program: Program, shard: Shard, case: Case, found: Assessment, chosen: Chosen) -> None:
+    candidate = chosen.candidate
+    changes = program.changes(found.values, candidate)
+    option = Option(str(candidate), changes, chosen.cost, chosen.execution, chosen.propensity)
+    case.candidate, case.execution = candidate, chosen.counted
     case.status, case.forget_ms = Status.OPEN, None
+    closes_at = None
     if program.window_ms is not None:
         case.deadline_ms = case.time_ms + program.window_ms
         case.closes_ms = case.deadline_ms + program.lateness_ms
-        heapq.heappush(fold.closing[program.spec.decisions], (case.closes_ms, case.key, case.step or 0, case))
+        closes_at = format_time(case.deadline_ms)
+        heapq.heappush(fold.closing[program.spec.decisions], (case.closes_ms, case.key, shard.step, case))
     else:
         shard.open[case.key.application] = case
     event = Recourse(
-        program=program.name,
-        shard=shard.number,
-        application=case.key.application,
-        step=shard.step,
-        options=(option,),
-        policy=program.spec.policy.choice,
-        spec=program.sha256,
-        model=fold.state.model(program).bundle.version,
-        closes_after_steps=program.window_steps,
-        closes_at=None if case.deadline_ms is None else format_time(case.deadline_ms),
+        program.name,
+        shard.number,
+        case.key.application,
+        shard.step,
+        (option,),
+        program.spec.policy.choice,
+        program.sha256,
+        fold.state.model(program).bundle.version,
+        program.window_steps,
+        closes_at,
     )
     fold.count("recourses", program.name, "recourse")
     _emit(fold, event, case, program)

@@ -6,11 +6,10 @@ one go. Every row is the same whatever else is in the batch, which is why result
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
-from msgspec import Raw
+from msgspec import Raw, Struct
 from numpy.typing import NDArray
 
 from ..agents.costs import execution_probability
@@ -20,25 +19,35 @@ from .program import Program
 from .state import CurrentModel
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 BATCH_PAIRS = 1_000_000
 """Most person-candidate pairs held at once (about 100 MB)."""
 
 
-class Assessment(NamedTuple):
-    """One person: raw values, encoded features (D,), whether the program's model approves, and, when it does not, the
-    F candidates that are feasible, (F,) in order, with their costs (F,) and execution probabilities (F,)."""
+class Rejected(Struct, frozen=True, gc=False, eq=False):
+    """n rejected people and their P feasible pairs. Person i of ``people``, (n, D), has the candidates
+    ``feasible[first[i] : last[i]]``, ascending, with their ``cost`` and ``execution`` probability, all (P,)."""
 
-    values: Values
-    person: Array
-    approved: bool
-    feasible: NDArray[np.intp]
+    people: Array
+    first: Indices
+    last: Indices
+    feasible: Indices
     cost: Array
     execution: Array
 
 
-_NOTHING = np.empty(0)
-_NONE = np.empty(0, dtype=np.intp)
+class Assessment(Struct, frozen=True, gc=False, eq=False):
+    """One person: raw values, whether the program's model approves, and, when it does not, where the rest stands."""
+
+    values: Values
+    among: Rejected | None = None
+    row: int = 0
+
+    @property
+    def approved(self) -> bool:
+        """Whether the program's model approves."""
+        return self.among is None
 
 
 def assess(
@@ -63,14 +72,14 @@ def assess(
         places, rows, encoded = [places[index] for index in good], [rows[index] for index in good], encoded[good]
     approved = _approvals(program, model, encoded)
     for index in np.flatnonzero(approved).tolist():
-        result[places[index]] = Assessment(rows[index], encoded[index], True, _NONE, _NOTHING, _NOTHING)
+        result[places[index]] = Assessment(rows[index])
     rejected = np.flatnonzero(~approved)
     block = max(1, BATCH_PAIRS // max(1, len(program.points)))
     for start in range(0, len(rejected), block):
         some = rejected[start : start + block]
-        indices = some.tolist()
-        found = _rejected(program, model, [rows[index] for index in indices], encoded[some])
-        result.update(zip([places[index] for index in indices], found, strict=True))
+        among = _rejected(program, model, encoded[some])
+        for row, index in enumerate(some.tolist()):
+            result[places[index]] = Assessment(rows[index], among, row)
     return result
 
 
@@ -80,13 +89,8 @@ def _approvals(program: Program, model: CurrentModel, encoded: Array) -> NDArray
     return program.approves(model.bundle.model.score(encoded))
 
 
-def _rejected(program: Program, model: CurrentModel, rows: Sequence[Values], people: Array) -> Iterator[Assessment]:
-    """What can be told of n rejected people: their values, and the same encoded, shape (n, D)."""
+def _rejected(program: Program, model: CurrentModel, people: Array) -> Rejected:
     pairs = model.candidates.feasible(people)
     cost = program.cost.of_pairs(program.points, people, pairs.candidates, pairs.people)
-    execution = execution_probability(cost, program.nu)
-    ends = np.searchsorted(pairs.people, np.arange(len(people)), side="right").tolist()
-    start = 0
-    for values, person, end in zip(rows, people, ends, strict=True):
-        yield Assessment(values, person, False, pairs.candidates[start:end], cost[start:end], execution[start:end])
-        start = end
+    ends = np.searchsorted(pairs.people, np.arange(len(people) + 1))
+    return Rejected(people, ends[:-1], ends[1:], pairs.candidates, cost, execution_probability(cost, program.nu))

@@ -11,8 +11,8 @@ For each entry, in this order:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -29,6 +29,7 @@ from .models import ModelBundle
 from .program import Program
 from .records import TopicPartition
 from .state import CurrentModel, PartitionState
+from .steps import Steps
 from .watermark import Decider
 
 _decode_decision = msgspec.json.Decoder(Decision).decode
@@ -54,13 +55,14 @@ def process(state: PartitionState, chunk: Sequence[Entry], view: View, load: Loa
     """
     fold = Fold(state, view)
     for segment in _between_models(chunk):
-        assessments = _assess_segment(fold, segment)
+        ahead = _look_ahead(fold, segment)
         for entry in segment:
             fold.begin(entry)
             if fold.first_time(entry):
                 _advance(fold, entry)
-                _apply(fold, entry, assessments, load)
+                _apply(fold, entry, ahead, load)
             state.offset = entry.place.offset + 1
+        ahead.steps.end()
     return fold.effects
 
 
@@ -84,12 +86,12 @@ def _advance(fold: Fold, entry: Entry) -> None:
             _give_up_waiting(fold, decider, watermark_ms)
 
 
-def _apply(fold: Fold, entry: Entry, assessments: Assessments, load: LoadModel) -> None:
+def _apply(fold: Fold, entry: Entry, ahead: Ahead, load: LoadModel) -> None:
     match entry.body:
         case Submitted():
-            _application(fold, entry, entry.body, assessments)
+            _application(fold, entry, entry.body, ahead)
         case Decision():
-            _decision(fold, entry, entry.body, assessments)
+            _decision(fold, entry, entry.body, ahead)
         case Outcome():
             _outcome(fold, entry, entry.body)
         case Model():
@@ -100,24 +102,32 @@ def _apply(fold: Fold, entry: Entry, assessments: Assessments, load: LoadModel) 
             fold.count("ticks")
 
 
-# --- assessments: computed ahead for a whole segment ---------------------------------------------------------------
-
-Assessments = dict[Place, Assessment | Problem]
-"""By place in the journal: one chunk may hold two applications of the same name."""
+# --- what is computed ahead for a whole segment ----------------------------------------------------------------------
 
 
-def _assess_segment(fold: Fold, segment: Sequence[Entry]) -> Assessments:
+class Ahead(NamedTuple):
+    """Who may be rejected, by place in the journal (a chunk may hold two applications of one name), and their steps."""
+
+    assessments: Mapping[Place, Assessment | Problem]
+    steps: Steps
+
+    def steps_only(self) -> Ahead:
+        """Without the assessments, which may be another's: of a case that was forgotten, or of before it was known."""
+        return Ahead({}, self.steps)
+
+
+def _look_ahead(fold: Fold, segment: Sequence[Entry]) -> Ahead:
     people: dict[str, dict[Place, bytes | msgspec.Raw]] = {}
     for entry in segment:
         found = _features_ahead(fold, entry)
         if found is not None:
             program, features = found
             people.setdefault(program, {})[entry.place] = features
-    assessments: Assessments = {}
+    assessments: dict[Place, Assessment | Problem] = {}
     for name, group in people.items():
         owner = fold.program(name)
         assessments.update(assess(owner, fold.state.model(owner), group))
-    return assessments
+    return Ahead(assessments, Steps(fold, segment, assessments))
 
 
 def _features_ahead(fold: Fold, entry: Entry) -> tuple[str, bytes | msgspec.Raw] | None:
@@ -135,9 +145,9 @@ def _features_ahead(fold: Fold, entry: Entry) -> tuple[str, bytes | msgspec.Raw]
 
 
 def _assessment(
-    fold: Fold, program: Program, place: Place, features: bytes | msgspec.Raw, ahead: Assessments
+    fold: Fold, program: Program, place: Place, features: bytes | msgspec.Raw, ahead: Ahead
 ) -> Assessment | Problem:
-    found = ahead.get(place)
+    found = ahead.assessments.get(place)
     if found is None:
         found = assess(program, fold.state.model(program), {place: features})[place]
     return found
@@ -146,7 +156,7 @@ def _assessment(
 # --- events ---------------------------------------------------------------------------------------------------------
 
 
-def _application(fold: Fold, entry: Entry, event: Submitted, ahead: Assessments) -> None:
+def _application(fold: Fold, entry: Entry, event: Submitted, ahead: Ahead) -> None:
     program = fold.program(event.program)
     key = CaseKey(event.program, event.application)
     known = fold.case(key)
@@ -170,10 +180,10 @@ def _application(fold: Fold, entry: Entry, event: Submitted, ahead: Assessments)
     if isinstance(assessment, Problem):
         fold.dead_letter(entry, assessment.reason, assessment.detail)
         return
-    _decide(fold, program, case, assessment, assessment.approved)
+    _decide(fold, program, case, entry.place, assessment, assessment.approved, ahead)
 
 
-def _decision(fold: Fold, entry: Entry, event: Decision, ahead: Assessments) -> None:
+def _decision(fold: Fold, entry: Entry, event: Decision, ahead: Ahead) -> None:
     program = fold.program(event.program)
     if fold.is_settled(entry):
         fold.count("duplicates", "decision")
@@ -197,23 +207,25 @@ def _decision(fold: Fold, entry: Entry, event: Decision, ahead: Assessments) -> 
         _decision_without_application(fold, entry)
     else:
         # A case that came after the look ahead may have taken a forgotten one's name.
-        known = ahead if fold.view.cases.get(key) is case else {}
+        known = ahead if fold.view.cases.get(key) is case else ahead.steps_only()
         assessment = _assessment(fold, program, entry.place, case.features, known)
         if isinstance(assessment, Problem):
             fold.dead_letter(entry, assessment.reason, assessment.detail)
             return
         case.decision, case.features, case.time_ms = entry.id, None, max(case.time_ms, entry.time_ms)
-        _decide(fold, program, case, assessment, event.approved)
+        _decide(fold, program, case, entry.place, assessment, event.approved, ahead)
 
 
-def _decide(fold: Fold, program: Program, case: Case, assessment: Assessment, approved: bool) -> None:
+def _decide(
+    fold: Fold, program: Program, case: Case, place: Place, assessment: Assessment, approved: bool, ahead: Ahead
+) -> None:
     fold.touch(case)
     fold.count("decisions", program.name, "approved" if approved else "rejected")
     if approved:
         case.status, case.forget_ms = Status.APPROVED, fold.forget_ms(program, case.time_ms)
     else:
-        answer(fold, program, case, assessment)
-    _retry_waiting(fold, case, {})
+        answer(fold, ahead.steps, program, case, place, assessment)
+    _retry_waiting(fold, case, ahead.steps_only())
 
 
 def _outcome(fold: Fold, entry: Entry, event: Outcome) -> None:
@@ -281,7 +293,7 @@ def _woken(event: Waiting) -> Entry:
     )
 
 
-def _retry_waiting(fold: Fold, case: Case, ahead: Assessments) -> None:
+def _retry_waiting(fold: Fold, case: Case, ahead: Ahead) -> None:
     """Apply what waited for a case, in the order it came: decisions first, since outcomes follow them."""
     if case.key not in fold.state.waiting.by_case:
         return

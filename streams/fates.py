@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 
+from ..agents.choices import Pull
 from ..schemas.events import Fate, Result, Reward
 from .cases import Case, Status
 from .fold import Fold, joined
@@ -60,28 +61,30 @@ def close_by_steps(fold: Fold, program: Program, shard: Shard) -> None:
 
 def _in_time(fold: Fold, program: Program, case: Case, entry: Entry, result: Result) -> None:
     shard = fold.state.shard(program, case.shard)
-    candidate, execution = _choice(case)
+    pull = _pull(case)
     case.outcome = entry.id
     if result == "unseen":
-        shard.learner.forget(candidate, execution)
+        shard.learner.forget(pull)
         _close(fold, shard, case, Status.UNSEEN, None, entry.time_ms)
     else:
         reward = 1.0 if result == "improved" else 0.0
-        shard.learner.update(candidate, execution, reward)
-        steps = shard.step - (case.step or 0)
+        shard.learner.update(pull, reward)
+        steps = shard.step - pull.step
         fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, steps))
         _close(fold, shard, case, Status.REWARDED, reward, entry.time_ms)
 
 
 def _censor(fold: Fold, shard: Shard, case: Case, time_ms: int) -> None:
-    shard.learner.update(*_choice(case), 0.0)
+    if not shard.program.patient:
+        shard.learner.update(_pull(case), 0.0)
     _close(fold, shard, case, Status.CENSORED, 0.0, time_ms)
 
 
-def _choice(case: Case) -> tuple[int, float]:
+def _pull(case: Case) -> Pull:
+    assert case.step is not None, f"{case.key} is open without a step"
     assert case.candidate is not None, f"{case.key} is open without a candidate"
     assert case.execution is not None, f"{case.key} is open without an execution probability"
-    return case.candidate, case.execution
+    return Pull(case.step, case.candidate, case.execution)
 
 
 def _close(fold: Fold, shard: Shard, case: Case, status: Status, reward: float | None, time_ms: int) -> None:

@@ -83,7 +83,12 @@ class Program:
         """A choice that has seen nothing."""
         policy = self.spec.policy
         window = policy.window.steps or STEPS_IN_A_TIME_WINDOW
-        return registry[policy.choice](len(self.points), window, **policy.parameters)
+        return registry[policy.choice](self.points, window, **policy.parameters)
+
+    @cached_property
+    def patient(self) -> bool:
+        """Whether a reward of 0 teaches its learner nothing."""
+        return registry[self.spec.policy.choice].patient
 
     def candidates(self, bundle: ModelBundle) -> RecourseInstances:
         """The candidates, those masked out that a model rejects or whose instance breaks a constraint."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from .contract import Choice, Parameter, Pick, State
+from .contract import Choice, Parameter, Pick, Picks, Pull, Run, State
 from .interval import Interval
 from .linucb import LinUCB
 from .protoar import ProtoAR
@@ -11,4 +11,4 @@ from .registry import find
 registry: Mapping[str, type[Choice]] = find(__name__, __path__)
 """Every choice by the name that a program spec's ``policy.choice`` uses."""
 
-__all__ = ["Choice", "Interval", "LinUCB", "Parameter", "Pick", "ProtoAR", "State", "find", "registry"]
+__all__ = ["Choice", "Interval", "LinUCB", "Parameter", "Pick", "Picks", "ProtoAR", "Pull", "Run", "State", "find", "registry"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -12,15 +13,51 @@ from numpy.typing import NDArray
 
 from .interval import Interval
 
+Array = NDArray[np.float64]
+
+_Arrays = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
+"""Arrays by name, as their shapes and types."""
+
 State = Mapping[str, NDArray[Any]]
-"""Everything a learner has learned: arrays by name, whose shapes never change."""
+"""Everything a learner has learned: arrays by name, of which only those that the class says grow change in size."""
 
 
 class Pick(NamedTuple):
-    """The candidate to suggest, and the probability with which this choice takes it in this situation."""
+    """The candidate to suggest, the probability with which this choice takes it in this situation, and the
+    execution probability it is counted with: the given one, or the learner's own estimate of it."""
 
     candidate: int
     propensity: float
+    execution: float
+
+
+class Pull(NamedTuple):
+    """An earlier pick, as the caller kept it. ``step`` counts the calls of ``choose`` from 0, also those that found
+    nothing; ``execution`` is that of the pick."""
+
+    step: int
+    candidate: int
+    execution: float
+
+
+class Run(NamedTuple):
+    """n people who take a step each, one after the other, while nothing is learned. Person i of ``people``, (n, D), has
+    the candidates ``feasible[first[i] : last[i]]``, ascending, and as many of the execution probabilities."""
+
+    people: Array
+    first: NDArray[np.intp]
+    last: NDArray[np.intp]
+    feasible: NDArray[np.intp]
+    execution: Array
+
+
+class Picks(NamedTuple):
+    """The picks of a run: for each person where the candidate stands in ``Run.feasible``, -1 where there is none, and
+    what its ``Pick`` says."""
+
+    places: Sequence[int]
+    propensity: Sequence[float]
+    execution: Sequence[float]
 
 
 class Parameter(NamedTuple):
@@ -39,8 +76,8 @@ class Choice(ABC):
 
     Parameters
     ----------
-    candidates
-        Number K of candidates; it stays for life.
+    points
+        The candidates, encoded and scaled to [0, 1], shape (K, D); they stay for life.
     window
         Number m of steps that rewards are waited for.
     """
@@ -51,13 +88,20 @@ class Choice(ABC):
     learns: ClassVar[bool]
     """Whether rewards change what it picks."""
 
-    def __init__(self, candidates: int, window: int, **parameters: float) -> None:
-        if candidates < 0:
-            raise ValueError(f"candidates is {candidates}: give the number of candidates, 0 or more")
+    patient: ClassVar[bool] = False
+    """Whether a reward of 0 changes no later pick: a pull counts as one without reward from the start."""
+
+    grows: ClassVar[frozenset[str]] = frozenset()
+    """The arrays of its state whose first axis gets longer as steps are taken."""
+
+    def __init__(self, points: Array, window: int, **parameters: float) -> None:
+        if points.ndim != 2:
+            raise ValueError(f"points have the shape {points.shape}: give one row a candidate, (K, D)")
         if window < 1:
             raise ValueError(f"window is {window}: give a number of steps, 1 or more")
         self.check(parameters)
-        self.candidates = candidates
+        self.candidates = len(points)
+        self.points = points
         self.window = window
         self._given = parameters
 
@@ -85,12 +129,14 @@ class Choice(ABC):
 
     @abstractmethod
     def choose(
-        self, feasible: NDArray[np.intp], execution: NDArray[np.float64], random: Callable[[], np.random.Generator]
+        self, person: Array, feasible: NDArray[np.intp], execution: Array, random: Callable[[], np.random.Generator]
     ) -> Pick | None:
         """Take one step: pick a feasible candidate, or None when there is none.
 
         Parameters
         ----------
+        person
+            Who asks, encoded and scaled as the candidates are, shape (D,).
         feasible
             The candidates that this person can become, ascending, shape (F,).
         execution
@@ -99,17 +145,34 @@ class Choice(ABC):
             Gives the generator of this step; called only by a choice that draws.
         """
 
-    @abstractmethod
-    def update(self, candidate: int, execution: float, reward: float) -> None:
-        """Learn the reward of an earlier pick, whose execution probability was ``execution``. Any order will do."""
+    def choose_run(self, run: Run, random: Callable[[int], np.random.Generator]) -> Picks:
+        """Take the steps of a run: what as many calls of ``choose`` do, and maybe sooner.
+
+        ``random`` gives the generator of the run's i-th step.
+        """
+        places, propensity, execution = [], [], []
+        for i, (first, last) in enumerate(zip(run.first.tolist(), run.last.tolist(), strict=True)):
+            feasible = run.feasible[first:last]
+            pick = self.choose(run.people[i], feasible, run.execution[first:last], partial(random, i))
+            places.append(-1 if pick is None else first + int(feasible.searchsorted(pick.candidate)))
+            propensity.append(0.0 if pick is None else pick.propensity)
+            execution.append(0.0 if pick is None else pick.execution)
+        return Picks(places, propensity, execution)
 
     @abstractmethod
-    def forget(self, candidate: int, execution: float) -> None:
+    def update(self, pull: Pull, reward: float) -> None:
+        """Learn the reward of an earlier pick, in [0, 1]. Each has at most one; any order will do.
+
+        What comes for a step that the learner does not know, or does not know any more, changes nothing that matters.
+        """
+
+    @abstractmethod
+    def forget(self, pull: Pull) -> None:
         """Take back an earlier pick that its person never saw. The step it took stays counted."""
 
     @abstractmethod
     def state(self) -> dict[str, NDArray[Any]]:
-        """A copy of everything learned. Its size depends on K and m only."""
+        """A copy of everything learned. Its size depends on K, m and, for what ``grows``, linearly on the steps."""
 
     @abstractmethod
     def restore(self, state: State) -> None:
@@ -132,10 +195,11 @@ class Choice(ABC):
         """
 
     def check_state(self, state: State) -> None:
-        """Raise ``ValueError`` unless a state has the arrays of this learner's own, of the same shapes and types."""
+        """Raise ``ValueError`` unless a state has the arrays of this learner's own, of the same shapes and types;
+        what ``grows`` may have any length."""
         own = {name: (array.shape, array.dtype) for name, array in self.state().items()}
         given = {name: (array.shape, array.dtype) for name, array in state.items()}
-        if given != own:
+        if self._kinds(given) != self._kinds(own):
             raise ValueError(f"the state holds {_sizes(given)}, this {self.name} {_sizes(own)}: it is another's")
 
     def check_alike(self, other: Choice) -> None:
@@ -143,13 +207,16 @@ class Choice(ABC):
         if other._shape() != self._shape():
             raise ValueError(f"{other!r} cannot be merged into {self!r}: they must be alike")
 
+    def _kinds(self, arrays: _Arrays) -> _Arrays:
+        return {name: (shape[name in self.grows :], dtype) for name, (shape, dtype) in arrays.items()}
+
     def _shape(self) -> tuple[object, ...]:
-        return type(self), self.candidates, self.window, self._given
+        return type(self), self.points.shape, self.points.tobytes(), self.window, self._given
 
     def __repr__(self) -> str:
         numbers = {"candidates": self.candidates, "window": self.window, **self._given}
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in numbers.items())})"
 
 
-def _sizes(arrays: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> str:
+def _sizes(arrays: _Arrays) -> str:
     return ", ".join(f"{name} {dtype}{list(shape)}" for name, (shape, dtype) in arrays.items()) or "nothing"

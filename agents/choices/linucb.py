@@ -9,11 +9,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import Choice, Pick, State
+from .contract import Array, Choice, Pick, Picks, Pull, Run, State
 from .interval import Interval
-from .windowsum import WindowSum
-
-Array = NDArray[np.float64]
+from .linucbscan import take_steps
 
 
 class LinUCB(Choice):
@@ -38,8 +36,8 @@ class LinUCB(Choice):
 
     Parameters
     ----------
-    candidates
-        Number K of candidates.
+    points
+        The K candidates, shape (K, D); only their number is used.
     window
         Number m of steps that rewards are waited for.
     regularisation
@@ -49,18 +47,18 @@ class LinUCB(Choice):
 
     Examples
     --------
-    >>> linucb = LinUCB(candidates=2, window=10)
-    >>> feasible, execution = np.array([0, 1]), np.array([0.8, 0.8])
-    >>> linucb.choose(feasible, execution, np.random.default_rng)
-    Pick(candidate=0, propensity=1.0)
+    >>> linucb = LinUCB(np.array([[0.9], [0.1]]), window=10)
+    >>> person, feasible, execution = np.array([0.5]), np.array([0, 1]), np.array([0.8, 0.8])
+    >>> linucb.choose(person, feasible, execution, np.random.default_rng)
+    Pick(candidate=0, propensity=1.0, execution=0.8)
 
     Until a reward comes, the candidate that was tried less is the more promising one; afterwards it is not.
 
-    >>> linucb.choose(feasible, execution, np.random.default_rng)
-    Pick(candidate=1, propensity=1.0)
-    >>> linucb.update(candidate=1, execution=0.8, reward=1.0)
-    >>> linucb.choose(feasible, execution, np.random.default_rng)
-    Pick(candidate=1, propensity=1.0)
+    >>> linucb.choose(person, feasible, execution, np.random.default_rng)
+    Pick(candidate=1, propensity=1.0, execution=0.8)
+    >>> linucb.update(Pull(step=1, candidate=1, execution=0.8), reward=1.0)
+    >>> linucb.choose(person, feasible, execution, np.random.default_rng)
+    Pick(candidate=1, propensity=1.0, execution=0.8)
 
     References
     ----------
@@ -72,96 +70,117 @@ class LinUCB(Choice):
 
     name: ClassVar[str] = "linucb"
     learns: ClassVar[bool] = True
+    patient: ClassVar[bool] = True
 
     def __init__(
         self,
-        candidates: int,
+        points: Array,
         window: int,
         regularisation: Annotated[float, Interval(above=0)] = 20.0,
         delta: Annotated[float, Interval(above=0, below=1)] = 0.05,
     ) -> None:
-        super().__init__(candidates, window, regularisation=regularisation, delta=delta)
+        super().__init__(points, window, regularisation=regularisation, delta=delta)
         self.regularisation = regularisation
         self.delta = delta
-        self._t = 0
-        self._v = np.full(candidates, regularisation, dtype=np.float64)
-        self._b = np.zeros(candidates)
-        self._bonuses = WindowSum([0.0] * window)
-        self._prior = candidates * regularisation
-        self._root, self._doubt = math.sqrt(regularisation), 2.0 * math.log(1.0 / delta)
-        self._theta = np.zeros(candidates)
+        prior = self.candidates * regularisation
+        self._constants = (float(self.candidates), prior, math.sqrt(regularisation), 2.0 * math.log(1.0 / delta))
+        nothing = np.zeros(self.candidates)
+        self._set(nothing + regularisation, nothing, np.zeros(window), np.zeros(2), 0)
+        self._one = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
 
     def choose(
         self,
+        person: Array,  # noqa: ARG002 -- the execution probabilities say all of the person that is needed
         feasible: NDArray[np.intp],
-        execution: NDArray[np.float64],
+        execution: Array,
         random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
     ) -> Pick | None:
         """Pick the feasible candidate with the largest upper confidence bound, and count the pick as pulled."""
-        t = self._t
-        self._t = t + 1
-        if not len(feasible):
-            return None
-        q = execution * execution
-        q /= self._v.take(feasible)
-        score = self._theta.take(feasible)
-        score *= execution
-        score += q * self._alpha(t)
-        best = score.argmax()
-        k, e = feasible.item(best), execution.item(best)
-        self._bonuses.push(q.item(best))
-        self._v[k] += e * e
-        self._estimate_again(k)
-        return Pick(k, 1.0)
+        first, last, places = self._one
+        last[0] = len(feasible)
+        self._take_steps(first, last, feasible, execution, places)
+        at = places.item(0)
+        return None if at < 0 else Pick(feasible.item(at), 1.0, execution.item(at))
 
-    def update(self, candidate: int, execution: float, reward: float) -> None:
+    def choose_run(
+        self,
+        run: Run,
+        random: Callable[[int], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
+    ) -> Picks:
+        """The steps of a run in one go."""
+        places = np.empty(len(run.first), dtype=np.intp)
+        self._take_steps(run.first, run.last, run.feasible, run.execution, places)
+        counted = run.execution[places] if len(run.execution) else np.zeros(len(places))
+        return Picks(places.tolist(), [1.0] * len(places), counted.tolist())
+
+    def update(self, pull: Pull, reward: float) -> None:
         """Add a reward in [0, 1] to the estimate of its candidate."""
         if not reward:
             return
-        self._b[candidate] += execution * reward
-        self._estimate_again(candidate)
+        self._b[pull.candidate] += pull.execution * reward
+        self._estimate_again(pull.candidate)
 
-    def forget(self, candidate: int, execution: float) -> None:
+    def forget(self, pull: Pull) -> None:
         """Take a pull back. Its bonus stays among the last m until it leaves by itself."""
-        self._v[candidate] = max(self._v[candidate] - execution * execution, self.regularisation)
-        self._estimate_again(candidate)
+        k, e = pull.candidate, pull.execution
+        self._v[k] = max(self._v[k] - e * e, self.regularisation)
+        self._estimate_again(k)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """``v`` (K,), ``b`` (K,), ``bonuses`` (m,) from the oldest on, 0 where there was none yet, and ``t`` ()."""
+        """``v`` (K,), ``b`` (K,), ``bonuses`` (m,) from the oldest on, 0 where there was none yet, their sum ``total``
+        (2,), the second number being what the first is too small by, and ``t`` ()."""
         return {
             "v": self._v.copy(),
             "b": self._b.copy(),
-            "bonuses": np.array(self._bonuses.numbers),
-            "t": np.array(self._t, dtype=np.int64),
+            "bonuses": np.roll(self._bonuses, -int(self._clock[1])),
+            "total": self._total.copy(),
+            "t": np.array(self._clock[0], dtype=np.int64),
         }
 
     def restore(self, state: State) -> None:
         """Continue exactly where a learner of the same size and parameters stood."""
         self.check_state(state)
-        self._set(state["v"], state["b"], state["bonuses"], int(state["t"]))
+        self._set(state["v"], state["b"], state["bonuses"], state["total"], int(state["t"]))
 
     def merge(self, other: Choice) -> None:
         """Add another learner's pulls, rewards and steps, and its bonuses under way, newest to newest."""
         self.check_alike(other)
         mine, theirs = self.state(), other.state()
         pulls = theirs["v"] - self.regularisation
-        self._set(
-            mine["v"] + pulls,
-            mine["b"] + theirs["b"],
-            mine["bonuses"] + theirs["bonuses"],
-            int(mine["t"] + theirs["t"]),
-        )
+        bonuses = mine["bonuses"] + theirs["bonuses"]
+        total = np.array([math.fsum(bonuses), 0.0])
+        self._set(mine["v"] + pulls, mine["b"] + theirs["b"], bonuses, total, int(mine["t"] + theirs["t"]))
 
-    def _alpha(self, t: int) -> float:
-        growth = self.candidates * math.log((self._prior + t + 1) / self._prior)
-        return 2.0 * (self._root + math.sqrt(self._doubt + growth)) + self._bonuses.value
+    def _take_steps(
+        self,
+        first: NDArray[np.intp],
+        last: NDArray[np.intp],
+        feasible: NDArray[np.intp],
+        execution: Array,
+        places: NDArray[np.intp],
+    ) -> None:
+        take_steps(
+            first,
+            last,
+            feasible,
+            execution,
+            self._v,
+            self._b,
+            self._theta,
+            self._bonuses,
+            self._total,
+            self._clock,
+            self._constants,
+            places,
+        )
 
     def _estimate_again(self, candidate: int) -> None:
         self._theta[candidate] = self._b[candidate] / self._v[candidate]
 
-    def _set(self, v: Array, b: Array, bonuses: Array, t: int) -> None:
+    def _set(self, v: Array, b: Array, bonuses: Array, total: Array, t: int) -> None:
         self._v = np.array(v, dtype=np.float64)
         self._b = np.array(b, dtype=np.float64)
         self._theta = self._b / self._v
-        self._bonuses = WindowSum(bonuses.tolist())
-        self._t = t
+        self._bonuses = np.array(bonuses, dtype=np.float64)
+        self._total = np.array(total, dtype=np.float64)
+        self._clock = np.array([t, 0], dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import Choice, Pick, State
+from .contract import Array, Choice, Pick, Pull, State
 
 
 class ProtoAR(Choice):
@@ -20,16 +20,16 @@ class ProtoAR(Choice):
 
     Parameters
     ----------
-    candidates
-        Number K of candidates.
+    points
+        The candidates, shape (K, D); only their number is used.
     window
         Number m of steps that rewards are waited for; not used.
 
     Examples
     --------
-    >>> protoar = ProtoAR(candidates=3, window=10)
-    >>> protoar.choose(np.array([1, 2]), np.array([0.5, 0.7]), np.random.default_rng)
-    Pick(candidate=2, propensity=1.0)
+    >>> protoar = ProtoAR(np.array([[0.9], [0.8], [0.7]]), window=10)
+    >>> protoar.choose(np.array([0.3]), np.array([1, 2]), np.array([0.5, 0.7]), np.random.default_rng)
+    Pick(candidate=2, propensity=1.0, execution=0.7)
 
     References
     ----------
@@ -39,20 +39,25 @@ class ProtoAR(Choice):
 
     name: ClassVar[str] = "protoar"
     learns: ClassVar[bool] = False
+    patient: ClassVar[bool] = True
 
     def choose(
         self,
+        person: Array,  # noqa: ARG002 -- the execution probabilities say how hard it is for them
         feasible: NDArray[np.intp],
-        execution: NDArray[np.float64],
+        execution: Array,
         random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
     ) -> Pick | None:
         """Pick the feasible candidate with the largest execution probability."""
-        return Pick(int(feasible[execution.argmax()]), 1.0) if len(feasible) else None
+        if not len(feasible):
+            return None
+        best = execution.argmax()
+        return Pick(feasible.item(best), 1.0, execution.item(best))
 
-    def update(self, candidate: int, execution: float, reward: float) -> None:
+    def update(self, pull: Pull, reward: float) -> None:
         """Learn nothing."""
 
-    def forget(self, candidate: int, execution: float) -> None:
+    def forget(self, pull: Pull) -> None:
         """Take nothing back, since nothing was learned."""
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -64,5 +69,5 @@ class ProtoAR(Choice):
         self.check_state(state)
 
     def merge(self, other: Choice) -> None:
-        """Add nothing to nothing; raise ``ValueError`` when the other is no ProtoAR of as many candidates."""
+        """Add nothing to nothing; raise ``ValueError`` when the other is no ProtoAR of the same candidates."""
         self.check_alike(other)

@@ -7,7 +7,7 @@ import pytest
 from reference_worlds import WINDOW, World, plain_loop
 
 from onward.agents.candidates import RecourseInstances
-from onward.agents.choices import LinUCB
+from onward.agents.choices import LinUCB, Pull
 from onward.agents.costs import L1, execution_probability
 
 
@@ -25,18 +25,18 @@ def onward_actions(world: World, regularisation: float, noise: float) -> list[in
     feasible = [pairs.candidates[pairs.people == t] for t in range(len(world.people))]
     execution = execution_probability(L1()(world.points, world.people), nu=1 / columns)
     seen = world.seen(noise) if noise else execution
-    linucb = LinUCB(len(world.points), WINDOW, regularisation=regularisation)
+    linucb = LinUCB(world.points, WINDOW, regularisation=regularisation)
     actions: list[int | None] = []
-    arriving: dict[int, list[tuple[int, float]]] = {}
+    arriving: dict[int, list[Pull]] = {}
     for t in range(len(world.people)):
-        pick = linucb.choose(feasible[t], seen[t, feasible[t]], np.random.default_rng)
+        pick = linucb.choose(world.people[t], feasible[t], seen[t, feasible[t]], np.random.default_rng)
         actions.append(pick and pick.candidate)
         if pick:
             e = execution[t, pick.candidate]
             if world.draw[t] < world.chance[pick.candidate] * e and world.delay[t] <= WINDOW:
-                arriving.setdefault(t + world.delay[t] - 1, []).append((pick.candidate, e))
-        for k, e in arriving.pop(t, []):
-            linucb.update(k, e, 1.0)
+                arriving.setdefault(t + world.delay[t] - 1, []).append(Pull(t, pick.candidate, e))
+        for pull in arriving.pop(t, []):
+            linucb.update(pull, 1.0)
     return actions
 
 

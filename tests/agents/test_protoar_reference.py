@@ -10,10 +10,10 @@ from onward.agents.choices import ProtoAR
 
 
 def test_takes_the_smallest_cost_and_gives_the_known_results(world: World) -> None:
-    protoar = ProtoAR(len(world.points), 10)
+    protoar = ProtoAR(world.points, 10)
     picks = [
-        protoar.choose(np.flatnonzero(feasible), execution[feasible], np.random.default_rng)
-        for execution, feasible in zip(world.execution, world.feasible, strict=True)
+        protoar.choose(person, np.flatnonzero(feasible), execution[feasible], np.random.default_rng)
+        for person, execution, feasible in zip(world.people, world.execution, world.feasible, strict=True)
     ]
     smallest = np.where(world.feasible, world.cost, np.inf).min(axis=1)
     assert [world.cost[t, pick.candidate] if pick else np.inf for t, pick in enumerate(picks)] == pytest.approx(

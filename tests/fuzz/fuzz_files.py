@@ -16,7 +16,7 @@ from onward.schemas.spec import FeatureType, ProgramSpec
 from onward.schemas.speccheck import MOST_COLUMNS
 from onward.schemas.specfile import MAX_PROBLEMS, parse_spec
 from onward.schemas.table import TableError, read_csv, read_table
-from onward.streams.answers import step_generator
+from onward.streams.steps import step_generator
 from onward.streams.policy import policy_faults
 from onward.streams.rawrows import read_rows, write_rows
 from onward.streams.state import Shard
@@ -101,8 +101,9 @@ def _runs(spec: ProgramSpec) -> None:
     for name in ("window_ms", "lateness_ms", "retention_ms", "undecided_ms"):
         assert abs(getattr(program, name) or 0) < 2**57
     for shard in {0, spec.shards - 1}:
-        generator = step_generator(program, Shard(program, shard, learner, 5))
-        pick = learner.choose(np.array([0, 2]), np.array([0.5, 1.0]), lambda generator=generator: generator)
+        generator = step_generator(program, Shard(program, shard, learner), 5)
+        person = np.zeros(codec.dimension)
+        pick = learner.choose(person, np.array([0, 2]), np.array([0.5, 1.0]), lambda generator=generator: generator)
         assert pick is not None
         assert pick.candidate in (0, 2)
 

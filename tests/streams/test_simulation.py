@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from pipeline import START_MS, MemoryBroker, no_clock
 
-from onward.agents.choices import LinUCB
+from onward.agents.choices import LinUCB, Pull
 from onward.environments.improvement import ImprovementWorld
 from onward.environments.population import SPEC, Population
 from onward.schemas.events import Application, DeadLetter, NoRecourse, Option, Outcome, Recourse, Reward
@@ -237,19 +237,19 @@ def plain_loop(world, learner):
     for number, t in enumerate(people):
         execution = np.array([math.exp(-world.cost(t, k) / len(world.columns)) for k in candidates])
         feasible = np.flatnonzero([world.is_feasible(t, k) for k in candidates])
-        pick = learner.choose(feasible, execution[feasible], np.random.default_rng)
+        pick = learner.choose(np.zeros(1), feasible, execution[feasible], np.random.default_rng)
         picks.append((t, None if pick is None else pick.candidate))
         outcome = None if pick is None else world.outcome(t, pick.candidate)
         if outcome is not None and outcome.due < world.people and people.index(outcome.due) < number + learner.window:
-            arriving[outcome.due].append((pick.candidate, execution[pick.candidate]))
-        for candidate, e in arriving.pop(t, []):
-            learner.update(candidate, e, 1.0)
+            arriving[outcome.due].append(Pull(number, pick.candidate, execution[pick.candidate]))
+        for pull in arriving.pop(t, []):
+            learner.update(pull, 1.0)
     return picks
 
 
 async def test_a_world_played_through_the_pipeline_gives_the_picks_of_plain_loops(world, tmp_path):
     picks = await played(world, ("protoar", "linucb"), tmp_path)
-    assert picks["loan-linucb"] == plain_loop(world, LinUCB(len(world.instances), 10))
+    assert picks["loan-linucb"] == plain_loop(world, LinUCB(np.zeros((len(world.instances), 1)), 10))
     easiest = [
         (t, min((k for k in range(len(world.instances)) if world.is_feasible(t, k)), key=lambda k: world.cost(t, k)))
         if any(world.is_feasible(t, k) for k in range(len(world.instances)))
