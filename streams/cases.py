@@ -30,8 +30,8 @@ class Status(IntEnum):
     UNSEEN = 6
 
 
-class Case(Struct, gc=False):
-    """One application.
+class Case(Struct, gc=False, array_like=True):
+    """One application. Stored as an array: never reorder the fields.
 
     ``time_ms`` is the event time of the application and, once there is one, of the decision if that is later.
     ``event``, ``decision`` and ``outcome`` are the ``ce_id`` of what was applied; a repeat is known by them.
