@@ -7,15 +7,8 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from .journal import Place
+from .journal import CaseKey, Place
 from .records import TopicPartition
-
-
-class CaseKey(NamedTuple):
-    """What names a case."""
-
-    program: str
-    application: str
 
 
 class Status(IntEnum):

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from ..schemas.encoding import Problem, Values
 from ..schemas.events import Decision, Journaled, Model, Outcome, SourcePosition, Tick
@@ -40,7 +40,7 @@ class Limits:
     age_ms: int = 3650 * DAY_MS
 
 
-class Checked(NamedTuple):
+class Checked(Struct, gc=False):
     """A record, as far as it could be read, and what is wrong with it if something is."""
 
     problem: Problem | None
@@ -161,7 +161,8 @@ class Ingest:
         if intake.kind is Submitted:
             self._check_features(checked)
         lines: dict[int, list[Journaled]] = {}
-        for record, (problem, event, body) in zip(chunk, checked, strict=True):
+        for record, found in zip(chunk, checked, strict=True):
+            problem, event, body = found.problem, found.event, found.body
             if event is None or body is None:
                 assert problem is not None, "what cannot be read has a problem"
                 partition = record.partition % self._width
@@ -189,17 +190,18 @@ class Ingest:
 
     def _check_features(self, checked: list[Checked]) -> None:
         groups: dict[str, dict[int, Values]] = {}
-        for index, (problem, _, body) in enumerate(checked):
-            if problem is None and isinstance(body, Submitted):
+        for index, found in enumerate(checked):
+            body = found.body
+            if found.problem is None and isinstance(body, Submitted):
                 values = self._programs[body.program].codec.read(body.features)
                 if isinstance(values, Problem):
-                    checked[index] = checked[index]._replace(problem=values)
+                    found.problem = values
                 else:
                     groups.setdefault(body.program, {})[index] = values
         for name, rows in groups.items():
             indices = list(rows)
             for at, problem in self._programs[name].codec.check_values(list(rows.values())).items():
-                checked[indices[at]] = checked[indices[at]]._replace(problem=problem)
+                checked[indices[at]].problem = problem
 
     async def _refused(self, model: Model) -> Problem | None:
         """Load it once here: a model that is refused must not reach the engine."""

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..schemas.events import DeadLetter, Decision, Outcome, Tick
-from .cases import Case, CaseKey, Settled, Status, Waiting
+from .cases import Case, Settled, Status, Waiting
 from .effects import Effects
 from .errors import DamagedLedgerError, LedgerError
 from .fold import View, settled_of
-from .journal import Entry, Place, Submitted
+from .journal import CaseKey, Entry, Place, Submitted
 from .ledgerfile import told
 from .ledgerschema import SCHEMA, SCHEMA_VERSION
 from .program import Program
@@ -119,10 +119,11 @@ class Ledger:
         events: list[Settled] = []
         moves: list[tuple[TopicPartition, int | None]] = []
         cases: dict[CaseKey, Case] = {}
+        timed = any(program.window_ms is not None for program in state.programs.values())
         for entry in chunk:
             body = entry.body
             if isinstance(body, (Submitted, Decision, Outcome)):
-                key = CaseKey(body.program, body.application)
+                key = entry.key
                 known = state.open_case(key)
                 if known is None:
                     wanted.setdefault(key.program, set()).add(key.application)
@@ -130,6 +131,8 @@ class Ledger:
                     cases[key] = known
                 if not isinstance(body, Submitted):
                     events.append(settled_of(entry))
+            if not timed:
+                continue
             if isinstance(body, Tick):
                 moves.extend((TopicPartition(at.topic, at.partition), at.time_ms) for at in body.sources)
             elif entry.source is not None and not isinstance(body, DeadLetter):

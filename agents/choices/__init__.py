@@ -11,4 +11,17 @@ from .registry import find
 registry: Mapping[str, type[Choice]] = find(__name__, __path__)
 """Every choice by the name that a program spec's ``policy.choice`` uses."""
 
-__all__ = ["Choice", "Interval", "LinUCB", "Parameter", "Pick", "Picks", "ProtoAR", "Pull", "Run", "State", "find", "registry"]
+__all__ = [
+    "Choice",
+    "Interval",
+    "LinUCB",
+    "Parameter",
+    "Pick",
+    "Picks",
+    "ProtoAR",
+    "Pull",
+    "Run",
+    "State",
+    "find",
+    "registry",
+]
