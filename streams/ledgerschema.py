@@ -1,8 +1,8 @@
 """The tables of a ledger. A change to them takes a new version: ledgers and snapshots of another are refused.
 
 The ``body`` of a case is the whole of it in MessagePack, which is written several times as fast as its fields in
-columns of their own; beside it stands only what cases are looked for by. While a case is open it has an ``open_step`` or,
-where the program's window is one of event time, ``closes_ms``.
+columns of their own; beside it stands only what cases are looked for by. While a case is open it has an ``open_step``
+or, where the program's window is one of event time, ``closes_ms``.
 """
 
 from __future__ import annotations
