@@ -6,14 +6,16 @@ one is its rank / (levels - 1), a ``categorical`` one takes one column a categor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import chain
-from operator import ge, itemgetter, le
-from typing import Any
+from operator import ge, itemgetter, le, or_
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
-from msgspec import Raw
+from msgspec import Meta, Raw
 from numpy.typing import NDArray
 
 from .constraints import CrossFeatureRules
@@ -89,7 +91,8 @@ class FeatureCodec:
         self._texts = _getter([at for at, feature in features if feature.bounds is None])
         self._integers = _getter([at for at, feature in numbers if feature.type == "integer"])
         self._integer_columns = np.flatnonzero([feature.type == "integer" for _, feature in numbers])
-        self._decode = _decoder(self.spec.features)
+        self._decode = _decoder(self.spec.features, _any_kind)
+        self._decode_sound = _decoder(self.spec.features, _sound_kind)
         self._columns = np.array(columns, dtype=np.intp)
         self._lows = tuple(low for low, _ in bounds)
         self._highs = tuple(high for _, high in bounds)
@@ -142,25 +145,32 @@ class FeatureCodec:
         """(n, D) encoded rows, NaN where a row has a problem, and the problem of each row."""
         shaped = self._shaped(rows)
         if len(shaped) == len(rows):
-            return self.encode_values(list(map(self._values, rows)))
+            return self._encode_values(list(map(self._values, rows)))
         encoded = np.full((len(rows), self.dimension), np.nan)
         problems: list[Problem | None] = list(map(self.check, rows))
-        encoded[shaped], _ = self.encode_values([self._values(rows[i]) for i in shaped])
+        encoded[shaped], _ = self._encode_values([self._values(rows[i]) for i in shaped])
         return encoded, problems
 
     def read(self, features: bytes | Raw) -> Values | Problem:
-        """The values in a JSON object of features, numbers and texts where the spec has them, or why not."""
+        """The values in a JSON object of features, or what is wrong with them: what ``check`` says, or why they cannot
+        be read."""
         try:
-            return self._decode(features)
-        except JSON_ERRORS as error:
-            return self._misfit(features) or Problem("malformed_json", f"features: {error}")
+            values = self._decode_sound(features)
+        except JSON_ERRORS:
+            return self._read_carefully(features)
+        if self._tables and not self._known(self._texts(values)):
+            return self._read_carefully(features)
+        return values
 
     def named(self, values: Values) -> dict[str, Value]:
         """Values by the name of their feature."""
         return dict(zip(self._by_name, values, strict=True))
 
-    def encode_values(self, rows: Sequence[Values]) -> tuple[Vector, list[Problem | None]]:
-        """``encode_checked`` of values that were read."""
+    def encode_read(self, rows: Sequence[Values]) -> Vector:
+        """(n, D) encoded values that ``read`` has given."""
+        return self._matrix(self._number_matrix(rows), list(map(self._texts, rows)))
+
+    def _encode_values(self, rows: Sequence[Values]) -> tuple[Vector, list[Problem | None]]:
         numbers, texts, sound = self._judged(rows)
         problems: list[Problem | None] = [None] * len(rows)
         if sound.all():
@@ -175,12 +185,6 @@ class FeatureCodec:
                 encoded[i] = result
         return encoded, problems
 
-    def check_values(self, rows: Sequence[Values]) -> Mapping[int, Problem]:
-        """The problems of values that were read, by row."""
-        _, _, sound = self._judged(rows)
-        checked = {i: self.check(self.named(rows[i])) for i in np.flatnonzero(~sound).tolist()}
-        return {i: problem for i, problem in checked.items() if problem is not None}
-
     def _judged(self, rows: Sequence[Values]) -> tuple[Vector, list[tuple[Any, ...]], NDArray[np.bool_]]:
         """The numbers and texts of rows, and of which of them it is certain that they pass."""
         texts = list(map(self._texts, rows))
@@ -193,6 +197,14 @@ class FeatureCodec:
     def violated_constraint(self, features: Features) -> str | None:
         """The first cross-feature constraint that checked raw features break, as ``le: a <= b`` or ``rule 1``."""
         return self._rules.violated(features)
+
+    def _read_carefully(self, features: bytes | Raw) -> Values | Problem:
+        try:
+            values = self._decode(features)
+        except JSON_ERRORS as error:
+            return self._misfit(features) or Problem("malformed_json", f"features: {error}")
+        problem = self.check(self.named(values))
+        return values if problem is None else problem
 
     def _misfit(self, features: bytes | Raw) -> Problem | None:
         try:
@@ -288,13 +300,30 @@ def _getter(keys: Sequence[Any]) -> Callable[[Any], tuple[Any, ...]]:
     return itemgetter(*keys)
 
 
-def _decoder(features: Sequence[Feature]) -> Callable[[bytes | Raw], Values]:
+def _decoder(features: Sequence[Feature], kind: Callable[[Feature], Any]) -> Callable[[bytes | Raw], Values]:
     """Reads a JSON object of features. A type made for them is several times as fast as a dict: no name is made."""
-    fields = [(f"f{at}", int | float if feature.bounds else str) for at, feature in enumerate(features)]
+    fields = [(f"f{at}", kind(feature)) for at, feature in enumerate(features)]
     rename = {f"f{at}": feature.name for at, feature in enumerate(features)}
     row = msgspec.defstruct("Row", fields, rename=rename, forbid_unknown_fields=True, gc=False)
     decode = msgspec.json.Decoder(row).decode
     return lambda data: msgspec.structs.astuple(decode(data))
+
+
+def _any_kind(feature: Feature) -> Any:
+    return int | float if feature.bounds is not None else str
+
+
+def _sound_kind(feature: Feature) -> Any:
+    """Of which it is certain that it passes; texts apart. What does not fit may still be right: 3.0 is an integer."""
+    if feature.bounds is None:
+        return str
+    low, high = max(feature.bounds[0], 1 - EXACT), min(feature.bounds[1], EXACT - 1)
+    kinds: list[Any] = []
+    if math.ceil(low) <= math.floor(high):
+        kinds.append(Annotated[int, Meta(ge=math.ceil(low), le=math.floor(high))])
+    if feature.type != "integer" or not kinds:
+        kinds.append(Annotated[float, Meta(ge=low, le=high)])
+    return reduce(or_, kinds)
 
 
 def _problem(feature: Feature, value: object) -> Problem | None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -67,7 +67,7 @@ FIRST_SECOND = (datetime.min.replace(tzinfo=UTC) - EPOCH) // SECOND
 LAST_SECOND = (datetime.max.replace(tzinfo=UTC) - EPOCH) // SECOND
 
 
-class CloudEvent(NamedTuple):
+class CloudEvent(msgspec.Struct, frozen=True, gc=False):
     """The attributes of a record; ``time_ms`` is its event time. Only ``id`` must be given."""
 
     id: str
@@ -122,6 +122,7 @@ def read_headers(headers: Sequence[tuple[str, bytes | None]]) -> CloudEvent | Pr
     return CloudEvent(identity, source, kind, time_ms)
 
 
+@lru_cache(maxsize=4096)
 def parse_time(text: bytes) -> int:
     """An RFC 3339 time as milliseconds since the epoch, finer digits cut off. Raises ``ValueError``."""
     if len(text) == 24 and text[19] == DOT and text[23] == ZULU and text[20:23].isdigit():

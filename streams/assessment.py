@@ -65,11 +65,7 @@ def assess(
         else:
             places.append(place)
             rows.append(values)
-    encoded, problems = program.codec.encode_values(rows)
-    if any(problems):
-        result.update((place, problem) for place, problem in zip(places, problems, strict=True) if problem)
-        good = [index for index, problem in enumerate(problems) if problem is None]
-        places, rows, encoded = [places[index] for index in good], [rows[index] for index in good], encoded[good]
+    encoded = program.codec.encode_read(rows)
     approved = _approvals(program, model, encoded)
     for index in np.flatnonzero(approved).tolist():
         result[places[index]] = Assessment(rows[index])

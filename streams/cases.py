@@ -7,15 +7,8 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from .journal import Place
+from .journal import CaseKey, Place
 from .records import TopicPartition
-
-
-class CaseKey(NamedTuple):
-    """What names a case."""
-
-    program: str
-    application: str
 
 
 class Status(IntEnum):
@@ -30,8 +23,8 @@ class Status(IntEnum):
     UNSEEN = 6
 
 
-class Case(Struct, gc=False):
-    """One application.
+class Case(Struct, gc=False, array_like=True):
+    """One application. Stored as an array: never reorder the fields.
 
     ``time_ms`` is the event time of the application and, once there is one, of the decision if that is later.
     ``event``, ``decision`` and ``outcome`` are the ``ce_id`` of what was applied; a repeat is known by them.

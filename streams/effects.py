@@ -13,14 +13,15 @@ from msgspec import Struct
 
 from ..schemas.events import DeadLetter, NoRecourse, Output, Recourse, Reward
 from ..schemas.headers import TYPES, cloud_event_headers
-from .cases import Case, CaseKey, Settled, Waiting
-from .journal import Place
+from .cases import Case, Settled, Waiting
+from .journal import CaseKey, Place
 from .records import OutRecord
 from .state import ShardKey
 from .topics import Topics
 
 POSITION = "onward_position"
 GENERATION = "onward_generation"
+_HEADER = b"%d.%d"
 _encode = msgspec.json.Encoder().encode
 
 
@@ -32,7 +33,7 @@ class Position(NamedTuple):
 
     def header(self) -> bytes:
         """As it stands in the output's ``onward_position`` header."""
-        return b"%d.%d" % self
+        return _HEADER % self
 
     @classmethod
     def parse(cls, header: bytes) -> Position:
@@ -42,9 +43,11 @@ class Position(NamedTuple):
 
 
 class Emission(Struct, frozen=True, gc=False):
-    """An event to publish. ``timestamp_ms`` is when its cause was sent, ``time_ms`` its event time."""
+    """An event to publish. ``offset`` and ``number`` are its position; ``timestamp_ms`` is when its cause was sent,
+    ``time_ms`` its event time."""
 
-    position: Position
+    offset: int
+    number: int
     id: str
     source: str
     key: bytes | None
@@ -52,10 +55,15 @@ class Emission(Struct, frozen=True, gc=False):
     timestamp_ms: int
     event: Output
 
+    @property
+    def position(self) -> Position:
+        """Where it comes from."""
+        return Position(self.offset, self.number)
+
     def record(self, topics: Topics, partition: int, generation: bytes) -> OutRecord:
         """The record for the output topic; the same emission always gives the same bytes, but for the generation."""
         headers = cloud_event_headers(self.id, self.source, TYPES[type(self.event)], self.time_ms)
-        headers.append((POSITION, self.position.header()))
+        headers.append((POSITION, _HEADER % (self.offset, self.number)))
         headers.append((GENERATION, generation))
         topic = topic_of(self.event, topics)
         return OutRecord(topic, partition, self.timestamp_ms, self.key, _encode(self.event), headers)

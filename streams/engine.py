@@ -20,11 +20,11 @@ from ..schemas.encoding import Problem
 from ..schemas.events import DeadLetter, Decision, Model, Outcome, Tick
 from .answers import answer
 from .assessment import Assessment, assess
-from .cases import Case, CaseKey, Status, Waiting
+from .cases import Case, Status, Waiting
 from .effects import Effects
 from .fates import close_by_time, settle_outcome
 from .fold import Fold, View
-from .journal import Entry, Place, Submitted, shard_of
+from .journal import CaseKey, Entry, Place, Submitted, shard_of
 from .models import ModelBundle
 from .program import Program
 from .records import TopicPartition
@@ -137,7 +137,7 @@ def _features_ahead(fold: Fold, entry: Entry) -> tuple[str, bytes | msgspec.Raw]
         if fold.program(body.program).spec.decisions == "model":
             return body.program, body.features
     elif isinstance(body, Decision) and not body.approved:
-        key = CaseKey(body.program, body.application)
+        key = entry.key
         case = fold.view.cases.get(key)
         if case is not None and case.features is not None:
             return key.program, case.features
@@ -158,7 +158,7 @@ def _assessment(
 
 def _application(fold: Fold, entry: Entry, event: Submitted, ahead: Ahead) -> None:
     program = fold.program(event.program)
-    key = CaseKey(event.program, event.application)
+    key = entry.key
     known = fold.case(key)
     if known is not None:
         if known.event == entry.id:
@@ -193,7 +193,7 @@ def _decision(fold: Fold, entry: Entry, event: Decision, ahead: Ahead) -> None:
         detail = f"program {program.name!r} decides by its own model (spec: decisions)"
         fold.dead_letter(entry, "decision_not_expected", detail)
         return
-    key = CaseKey(event.program, event.application)
+    key = entry.key
     case = fold.case(key)
     if case is None:
         _wait(fold, entry, key, program)
@@ -230,7 +230,7 @@ def _decide(
 
 def _outcome(fold: Fold, entry: Entry, event: Outcome) -> None:
     program = fold.program(event.program)
-    key = CaseKey(event.program, event.application)
+    key = entry.key
     case = fold.case(key)
     if fold.is_settled(entry):
         fold.count("duplicates", "outcome")
@@ -283,6 +283,7 @@ def _woken(event: Waiting) -> Entry:
     body = decode(event.payload)
     return Entry(
         event.place,
+        event.key,
         event.timestamp_ms,
         event.event,
         event.time_ms,

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..schemas.events import DeadLetter, Decision, Outcome, Output, Reward
-from .cases import Case, CaseKey, Settled, Waiting
-from .effects import Effects, Emission, Position
+from .cases import Case, Settled, Waiting
+from .effects import Effects, Emission
 from .errors import LedgerError
-from .journal import Entry, shard_of
+from .journal import CaseKey, Entry, shard_of
 from .letters import letter_of_event
 from .program import Program
 from .state import PartitionState, Shard
@@ -123,10 +123,11 @@ class Fold:
     def emit(self, event: Output, identity: str, time_ms: int, program: str = "", shard: int = 0) -> None:
         """Publish an event caused by the entry being folded."""
         entry = self.entry
-        position = Position(entry.place.offset, self.number)
-        self.number += 1
+        number = self.number
+        self.number = number + 1
         source, key = self.state.programs[program].addresses[shard] if program else ("onward", None)
-        self.effects.emissions.append(Emission(position, identity, source, key, time_ms, entry.timestamp_ms, event))
+        emission = Emission(entry.place.offset, number, identity, source, key, time_ms, entry.timestamp_ms, event)
+        self.effects.emissions.append(emission)
 
     def dead_letter(self, entry: Entry, reason: str, detail: str) -> None:
         """Publish a dead letter for an event that cannot be applied."""

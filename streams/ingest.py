@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
-from ..schemas.encoding import Problem, Values
+from ..schemas.encoding import Problem
 from ..schemas.events import Decision, Journaled, Model, Outcome, SourcePosition, Tick
 from ..schemas.headers import CloudEvent, format_time, read_headers
 from ..schemas.problems import JSON_ERRORS
@@ -40,7 +40,7 @@ class Limits:
     age_ms: int = 3650 * DAY_MS
 
 
-class Checked(NamedTuple):
+class Checked(Struct, frozen=True, gc=False):
     """A record, as far as it could be read, and what is wrong with it if something is."""
 
     problem: Problem | None
@@ -52,19 +52,22 @@ class Intake:
     """Checks records of one input topic."""
 
     def __init__(self, kind: type[Body], programs: Mapping[str, Program], limits: Limits) -> None:
-        self.kind = kind
         self.type = CE_TYPES[kind]
         self._decode: Callable[[bytes], Body] = msgspec.json.Decoder(kind).decode
         self._programs = programs
         self._limits = limits
 
     def check(self, record: Record, now_ms: int) -> Checked:
-        """Everything that can be told of a record alone; features are checked with the rest of the chunk."""
+        """Everything that can be told of a record alone."""
         found = self._read(record)
         if isinstance(found, Problem):
             return Checked(found)
         event, body = found
-        return Checked(self._in_time(record, event, now_ms), event, body)
+        problem = self._in_time(record, event, now_ms)
+        if problem is None and isinstance(body, Submitted):
+            values = self._programs[body.program].codec.read(body.features)
+            problem = values if isinstance(values, Problem) else None
+        return Checked(problem, event, body)
 
     def _read(self, record: Record) -> tuple[CloudEvent, Body] | Problem:
         value = record.value
@@ -158,10 +161,9 @@ class Ingest:
         intake = self._intakes[chunk[0].topic]
         now_ms = self._clock_ms()
         checked = [intake.check(record, now_ms) for record in chunk]
-        if intake.kind is Submitted:
-            self._check_features(checked)
         lines: dict[int, list[Journaled]] = {}
-        for record, (problem, event, body) in zip(chunk, checked, strict=True):
+        for record, found in zip(chunk, checked, strict=True):
+            problem, event, body = found.problem, found.event, found.body
             if event is None or body is None:
                 assert problem is not None, "what cannot be read has a problem"
                 partition = record.partition % self._width
@@ -186,20 +188,6 @@ class Ingest:
         )
         if idle:
             await self._append_tick(idle)
-
-    def _check_features(self, checked: list[Checked]) -> None:
-        groups: dict[str, dict[int, Values]] = {}
-        for index, (problem, _, body) in enumerate(checked):
-            if problem is None and isinstance(body, Submitted):
-                values = self._programs[body.program].codec.read(body.features)
-                if isinstance(values, Problem):
-                    checked[index] = checked[index]._replace(problem=values)
-                else:
-                    groups.setdefault(body.program, {})[index] = values
-        for name, rows in groups.items():
-            indices = list(rows)
-            for at, problem in self._programs[name].codec.check_values(list(rows.values())).items():
-                checked[indices[at]] = checked[indices[at]]._replace(problem=problem)
 
     async def _refused(self, model: Model) -> Problem | None:
         """Load it once here: a model that is refused must not reach the engine."""

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..schemas.events import DeadLetter, Decision, Outcome, Tick
-from .cases import Case, CaseKey, Settled, Status, Waiting
+from .cases import Case, Settled, Status, Waiting
 from .effects import Effects
 from .errors import DamagedLedgerError, LedgerError
 from .fold import View, settled_of
-from .journal import Entry, Place, Submitted
+from .journal import CaseKey, Entry, Place, Submitted
 from .ledgerfile import told
 from .ledgerschema import SCHEMA, SCHEMA_VERSION
 from .program import Program
@@ -31,10 +31,8 @@ from .records import TopicPartition
 from .state import CurrentModel, PartitionState, Shard, ShardKey, WaitingRoom
 from .watermark import Decider, Watermarks
 
-_CASE = (
-    "program, application, shard, status, time_ms, event, decision, outcome, features, step, candidate, execution, "
-    "deadline_ms, closes_ms, forget_ms"
-)
+_encode_case = msgspec.msgpack.Encoder().encode
+_decode_case = msgspec.msgpack.Decoder(Case).decode
 _PARAMETERS_A_QUERY = 5000
 
 
@@ -121,10 +119,11 @@ class Ledger:
         events: list[Settled] = []
         moves: list[tuple[TopicPartition, int | None]] = []
         cases: dict[CaseKey, Case] = {}
+        timed = any(program.window_ms is not None for program in state.programs.values())
         for entry in chunk:
             body = entry.body
             if isinstance(body, (Submitted, Decision, Outcome)):
-                key = CaseKey(body.program, body.application)
+                key = entry.key
                 known = state.open_case(key)
                 if known is None:
                     wanted.setdefault(key.program, set()).add(key.application)
@@ -132,6 +131,8 @@ class Ledger:
                     cases[key] = known
                 if not isinstance(body, Submitted):
                     events.append(settled_of(entry))
+            if not timed:
+                continue
             if isinstance(body, Tick):
                 moves.extend((TopicPartition(at.topic, at.partition), at.time_ms) for at in body.sources)
             elif entry.source is not None and not isinstance(body, DeadLetter):
@@ -157,8 +158,11 @@ class Ledger:
     def open_recourses(self) -> Counter[str]:
         """How many recourses of each program wait for their fate."""
         with told(self.path):
-            rows = self._db.execute("SELECT program, count(*) FROM cases WHERE status = 3 GROUP BY program")
-            return Counter(dict(rows.fetchall()))
+            counts: Counter[str] = Counter()
+            for column in ("open_step", "closes_ms"):
+                query = f"SELECT program, count(*) FROM cases WHERE {column} IS NOT NULL GROUP BY program"
+                counts.update(dict(self._db.execute(query).fetchall()))
+            return counts
 
     # --- opening -------------------------------------------------------------------------------------------------
 
@@ -222,9 +226,7 @@ class Ledger:
             shard = Shard(program, number, program.learner(), step)
             shard.learner.restore(_unpack(learner))
             state.shards[ShardKey(name, number)] = shard
-        rows = self._db.execute(
-            f"SELECT {_CASE} FROM cases WHERE status = 3 AND closes_ms IS NULL ORDER BY program, shard, step"
-        )
+        rows = self._db.execute("SELECT body FROM cases WHERE open_step IS NOT NULL ORDER BY program, open_step")
         for case in map(_case, rows):
             state.shards[ShardKey(case.key.program, case.shard)].open[case.key.application] = case
 
@@ -238,7 +240,7 @@ class Ledger:
     def _cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
         for some in _portions(applications):
             marks = ",".join("?" * len(some))
-            query = f"SELECT {_CASE} FROM cases WHERE program = ? AND application IN ({marks})"
+            query = f"SELECT body FROM cases WHERE program = ? AND application IN ({marks})"
             yield from map(_case, self._db.execute(query, (program, *some)))
 
     def _due(
@@ -249,8 +251,7 @@ class Ledger:
         for program in state.programs.values():
             if program.window_ms is not None and (before_ms := after[program.spec.decisions]) is not None:
                 rows = self._db.execute(
-                    f"SELECT {_CASE} FROM cases "
-                    "WHERE status = 3 AND program = ? AND closes_ms IS NOT NULL AND closes_ms < ?",
+                    "SELECT body FROM cases WHERE program = ? AND closes_ms IS NOT NULL AND closes_ms < ?",
                     (program.name, before_ms),
                 )
                 due.extend(known.get(case.key, case) for case in map(_case, rows))
@@ -283,8 +284,8 @@ class Ledger:
         self._db.execute("COMMIT")
 
     def _write_cases(self, effects: Effects) -> None:
-        marks = ",".join("?" * len(_CASE.split(",")))
-        self._db.executemany(f"INSERT OR REPLACE INTO cases VALUES ({marks})", map(_row, effects.cases.values()))
+        rows = map(_row, effects.cases.values())
+        self._db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def _write_waiting(self, effects: Effects) -> None:
         self._db.executemany("DELETE FROM waiting WHERE journal_offset = ? AND line = ?", effects.no_longer_waiting)
@@ -351,28 +352,17 @@ def _portions(values: Sequence[str]) -> Iterator[Sequence[str]]:
         yield values[start : start + _PARAMETERS_A_QUERY]
 
 
-def _case(row: tuple[object, ...]) -> Case:
-    program, application, shard, status, *rest = row
-    return Case(CaseKey(program, application), shard, Status(status), *rest)  # type: ignore[arg-type]
+def _case(row: tuple[bytes]) -> Case:
+    return _decode_case(row[0])
 
 
 def _row(case: Case) -> tuple[object, ...]:
-    return (
-        *case.key,
-        case.shard,
-        int(case.status),
-        case.time_ms,
-        case.event,
-        case.decision,
-        case.outcome,
-        case.features,
-        case.step,
-        case.candidate,
-        case.execution,
-        case.deadline_ms,
-        case.closes_ms,
-        case.forget_ms,
-    )
+    program, application = case.key
+    body = _encode_case(case)
+    if case.status is not Status.OPEN:
+        return program, application, None, None, case.forget_ms, body
+    closes_ms = case.closes_ms
+    return program, application, case.step if closes_ms is None else None, closes_ms, None, body
 
 
 def _pack(state: Mapping[str, NDArray[np.generic]]) -> bytes:

@@ -25,8 +25,9 @@ from .errors import DamagedLedgerError, LedgerError
 DAMAGED_KEPT = 2
 """Damaged ledgers of one journal partition that are left for somebody to look at; older ones are deleted."""
 
-DAMAGE_ERRORS = (UnicodeDecodeError, MemoryError)
-"""What comes of a damaged file beside SQLite's own errors: it asks for as much memory as the file says."""
+DAMAGE_ERRORS = (UnicodeDecodeError, MemoryError, msgspec.MsgspecError)
+"""What comes of a damaged file beside SQLite's own errors: it asks for as much memory as the file says,
+or its contents cannot be read."""
 
 _DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WAL, _SHM = "-wal", "-shm"

@@ -1,8 +1,13 @@
-"""The tables of a ledger. A change to them takes a new version: ledgers and snapshots of another are refused."""
+"""The tables of a ledger. A change to them takes a new version: ledgers and snapshots of another are refused.
+
+The ``body`` of a case is the whole of it in MessagePack, which is written several times as fast as its fields in
+columns of their own; beside it stands only what cases are looked for by. While a case is open it has an ``open_step``
+or, where the program's window is one of event time, ``closes_ms``.
+"""
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE programs (program TEXT PRIMARY KEY, decisions TEXT NOT NULL, spec TEXT NOT NULL,
@@ -12,12 +17,10 @@ CREATE TABLE shards (program TEXT, shard INTEGER, step INTEGER NOT NULL, choice 
 CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEGER NOT NULL, time_ms INTEGER,
     PRIMARY KEY (topic, partition)) WITHOUT ROWID;
 CREATE TABLE watermarks (decisions TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE cases (program TEXT, application TEXT, shard INTEGER NOT NULL, status INTEGER NOT NULL,
-    time_ms INTEGER NOT NULL, event TEXT NOT NULL, decision TEXT, outcome TEXT, features BLOB, step INTEGER,
-    candidate INTEGER, execution REAL, deadline_ms INTEGER, closes_ms INTEGER, forget_ms INTEGER,
-    PRIMARY KEY (program, application)) WITHOUT ROWID;
-CREATE INDEX cases_closing ON cases (program, closes_ms, application) WHERE status = 3 AND closes_ms IS NOT NULL;
-CREATE INDEX cases_open ON cases (program, shard, step) WHERE status = 3 AND closes_ms IS NULL;
+CREATE TABLE cases (program TEXT, application TEXT, open_step INTEGER, closes_ms INTEGER, forget_ms INTEGER,
+    body BLOB NOT NULL, PRIMARY KEY (program, application)) WITHOUT ROWID;
+CREATE INDEX cases_open ON cases (program, open_step) WHERE open_step IS NOT NULL;
+CREATE INDEX cases_closing ON cases (program, closes_ms) WHERE closes_ms IS NOT NULL;
 CREATE INDEX cases_forget ON cases (program, forget_ms) WHERE forget_ms IS NOT NULL;
 CREATE TABLE waiting (journal_offset INTEGER, line INTEGER, program TEXT, application TEXT, kind TEXT NOT NULL,
     event TEXT NOT NULL, time_ms INTEGER NOT NULL, timestamp_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct
+
 Headers = Sequence[tuple[str, bytes]]
 
 
@@ -30,7 +32,7 @@ class Record(NamedTuple):
     headers: Headers
 
 
-class OutRecord(NamedTuple):
+class OutRecord(Struct, frozen=True, gc=False):
     """A record to publish, partition chosen by the caller."""
 
     topic: str

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from ..agents.candidates import RecourseInstances
 from ..agents.choices import Choice
-from .cases import Case, CaseKey, Waiting
-from .journal import Place, shard_of
+from .cases import Case, Waiting
+from .journal import CaseKey, Place, shard_of
 from .models import ModelBundle
 from .program import Program
 from .records import TopicPartition
@@ -130,7 +130,8 @@ class PartitionState:
         program = self.programs.get(key.program)
         if program is None:
             return None
-        shard = self.shards.get((key.program, shard_of(key.application, program.spec.shards)))
+        shards = program.spec.shards
+        shard = self.shards.get((key.program, 0 if shards == 1 else shard_of(key.application, shards)))
         return None if shard is None else shard.open.get(key.application)
 
     def model(self, program: Program) -> CurrentModel:

@@ -17,9 +17,8 @@ from ..agents.choices import Run
 from ..schemas.encoding import Problem
 from ..schemas.events import DeadLetter, Model, Tick
 from .assessment import Assessment, Rejected
-from .cases import CaseKey
 from .fold import Fold
-from .journal import Entry, Place, Submitted, shard_of
+from .journal import CaseKey, Entry, Place, Submitted, shard_of
 from .program import Program
 from .records import TopicPartition
 from .state import Shard, ShardKey
@@ -36,7 +35,7 @@ class Chosen(Struct, frozen=True, gc=False):
     counted: float
 
 
-class _Person(NamedTuple):
+class _Person(Struct, frozen=True, gc=False):
     """Somebody whose step is to be taken."""
 
     place: Place
@@ -72,7 +71,7 @@ class Steps:
         no feasible candidate."""
         run = self._runs.pop(place, None)
         if run is not None:
-            self._ahead.update(zip([at for at, _ in run.people], _chosen(program, shard, run), strict=True))
+            self._ahead.update(zip([person.place for person in run.people], _chosen(program, shard, run), strict=True))
         if place in self._ahead:
             return self._ahead.pop(place)
         assert found.among is not None, "only who is rejected takes a step"
@@ -101,7 +100,7 @@ class Steps:
                 continue
             if isinstance(body, Model):
                 return
-            key = CaseKey(body.program, body.application)
+            key = entry.key
             if type(body) is not Submitted or again or key in named or key in cases or key in waiting:
                 # Whether this is answered, or what it teaches, is for the fold to say.
                 under_way.clear()
@@ -113,12 +112,13 @@ class Steps:
 
     def _add(self, under_way: dict[ShardKey, _Run], key: CaseKey, person: _Person, among: Rejected) -> None:
         program = self._fold.program(key.program)
-        shard = ShardKey(key.program, shard_of(key.application, program.spec.shards))
+        shards = program.spec.shards
+        shard = ShardKey(key.program, 0 if shards == 1 else shard_of(key.application, shards))
         run = under_way.get(shard)
         if run is not None and run.among is among:
             run.people.append(person)
         elif program.patient:
-            run = under_way[shard] = self._runs[person.place] = _Run(among, [person])
+            under_way[shard] = self._runs[person.place] = _Run(among, [person])
 
 
 def step_generator(program: Program, shard: Shard, step: int) -> np.random.Generator:
@@ -130,7 +130,7 @@ def step_generator(program: Program, shard: Shard, step: int) -> np.random.Gener
 
 def _chosen(program: Program, shard: Shard, run: _Run) -> list[Chosen | None]:
     among = run.among
-    rows = np.array([row for _, row in run.people])
+    rows = np.array([person.row for person in run.people])
     step = shard.step
 
     def random(after: int) -> np.random.Generator:

@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .cases import Status
 from .errors import LedgerError
 from .ledgerschema import SCHEMA_VERSION
 
@@ -52,7 +51,7 @@ def _summary(path: Path) -> LedgerSummary:
                 raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
             (watermark,) = db.execute(_WATERMARK).fetchone()
             waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
-            programs = tuple(ProgramSummary._make(row) for row in db.execute(_PROGRAMS, {"open": int(Status.OPEN)}))
+            programs = tuple(ProgramSummary._make(row) for row in db.execute(_PROGRAMS))
             return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
     except (sqlite3.Error, KeyError) as error:
         raise LedgerError(f"ledger {path} cannot be read: {error}") from error
@@ -66,6 +65,7 @@ _PROGRAMS = """
 SELECT program, version,
     (SELECT count(*) FROM shards WHERE shards.program = programs.program),
     (SELECT coalesce(sum(step), 0) FROM shards WHERE shards.program = programs.program),
-    (SELECT count(*) FROM cases WHERE cases.program = programs.program AND status = :open)
+    (SELECT count(*) FROM cases WHERE cases.program = programs.program AND open_step IS NOT NULL)
+        + (SELECT count(*) FROM cases WHERE cases.program = programs.program AND closes_ms IS NOT NULL)
 FROM programs ORDER BY program
 """

@@ -1,4 +1,4 @@
-"""LinUCB's steps, compiled: a step is a scan of some ten or hundred feasible candidates, which numpy's calls outweigh."""
+"""LinUCB's steps, compiled: one scans some ten or a hundred feasible candidates, which numpy's calls outweigh."""
 
 from __future__ import annotations
 

@@ -124,16 +124,15 @@ class KafkaPublisher:
         """Full batches as they fill, then the rest; of one partition always in order."""
         create = self._producer.create_batch
         open_batches: dict[tuple[str, int], Any] = {}
-        for topic, partition, timestamp, key, value, headers in records:
-            place = (topic, partition)
-            pairs = list(headers)
+        for record in records:
+            place = (record.topic, record.partition)
             batch = open_batches.get(place)
             if batch is None:
                 batch = open_batches[place] = create()
-            if batch.append(timestamp=timestamp, key=key, value=value, headers=pairs) is None:
+            if not _append(batch, record):
                 yield place, batch
                 batch = open_batches[place] = create()
-                batch.append(timestamp=timestamp, key=key, value=value, headers=pairs)
+                _append(batch, record)
         for place, batch in open_batches.items():
             batch.close()
             yield place, batch
@@ -156,6 +155,12 @@ class KafkaPublisher:
         else:
             reason = str(error)
         return f"publishing {len(records)} records to {topics} failed: {reason}"
+
+
+def _append(batch: Any, record: OutRecord) -> bool:
+    """Whether the batch has room for the record."""
+    at, key, value, headers = record.timestamp_ms, record.key, record.value, list(record.headers)
+    return batch.append(timestamp=at, key=key, value=value, headers=headers) is not None
 
 
 def _bytes(record: OutRecord) -> int:

@@ -16,10 +16,10 @@ from onward.schemas.spec import FeatureType, ProgramSpec
 from onward.schemas.speccheck import MOST_COLUMNS
 from onward.schemas.specfile import MAX_PROBLEMS, parse_spec
 from onward.schemas.table import TableError, read_csv, read_table
-from onward.streams.steps import step_generator
 from onward.streams.policy import policy_faults
 from onward.streams.rawrows import read_rows, write_rows
 from onward.streams.state import Shard
+from onward.streams.steps import step_generator
 
 SPEC = b"""\
 program: loan

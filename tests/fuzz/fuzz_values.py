@@ -108,7 +108,7 @@ def features(data: bytes) -> None:
 
 
 def _read_from_json(codec: FeatureCodec, row: dict[str, object], problem: Problem | None) -> None:
-    """What is good is read as it was written, and what is not is found to be so, sooner or later."""
+    """What is good is read as it was written, and what is not is found to be so."""
     try:
         written = msgspec.json.encode(row)
     except (TypeError, UnicodeEncodeError):
@@ -117,8 +117,10 @@ def _read_from_json(codec: FeatureCodec, row: dict[str, object], problem: Proble
     if problem is None:
         assert not isinstance(found, Problem)
         assert codec.named(found) == row
+        assert all(map(isinstance, [row[name] for name in codec.named(found)], map(type, found)))
+        assert codec.encode_read([found]).tobytes() == codec.encode(row).tobytes()  # type: ignore[arg-type]
     else:
-        assert isinstance(found, Problem) or codec.encode_values([found])[1][0] is not None
+        assert isinstance(found, Problem)
 
 
 def _row(codec: FeatureCodec, text: bytes) -> dict[str, object]:
