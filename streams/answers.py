@@ -64,7 +64,7 @@ def _open(fold: Fold, program: Program, shard: Shard, case: Case, found: Assessm
         closes_at = format_time(case.deadline_ms)
         heapq.heappush(fold.closing[program.spec.decisions], (case.closes_ms, case.key, shard.step, case))
     else:
-        shard.open[case.key.application] = case
+        fold.open_steps[shard.key].append(case)
     event = Recourse(
         program.name,
         shard.number,

@@ -52,11 +52,11 @@ def close_by_steps(fold: Fold, program: Program, shard: Shard) -> None:
     if program.window_steps is None:
         return
     oldest = shard.step - program.window_steps
-    while shard.open:
-        case = next(iter(shard.open.values()))
-        if case.step is None or case.step > oldest:
-            return
-        _censor(fold, shard, case, fold.entry.time_ms)
+    cases = fold.open_steps[shard.key]
+    while cases and (cases[0].step or 0) <= oldest:
+        case = cases.popleft()
+        if case.status is Status.OPEN:
+            _censor(fold, shard, case, fold.entry.time_ms)
 
 
 def _in_time(fold: Fold, program: Program, case: Case, entry: Entry, result: Result) -> None:
@@ -92,7 +92,6 @@ def _close(fold: Fold, shard: Shard, case: Case, status: Status, reward: float |
     case.status, case.forget_ms = status, fold.forget_ms(shard.program, time_ms)
     fold.touch(case)
     fold.changed(shard)
-    shard.open.pop(application, None)
     event = Reward(
         program=program,
         shard=case.shard,

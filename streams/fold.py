@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,14 +14,14 @@ from .errors import LedgerError
 from .journal import CaseKey, Entry, shard_of
 from .letters import letter_of_event
 from .program import Program
-from .state import PartitionState, Shard
+from .state import PartitionState, Shard, ShardKey
 from .watermark import Decider
 
 
 @dataclass(frozen=True)
 class View:
-    """What the ledger holds of what a chunk may touch: cases by key, open cases whose window may close (earliest
-    first), and when settled events are forgotten, by name."""
+    """What the ledger holds of what a chunk may touch: cases by key, open cases whose window may close (those of
+    windows of steps by step), and when settled events are forgotten, by name."""
 
     cases: dict[CaseKey, Case] = field(default_factory=dict)
     due: Sequence[Case] = ()
@@ -49,10 +50,14 @@ class Fold:
         self.number = 0
         self.cases = dict(view.cases)
         self.closing: dict[Decider, list[tuple[int, CaseKey, int, Case]]] = {"model": [], "external": []}
+        self.open_steps: defaultdict[ShardKey, deque[Case]] = defaultdict(deque)
         for case in view.due:
-            decider = self.program(case.key.program).spec.decisions
-            self.closing[decider].append((case.closes_ms or 0, case.key, case.step or 0, case))
             self.cases[case.key] = case
+            if case.closes_ms is None:
+                self.open_steps[ShardKey(case.key.program, case.shard)].append(case)
+                continue
+            decider = self.program(case.key.program).spec.decisions
+            self.closing[decider].append((case.closes_ms, case.key, case.step or 0, case))
         for heap in self.closing.values():
             heapq.heapify(heap)
 

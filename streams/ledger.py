@@ -119,16 +119,15 @@ class Ledger:
         events: list[Settled] = []
         moves: list[tuple[TopicPartition, int | None]] = []
         cases: dict[CaseKey, Case] = {}
+        answers: Counter[str] = Counter()
         timed = any(program.window_ms is not None for program in state.programs.values())
         for entry in chunk:
             body = entry.body
             if isinstance(body, (Submitted, Decision, Outcome)):
                 key = entry.key
-                known = state.open_case(key)
-                if known is None:
-                    wanted.setdefault(key.program, set()).add(key.application)
-                else:
-                    cases[key] = known
+                wanted.setdefault(key.program, set()).add(key.application)
+                if not isinstance(body, Outcome):
+                    answers[key.program] += 1
                 if not isinstance(body, Submitted):
                     events.append(settled_of(entry))
             if not timed:
@@ -140,7 +139,8 @@ class Ledger:
         with told(self.path):
             for program, applications in wanted.items():
                 cases.update((case.key, case) for case in self._cases(program, sorted(applications)))
-            return View(cases, self._due(state, moves, cases), self._settled(events))
+            due = [*self._due(state, moves, cases), *self._due_by_steps(state, answers, cases)]
+            return View(cases, due, self._settled(events))
 
     def commit(self, state: PartitionState, effects: Effects) -> None:
         """Write effects, state and journal offset in one transaction."""
@@ -226,9 +226,6 @@ class Ledger:
             shard = Shard(program, number, program.learner(), step)
             shard.learner.restore(_unpack(learner))
             state.shards[ShardKey(name, number)] = shard
-        rows = self._db.execute("SELECT body FROM cases WHERE open_step IS NOT NULL ORDER BY program, open_step")
-        for case in map(_case, rows):
-            state.shards[ShardKey(case.key.program, case.shard)].open[case.key.application] = case
 
     def _waiting(self) -> Iterator[Waiting]:
         for row in self._db.execute("SELECT * FROM waiting ORDER BY journal_offset, line"):
@@ -256,6 +253,19 @@ class Ledger:
                 )
                 due.extend(known.get(case.key, case) for case in map(_case, rows))
         return due
+
+    def _due_by_steps(
+        self, state: PartitionState, answers: Mapping[str, int], known: Mapping[CaseKey, Case]
+    ) -> Iterator[Case]:
+        """Those whose window of steps closes when there are so many answers more."""
+        for shard in state.shards.values():
+            window, more = shard.program.window_steps, answers.get(shard.program.name, 0)
+            if window is not None and more:
+                rows = self._db.execute(
+                    "SELECT body FROM cases WHERE program = ? AND shard = ? AND open_step < ? ORDER BY open_step",
+                    (*shard.key, shard.step + more - window),
+                )
+                yield from (known.get(case.key, case) for case in map(_case, rows))
 
     def _settled(self, events: Sequence[Settled]) -> Mapping[Settled, int]:
         found: dict[Settled, int] = {}
@@ -285,7 +295,7 @@ class Ledger:
 
     def _write_cases(self, effects: Effects) -> None:
         rows = map(_row, effects.cases.values())
-        self._db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?)", rows)
+        self._db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _write_waiting(self, effects: Effects) -> None:
         self._db.executemany("DELETE FROM waiting WHERE journal_offset = ? AND line = ?", effects.no_longer_waiting)
@@ -360,9 +370,9 @@ def _row(case: Case) -> tuple[object, ...]:
     program, application = case.key
     body = _encode_case(case)
     if case.status is not Status.OPEN:
-        return program, application, None, None, case.forget_ms, body
+        return program, application, case.shard, None, None, case.forget_ms, body
     closes_ms = case.closes_ms
-    return program, application, case.step if closes_ms is None else None, closes_ms, None, body
+    return program, application, case.shard, case.step if closes_ms is None else None, closes_ms, None, body
 
 
 def _pack(state: Mapping[str, NDArray[np.generic]]) -> bytes:

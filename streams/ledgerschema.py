@@ -17,9 +17,9 @@ CREATE TABLE shards (program TEXT, shard INTEGER, step INTEGER NOT NULL, choice 
 CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEGER NOT NULL, time_ms INTEGER,
     PRIMARY KEY (topic, partition)) WITHOUT ROWID;
 CREATE TABLE watermarks (decisions TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE cases (program TEXT, application TEXT, open_step INTEGER, closes_ms INTEGER, forget_ms INTEGER,
-    body BLOB NOT NULL, PRIMARY KEY (program, application)) WITHOUT ROWID;
-CREATE INDEX cases_open ON cases (program, open_step) WHERE open_step IS NOT NULL;
+CREATE TABLE cases (program TEXT, application TEXT, shard INTEGER NOT NULL, open_step INTEGER, closes_ms INTEGER,
+    forget_ms INTEGER, body BLOB NOT NULL, PRIMARY KEY (program, application)) WITHOUT ROWID;
+CREATE INDEX cases_open ON cases (program, shard, open_step) WHERE open_step IS NOT NULL;
 CREATE INDEX cases_closing ON cases (program, closes_ms) WHERE closes_ms IS NOT NULL;
 CREATE INDEX cases_forget ON cases (program, forget_ms) WHERE forget_ms IS NOT NULL;
 CREATE TABLE waiting (journal_offset INTEGER, line INTEGER, program TEXT, application TEXT, kind TEXT NOT NULL,

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from ..agents.candidates import RecourseInstances
 from ..agents.choices import Choice
-from .cases import Case, Waiting
-from .journal import CaseKey, Place, shard_of
+from .cases import Waiting
+from .journal import CaseKey, Place
 from .models import ModelBundle
 from .program import Program
 from .records import TopicPartition
@@ -26,13 +26,12 @@ class ShardKey(NamedTuple):
 
 @dataclass
 class Shard:
-    """One learner and its bandit clock. ``open`` holds the open cases of a window of steps, oldest first."""
+    """One learner and its bandit clock."""
 
     program: Program
     number: int
     learner: Choice
     step: int = 0
-    open: dict[str, Case] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.key = ShardKey(self.program.name, self.number)
@@ -124,15 +123,6 @@ class PartitionState:
             shard = Shard(program, number, program.learner())
             self.shards[shard.key] = shard
         return shard
-
-    def open_case(self, key: CaseKey) -> Case | None:
-        """A case whose window of steps is open; these are in memory, all others on disk."""
-        program = self.programs.get(key.program)
-        if program is None:
-            return None
-        shards = program.spec.shards
-        shard = self.shards.get((key.program, 0 if shards == 1 else shard_of(key.application, shards)))
-        return None if shard is None else shard.open.get(key.application)
 
     def model(self, program: Program) -> CurrentModel:
         """The program's current model: its first one until a model event replaces it."""
