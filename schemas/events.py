@@ -87,7 +87,8 @@ class Option(Struct, frozen=True, gc=False):
 
 
 class Recourse(Struct, frozen=True, gc=False, tag_field="kind", tag="recourse"):
-    """A way forward for one rejected application. ``step`` counts the program shard's answers from 0."""
+    """A way forward for one rejected application. ``step`` counts the program shard's answers from 0;
+    ``policy_version`` changes with everything that makes the policy pick as it does, but for what it has learned."""
 
     program: str
     shard: int
@@ -95,6 +96,7 @@ class Recourse(Struct, frozen=True, gc=False, tag_field="kind", tag="recourse"):
     step: int
     options: tuple[Option, ...]
     policy: str
+    policy_version: str
     spec: str
     model: str
     closes_after_steps: int | None = None
@@ -111,6 +113,7 @@ class NoRecourse(Struct, frozen=True, gc=False, tag_field="kind", tag="none"):
     reason: str
     detail: str
     policy: str
+    policy_version: str
     spec: str
     model: str
 

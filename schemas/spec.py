@@ -93,13 +93,15 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """Which suggestion is chosen and how its difficulty is counted.
 
     ``nu`` scales cost in the execution probability exp(-nu cost); by default 1/D with D the encoded features.
-    ``parameters`` are those of the choice (its page in docs/ lists them).
+    ``parameters`` are those of the choice (its page in docs/ lists them). ``exploration`` is the share of steps whose
+    candidate is drawn evenly among the feasible ones instead, so that another policy can be evaluated.
     """
 
-    choice: Name = "linucb"
+    choice: Name = "posterior"
     parameters: dict[str, float] = {}
     cost: Literal["l1", "max_percentile_shift"] = "l1"
     nu: Annotated[float, Meta(ge=0)] | None = None
+    exploration: Annotated[float, Meta(ge=0, le=1)] = 0.0
     window: Window = Window(steps=10)
     seed: Annotated[int, Meta(ge=0)] = 0
 

@@ -44,6 +44,7 @@ def _no_recourse(fold: Fold, program: Program, shard: Shard, case: Case, found: 
         reason=reason,
         detail=detail,
         policy=program.spec.policy.choice,
+        policy_version=program.policy_version,
         spec=program.sha256,
         model=model.bundle.version,
     )
@@ -72,6 +73,7 @@ def _open(fold: Fold, program: Program, shard: Shard, case: Case, found: Assessm
         shard.step,
         (option,),
         program.spec.policy.choice,
+        program.policy_version,
         program.sha256,
         fold.state.model(program).bundle.version,
         program.window_steps,

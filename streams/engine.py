@@ -43,19 +43,29 @@ class LoadModel(Protocol):
         """The bundle; raise ``ModelError`` when it cannot be had."""
 
 
+StepsOf = Callable[[Fold, Sequence[Entry], Mapping[Place, Assessment | Problem]], Steps]
+"""Makes what takes the steps of a segment."""
+
+
 def load_from_manifest(program: Program, event: Model) -> ModelBundle:
     """Load the bundle that a model event names."""
     return program.load(event.manifest, event.sha256)
 
 
-def process(state: PartitionState, chunk: Sequence[Entry], view: View, load: LoadModel = load_from_manifest) -> Effects:
+def process(
+    state: PartitionState,
+    chunk: Sequence[Entry],
+    view: View,
+    load: LoadModel = load_from_manifest,
+    steps: StepsOf = Steps,
+) -> Effects:
     """Fold a chunk into the state, in place, and return what it brings about.
 
     The state is of no use after an exception: start again from the ledger.
     """
     fold = Fold(state, view)
     for segment in _between_models(chunk):
-        ahead = _look_ahead(fold, segment)
+        ahead = _look_ahead(fold, segment, steps)
         for entry in segment:
             fold.begin(entry)
             if fold.first_time(entry):
@@ -116,7 +126,7 @@ class Ahead(NamedTuple):
         return Ahead({}, self.steps)
 
 
-def _look_ahead(fold: Fold, segment: Sequence[Entry]) -> Ahead:
+def _look_ahead(fold: Fold, segment: Sequence[Entry], steps: StepsOf) -> Ahead:
     people: dict[str, dict[Place, bytes | msgspec.Raw]] = {}
     for entry in segment:
         found = _features_ahead(fold, entry)
@@ -127,7 +137,7 @@ def _look_ahead(fold: Fold, segment: Sequence[Entry]) -> Ahead:
     for name, group in people.items():
         owner = fold.program(name)
         assessments.update(assess(owner, fold.state.model(owner), group))
-    return Ahead(assessments, Steps(fold, segment, assessments))
+    return Ahead(assessments, steps(fold, segment, assessments))
 
 
 def _features_ahead(fold: Fold, entry: Entry) -> tuple[str, bytes | msgspec.Raw] | None:

@@ -7,11 +7,13 @@ candidate outlives a retrained model; each model only says which of them it acce
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,6 +35,8 @@ Features = Mapping[str, Value]
 
 STEPS_IN_A_TIME_WINDOW = 10
 """The learner's window of pending steps where the program's window is an event time."""
+
+POLICY_VERSION_CHARACTERS = 16
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,25 @@ class Program:
         if isinstance(learner, TAP) and verifier is not None:
             learner.verifier = Verifier(verifier.model.score, self.bundle.model.score, verifier.tolerance)
         return learner
+
+    @cached_property
+    def policy_version(self) -> str:
+        """A hash of what decides how this program picks, but for what it has learned: the choice, its revision and
+        parameters, the rest of the policy, and the first model with the candidates."""
+        policy = self.spec.policy
+        choice = registry[policy.choice]
+        parameters = {name: parameter.default for name, parameter in choice.parameters().items()} | policy.parameters
+        facts = (
+            policy.choice,
+            choice.revision,
+            parameters,
+            (policy.window.steps, self.window_ms),
+            (policy.cost, self.nu),
+            (policy.exploration, policy.seed),
+            (self.bundle.manifest_sha256, len(self.points)),
+        )
+        content = msgspec.json.encode(facts, order="deterministic")
+        return hashlib.sha256(content).hexdigest()[:POLICY_VERSION_CHARACTERS]
 
     @cached_property
     def patient(self) -> bool:

@@ -17,6 +17,7 @@ from .metrics import Metrics
 from .settings import (
     BrokerSettings,
     DemoSettings,
+    EvaluateSettings,
     ModelSettings,
     SimulateSettings,
     StatusSettings,
@@ -37,6 +38,7 @@ def renew(page: str) -> str:
         "topics settings": _settings(TopicSettings, CONNECTION),
         "models settings": _settings(ModelSettings, CONNECTION),
         "status settings": _settings(StatusSettings, CONNECTION),
+        "evaluate settings": _settings(EvaluateSettings, CONNECTION),
         "demo settings": _settings(DemoSettings, CONNECTION),
         "simulate settings": _settings(SimulateSettings, CONNECTION),
         "exit codes": _exit_codes(),

@@ -176,6 +176,28 @@ class WorkerSettings(BrokerSettings):
     log_format: LogFormat = Field("json", description="JSON lines for machines, text for people.")
 
 
+class EvaluateSettings(BrokerSettings):
+    """Which policy ``onward evaluate`` evaluates, and on whose log."""
+
+    spec: Path = Field(description="Program spec (YAML) that the log was made with, byte for byte.")
+    target_spec: Path | None = Field(
+        None, description="Spec of the policy to evaluate; it may differ in program and policy only."
+    )
+    choice: str | None = Field(None, min_length=1, description="Choice to evaluate, with the rest of the log's policy.")
+    parameter: Names = Field(
+        (), description="Parameters of that choice, NAME=NUMBER; repeat the flag or separate by commas."
+    )
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of a table.")
+
+    @model_validator(mode="after")
+    def _one_policy(self) -> Self:
+        if (self.target_spec is None) == (self.choice is None):
+            raise ValueError("give the policy to evaluate: either --target-spec FILE or --choice NAME")
+        if self.parameter and self.choice is None:
+            raise ValueError("--parameter belongs to --choice: with --target-spec the spec holds the parameters")
+        return self
+
+
 class WorldSettings(BrokerSettings):
     """A simulated world, and the policies that serve it side by side."""
 
@@ -191,7 +213,8 @@ class DemoSettings(WorldSettings):
     """What ``onward demo`` shows."""
 
     brokers: Names = Field((), description="Kafka to run on, HOST:PORT, comma separated; an embedded one when absent.")
-    people: int = Field(1500, ge=1, le=1_000_000, description="Applications of every program.")
+    policies: Names = Field(("protoar", "linucb", "posterior"), min_length=1, description="Choices, one program each.")
+    people: int = Field(1200, ge=1, le=1_000_000, description="Applications of every program.")
     partitions: int = Field(4, ge=1, le=1000, description="Partitions of every topic.")
     replication: int = Field(1, ge=1, le=100, description="Copies of every partition, on a Kafka given by --brokers.")
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of the tables.")

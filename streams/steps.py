@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from ..agents.choices import Run
+from ..agents.choices import Exploration, Run
 from ..schemas.encoding import Problem
 from ..schemas.events import DeadLetter, Model, Tick
 from .assessment import Assessment, Rejected
@@ -22,6 +22,9 @@ from .journal import CaseKey, Entry, Place, Submitted, shard_of
 from .program import Program
 from .records import TopicPartition
 from .state import Shard, ShardKey
+
+COIN = (1,)
+"""The use of random numbers that says which steps explore, and what."""
 
 
 class Chosen(Struct, frozen=True, gc=False):
@@ -121,10 +124,11 @@ class Steps:
             under_way[shard] = self._runs[person.place] = _Run(among, [person])
 
 
-def step_generator(program: Program, shard: Shard, step: int) -> np.random.Generator:
-    """The random numbers of one step: the same for the same seed, program, shard and step, whatever came before."""
+def step_generator(program: Program, shard: int, step: int, use: tuple[int, ...] = ()) -> np.random.Generator:
+    """The random numbers of one step: the same for the same seed, program, shard, step and ``use`` (none: the
+    choice's), whatever came before."""
     name = int.from_bytes(program.name.encode(), "big")
-    seed = np.random.SeedSequence([program.spec.policy.seed, name, shard.number])
+    seed = np.random.SeedSequence([program.spec.policy.seed, name, shard], spawn_key=use)
     return np.random.Generator(np.random.Philox(seed).jumped(step))
 
 
@@ -134,10 +138,15 @@ def _chosen(program: Program, shard: Shard, run: _Run) -> list[Chosen | None]:
     step = shard.step
 
     def random(after: int) -> np.random.Generator:
-        return step_generator(program, shard, step + after)
+        return step_generator(program, shard.number, step + after)
 
     steps = Run(among.people[rows], among.first[rows], among.last[rows], among.feasible, among.execution)
-    picks = shard.learner.choose_run(steps, random)
+    share = program.spec.policy.exploration
+    if share:
+        coins = (step_generator(program, shard.number, step + after, COIN) for after in range(len(rows)))
+        picks = Exploration(shard.learner, share).choose_run(steps, random, coins)
+    else:
+        picks = shard.learner.choose_run(steps, random)
     if not len(among.feasible):
         return [None] * len(rows)
     candidates = among.feasible[picks.places].tolist()

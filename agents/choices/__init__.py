@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from .bwo_ucb import BwOUCB
 from .contract import Choice, Parameter, Pick, Picks, Pull, Run, State
+from .exploration import Exploration
 from .factored import Factored
 from .gp_ucb import GPUCB
 from .interval import Interval
@@ -21,6 +22,7 @@ __all__ = [
     "TAP",
     "BwOUCB",
     "Choice",
+    "Exploration",
     "Factored",
     "Interval",
     "LinUCB",

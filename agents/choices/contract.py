@@ -91,6 +91,9 @@ class Choice(ABC):
     patient: ClassVar[bool] = False
     """Whether a reward of 0 changes no later pick: a pull counts as one without reward from the start."""
 
+    revision: ClassVar[int] = 1
+    """Counted up when a new version of the code picks otherwise in the same situation."""
+
     grows: ClassVar[frozenset[str]] = frozenset()
     """The arrays of its state whose first axis gets longer as steps are taken."""
 
@@ -150,14 +153,7 @@ class Choice(ABC):
 
         ``random`` gives the generator of the run's i-th step.
         """
-        places, propensity, execution = [], [], []
-        for i, (first, last) in enumerate(zip(run.first.tolist(), run.last.tolist(), strict=True)):
-            feasible = run.feasible[first:last]
-            pick = self.choose(run.people[i], feasible, run.execution[first:last], partial(random, i))
-            places.append(-1 if pick is None else first + int(feasible.searchsorted(pick.candidate)))
-            propensity.append(0.0 if pick is None else pick.propensity)
-            execution.append(0.0 if pick is None else pick.execution)
-        return Picks(places, propensity, execution)
+        return picked_one_by_one(run, self.choose, random)
 
     @abstractmethod
     def update(self, pull: Pull, reward: float) -> None:
@@ -216,6 +212,22 @@ class Choice(ABC):
     def __repr__(self) -> str:
         numbers = {"candidates": self.candidates, "window": self.window, **self._given}
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in numbers.items())})"
+
+
+def picked_one_by_one(
+    run: Run,
+    choose: Callable[[Array, NDArray[np.intp], Array, Callable[[], np.random.Generator]], Pick | None],
+    random: Callable[[int], np.random.Generator],
+) -> Picks:
+    """The picks of a run, from a call of ``choose`` for each step."""
+    places, propensity, execution = [], [], []
+    for i, (first, last) in enumerate(zip(run.first.tolist(), run.last.tolist(), strict=True)):
+        feasible = run.feasible[first:last]
+        pick = choose(run.people[i], feasible, run.execution[first:last], partial(random, i))
+        places.append(-1 if pick is None else first + int(feasible.searchsorted(pick.candidate)))
+        propensity.append(0.0 if pick is None else pick.propensity)
+        execution.append(0.0 if pick is None else pick.execution)
+    return Picks(places, propensity, execution)
 
 
 def _sizes(arrays: _Arrays) -> str:

@@ -20,6 +20,7 @@ COMMANDS = {
     "models": "Announce a retrained model to the workers of its program.",
     "topics": "Create the topics on a Kafka, or check them.",
     "worker": "Run the pipeline against a Kafka until it is told to stop.",
+    "evaluate": "Estimate from the log of a program what another policy would have earned.",
     "status": "Show the topics, the lag of the workers, and what the ledgers hold.",
 }
 """Every command and what it does; ``commands/NAME.py`` holds ``run(args) -> exit code`` and is imported when called."""

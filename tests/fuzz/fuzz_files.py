@@ -18,7 +18,6 @@ from onward.schemas.specfile import MAX_PROBLEMS, parse_spec
 from onward.schemas.table import TableError, read_csv, read_table
 from onward.streams.policy import policy_faults
 from onward.streams.rawrows import read_rows, write_rows
-from onward.streams.state import Shard
 from onward.streams.steps import step_generator
 
 SPEC = b"""\
@@ -101,7 +100,7 @@ def _runs(spec: ProgramSpec) -> None:
     for name in ("window_ms", "lateness_ms", "retention_ms", "undecided_ms"):
         assert abs(getattr(program, name) or 0) < 2**57
     for shard in {0, spec.shards - 1}:
-        generator = step_generator(program, Shard(program, shard, learner), 5)
+        generator = step_generator(program, shard, 5)
         person = np.zeros(codec.dimension)
         pick = learner.choose(person, np.array([0, 2]), np.array([0.5, 1.0]), lambda generator=generator: generator)
         assert pick is not None

@@ -200,7 +200,7 @@ def outputs(data: bytes) -> None:
     msgspec.json.encode(tally.summary({}))
 
 
-_NONE = NoRecourse("loan", 0, "a", 1, "immutable", "region", "linucb", "s", "m")
+_NONE = NoRecourse("loan", 0, "a", 1, "immutable", "region", "linucb", "v", "s", "m")
 OUTPUT_SEEDS = [
     written(topic, START_MS, [(b"ce_id", b"1"), (b"onward_position", b"7.0"), (b"onward_generation", b"2")], value)
     for topic, value in enumerate(

@@ -19,8 +19,8 @@ EXAMPLES = [
     events.Decision("loan", "a1", False, 0.25),
     events.Outcome("loan", "a1", "improved"),
     events.Model("loan", "7", "s3://bucket/manifest.json", "0" * 64),
-    events.Recourse("loan", 0, "a1", 5, (events.Option("c1", (CHANGE,), 0.5, 0.9, 1.0),), "linucb", "s", "m", 10),
-    events.NoRecourse("loan", 0, "a1", 5, "no_candidate", "rule 1", "linucb", "s", "m"),
+    events.Recourse("loan", 0, "a1", 5, (events.Option("c1", (CHANGE,), 0.5, 0.9, 1.0),), "linucb", "v", "s", "m", 10),
+    events.NoRecourse("loan", 0, "a1", 5, "no_candidate", "rule 1", "linucb", "v", "s", "m"),
     events.Reward("loan", 0, "a1", "rewarded", 1.0, 5, "c1", "o1"),
     events.DeadLetter(
         "malformed_json", "bad", "applications", 0, 1, 2, "0" * 64, b"\xff\x00", None, (("ce_id", b"x"),)

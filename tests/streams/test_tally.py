@@ -29,11 +29,11 @@ def applied(name, timestamp_ms=1000):
 
 def answered(name, candidate="0"):
     option = Option(candidate, (), 0.1, 0.9, 1.0)
-    return "recourse", Recourse("loan", 0, name, 0, (option,), "p", "s", "m"), f"recourse/loan/{name}", 1000
+    return "recourse", Recourse("loan", 0, name, 0, (option,), "p", "v", "s", "m"), f"recourse/loan/{name}", 1000
 
 
 def refused(name):
-    return "recourse", NoRecourse("loan", 0, name, 0, "r", "", "p", "s", "m"), f"recourse/loan/{name}", 1000
+    return "recourse", NoRecourse("loan", 0, name, 0, "r", "", "p", "v", "s", "m"), f"recourse/loan/{name}", 1000
 
 
 def met(name, fate, id=None):

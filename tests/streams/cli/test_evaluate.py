@@ -1,0 +1,147 @@
+"""A log over real sockets, evaluated with one command."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from onward.schemas.events import Application, Outcome
+from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.streams import cli
+from onward.streams.cli.programs import write_programs
+from onward.streams.cli.worker_process import WorkerProcess
+from onward.streams.cli.worlds import build_world
+from onward.streams.errors import UsageError
+from onward.streams.kafka.client import EventReader, EventWriter
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.settings import BrokerSettings
+from onward.streams.simulation import World
+from onward.streams.topics import Topics
+
+TOPICS = Topics()
+PEOPLE = 2000
+PROGRAM = "personal-loan-posterior"
+START_MS = 1_790_000_000_000
+PATIENCE_SECONDS = 60
+
+
+class Site:
+    """A broker that holds the log of a program which explores all the time among few candidates."""
+
+    def __init__(self, broker: EmbeddedBroker, spec: Path) -> None:
+        self.spec = spec
+        self.broker = broker
+
+    def evaluate(self, *flags: str) -> int:
+        return cli.main(["evaluate", "--brokers", self.broker.bootstrap, "--spec", str(self.spec), *flags])
+
+    def read(self, topic: str, least: int = 0) -> list[Any]:
+        events: list[Any] = []
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        with EventReader(self.broker.options(), [topic]) as reader:
+            while not reader.caught_up or len(events) < least:
+                events += [json.loads(record.value) for record in reader.poll(0.5)]
+                assert time.monotonic() < deadline, len(events)
+        return events
+
+    def tell(self, world: World) -> None:
+        """All people, and of most what came of it: every third is better off, every fifth was never told."""
+        with EventWriter(self.broker.options()) as writer:
+            for t in range(PEOPLE):
+                name, features = world.application(t)
+                result = "unseen" if t % 5 == 0 else "improved" if t % 3 == 0 else "not_improved"
+                told = (Application(PROGRAM, name, dict(features)), Outcome(PROGRAM, name, result))
+                for topic, event in zip(
+                    (TOPICS.applications, TOPICS.outcomes), told[: 1 + (t < PEOPLE - 3)], strict=False
+                ):
+                    identity = f"{name}/{topic}"
+                    headers = cloud_event_headers(identity, "test", TYPES[type(event)], START_MS + t)
+                    writer.send(topic, msgspec.json.encode(event), key=name.encode(), headers=headers)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("evaluate")
+    world = build_world(None, None, seed=2, people=PEOPLE, approved_share=0).world
+    [spec] = write_programs("personal-loan", world, folder, ["posterior"]).values()
+    text = spec.read_text().replace("choice: posterior,", "choice: posterior, exploration: 1,")
+    spec.write_text(text.replace("{steps: 10}", "{time: P1D}") + "candidates: 4\n")
+    flags = ["--spec", str(spec), "--state-dir", str(folder / "state"), "--no-web"]
+    with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 2)) as broker:
+        site = Site(broker, spec)
+        with WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, folder / "log"):
+            site.tell(world)
+            site.read(TOPICS.recourse, least=PEOPLE)
+            site.read(TOPICS.rewards, least=PEOPLE - 3)
+        yield site
+
+
+def test_the_answer_is_what_the_topics_say(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    assert site.evaluate("--choice", "protoar", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    answers = {answer["step"]: answer for answer in site.read(TOPICS.recourse)}
+    closed = {reward["step"]: reward["reward"] for reward in site.read(TOPICS.rewards) if reward["step"] is not None}
+    left_out = found["left_out"]
+    assert found["steps"] + sum(left_out.values()) == len(answers) == PEOPLE
+    kinds = {step: answer["kind"] for step, answer in answers.items()}
+    assert left_out["without_recourse"] == list(kinds.values()).count("none")
+    first_open = min(step for step, kind in kinds.items() if kind == "recourse" and step not in closed)
+    rewards = [closed[step] for step in sorted(closed) if step < first_open and closed[step] is not None]
+    assert left_out["unseen"] > 0
+    assert found["steps"] == len(rewards)
+    assert found["estimates"]["logged"]["value"] == pytest.approx(sum(rewards) / len(rewards))
+    assert {answer["policy_version"] for answer in answers.values()} == {found["log"]["policy_version"]}
+    assert found["target"]["choice"] == "protoar"
+    assert found["warning"] is None
+    assert found["mean_weight"] == pytest.approx(1.0, abs=0.4)
+    for name in ("ips", "snips", "doubly_robust"):
+        assert found["estimates"][name]["low"] < found["estimates"][name]["value"] < found["estimates"][name]["high"]
+
+
+def test_a_spec_is_a_policy_too_and_the_table_says_the_same(
+    site: Site, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    other = site.spec.with_name("other.yaml")
+    other.write_text(site.spec.read_text().replace("choice: posterior, exploration: 1", "choice: linucb"))
+    assert site.evaluate("--target-spec", str(other)) == 0
+    table = capsys.readouterr().out
+    assert site.evaluate("--choice", "linucb", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "linucb on the log of posterior" in table
+    for name in ("snips", "doubly_robust"):
+        estimate = found["estimates"][name]
+        assert all(f"{estimate[end]:.4f}" in table for end in ("value", "low", "high"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ([], "give the policy to evaluate: either --target-spec FILE or --choice NAME"),
+        (["--choice", "linucb", "--parameter", "delta"], "--parameter 'delta': give NAME=NUMBER"),
+        (["--choice", "linucb", "--parameter", "delta=2"], "delta is 2.0"),
+        (["--choice", "unheard-of"], "there is no choice 'unheard-of'"),
+        (["--target-spec", "absent.yaml"], "absent.yaml"),
+    ],
+)
+def test_a_wrong_policy_is_told_before_kafka_is_asked(
+    site: Site, flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["evaluate", "--brokers", "127.0.0.1:1", "--spec", str(site.spec), *flags]) == UsageError.exit_code
+    assert words in capsys.readouterr().err
+
+
+def test_the_log_of_another_spec_is_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    another = site.spec.with_name("another.yaml")
+    another.write_text(site.spec.read_text() + "# changed\n")
+    flags = ["evaluate", "--brokers", site.broker.bootstrap, "--choice", "linucb", "--spec"]
+    assert cli.main([*flags, str(another)]) == UsageError.exit_code
+    assert "runs with another spec (sha256 " in capsys.readouterr().err
+    another.write_text(site.spec.read_text().replace("program: personal-loan-posterior", "program: elsewhere"))
+    assert cli.main([*flags, str(another)]) == UsageError.exit_code
+    assert "journal holds no answers of program 'elsewhere'" in capsys.readouterr().err
