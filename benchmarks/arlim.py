@@ -67,6 +67,7 @@ class Benchmark:
 
     def measure(self, args: Args) -> Iterator[Row]:
         """Play everything, draw the figures, and give the rows."""
+        _check(args)
         self.classifier = args.classifier
         if args.rounds == ROUNDS:
             self.reference = load_reference()
@@ -118,6 +119,12 @@ class Benchmark:
         method, seeds = results.methods[place.method], results.seeds(place)
         rows = self.reference.cite(place.data, self.classifier, noise, method, seeds)
         return {metric: one.mean for row in rows for metric, one in row.metrics.items()}
+
+
+def _check(args: Args) -> None:
+    for flag, value, least in (("--rounds", args.rounds, 1), ("--slow-seeds", args.slow_seeds, 0)):
+        if value < least:
+            raise UsageError(f"{flag} {value}: give a number from {least}")
 
 
 def _experiments(wanted: Sequence[str]) -> Sequence[str]:

@@ -47,9 +47,21 @@ class Beliefs:
         self._prior: Array = np.full(LEVELS, CROWD / LEVELS)
         self._believe(0, candidates, 0.0, 0.0, 0.0)
 
-    def pull(self, candidate: int, execution: float) -> None:
-        """Count a pull, for now as one without reward."""
-        self._count(candidate, execution, 1.0, 0.0)
+    def take(self, execution: Array, feasible: NDArray[np.intp], focus: float) -> tuple[int, float]:
+        """Count a pull of the feasible candidate with the largest execution^focus * promise, the first among equals,
+        for now as one without reward. Tell where it stands, and the mean that it had before."""
+        return take(
+            execution,
+            feasible,
+            focus,
+            self._evidence,
+            self._silent,
+            self._prior,
+            self._levels,
+            self._optimism,
+            self.mean,
+            self.promise,
+        )
 
     def reward(self, candidate: int, execution: float, reward: float) -> None:
         """Count a pull as rewarded instead, in part when the reward is between 0 and 1."""
@@ -103,6 +115,31 @@ class Beliefs:
             self.mean,
             self.promise,
         )
+
+
+@compiled
+def take(
+    execution: Array,
+    feasible: NDArray[np.intp],
+    focus: float,
+    evidence: Array,
+    silences: Array,
+    prior: Array,
+    levels: Array,
+    optimism: float,
+    mean: Array,
+    promise: Array,
+) -> tuple[int, float]:
+    """Find where the largest execution^focus * promise stands, and add a pull without reward to that candidate."""
+    best, at = -1.0, 0
+    for place in range(len(feasible)):
+        score = execution[place] ** focus * promise[feasible[place]]
+        if score > best:
+            best, at = score, place
+    k = feasible[at]
+    before = mean[k]
+    believe(k, k + 1, execution[at], 1.0, 0.0, evidence, silences, prior, levels, optimism, mean, promise)
+    return at, before
 
 
 @compiled
@@ -161,14 +198,3 @@ def add_beliefs(evidence: Array, prior: Array, crowd: Array) -> None:
             total += weight[g]
         for g in range(len(prior)):
             crowd[g] += weight[g] / total
-
-
-@compiled
-def most_promising(execution: Array, feasible: NDArray[np.intp], promise: Array, focus: float) -> int:
-    """Where the largest execution^focus * promise stands, the first among equals."""
-    best, at = -1.0, 0
-    for place in range(len(feasible)):
-        score = execution[place] ** focus * promise[feasible[place]]
-        if score > best:
-            best, at = score, place
-    return at

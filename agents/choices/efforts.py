@@ -39,6 +39,21 @@ class Efforts:
         """Bring the weights up to date with what was added."""
         solve(self.information, self.target, self._precision, self._pull, self._factor, self.weights)
 
+    def learn(self, change: Array, score: float, weight: float, effort: float) -> None:
+        """Add an outcome's score with respect to the effort, and its weight, linearised around the effort."""
+        learn(
+            change,
+            score,
+            weight,
+            effort,
+            self.information,
+            self.target,
+            self._precision,
+            self._pull,
+            self._factor,
+            self.weights,
+        )
+
     def state(self) -> dict[str, NDArray[Any]]:
         """``information`` (D, D) and ``target`` (D,)."""
         return {"information": self.information.copy(), "target": self.target.copy()}
@@ -83,12 +98,24 @@ def solve(information: Array, target: Array, precision: Array, pull: Array, fact
 
 
 @compiled
-def add_outcome(change: Array, score: float, weight: float, effort: float, information: Array, target: Array) -> None:
+def learn(
+    change: Array,
+    score: float,
+    weight: float,
+    effort: float,
+    information: Array,
+    target: Array,
+    precision: Array,
+    pull: Array,
+    factor: Array,
+    weights: Array,
+) -> None:
     """Add an outcome's score with respect to the effort, and its weight, linearised around the effort, in place."""
     for a in range(len(change)):
         target[a] += change[a] * (score + weight * effort)
         for b in range(a + 1):
             information[a, b] += weight * change[a] * change[b]
+    solve(information, target, precision, pull, factor, weights)
 
 
 @compiled

@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .beliefs import Beliefs, most_promising
+from .beliefs import Beliefs
 from .contract import Array, Choice, Pick, Pull, State
-from .efforts import Efforts, add_outcome, executions
+from .efforts import Efforts, executions
 from .interval import Interval
 
 RENEWAL = 10
@@ -74,7 +74,7 @@ class Factored(Choice):
         points: Array,
         window: int,
         optimism: Annotated[float, Interval(above=0)] = 0.8,
-        focus: Annotated[float, Interval(above=0)] = 3.0,
+        focus: Annotated[float, Interval(above=0)] = 3.5,
     ) -> None:
         super().__init__(points, window, optimism=optimism, focus=focus)
         columns = points.shape[1]
@@ -109,12 +109,11 @@ class Factored(Choice):
             return None
         found = self._found[: len(feasible)]
         executions(person, self._points, feasible, self._efforts.weights, found)
-        at = most_promising(found, feasible, self._beliefs.promise, self.focus)
+        at, mean = self._beliefs.take(found, feasible, self.focus)
         k, e = feasible.item(at), found.item(at)
         self._steps[slot], self._picked[slot] = t, k
         np.abs(self._points[k] - person, out=self._changes[slot])
-        self._expected[slot], self._execution[slot] = self._beliefs.mean[k], e
-        self._beliefs.pull(k, e)
+        self._expected[slot], self._execution[slot] = mean, e
         return Pick(k, 1.0, e)
 
     def update(self, pull: Pull, reward: float) -> None:
@@ -171,12 +170,11 @@ class Factored(Choice):
         if self._steps[slot] == NO_STEP:
             return
         self._steps[slot] = NO_STEP
-        efforts, e = self._efforts, max(self._execution.item(slot), math.ulp(0.0))
+        e = max(self._execution.item(slot), math.ulp(0.0))
         expected = min(self._expected.item(slot) * e, SUREST)
         odds = expected / (1.0 - expected)
         score = (1.0 - reward) * odds - reward
-        add_outcome(self._changes[slot], score, odds, -math.log(e), efforts.information, efforts.target)
-        efforts.solve()
+        self._efforts.learn(self._changes[slot], score, odds, -math.log(e))
 
 
 def _precision(columns: int) -> Array:

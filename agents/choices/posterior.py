@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .beliefs import Beliefs, most_promising
+from .beliefs import Beliefs
 from .contract import Array, Choice, Pick, Pull, State
 from .interval import Interval
 from .readings import Readings
@@ -73,7 +73,7 @@ class Posterior(Choice):
         points: Array,
         window: int,
         optimism: Annotated[float, Interval(above=0)] = 0.8,
-        focus: Annotated[float, Interval(above=0)] = 3.0,
+        focus: Annotated[float, Interval(above=0)] = 3.5,
     ) -> None:
         super().__init__(points, window, optimism=optimism, focus=focus)
         self.optimism = optimism
@@ -97,10 +97,8 @@ class Posterior(Choice):
         if not len(feasible):
             return None
         estimate = self._readings.estimate(t, person, feasible, execution)
-        at = most_promising(estimate, feasible, self._beliefs.promise, self.focus)
-        k, e = feasible.item(at), estimate.item(at)
-        self._beliefs.pull(k, e)
-        return Pick(k, 1.0, e)
+        at, _ = self._beliefs.take(estimate, feasible, self.focus)
+        return Pick(feasible.item(at), 1.0, estimate.item(at))
 
     def update(self, pull: Pull, reward: float) -> None:
         """Count a pull as rewarded, in part when the reward is below 1."""

@@ -75,17 +75,29 @@ class Readings:
         efforts, scatter, change = self._efforts, self._scatter, self._change
         centre, expected = self._centre[: len(given)], self._expected[: len(given)]
         stride = 1 + (len(given) - 1) // ROWS
-        first = t % stride
-        expect(first, stride, self._noise(), person, self._points, feasible, efforts.weights, change, centre, expected)
-        compare(first, stride, feasible, given, expected, self._neighbour, self._place, scatter)
-        fade = 1.0 - 1.0 / (STEPS + SHARE * t)
-        fit(first, stride, fade, given, change, centre, efforts.information, efforts.target, efforts.weights, scatter)
+        read(
+            t % stride,
+            stride,
+            self._noise(),
+            1.0 - 1.0 / (STEPS + SHARE * t),
+            person,
+            self._points,
+            feasible,
+            given,
+            self._neighbour,
+            efforts.information,
+            efforts.target,
+            efforts.weights,
+            scatter,
+            self._place,
+            change,
+            centre,
+            expected,
+        )
         efforts.solve()
         trust = self._trust()
         noise = self._noise() if trust else 0.0
-        expect(0, 1, noise, person, self._points, feasible, efforts.weights, change, centre, expected)
-        if trust:
-            believe_part(given, expected, trust, centre)
+        clear(noise, trust, person, self._points, feasible, given, efforts.weights, change, centre, expected)
         return centre
 
     def _noise(self) -> float:
@@ -126,6 +138,53 @@ def find_neighbours(points: Array, neighbour: NDArray[np.intp]) -> None:
                 distance += abs(points[k, d] - points[j, d])
             if j != k and distance < nearest:
                 nearest, neighbour[k] = distance, j
+
+
+@compiled
+def read(
+    first: int,
+    stride: int,
+    noise: float,
+    fade: float,
+    person: Array,
+    points: Array,
+    feasible: NDArray[np.intp],
+    given: Array,
+    neighbour: NDArray[np.intp],
+    information: Array,
+    target: Array,
+    weights: Array,
+    scatter: Array,
+    place: NDArray[np.intp],
+    change: Array,
+    centre: Array,
+    expected: Array,
+) -> None:
+    """Learn from a step's readings ``given`` (F,) what ``compare`` and ``fit`` do, in place."""
+    expect(first, stride, noise, person, points, feasible, weights, change, centre, expected)
+    compare(first, stride, feasible, given, expected, neighbour, place, scatter)
+    fit(first, stride, fade, given, change, centre, information, target, weights, scatter)
+
+
+@compiled
+def clear(
+    noise: float,
+    trust: float,
+    person: Array,
+    points: Array,
+    feasible: NDArray[np.intp],
+    given: Array,
+    weights: Array,
+    change: Array,
+    centre: Array,
+    expected: Array,
+) -> None:
+    """Put the estimates of a step's execution probabilities into ``centre`` (F,): the model's, and the part ``trust``
+    of what its readings differ from it, within [0, 1]."""
+    expect(0, 1, noise, person, points, feasible, weights, change, centre, expected)
+    if trust:
+        for i in range(len(centre)):
+            centre[i] = min(max(centre[i] + trust * (given[i] - expected[i]), 0.0), 1.0)
 
 
 @compiled
@@ -218,10 +277,3 @@ def fit(
             target[a] += slope * aim
             for b in range(a + 1):
                 information[a, b] -= slope * m * change[i, b]
-
-
-@compiled
-def believe_part(given: Array, expected: Array, trust: float, found: Array) -> None:
-    """Add to the model's estimates ``found`` (F,) the part ``trust`` of their residuals, within [0, 1], in place."""
-    for i in range(len(found)):
-        found[i] = min(max(found[i] + trust * (given[i] - expected[i]), 0.0), 1.0)

@@ -19,6 +19,7 @@ FIGURES = {0.0: "figure-2", 0.25: "figure-3"}
 SENSITIVITY = "figure-4"
 
 _MARKERS = "os^vD*PXdp"
+_LEGEND_COLUMNS = 3
 _PANELS = {"mer": "mean expected reward", "improvement": "improvement", "cost": "cost"}
 
 
@@ -48,8 +49,7 @@ def _comparison(results: Results, label: str, reference: Reference, classifier: 
         below.axhline(_oracle(results, data, label), color="0.4", linestyle="--", label="oracle")
         _dress(above, data, "improvement", "cost")
         _dress(below, "", "rounds", "mean expected reward so far")
-        below.legend(frameon=False, fontsize=8)
-    panels[0, 0].legend(frameon=False, fontsize=8)
+    _explain(figure, panels[0, 0], panels[1, 0])
     return figure
 
 
@@ -73,14 +73,14 @@ def _sensitivity(results: Results, reference: Reference, classifier: str) -> Fig
                         if metric in cited:
                             _hollow(axes, noise, cited[metric], number)
             _dress(axes, data if row == 0 else "", "noise", name)
-    panels[0, 0].legend(frameon=False, fontsize=8)
+    _explain(figure, panels[0, 0])
     return figure
 
 
 def _marks(axes: Axes, results: Results, place: Place, number: int) -> None:
     scores = list(results.scores[place].values())
     x, y = [one.improvement for one in scores], [one.cost for one in scores]
-    axes.scatter(x, y, color=_colour(number), marker=_marker(number), s=22, label=place.method)
+    axes.scatter(x, y, color=_colour(number), marker=_marker(number), s=22, alpha=0.7, label=place.method)
 
 
 def _cite(
@@ -109,7 +109,17 @@ def _cited(
 
 
 def _hollow(axes: Axes, x: float, y: float, number: int) -> None:
-    axes.plot(x, y, marker=_marker(number), markerfacecolor="none", color=_colour(number), markersize=9, clip_on=False)
+    (mark,) = axes.plot(x, y, marker=_marker(number), markersize=9, color=_colour(number), linestyle="none")
+    mark.set(markerfacecolor="none", clip_on=False)
+
+
+def _explain(figure: Figure, *panels: Axes) -> None:
+    """Below all panels, where it covers none of them, what the marks and lines of these stand for."""
+    named = [axes.get_legend_handles_labels() for axes in panels]
+    handles = [handle for found, _ in named for handle in found]
+    names = [name for _, found in named for name in found]
+    look = {"frameon": False, "fontsize": 8, "title": "hollow marks: references", "title_fontsize": 8}
+    figure.legend(handles, names, loc="outside lower center", ncols=_LEGEND_COLUMNS, **look)
 
 
 def _oracle(results: Results, data: str, label: str) -> float:

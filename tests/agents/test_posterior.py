@@ -29,10 +29,14 @@ def moments(levels: int) -> tuple[float, float]:
     return mean, math.sqrt(square - mean**2)
 
 
+def pull(beliefs: Beliefs, candidate: int, execution: float) -> None:
+    beliefs.take(np.array([execution]), np.array([candidate]), 1.0)
+
+
 def beliefs_of_one() -> Beliefs:
     beliefs = Beliefs(3, optimism=2.0)
     for e in SILENT + REWARDED:
-        beliefs.pull(1, e)
+        pull(beliefs, 1, e)
     for e in REWARDED:
         beliefs.reward(1, e, 1.0)
     return beliefs
@@ -63,9 +67,9 @@ def test_the_prior_is_what_is_believed_of_all_candidates_that_were_pulled() -> N
 def test_half_a_reward_is_half_a_success_and_half_a_failure() -> None:
     half, both = Beliefs(2, 1.0), Beliefs(2, 1.0)
     for _ in range(2):
-        half.pull(0, 0.9)
+        pull(half, 0, 0.9)
         half.reward(0, 0.9, 0.5)
-        both.pull(0, 0.9)
+        pull(both, 0, 0.9)
     both.reward(0, 0.9, 1.0)
     np.testing.assert_allclose(half.state()["evidence"], both.state()["evidence"], rtol=1e-12, atol=1e-12)
 
@@ -74,7 +78,7 @@ def test_nothing_is_taken_back_that_was_not_given() -> None:
     beliefs = Beliefs(2, 1.0)
     beliefs.forget(0, 0.9)
     assert not beliefs.state()["evidence"].any()
-    beliefs.pull(0, 0.9)
+    pull(beliefs, 0, 0.9)
     beliefs.forget(0, 0.9)
     beliefs.forget(0, 0.9)
     np.testing.assert_allclose(beliefs.state()["evidence"], 0.0, atol=1e-12)
@@ -86,7 +90,7 @@ def test_candidates_that_never_do_any_good_take_turns_for_ever() -> None:
         posterior.choose(np.array([0.5]), both, np.array([0.9, 0.6]), np.random.default_rng) for _ in range(10_000)
     ]
     late = [pick.candidate for pick in picks[-1000:] if pick]
-    assert 100 < sum(late) < 500, "as often as it is carried out, to the third power"
+    assert 100 < sum(late) < 500, "as often as it is carried out, to the power 3.5"
 
 
 # --- readings --------------------------------------------------------------------------------------------------------

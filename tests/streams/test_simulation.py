@@ -73,11 +73,11 @@ def simulation(world, prefix=""):
 
 def recourse(application, candidate=7, program="loan"):
     option = Option(str(candidate), (), 0.1, 0.9, 1.0)
-    return Recourse(program, 0, application, 0, (option,), "linucb", "s", "m")
+    return Recourse(program, 0, application, 0, (option,), "linucb", "v", "s", "m")
 
 
 def none(application):
-    return NoRecourse("loan", 0, application, 0, "not_reachable", "", "linucb", "s", "m")
+    return NoRecourse("loan", 0, application, 0, "not_reachable", "", "linucb", "v", "s", "m")
 
 
 def fate(outcome, kind="rewarded"):

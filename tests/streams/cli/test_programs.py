@@ -35,7 +35,7 @@ def test_so_does_one_with_every_part():
 
 
 def test_the_policy_is_told_even_where_it_is_the_default():
-    assert "policy: {choice: linucb" in spec_yaml(load_spec(PACKAGED[0]).spec)
+    assert "policy: {choice: posterior" in spec_yaml(load_spec(PACKAGED[0]).spec)
 
 
 def test_names_are_kept_short_enough_for_a_program():

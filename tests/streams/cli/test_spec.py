@@ -18,7 +18,7 @@ def test_check_sums_a_good_spec_up_and_explains_a_bad_one(tmp_path, capsys):
     text = CREDIT.read_text().replace("bounds: [0, 36]", "bounds: [36, 0]").replace("desired: 1", "desird: 1")
     bad.write_text(text + "policy: {choice: wizard, nu: .inf, window: {steps: 0}}\n")
     assert check([CREDIT]) == 0
-    assert "program credit: 13 features (10 mutable) in 13 columns, policy linucb" in capsys.readouterr().out
+    assert "program credit: 13 features (10 mutable) in 13 columns, policy posterior" in capsys.readouterr().out
     assert check([CREDIT, bad]) == 2
     streams = capsys.readouterr()
     assert streams.out.count("\n") == 1

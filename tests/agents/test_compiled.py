@@ -1,0 +1,50 @@
+"""Compiled functions that call each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onward.agents.choices.compiled import compiled
+
+
+@compiled
+def largest(numbers: np.ndarray) -> float:
+    """The largest of them, in an order that numpy does not take."""
+    found = numbers[0]
+    for number in numbers:
+        found = max(found, number)
+    return found
+
+
+@compiled
+def spread(numbers: np.ndarray, scale: float = 1.0) -> float:
+    """From the least to the largest."""
+    return scale * (largest(numbers) + largest(-numbers))
+
+
+def test_one_may_call_another_of_its_file() -> None:
+    numbers = np.array([3.0, -1.0, 2.0])
+    assert spread(numbers) == 4.0
+    assert spread(numbers, scale=0.5) == 2.0
+    assert largest(numbers) == 3.0
+    assert spread.__doc__ == "From the least to the largest."
+
+
+def test_one_of_another_file_is_not_known() -> None:
+    from numba import TypingError
+
+    from onward.agents.choices.forest import __dict__ as forest
+
+    other = next(value for value in forest.values() if isinstance(value, compiled))
+
+    @compiled
+    def call(numbers: np.ndarray) -> object:
+        return elsewhere(numbers)  # noqa: F821 -- put there below
+
+    globals()["elsewhere"] = other
+    try:
+        with pytest.raises(TypingError, match="elsewhere"):
+            call(np.zeros(1))
+    finally:
+        del globals()["elsewhere"]
