@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .patterns import Patterns
+from .scan import find_feasible
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -81,7 +82,8 @@ class RecourseInstances:
     Raises
     ------
     ValueError
-        When shapes do not fit each other, or a feature of several columns has a direction.
+        When shapes do not fit each other, columns are not in the order of the features, or a feature of several
+        columns has a direction.
 
     Examples
     --------
@@ -118,8 +120,8 @@ class RecourseInstances:
         max_changes: int | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
-        self.points = np.asarray(points, dtype=np.float64)
-        self.feature_of = np.asarray(feature_of)
+        self.points = np.ascontiguousarray(points, dtype=np.float64)
+        self.feature_of = np.asarray(feature_of, dtype=np.intp)
         self.mutable = tuple(mutable)
         self.smallest_change = np.asarray(smallest_change, dtype=np.float64)
         self.valid = np.asarray(valid, dtype=bool)
@@ -128,12 +130,10 @@ class RecourseInstances:
         self.feature_names = tuple(feature_names or map(str, range(len(self.mutable))))
         self._check()
         self._immutable = self._columns("none")
-        self._rising = self._columns("up")
-        self._falling = self._columns("down")
-        self._stepping = np.flatnonzero(self.smallest_change[self.feature_of] > 0)
+        signs = {"up": 1, "down": -1}
+        self._direction = np.array([signs.get(mutable, 0) for mutable in self.mutable], dtype=np.intp)[self.feature_of]
         self._smallest = self.smallest_change[self.feature_of] - TOLERANCE
         self._backgrounds = Patterns(self.points[:, self._immutable])
-        self._whole = Patterns(self.points)
         possible = np.flatnonzero(self.valid & self.allowed)
         background = self._backgrounds.numbers[possible]
         self._by_background = possible[np.argsort(background, kind="stable")]
@@ -157,13 +157,23 @@ class RecourseInstances:
     def feasible(self, people: Array) -> Pairs:
         """Which candidates each person can become, for encoded people of shape (n, D)."""
         background = self._backgrounds.find(people[:, self._immutable])
-        counts = self._counts[background]
-        rows = np.repeat(np.arange(len(people)), counts)
-        first = np.cumsum(counts) - counts
-        places = np.arange(len(rows)) + np.repeat(self._starts[background] - first, counts)
-        candidates = self._by_background[places]
-        keep = self._judge(people, rows, candidates)
-        return Pairs(rows[keep], candidates[keep])
+        most = int(self._counts[background].sum())
+        rows, candidates = np.empty(most, dtype=np.intp), np.empty(most, dtype=np.intp)
+        found = find_feasible(
+            np.ascontiguousarray(people),
+            self.points,
+            background,
+            self._starts,
+            self._counts,
+            self._by_background,
+            self._direction,
+            self._smallest,
+            self.feature_of,
+            len(self.mutable) if self.max_changes is None else self.max_changes,
+            rows,
+            candidates,
+        )
+        return Pairs(rows[:found], candidates[:found])
 
     def binding(self, person: Array) -> Binding:
         """The rule that leaves a person, shape (D,), without any candidate; rules are tried in the order of ``Reason``.
@@ -185,20 +195,6 @@ class RecourseInstances:
                 return Binding(reason, self._detail(reason, person, excluded[:, left], left))
             left = kept
         raise ValueError(f"{left.sum()} candidates are feasible for this person: no rule binds")
-
-    def _judge(self, people: Array, rows: Indices, candidates: Indices) -> Mask:
-        """Which pairs of one background are feasible, shape (P,)."""
-        feasible: Mask = self._whole.find(people)[rows] != self._whole.numbers[candidates]
-        for d in self._rising:
-            feasible &= people[rows, d] <= self.points[candidates, d]
-        for d in self._falling:
-            feasible &= people[rows, d] >= self.points[candidates, d]
-        for d in self._stepping:
-            change = np.abs(people[rows, d] - self.points[candidates, d])
-            feasible &= (change == 0) | (change >= self._smallest[d])
-        if self.max_changes is not None:
-            feasible &= self._changes(people, rows, candidates) <= self.max_changes
-        return feasible
 
     def _changes(self, people: Array, rows: Indices, candidates: Indices) -> NDArray[np.int_]:
         """How many features each pair changes, shape (P,)."""
@@ -249,6 +245,8 @@ class RecourseInstances:
                 raise ValueError(
                     f"{name} has shape {given}: {candidates} candidates of {features} features need {needed}"
                 )
+        if (np.diff(self.feature_of) < 0).any():
+            raise ValueError("feature_of falls: the columns of a feature stand together, in the order of the features")
         columns = np.bincount(self.feature_of, minlength=features)
         for feature, mutable in enumerate(self.mutable):
             if mutable in ("up", "down") and columns[feature] != 1:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from ..compiled import compiled
 from .contract import Array, State
 
 LEVELS = 6

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiled import compiled
+from ..compiled import compiled
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

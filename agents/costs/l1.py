@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiled import compiled
+
 CELLS = 1 << 14
 """Person-candidate pairs worked on at once, so that the two working arrays stay in the processor's cache."""
 
@@ -53,10 +55,22 @@ class L1:
         whose: NDArray[np.intp],
     ) -> NDArray[np.float64]:
         """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,): the same bits, fewer of them."""
-        cost = np.zeros(len(which))
-        for target, start in zip(candidates.T, people.T, strict=True):
-            change = start[whose]
-            change -= target[which]
-            np.abs(change, out=change)
-            cost += change
+        cost = np.empty(len(which))
+        add_up(np.ascontiguousarray(candidates), np.ascontiguousarray(people), which, whose, cost)
         return cost
+
+
+@compiled
+def add_up(
+    candidates: NDArray[np.float64],
+    people: NDArray[np.float64],
+    which: NDArray[np.intp],
+    whose: NDArray[np.intp],
+    cost: NDArray[np.float64],
+) -> None:
+    """Put the costs of pairs into ``cost`` (P,)."""
+    for pair in range(len(cost)):
+        total = 0.0
+        for d in range(candidates.shape[1]):
+            total += abs(people[whose[pair], d] - candidates[which[pair], d])
+        cost[pair] = total
