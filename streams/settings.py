@@ -214,7 +214,7 @@ class DemoSettings(WorldSettings):
 
     brokers: Names = Field((), description="Kafka to run on, HOST:PORT, comma separated; an embedded one when absent.")
     policies: Names = Field(("protoar", "linucb", "posterior"), min_length=1, description="Choices, one program each.")
-    people: int = Field(1200, ge=1, le=1_000_000, description="Applications of every program.")
+    people: int = Field(1000, ge=1, le=1_000_000, description="Applications of every program.")
     partitions: int = Field(4, ge=1, le=1000, description="Partitions of every topic.")
     replication: int = Field(1, ge=1, le=100, description="Copies of every partition, on a Kafka given by --brokers.")
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of the tables.")

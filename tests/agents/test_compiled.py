@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onward.agents.choices.compiled import compiled
+from onward.agents.compiled import compiled
 
 
 @compiled
