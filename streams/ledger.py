@@ -221,8 +221,13 @@ class Ledger:
             state.models[name] = CurrentModel(bundle, program.candidates(bundle))
 
     def _load_shards(self, state: PartitionState) -> None:
-        for name, number, step, learner in self._db.execute("SELECT program, shard, step, learner FROM shards"):
+        for name, number, step, choice, learner in self._db.execute("SELECT * FROM shards"):
             program = state.programs[name]
+            if choice != program.spec.policy.choice:
+                raise LedgerError(
+                    f"ledger {self.path} holds what {choice} has learned for program {name!r}, whose policy is now "
+                    f"{program.spec.policy.choice}: name {choice} in its spec (policy: choice), or rename the program"
+                )
             shard = Shard(program, number, program.learner(), step)
             shard.learner.restore(_unpack(learner))
             state.shards[ShardKey(name, number)] = shard

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 from pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
-from tape import JOURNAL, MINUTE_MS, TIMED, Tape, rows
+from tape import JOURNAL, MINUTE_MS, TIMED, Tape, rows, tape
 
 from onward.schemas.events import DeadLetter, Model, SourcePosition, Tick
 from onward.streams.errors import LedgerError
@@ -204,6 +204,15 @@ def test_a_journal_with_a_gap_or_another_journal_is_refused(tmp_path, uninterrup
     story.run.broker.logs["journal", 0] = list(journal[:4])
     with pytest.raises(LedgerError, match="another journal"):
         story.fold(parts=[journal[5:]])
+
+
+def test_what_another_choice_has_learned_is_refused(tmp_path):
+    story = tape(tmp_path, choice="linucb")
+    story.applies("x")
+    story.fold()
+    story.run.programs = {"loan": build_program(choice="posterior")}
+    with pytest.raises(LedgerError, match="name linucb in its spec"):
+        story.fold()
 
 
 # --- ingest to several journal partitions ---
