@@ -229,7 +229,13 @@ class Ledger:
                     f"{program.spec.policy.choice}: name {choice} in its spec (policy: choice), or rename the program"
                 )
             shard = Shard(program, number, program.learner(), step)
-            shard.learner.restore(_unpack(learner))
+            try:
+                shard.learner.restore(_unpack(learner))
+            except ValueError as error:
+                raise LedgerError(
+                    f"ledger {self.path}: what {choice} has learned for program {name!r} does not fit it any more "
+                    f"({error}): restore the version of onward that wrote it, or use another state directory"
+                ) from error
             state.shards[ShardKey(name, number)] = shard
 
     def _waiting(self) -> Iterator[Waiting]:

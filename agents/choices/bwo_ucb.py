@@ -80,9 +80,9 @@ class BwOUCB(Choice):
         self,
         points: Array,
         window: int,
-        trees: Annotated[float, Interval(above=0, below=1000)] = 50,
-        bag: Annotated[float, Interval(above=0, below=10)] = 0.25,
-        memory: Annotated[float, Interval(above=0, below=100_000)] = 1000,
+        trees: Annotated[float, Interval(above=0, below=200)] = 50,
+        bag: Annotated[float, Interval(above=0, below=4)] = 0.25,
+        memory: Annotated[float, Interval(above=0, below=10_001)] = 1000,
         refresh: Annotated[float, Interval(above=0, below=100_000)] = 25,
     ) -> None:
         super().__init__(points, window, trees=trees, bag=bag, memory=memory, refresh=refresh)

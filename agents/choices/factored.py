@@ -73,8 +73,8 @@ class Factored(Choice):
         self,
         points: Array,
         window: int,
-        optimism: Annotated[float, Interval(above=0)] = 0.8,
-        focus: Annotated[float, Interval(above=0)] = 3.5,
+        optimism: Annotated[float, Interval(above=0, below=1000)] = 0.8,
+        focus: Annotated[float, Interval(above=0, below=100)] = 3.5,
     ) -> None:
         super().__init__(points, window, optimism=optimism, focus=focus)
         columns = points.shape[1]

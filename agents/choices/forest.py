@@ -168,7 +168,7 @@ def grow(
     """
     columns, count = values.shape
     order = np.arange(count)
-    first, last = np.empty(2 * count, np.int64), np.empty(2 * count, np.int64)
+    first, last = np.empty(max(2 * count, 1), np.int64), np.empty(max(2 * count, 1), np.int64)
     first[0], last[0] = 0, count
     nodes, drawn, node = 1, 0, 0
     while node < nodes:

@@ -73,8 +73,8 @@ class GPUCB(Choice):
         self,
         points: Array,
         window: int,
-        reach: Annotated[float, Interval(above=0)] = 1.0,
-        noise: Annotated[float, Interval(above=1e-4)] = 0.25,
+        reach: Annotated[float, Interval(above=1e-3, below=1e3)] = 1.0,
+        noise: Annotated[float, Interval(above=1e-4, below=1e6)] = 0.25,
         memory: Annotated[float, Interval(above=1, below=4000)] = 1000,
     ) -> None:
         super().__init__(points, window, reach=reach, noise=noise, memory=memory)

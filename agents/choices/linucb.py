@@ -76,8 +76,8 @@ class LinUCB(Choice):
         self,
         points: Array,
         window: int,
-        regularisation: Annotated[float, Interval(above=0)] = 20.0,
-        delta: Annotated[float, Interval(above=0, below=1)] = 0.05,
+        regularisation: Annotated[float, Interval(above=1e-6, below=1e9)] = 20.0,
+        delta: Annotated[float, Interval(above=1e-12, below=1)] = 0.05,
     ) -> None:
         super().__init__(points, window, regularisation=regularisation, delta=delta)
         self.regularisation = regularisation

@@ -72,8 +72,8 @@ class Posterior(Choice):
         self,
         points: Array,
         window: int,
-        optimism: Annotated[float, Interval(above=0)] = 0.8,
-        focus: Annotated[float, Interval(above=0)] = 3.5,
+        optimism: Annotated[float, Interval(above=0, below=1000)] = 0.8,
+        focus: Annotated[float, Interval(above=0, below=100)] = 3.5,
     ) -> None:
         super().__init__(points, window, optimism=optimism, focus=focus)
         self.optimism = optimism

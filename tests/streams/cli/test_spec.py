@@ -46,7 +46,7 @@ def test_check_sums_a_good_spec_up_and_explains_a_bad_one(tmp_path, capsys):
         (
             "{choice: linucb, parameters: {delta: 2}}",
             46,
-            "policy.parameters.delta: delta is 2.0: linucb needs a number above 0 and below 1",
+            "policy.parameters.delta: delta is 2.0: linucb needs a number above 1e-12 and below 1",
         ),
     ],
 )
