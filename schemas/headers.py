@@ -122,7 +122,6 @@ def read_headers(headers: Sequence[tuple[str, bytes | None]]) -> CloudEvent | Pr
     return CloudEvent(identity, source, kind, time_ms)
 
 
-@lru_cache(maxsize=4096)
 def parse_time(text: bytes) -> int:
     """An RFC 3339 time as milliseconds since the epoch, finer digits cut off. Raises ``ValueError``."""
     if len(text) == 24 and text[19] == DOT and text[23] == ZULU and text[20:23].isdigit():
