@@ -104,6 +104,8 @@ class Intake:
 class Ingest:
     """The chunk handler of all input topics."""
 
+    together = True
+
     def __init__(
         self,
         topics: Topics,
@@ -157,7 +159,7 @@ class Ingest:
         self._metrics.ingested.labels(chunk[0].topic).inc(len(chunk))
 
     async def journal_records(self, chunk: Sequence[Record]) -> list[OutRecord]:
-        """What a chunk of one topic becomes in the journal: for every partition its lines, in the chunk's order."""
+        """What a chunk of one topic becomes: for every journal partition its lines, in the chunk's order."""
         intake = self._intakes[chunk[0].topic]
         now_ms = self._clock_ms()
         checked = [intake.check(record, now_ms) for record in chunk]

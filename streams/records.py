@@ -57,7 +57,10 @@ class Publisher(Protocol):
 
 
 class ChunkHandler(Protocol):
-    """What consumes a topic, one chunk at a time."""
+    """What consumes a topic, in chunks. Those of different partitions come side by side, or ``together``."""
+
+    together: bool
+    """Whether a chunk may hold several partitions' records; there is then one chunk of the topic at a time."""
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Partitions this worker now owns. The answer holds the offsets to read from; a partition that is not in
@@ -67,8 +70,8 @@ class ChunkHandler(Protocol):
         """Partitions this worker no longer owns; no chunk of theirs is under way when this is called."""
 
     async def handle(self, chunk: Sequence[Record]) -> None:
-        """Process records of one topic partition, in offset order without gaps. When this returns, their offsets
-        may be committed. An exception ends the worker: nothing of the chunk is committed."""
+        """Process records of one topic partition, or of several, each in offset order without gaps. When this returns,
+        their offsets may be committed. An exception ends the worker: nothing of the chunk is committed."""
 
 
 class Lag(Protocol):

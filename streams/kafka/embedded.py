@@ -38,6 +38,7 @@ from .options import KafkaOptions
 _PRODUCER = 0
 _QUICK: Mapping[str, Any] = {
     "fetch_max_wait_ms": 2,
+    "fetch_pause_ms": 2,
     "commit_interval_ms": 500,
     "session_timeout_ms": 3000,
     "heartbeat_ms": 500,

@@ -26,6 +26,7 @@ class KafkaOptions:
     ``chunk_records`` bounds the records handed to a handler at once. ``group_instance_id`` makes the worker a static
     member: a restart within ``session_timeout_ms`` moves no partitions. ``connect_timeout_ms`` bounds how long a start
     may wait for a broker, ``delivery_timeout_ms`` how long a publish may wait for its acknowledgements.
+    ``fetch_pause_ms`` is how long a worker lets records gather before it asks a broker again that has just given some.
     """
 
     brokers: tuple[str, ...]
@@ -51,6 +52,7 @@ class KafkaOptions:
 
     chunk_records: int = 2_000
     fetch_max_wait_ms: int = 100
+    fetch_pause_ms: int = 10
     fetch_partition_bytes: int = 1 << 20
 
     delivery_timeout_ms: int = 30_000

@@ -17,6 +17,7 @@ from ..lease import Lease
 from .batches import read_tolerantly
 from .heartbeats import watch
 from .options import KafkaOptions
+from .pacing import pace
 
 log = logging.getLogger(__name__)
 faust_log = logging.getLogger("faust")
@@ -70,7 +71,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def on_start(self) -> None:
         """Connect. The group is joined when topics are subscribed to, which comes later."""
         await super().on_start()
-        watch(self._ensure_consumer()._coordinator, cast(Home, self.transport).lease)
+        consumer, home = self._ensure_consumer(), cast(Home, self.transport)
+        watch(consumer._coordinator, home.lease)
+        pace(consumer._fetcher, home.options.fetch_pause_ms / 1000)
 
     async def bounds(self, tps: Sequence[TP]) -> tuple[Mapping[TP, int], Mapping[TP, int]]:
         """The first offset and the end offset of partitions."""

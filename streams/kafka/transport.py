@@ -8,7 +8,7 @@ fetched partition chunk (a list of ``Record``), and keeps its own books:
 3. Before partitions are given up no chunk is under way, what is finished is committed, and the owner has let go.
 
 It leans on private names of faust-streaming 0.15. ``missing_names`` tells which of them are not as expected; without
-the names of the fast path the transport still works, with chunks of one record.
+the names of the fast path the transport still works, and hands records on one by one.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ class Owner(Protocol):
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """As ``ChunkHandler.assigned``; cancelled when the partitions are taken away meanwhile."""
+
+    def drop_waiting(self) -> None:
+        """Forget the chunks that were handed on and have not begun: they will be read again."""
 
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """As ``ChunkHandler.revoked``."""
@@ -168,7 +171,8 @@ class GroupConsumer(driver.Consumer):
         await self._let_go()
 
     async def wait_empty(self) -> None:
-        """Wait for the chunk under way and commit."""
+        """Wait for the chunks under way and commit."""
+        self._ours.owner.drop_waiting()
         await self._idle.wait()
         try:
             await asyncio.wait_for(self.force_commit(), _COMMIT_SECONDS)
@@ -324,7 +328,7 @@ class ChunkTransport(driver.Transport):
         self.lease = lease
         self.missing = missing_names()
         if self.missing:
-            log.warning("faust is not as expected (%s): chunks will hold one record each", ", ".join(self.missing))
+            log.warning("faust is not as expected (%s): records are handed on one by one", ", ".join(self.missing))
 
     def fail(self, error: BaseException) -> None:
         """Tell the owner."""

@@ -5,8 +5,8 @@
 
 What holds:
 
-1. Chunks of one partition come strictly one after the other; so do, for simplicity, all chunks of one topic.
-   Different topics and timers interleave where a handler awaits.
+1. The records of a partition come strictly one after the other. Different partitions, and timers, interleave where a
+   handler awaits; partitions of a topic whose handler takes them ``together`` share its turns.
 2. An offset is committed only after ``handle`` has returned for it.
 3. The first thing that breaks ends the worker; nothing of the chunk under way is committed.
 4. On SIGTERM or SIGINT the chunk under way is finished and committed and the group is left.
@@ -19,6 +19,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, cast
 
 import faust
@@ -30,6 +31,7 @@ from faust.types import TP
 from ..errors import BrokerError, FencedError
 from ..lease import Lease
 from ..records import ChunkHandler, Lag, Record, TopicPartition
+from .lanes import Lanes
 from .options import KafkaOptions
 from .reach import reach
 from .transport import ChunkTransport, GroupConsumer
@@ -87,6 +89,7 @@ class _Worker:
         self._stop = stop
         self._error: BaseException | None = None
         self._lease = lease
+        self._lanes = Lanes(self._handle, options.chunk_records)
         self._app = _app(options, self, lease)
         for topic in handlers:
             source = self._app.topic(topic, schema=_Chunks(), acks=False)
@@ -104,6 +107,7 @@ class _Worker:
             await asyncio.wait_for(self._app.stop(), _FAILED_STOP_SECONDS if self._error else _STOP_SECONDS)
         except TimeoutError:
             log.warning("a chunk was still under way and is given up: it will be read again")
+        await self._lanes.close()
         if self._error:
             raise self._error
 
@@ -121,24 +125,29 @@ class _Worker:
             self.fail(error)
 
     async def _agent(self, stream: AsyncIterable[list[Record]]) -> None:
-        async for records in stream:
-            await self._handle(records)
+        async for chunk in stream:
+            # What comes while partitions are given up is read again by whoever gets them.
+            if self._consumer.flow_active:
+                topic, partition = chunk[0].topic, chunk[0].partition
+                together = self._handlers[topic].together
+                self._lanes.put(topic if together else TopicPartition(topic, partition), chunk)
 
-    async def _handle(self, records: list[Record]) -> None:
+    async def _handle(self, chunks: Sequence[list[Record]]) -> None:
+        if self._error:
+            return
         consumer = self._consumer
-        consumer.chunk_begins(records)
+        for chunk in chunks:
+            consumer.chunk_begins(chunk)
         done = False
         try:
             if await self._holds():
-                await self._handlers[records[0].topic].handle(records)
+                await self._handlers[chunks[0][0].topic].handle(list(chain.from_iterable(chunks)))
                 done = True
         except Exception as error:
             self.fail(error)
         finally:
-            consumer.chunk_ends(records, done=done)
-        if self._error:
-            # Returning to Faust would fetch the next chunk, past the one that failed.
-            await asyncio.Event().wait()
+            for chunk in chunks:
+                consumer.chunk_ends(chunk, done=done)
 
     async def _holds(self) -> bool:
         """Whether the partitions are ours. If not, nothing of the chunk was done, and they are about to be revoked."""
@@ -154,6 +163,10 @@ class _Worker:
         for topic, own in _by_topic(partitions):
             starts.update(await self._handlers[topic].assigned(own))
         return starts
+
+    def drop_waiting(self) -> None:
+        """Forget the chunks that have not begun."""
+        self._lanes.drop()
 
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """Tell every handler; the first error is raised when all were told."""

@@ -19,7 +19,10 @@ class Recorder:
         self,
         starts: Mapping[TopicPartition, int] | None = None,
         first: Callable[[Sequence[Record]], Any] | None = None,
+        *,
+        together: bool = False,
     ) -> None:
+        self.together = together
         self.starts = starts or {}
         self.first = first
         self.chunks: list[list[Record]] = []

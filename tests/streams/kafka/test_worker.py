@@ -62,6 +62,59 @@ async def test_records_that_queue_up_one_by_one_are_handed_on_together(broker):
     assert [len(chunk) for chunk in recorder.chunks] == [1, 16, 16, 8]
 
 
+async def test_a_partition_that_waits_does_not_hold_up_another(broker):
+    topic, go = broker.topic(2), asyncio.Event()
+
+    async def wait(chunk):
+        if chunk[0].partition == 0:
+            await go.wait()
+
+    recorder = Recorder(first=wait)
+    async with working(broker.options(chunk_records=10), {topic: recorder}):
+        for partition in (0, 1):
+            broker.fill(topic, 30, partition=partition)
+        await until(lambda: len(recorder.records) == 30)
+        assert {record.partition for record in recorder.records} == {1}
+        go.set()
+        await until(lambda: len(recorder.records) == 60)
+    assert [record.offset for record in recorder.records if record.partition == 0] == list(range(30))
+
+
+async def test_a_handler_that_takes_partitions_together_gets_what_has_queued_up_in_all_of_them(broker):
+    topic, go = broker.topic(3), asyncio.Event()
+    recorder = Recorder(first=lambda chunk: go.wait(), together=True)
+    async with working(broker.options(chunk_records=10), {topic: recorder}):
+        broker.fill(topic, 1)
+        await until(lambda: recorder.under_way)
+        for partition in (1, 2):
+            broker.fill(topic, 4, partition=partition)
+        await asyncio.sleep(0.2)
+        assert recorder.under_way == 1
+        go.set()
+        await until(lambda: len(recorder.records) == 9)
+    assert [len(chunk) for chunk in recorder.chunks] == [1, 8]
+    assert committed(broker.options(), topic, 1) == committed(broker.options(), topic, 2) == 4
+
+
+async def test_what_waits_behind_a_chunk_that_failed_is_not_begun(broker):
+    topic = broker.topic(2)
+
+    async def refuse(chunk):
+        await asyncio.sleep(0.05)
+        if chunk[0].partition == 0:
+            raise LedgerError("the disk is full")
+        await asyncio.sleep(0.3)
+
+    recorder = Recorder(first=refuse)
+    for partition in (0, 1):
+        broker.fill(topic, 30, partition=partition)
+    with pytest.raises(LedgerError, match="the disk is full"):
+        await run_worker(broker.options(chunk_records=10), {topic: recorder}, signals=False)
+    assert len(recorder.chunks) <= 1, "at most what was under way already"
+    assert not recorder.owned
+    assert committed(broker.options(), topic) == confluent_kafka.OFFSET_INVALID
+
+
 async def test_records_arrive_as_sent(broker):
     topic, now = broker.topic(), int(time.time() * 1000)
     with EventWriter(broker.options()) as writer:
@@ -290,7 +343,7 @@ async def test_a_missing_topic_is_named(real):
         await run_worker(real.options(), {"nowhere": Recorder(), real.topic(): Recorder()}, signals=False)
 
 
-async def test_without_the_fast_path_chunks_hold_one_record_and_all_else_holds(broker, monkeypatch, caplog):
+async def test_without_the_fast_path_all_else_holds(broker, monkeypatch, caplog):
     monkeypatch.setattr(transport, "missing_names", lambda: ["_drain_messages"])
     topic = broker.topic()
     values = broker.fill(topic, 20)
@@ -298,9 +351,8 @@ async def test_without_the_fast_path_chunks_hold_one_record_and_all_else_holds(b
     async with working(broker.options(), {topic: recorder}):
         await until(lambda: len(recorder.records) == 15)
     assert recorder.values == values[5:]
-    assert [len(chunk) for chunk in recorder.chunks] == [1] * 15
     assert committed(broker.options(), topic) == 20
-    assert "chunks will hold one record each" in caplog.text
+    assert "records are handed on one by one" in caplog.text
 
 
 def test_changed_names_are_noticed():
