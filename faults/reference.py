@@ -102,9 +102,9 @@ def standing(ledger: Path) -> Standing:
 
 
 def dump(ledger: Path) -> Dump:
-    """A ledger's whole content as SQL, but for how often it was opened."""
+    """A ledger's whole content as SQL, in an order of its own, but for how often it was opened."""
     with closing(sqlite3.connect(ledger)) as db:
-        return [line for line in db.iterdump() if "'generation'" not in line]
+        return sorted(line for line in db.iterdump() if "'generation'" not in line)
 
 
 def without_generation(headers: Headers) -> Headers:

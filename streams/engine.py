@@ -184,7 +184,8 @@ def _application(fold: Fold, entry: Entry, event: Submitted, ahead: Ahead) -> No
         case.features = bytes(event.features)
         case.forget_ms = fold.forget_ms(program, entry.time_ms, program.undecided_ms)
         fold.touch(case)
-        _retry_waiting(fold, case, ahead)
+        if case.key in fold.state.waiting.by_case:
+            _retry_waiting(fold, case, ahead)
         return
     assessment = _assessment(fold, program, entry.place, event.features, ahead)
     if isinstance(assessment, Problem):
@@ -235,7 +236,8 @@ def _decide(
         case.status, case.forget_ms = Status.APPROVED, fold.forget_ms(program, case.time_ms)
     else:
         answer(fold, ahead.steps, program, case, place, assessment)
-    _retry_waiting(fold, case, ahead.steps_only())
+    if case.key in fold.state.waiting.by_case:
+        _retry_waiting(fold, case, ahead.steps_only())
 
 
 def _outcome(fold: Fold, entry: Entry, event: Outcome) -> None:
@@ -306,8 +308,6 @@ def _woken(event: Waiting) -> Entry:
 
 def _retry_waiting(fold: Fold, case: Case, ahead: Ahead) -> None:
     """Apply what waited for a case, in the order it came: decisions first, since outcomes follow them."""
-    if case.key not in fold.state.waiting.by_case:
-        return
     events = fold.state.waiting.take(case.key)
     for event in events:
         fold.no_longer_waits(event)

@@ -88,6 +88,8 @@ class _Partition:
 class Keeper:
     """The chunk handler of the journal."""
 
+    together = False
+
     def __init__(
         self,
         topics: Topics,
@@ -262,19 +264,26 @@ class Keeper:
         for stage, seconds in times.items():
             metrics.chunk_seconds.labels(stage).observe(seconds)
         self._count(kept, effects)
-        for program, delay_ms, steps in effects.delays:
-            metrics.outcome_delay_seconds.labels(program).observe(delay_ms / 1000)
-            metrics.outcome_delay_steps.labels(program).observe(steps)
-        now_ms = self._clock_ms()
-        latencies = {name: metrics.recourse_latency_seconds.labels(name) for name in self._programs}
-        for emission in news:
-            if isinstance(emission.event, (Recourse, NoRecourse)):
-                latency = (now_ms - emission.timestamp_ms) / 1000
-                latencies[emission.event.program].observe(max(0.0, latency))
+        self._time(effects, news)
         metrics.waiting_events.labels(partition).set(kept.state.waiting.size)
         watermark_ms = min(kept.state.watermark_ms(program) or 0 for program in self._programs.values())
         if watermark_ms:
             metrics.watermark_timestamp_seconds.labels(partition).set(watermark_ms / 1000)
+
+    def _time(self, effects: Effects, news: Sequence[Emission]) -> None:
+        metrics, now_ms = self._metrics, self._clock_ms()
+        for program in {program for program, _, _ in effects.delays}:
+            delays = [(ms / 1000, steps) for name, ms, steps in effects.delays if name == program]
+            metrics.outcome_delay_seconds.observe(program, [seconds for seconds, _ in delays])
+            metrics.outcome_delay_steps.observe(program, [steps for _, steps in delays])
+        answers = [
+            (emission.event.program, max(0, now_ms - emission.timestamp_ms) / 1000)
+            for emission in news
+            if isinstance(emission.event, (Recourse, NoRecourse))
+        ]
+        for program in {program for program, _ in answers}:
+            latencies = [seconds for name, seconds in answers if name == program]
+            metrics.recourse_latency_seconds.observe(program, latencies)
 
     def _count(self, kept: _Partition, effects: Effects) -> None:
         metrics = self._metrics

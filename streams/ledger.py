@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from ..schemas.events import DeadLetter, Decision, Outcome, Tick
 from .cases import Case, Settled, Status, Waiting
@@ -25,7 +23,8 @@ from .errors import DamagedLedgerError, LedgerError
 from .fold import View, settled_of
 from .journal import CaseKey, Entry, Place, Submitted
 from .ledgerfile import told
-from .ledgerschema import SCHEMA, SCHEMA_VERSION
+from .ledgerschema import CLOSE, FORGET, SCHEMA, SCHEMA_VERSION
+from .packing import pack, unpack
 from .program import Program
 from .records import TopicPartition
 from .state import CurrentModel, PartitionState, Shard, ShardKey, WaitingRoom
@@ -158,11 +157,8 @@ class Ledger:
     def open_recourses(self) -> Counter[str]:
         """How many recourses of each program wait for their fate."""
         with told(self.path):
-            counts: Counter[str] = Counter()
-            for column in ("open_step", "closes_ms"):
-                query = f"SELECT program, count(*) FROM cases WHERE {column} IS NOT NULL GROUP BY program"
-                counts.update(dict(self._db.execute(query).fetchall()))
-            return counts
+            count = "SELECT count(*) FROM cases WHERE program = ? AND queue >= ?"
+            return Counter({name: self._db.execute(count, (id, CLOSE)).fetchone()[0] for name, id in self._ids.items()})
 
     # --- opening -------------------------------------------------------------------------------------------------
 
@@ -195,21 +191,15 @@ class Ledger:
                     "give a changed program a new name, or announce a new model with `onward models announce`"
                 )
         with self._transaction():
-            for name, program in programs.items():
-                if name not in known:
-                    bundle = program.bundle
-                    self._db.execute(
-                        "INSERT INTO programs VALUES (?, ?, ?, ?, ?, ?, ?)",
-                        (
-                            name,
-                            program.spec.decisions,
-                            program.sha256,
-                            bundle.manifest_sha256,
-                            bundle.version,
-                            bundle.address,
-                            bundle.manifest_sha256,
-                        ),
-                    )
+            for name in sorted(programs.keys() - known.keys()):
+                program, bundle = programs[name], programs[name].bundle
+                fixed = (name, program.spec.decisions, program.sha256, bundle.manifest_sha256)
+                self._db.execute(
+                    "INSERT INTO programs (program, decisions, spec, first_model, version, manifest, sha256) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (*fixed, bundle.version, bundle.address, bundle.manifest_sha256),
+                )
+        self._ids: dict[str, int] = dict(self._db.execute("SELECT program, id FROM programs"))
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -230,7 +220,7 @@ class Ledger:
                 )
             shard = Shard(program, number, program.learner(), step)
             try:
-                shard.learner.restore(_unpack(learner))
+                shard.learner.restore(unpack(learner))
             except ValueError as error:
                 raise LedgerError(
                     f"ledger {self.path}: what {choice} has learned for program {name!r} does not fit it any more "
@@ -249,7 +239,7 @@ class Ledger:
         for some in _portions(applications):
             marks = ",".join("?" * len(some))
             query = f"SELECT body FROM cases WHERE program = ? AND application IN ({marks})"
-            yield from map(_case, self._db.execute(query, (program, *some)))
+            yield from map(_case, self._db.execute(query, (self._ids[program], *some)))
 
     def _due(
         self, state: PartitionState, moves: Sequence[tuple[TopicPartition, int | None]], known: Mapping[CaseKey, Case]
@@ -259,8 +249,8 @@ class Ledger:
         for program in state.programs.values():
             if program.window_ms is not None and (before_ms := after[program.spec.decisions]) is not None:
                 rows = self._db.execute(
-                    "SELECT body FROM cases WHERE program = ? AND closes_ms IS NOT NULL AND closes_ms < ?",
-                    (program.name, before_ms),
+                    "SELECT body FROM cases WHERE program = ? AND queue = ? AND due < ?",
+                    (self._ids[program.name], CLOSE, before_ms),
                 )
                 due.extend(known.get(case.key, case) for case in map(_case, rows))
         return due
@@ -273,8 +263,8 @@ class Ledger:
             window, more = shard.program.window_steps, answers.get(shard.program.name, 0)
             if window is not None and more:
                 rows = self._db.execute(
-                    "SELECT body FROM cases WHERE program = ? AND shard = ? AND open_step < ? ORDER BY open_step",
-                    (*shard.key, shard.step + more - window),
+                    "SELECT body FROM cases WHERE program = ? AND queue = ? AND due < ? ORDER BY due",
+                    (self._ids[shard.key.program], shard.number, shard.step + more - window),
                 )
                 yield from (known.get(case.key, case) for case in map(_case, rows))
 
@@ -305,8 +295,19 @@ class Ledger:
         self._db.execute("COMMIT")
 
     def _write_cases(self, effects: Effects) -> None:
-        rows = map(_row, effects.cases.values())
-        self._db.executemany("INSERT OR REPLACE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._db.executemany(
+            "INSERT INTO cases VALUES (?, ?, ?, ?, ?) ON CONFLICT (program, application) "
+            "DO UPDATE SET queue = excluded.queue, due = excluded.due, body = excluded.body",
+            [self._row(case) for case in effects.cases.values()],
+        )
+
+    def _row(self, case: Case) -> tuple[int, str, int, int, bytes]:
+        program, application = case.key
+        queue, due = FORGET, case.forget_ms
+        if case.status is Status.OPEN:
+            queue, due = (case.shard, case.step) if case.closes_ms is None else (CLOSE, case.closes_ms)
+        assert due is not None, f"{case.key} is due for nothing"
+        return self._ids[program], application, queue, due, _encode_case(case)
 
     def _write_waiting(self, effects: Effects) -> None:
         self._db.executemany("DELETE FROM waiting WHERE journal_offset = ? AND line = ?", effects.no_longer_waiting)
@@ -333,7 +334,7 @@ class Ledger:
         rows = []
         for key in effects.shards:
             shard = state.shards[key]
-            rows.append((*key, shard.step, shard.program.spec.policy.choice, _pack(shard.learner.state())))
+            rows.append((*key, shard.step, shard.program.spec.policy.choice, pack(shard.learner.state())))
         self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?)", rows)
 
     def _write_models(self, state: PartitionState, effects: Effects) -> None:
@@ -363,9 +364,12 @@ class Ledger:
         known = list(state.watermarks.known())
         self._db.executemany("INSERT OR REPLACE INTO watermarks VALUES (?, ?)", known)
         for program in state.programs.values():
-            before = (program.name, state.watermark_ms(program) or 0)
-            self._db.execute("DELETE FROM cases WHERE program = ? AND forget_ms IS NOT NULL AND forget_ms < ?", before)
-            self._db.execute("DELETE FROM settled WHERE program = ? AND forget_ms < ?", before)
+            before_ms = state.watermark_ms(program) or 0
+            self._db.execute(
+                "DELETE FROM cases WHERE program = ? AND queue = ? AND due < ?",
+                (self._ids[program.name], FORGET, before_ms),
+            )
+            self._db.execute("DELETE FROM settled WHERE program = ? AND forget_ms < ?", (program.name, before_ms))
 
 
 def _portions(values: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -375,27 +379,3 @@ def _portions(values: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _case(row: tuple[bytes]) -> Case:
     return _decode_case(row[0])
-
-
-def _row(case: Case) -> tuple[object, ...]:
-    program, application = case.key
-    body = _encode_case(case)
-    if case.status is not Status.OPEN:
-        return program, application, case.shard, None, None, case.forget_ms, body
-    closes_ms = case.closes_ms
-    return program, application, case.shard, case.step if closes_ms is None else None, closes_ms, None, body
-
-
-def _pack(state: Mapping[str, NDArray[np.generic]]) -> bytes:
-    """Arrays as MessagePack of name -> (dtype, shape, bytes): the same state always gives the same bytes."""
-    return msgspec.msgpack.encode(
-        {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in sorted(state.items())}
-    )
-
-
-def _unpack(packed: bytes) -> dict[str, NDArray[np.generic]]:
-    arrays = msgspec.msgpack.decode(packed, type=dict[str, tuple[str, tuple[int, ...], bytes]])
-    return {
-        name: np.frombuffer(content, dtype=np.dtype(dtype)).reshape(shape).copy()
-        for name, (dtype, shape, content) in arrays.items()
-    }

@@ -1,27 +1,35 @@
 """The tables of a ledger. A change to them takes a new version: ledgers and snapshots of another are refused.
 
 The ``body`` of a case is the whole of it in MessagePack, which is written several times as fast as its fields in
-columns of their own; beside it stands only what cases are looked for by. While a case is open it has an ``open_step``
-or, where the program's window is one of event time, ``closes_ms``.
+columns of their own. Beside it stands only what cases are looked for by: their name, and what they are ``due`` for next
+in which ``queue`` of their program. Rows lie in the order in which they came, not by name: what changes together lies
+together, and a commit writes few pages, whatever the names are.
 """
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 3
+from typing import Final
+
+FORGET: Final = -2
+"""The queue of cases that are not open; ``due`` is the watermark after which they are forgotten."""
+CLOSE: Final = -1
+"""The queue of open cases whose window is one of event time; ``due`` is the watermark after which it closes. Those
+whose window counts steps are in the queue of their shard's number, and ``due`` is their own step."""
+
+SCHEMA_VERSION = 4
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE programs (program TEXT PRIMARY KEY, decisions TEXT NOT NULL, spec TEXT NOT NULL,
-    first_model TEXT NOT NULL, version TEXT NOT NULL, manifest TEXT NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE programs (id INTEGER PRIMARY KEY, program TEXT NOT NULL UNIQUE, decisions TEXT NOT NULL,
+    spec TEXT NOT NULL, first_model TEXT NOT NULL, version TEXT NOT NULL, manifest TEXT NOT NULL, sha256 TEXT NOT NULL);
 CREATE TABLE shards (program TEXT, shard INTEGER, step INTEGER NOT NULL, choice TEXT NOT NULL, learner BLOB NOT NULL,
     PRIMARY KEY (program, shard)) WITHOUT ROWID;
 CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEGER NOT NULL, time_ms INTEGER,
     PRIMARY KEY (topic, partition)) WITHOUT ROWID;
 CREATE TABLE watermarks (decisions TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE cases (program TEXT, application TEXT, shard INTEGER NOT NULL, open_step INTEGER, closes_ms INTEGER,
-    forget_ms INTEGER, body BLOB NOT NULL, PRIMARY KEY (program, application)) WITHOUT ROWID;
-CREATE INDEX cases_open ON cases (program, shard, open_step) WHERE open_step IS NOT NULL;
-CREATE INDEX cases_closing ON cases (program, closes_ms) WHERE closes_ms IS NOT NULL;
-CREATE INDEX cases_forget ON cases (program, forget_ms) WHERE forget_ms IS NOT NULL;
+CREATE TABLE cases (program INTEGER NOT NULL, application TEXT NOT NULL, queue INTEGER NOT NULL, due INTEGER NOT NULL,
+    body BLOB NOT NULL);
+CREATE UNIQUE INDEX cases_name ON cases (program, application);
+CREATE INDEX cases_due ON cases (program, queue, due);
 CREATE TABLE waiting (journal_offset INTEGER, line INTEGER, program TEXT, application TEXT, kind TEXT NOT NULL,
     event TEXT NOT NULL, time_ms INTEGER NOT NULL, timestamp_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,
     topic TEXT, partition INTEGER, offset INTEGER NOT NULL, payload BLOB NOT NULL,

@@ -21,6 +21,7 @@ from prometheus_client import (
 )
 
 from .. import __version__
+from .histogram import ManyHistogram
 
 
 class Declared(NamedTuple):
@@ -94,13 +95,13 @@ class Metrics:
         self.fates = self._counter("fates", "What became of recourses and outcomes.", "program", "fate")
 
     def _declare_delays(self) -> None:
-        self.outcome_delay_seconds = self._histogram(
+        self.outcome_delay_seconds = self._many(
             "outcome_delay_seconds", "Event time from a recourse to its outcome.", DELAY_SECONDS, "program"
         )
-        self.outcome_delay_steps = self._histogram(
+        self.outcome_delay_steps = self._many(
             "outcome_delay_steps", "Answers given between a recourse and its outcome.", DELAY_STEPS, "program"
         )
-        self.recourse_latency_seconds = self._histogram(
+        self.recourse_latency_seconds = self._many(
             "recourse_latency_seconds",
             "From an application's record time to its answer's acknowledgement.",
             LATENCY_SECONDS,
@@ -146,6 +147,11 @@ class Metrics:
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Family[Histogram]:
         named = self._declare(name, "histogram", labels, text)
         return Family(Histogram(*named, labels, buckets=buckets, registry=self.registry))
+
+    def _many(self, name: str, text: str, buckets: tuple[float, ...], label: str) -> ManyHistogram:
+        histogram = ManyHistogram(*self._declare(name, "histogram", (label,), text), label, buckets)
+        self.registry.register(histogram)
+        return histogram
 
     def _declare(self, name: str, kind: str, labels: tuple[str, ...], text: str) -> tuple[str, str]:
         self.declared.append(Declared(f"onward_{name}", kind, labels, text))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .errors import LedgerError
-from .ledgerschema import SCHEMA_VERSION
+from .ledgerschema import CLOSE, SCHEMA_VERSION
 
 
 class ProgramSummary(NamedTuple):
@@ -61,11 +61,10 @@ _WATERMARK = """
 SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END
 FROM (SELECT DISTINCT decisions FROM programs) LEFT JOIN watermarks USING (decisions)
 """
-_PROGRAMS = """
+_PROGRAMS = f"""
 SELECT program, version,
     (SELECT count(*) FROM shards WHERE shards.program = programs.program),
     (SELECT coalesce(sum(step), 0) FROM shards WHERE shards.program = programs.program),
-    (SELECT count(*) FROM cases WHERE cases.program = programs.program AND open_step IS NOT NULL)
-        + (SELECT count(*) FROM cases WHERE cases.program = programs.program AND closes_ms IS NOT NULL)
+    (SELECT count(*) FROM cases WHERE cases.program = programs.id AND queue >= {CLOSE})
 FROM programs ORDER BY program
 """

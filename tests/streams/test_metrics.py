@@ -1,7 +1,11 @@
 import re
 
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from onward.streams.histogram import ManyHistogram
 from onward.streams.metrics import Metrics
 
 PERSONAL = {"application", "applicant", "person", "event_id"}
@@ -42,3 +46,26 @@ def test_two_workers_in_one_process_do_not_share() -> None:
     one, other = Metrics(), Metrics()
     one.applications.labels("loans").inc()
     assert b'onward_applications_total{program="loans"}' not in other.expose()
+
+
+@given(st.lists(st.lists(st.sampled_from([0.0, 0.05, 0.1, 0.3, 1.0, 7.5]) | st.floats(0, 100), min_size=1)))
+def test_many_observations_are_exposed_as_the_librarys_own_histogram_does(portions):
+    ours, theirs = CollectorRegistry(), CollectorRegistry()
+    many = ManyHistogram("waited_seconds", "How long.", "program", (0.1, 1.0, 10.0))
+    ours.register(many)
+    each = Histogram("waited_seconds", "How long.", ["program"], buckets=(0.1, 1.0, 10.0), registry=theirs)
+    for number, portion in enumerate(portions):
+        label = f"p{number % 2}"
+        many.observe(label, [float(round(value, 3)) for value in portion])
+        for value in portion:
+            each.labels(label).observe(float(round(value, 3)))
+
+    def samples(registry):
+        families = text_string_to_metric_families(generate_latest(registry).decode())
+        return {
+            (sample.name, *sample.labels.items()): round(sample.value, 6)
+            for family in families
+            for sample in family.samples
+        }
+
+    assert samples(ours) == samples(theirs)
