@@ -1,15 +1,17 @@
 """A worker with very many open recourses on a real Kafka: the memory it takes, and how soon it is back after a crash.
 
 The production worker answers so many applications, none of whose windows closes meanwhile. Then it is killed and
-started again, with its ledger; it is back when its /readyz says so.
+started again: with its ledger; without it, from the newest snapshot, which is up to a minute old, and the rest of the
+journal; and from the journal alone. It is back when its /readyz says so.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,12 +23,14 @@ from onward.benchmarks.arena.kafka_cluster import unavailable
 from onward.benchmarks.arena.load import Load, Shape, write_load
 from onward.benchmarks.arena.onward_worker import ReadyWorker
 from onward.benchmarks.face import Row, progress
+from onward.streams.errors import OnwardError
 from onward.streams.topics import plan
 
 AIM_OPEN = 1_000_000
-AIM_MEGABYTES, AIM_LEDGER_SECONDS = 600.0, 30.0
+AIM_MEGABYTES, AIM_LEDGER_SECONDS, AIM_SNAPSHOT_SECONDS = 600.0, 30.0, 120.0
 PORTION = 25_000
-READY_SECONDS = 300.0
+READY_SECONDS = 600.0
+LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,7 @@ class Args(face.Args):
 
     open: int = field(default=AIM_OPEN, metadata={"quick": 3000, "help": "open recourses"})
     patience_seconds: float = field(default=600.0, metadata={"help": "longest time to open them; else they are left"})
+    snapshot_minutes: float = field(default=1.0, metadata={"quick": 0.02, "help": "from one snapshot to the next"})
 
 
 @dataclass(frozen=True)
@@ -45,10 +50,22 @@ class Place:
     lane: Lane
     load: Load
     folder: Path
+    snapshot_minutes: float
+
+    @property
+    def state(self) -> Path:
+        """The worker's state folder."""
+        return self.folder / f"{self.kind}-state"
+
+    @property
+    def snapshots(self) -> Path:
+        """Where its snapshots go."""
+        return self.folder / f"{self.kind}-snapshots"
 
     def worker(self) -> ReadyWorker:
         """A worker with the state there is."""
-        return ReadyWorker(self.lane, self.load.spec, self.folder / f"{self.kind}-state", self.folder / "worker.log")
+        taken = {"ONWARD_SNAPSHOTS": str(self.snapshots), "ONWARD_SNAPSHOT_MINUTES": str(self.snapshot_minutes)}
+        return ReadyWorker(self.lane, self.load.spec, self.state, self.folder / "worker.log", taken)
 
 
 def recovery(args: Args) -> Iterator[Row]:
@@ -67,7 +84,8 @@ def recovery(args: Args) -> Iterator[Row]:
 def _place(broker: Broker, folder: Path, kind: str, window: Mapping[str, Any], args: Args) -> Place:
     lane = Lane(broker, f"{kind}-window")
     broker.create(plan(lane.topics, PARTITIONS, 1))
-    return Place(kind, lane, write_load(folder / kind, args.seeds[0], args.data, Shape(window=window)), folder)
+    load = write_load(folder / kind, args.seeds[0], args.data, Shape(window=window))
+    return Place(kind, lane, load, folder, args.snapshot_minutes)
 
 
 def _rows(place: Place, args: Args) -> Iterator[Row]:
@@ -84,18 +102,42 @@ def _rows(place: Place, args: Args) -> Iterator[Row]:
             return
         resident, peak = worker.resident_bytes() / 1e6, worker.resident_bytes(peak=True) / 1e6
         progress(f"{title}: {resident:,.0f} MB resident, {peak:,.0f} MB at most")
+        _await_snapshots(place)
         worker.kill()
     yield Row(f"{title}, resident", resident, "MB", aim=megabytes, better="lower")
     yield Row(f"{title}, at most", peak, "MB", better="lower")
+    ways: Mapping[str, tuple[float | None, Sequence[Path]]] = {
+        "with its ledger": (AIM_LEDGER_SECONDS, []),
+        "from a snapshot": (AIM_SNAPSHOT_SECONDS, [place.state]),
+        "from the journal alone": (None, [place.state, place.snapshots]),
+    }
+    for way, (aim, lost) in ways.items():
+        for path in lost:
+            shutil.rmtree(path)
+        seconds, peak = _back(place)
+        progress(f"{title}: ready {way} after {seconds:.1f} s, {peak:,.0f} MB at most")
+        aim = aim if is_at_size else None
+        yield Row(f"{title}, ready {way}", seconds, "s", reference=first_seconds, aim=aim, better="lower")
+        yield Row(f"{title}, at most when ready {way}", peak, "MB", aim=megabytes, better="lower")
+
+
+def _await_snapshots(place: Place) -> None:
+    """Return when there is one of every ledger."""
+    deadline = time.monotonic() + 60 * place.snapshot_minutes + READY_SECONDS
+    while len({path.parent for path in place.snapshots.glob("*/*.sqlite")}) < PARTITIONS:
+        if time.monotonic() > deadline:
+            raise OnwardError(f"there are no snapshots of {PARTITIONS} ledgers in {place.snapshots}")
+        time.sleep(LOOK_SECONDS)
+
+
+def _back(place: Place) -> tuple[float, float]:
+    """Start a worker and kill it when it is ready; return the seconds that took and the most megabytes it had."""
     started = time.monotonic()
     with place.worker() as worker:
         worker.ready(READY_SECONDS)
-        seconds = time.monotonic() - started
-        peak = worker.resident_bytes(peak=True) / 1e6
-        progress(f"{title}: ready again after {seconds:.1f} s, {peak:,.0f} MB at most")
-    aim = AIM_LEDGER_SECONDS if is_at_size else None
-    yield Row(f"{title}, ready with its ledger", seconds, "s", reference=first_seconds, aim=aim, better="lower")
-    yield Row(f"{title}, at most when ready", peak, "MB", aim=megabytes, better="lower")
+        seconds, peak = time.monotonic() - started, worker.resident_bytes(peak=True) / 1e6
+        worker.kill()
+    return seconds, peak
 
 
 def _open(contender: Contender, load: Load, args: Args) -> int:

@@ -7,6 +7,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 from onward.benchmarks.arena.contender import Lane
@@ -35,11 +36,11 @@ class ReadyWorker(WatchedProcess):
     """A worker that says when it is ready. It is a static member of its group: when it was killed, a successor of the
     same state folder need not wait until the group has noticed."""
 
-    def __init__(self, lane: Lane, spec: Path, state: Path, log: Path) -> None:
+    def __init__(self, lane: Lane, spec: Path, state: Path, log: Path, more: Mapping[str, str] | None = None) -> None:
         self._port = _free_port()
         web = {"ONWARD_WEB": "true", "ONWARD_WEB_HOST": "127.0.0.1", "ONWARD_WEB_PORT": str(self._port)}
         member = {"ONWARD_GROUP_INSTANCE_ID": f"{lane.name}-{state.name}"}
-        super().__init__(COMMAND, log, settings(lane, spec, state) | web | member)
+        super().__init__(COMMAND, log, settings(lane, spec, state) | web | member | dict(more or {}))
 
     def ready(self, patience_seconds: float) -> None:
         """Return as soon as it is; raise ``OnwardError`` when it ends or takes longer."""

@@ -1,0 +1,102 @@
+"""Workers that begin with a snapshot end where all others do."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from pipeline import dump, no_clock
+from takeovers import SECOND, Worker, dies_after_two, offsets, told, whole
+
+from onward.streams.snapshots import Snapshots
+
+
+@pytest.fixture(params=["memory", "file"])
+def address(request, tmp_path):
+    return f"{request.param}://{tmp_path}/snapshots"
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    return whole(tmp_path_factory.mktemp("whole"))
+
+
+def test_a_takeover_goes_on_from_the_newest_snapshot_to_the_same_end(tmp_path, address, uninterrupted):
+    story, snapshots = told(tmp_path), Snapshots(address, keep=3)
+    dies_after_two(story, snapshots)
+    second = Worker(story, "second", snapshots)
+    assert asyncio.run(second.works()) == SECOND
+    assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
+    assert second.count("onward_snapshot_seconds_count", action="restore") == 1
+
+
+def test_a_ledger_of_long_ago_gives_way_to_a_snapshot(tmp_path, address, uninterrupted):
+    story, snapshots = told(tmp_path), Snapshots(address, keep=3)
+    asyncio.run(Worker(story, "second").works(end=2))
+    dies_after_two(story, snapshots)
+    second = Worker(story, "second", snapshots)
+    second.ledger.with_name(f"{second.ledger.name}.0123abcd.copy").write_text("left by a crash")
+    assert asyncio.run(second.works()) == SECOND
+    assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
+    assert [path.name for path in second.ledger.parent.iterdir()] == [second.ledger.name]
+
+
+def test_a_ledger_that_is_ahead_of_all_snapshots_stays(tmp_path, address, uninterrupted):
+    story, snapshots = told(tmp_path), Snapshots(address, keep=3)
+    first = dies_after_two(story, snapshots)
+    again = Worker(story, first.ledger.parent.name, snapshots)
+    assert asyncio.run(again.works()) == SECOND + 1
+    assert (story.run.outputs(), dump(again.ledger)) == uninterrupted
+
+
+def test_a_worker_that_ends_in_good_order_leaves_nothing_to_fold_again(tmp_path, address):
+    story, snapshots = told(tmp_path), Snapshots(address, keep=3)
+    asyncio.run(Worker(story, "first", snapshots, seconds=600).works(end=SECOND))
+    assert asyncio.run(Worker(story, "second", snapshots).works()) == SECOND
+
+
+def test_a_large_ledger_holds_up_no_rebalance(tmp_path, address, monkeypatch):
+    monkeypatch.setattr("onward.streams.taking.LAST_BYTES", 1000)
+    story, snapshots = told(tmp_path), Snapshots(address, keep=3)
+    asyncio.run(Worker(story, "first", snapshots, seconds=600).works())
+    assert offsets(snapshots) == []
+
+
+def test_a_last_snapshot_that_takes_too_long_is_given_up(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("onward.streams.taking.LAST_SECONDS", 0.05)
+    monkeypatch.setattr(Snapshots, "take", lambda self, ledger, journal, now_ms, stop: stop.wait(10))
+    story = told(tmp_path)
+    asyncio.run(Worker(story, "first", Snapshots(str(tmp_path / "snapshots"), keep=3), seconds=600).works())
+    assert "was given up" in caplog.text
+
+
+def test_a_snapshot_is_taken_when_it_is_due_and_something_is_new(tmp_path, address):
+    story, snapshots = told(tmp_path), Snapshots(address, keep=3)
+
+    async def work(seconds):
+        worker = Worker(story, "first", snapshots, seconds)
+        start = await worker.begins()
+        for end in (start + 1, start + 2):
+            await worker.folds(end - 1, end)
+            await worker.keeper.take_snapshots()
+            await worker.keeper.take_snapshots()
+        return worker
+
+    not_yet = asyncio.run(work(seconds=600))
+    assert not_yet.count("onward_snapshot_seconds_count", action="take") is None
+    due = asyncio.run(work(seconds=0))
+    assert due.count("onward_snapshot_seconds_count", action="take") == 2
+    assert due.count("onward_snapshot_timestamp_seconds", partition="0") == no_clock() / 1000
+    assert offsets(snapshots) == [4, 3]
+
+
+def test_what_cannot_be_taken_is_told_and_ends_nothing(tmp_path, uninterrupted, caplog):
+    (tmp_path / "snapshots").write_text("a file, not a folder")
+    story = told(tmp_path)
+    first = dies_after_two(story, Snapshots(str(tmp_path / "snapshots"), keep=3))
+    assert first.count("onward_snapshot_failures_total", action="take") == 2
+    assert "no snapshot was taken" in caplog.text
+    second = Worker(story, "second", Snapshots(str(tmp_path / "snapshots"), keep=3))
+    assert asyncio.run(second.works()) == 0
+    assert second.count("onward_snapshot_failures_total", action="restore") == 1
+    assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
