@@ -54,7 +54,7 @@ def _run(args: argparse.Namespace, folder: Path) -> Summary:
     with Brokers(folder / "kafka") as brokers:
         place = ground(brokers, folder, progress, args.seed)
         results, seen = [], []
-        end = started + args.minutes * 60 - 2 * CONTROL_SECONDS * len(controls)
+        end = started + args.minutes * 60 - 4 * CONTROL_SECONDS * len(controls)
         for number, scenario in enumerate(scenarios):
             with progress.scenario(scenario.name, f"{number + 1} of {count}"):
                 results.append(run(place, scenario, share(scenarios[number:], end - time.monotonic())))

@@ -22,10 +22,11 @@ SESSION_SECONDS = 6.0
 FENCED = 6
 """What a worker ends with that stood still for so long that its partitions may have another owner."""
 _LOOK_SECONDS = 0.1
-_STOP_SECONDS = 40.0
+_STOP_SECONDS = 120.0
 _STOPPED = {0, -signal.SIGTERM}
 """In good order, or before it had begun to listen to signals."""
-_OPEN_SECONDS = 60.0
+_OPENED = "opened ledger"
+_OPEN_SECONDS = 240.0
 _AGAIN_SECONDS = 0.5
 
 
@@ -47,12 +48,15 @@ class Orders(NamedTuple):
         return [*strike, "--signal", self.signal, "--clock-ms", str(self.clock_ms)]
 
 
-Draw = Callable[[Random, int], Orders]
-"""Draws the orders of a worker's next life; it is told how many there were."""
-
-
 class Life(WatchedProcess):
-    """A worker's process."""
+    """A worker's process. ``killed`` says that the suite has done so."""
+
+    killed = False
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.killed = True
+        super().kill()
 
     @property
     def code(self) -> int | None:
@@ -75,7 +79,8 @@ class Life(WatchedProcess):
 
 @dataclass
 class Slot:
-    """A worker: its state folder outlives its processes."""
+    """A worker: its state folder outlives its processes. ``lives`` is how many there were before the one that is under
+    way or comes next; ``begin`` is where in the log the present one begins."""
 
     number: int
     state: Path
@@ -85,13 +90,25 @@ class Slot:
     lives: int = 0
     due: float = 0.0
     orders: Orders = field(default_factory=Orders)
+    begin: int = 0
+
+    def works(self) -> bool:
+        """Whether its process has begun to work: it has opened a ledger."""
+        if self.life is None or self.life.ended:
+            return False
+        return any(line["message"] == _OPENED for line in told(self.log, self.begin))
+
+
+Draw = Callable[[Slot], Orders]
+"""Draws the orders of a worker's next life."""
 
 
 @dataclass
 class Fleet:
     """Workers of one group. ``draw`` says what happens to each of their lives; ``expected`` are codes that they may
-    end with beside SIGKILL's. What else they end with is in ``surprises``. ``static`` members keep their partitions
-    while they restart; a ``command`` without ``flags`` takes no orders."""
+    end with beside SIGKILL's. What else they end with is in ``surprises``, and so is a SIGKILL that nobody ordered;
+    ``struck`` counts the points at which they killed themselves. ``static`` members keep their partitions while they
+    restart; a ``command`` without ``flags`` takes no orders."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -104,6 +121,7 @@ class Fleet:
     command: Sequence[str] = COMMAND
     flags: bool = True
     ends: Counter[int] = field(default_factory=Counter)
+    struck: Counter[str] = field(default_factory=Counter)
     surprises: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -133,12 +151,24 @@ class Fleet:
 
     def opened(self) -> int:
         """How many ledgers have been opened so far."""
-        return self.said("opened ledger")
+        return self.said(_OPENED)
 
     def await_opened(self, count: int) -> None:
-        """Let time pass until so many ledgers have been opened, but not for ever."""
+        """Let time pass until so many ledgers have been opened."""
+        self.until(lambda: self.opened() >= count, f"{count} ledgers were opened")
+
+    def await_work(self, *slots: Slot) -> None:
+        """Let time pass until these workers, or all, work."""
+        for slot in slots or self.slots:
+            self.until(slot.works, f"worker {slot.number} worked")
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Let time pass until it is so. It is a surprise when that does not come for long."""
         deadline = time.monotonic() + _OPEN_SECONDS
-        while self.opened() < count and time.monotonic() < deadline:
+        while not condition():
+            if time.monotonic() > deadline:
+                self.surprises.append(f"it took more than {_OPEN_SECONDS:g} s until {what}")
+                return
             self.watch(_LOOK_SECONDS)
 
     def tend(self) -> None:
@@ -151,7 +181,11 @@ class Fleet:
 
     def calm(self) -> None:
         """Nothing more is to happen. Lives to which something still would, or whose clock is wrong, are ended."""
-        self.draw = lambda _random, _lives: Orders()
+        self.draw = lambda _slot: Orders()
+        for slot in self.slots:
+            if slot.life is None:
+                # What was drawn for when it has rested must not happen either.
+                self._plan(slot)
         for slot in self.slots:
             if slot.orders.point or slot.orders.clock_ms:
                 self.kill(slot)
@@ -187,7 +221,7 @@ class Fleet:
             (line["time"], line["partition"], slot.number)
             for slot in self.slots
             for line in told(slot.log)
-            if line["message"] == "opened ledger"
+            if line["message"] == _OPENED
         )
         owners: dict[int, int] = {}
         count = 0
@@ -201,7 +235,7 @@ class Fleet:
         return sum(words in line["message"] for slot in self.slots for line in told(slot.log))
 
     def _plan(self, slot: Slot) -> None:
-        slot.orders = self.draw(slot.random, slot.lives)
+        slot.orders = self.draw(slot)
         slot.due = time.monotonic() + slot.orders.rest_seconds
         slot.lives += 1
 
@@ -209,6 +243,7 @@ class Fleet:
         own = {"ONWARD_STATE_DIR": str(slot.state), "ONWARD_CHUNK_RECORDS": str(slot.orders.chunk_records)}
         if self.static:
             own["ONWARD_GROUP_INSTANCE_ID"] = f"worker-{slot.number}"
+        slot.begin = slot.log.stat().st_size if slot.log.exists() else 0
         slot.life = Life(
             [*self.command, *(slot.orders.flags if self.flags else [])], slot.log, {**self.environment, **own}
         )
@@ -216,7 +251,9 @@ class Fleet:
 
     def _ended(self, slot: Slot, life: Life, code: int) -> None:
         self.ends[code] += 1
-        if code != -signal.SIGKILL and code not in self.expected:
+        if code == -signal.SIGKILL and not life.killed and slot.orders.point and slot.orders.signal == "SIGKILL":
+            self.struck[slot.orders.point] += 1
+        elif not (code == -signal.SIGKILL and life.killed) and code not in self.expected:
             self.surprises.append(f"worker {slot.number} ended with {code}: {life.last_words()}")
         slot.life = None
         self._plan(slot)
@@ -224,10 +261,10 @@ class Fleet:
             slot.due += _AGAIN_SECONDS
 
 
-def told(log: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a worker's log, but for those that a kill has cut."""
+def told(log: Path, begin: int = 0) -> Iterator[dict[str, Any]]:
+    """The lines of a worker's log from a byte on, but for those that a kill has cut."""
     if log.exists():
-        for line in log.read_text(errors="replace").splitlines():
+        for line in log.read_bytes()[begin:].decode(errors="replace").splitlines():
             with suppress(ValueError):
                 content = json.loads(line)
                 if isinstance(content, dict) and "message" in content:

@@ -15,7 +15,7 @@ from onward.schemas.headers import TYPES, cloud_event_headers
 from onward.streams.records import Headers
 from onward.streams.topics import Topics
 
-OUTCOME_SECONDS = (0.2, 6.0)
+OUTCOME_SECONDS = (0.2, 3.5)
 """How long after the application an outcome may come: before and after windows close."""
 _RESULTS: Sequence[Result | None] = ("improved", "improved", "improved", "not_improved", "unseen", None, None)
 _REPEATED_SHARE, _SECOND_SHARE, _NOBODY_SHARE, _APPROVED_SHARE = 0.05, 0.03, 0.03, 0.2

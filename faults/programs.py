@@ -22,7 +22,7 @@ FEATURES: Sequence[Mapping[str, Any]] = (
 )
 POLICIES: Mapping[str, Mapping[str, Any]] = {
     "steps": {"policy": {"choice": "linucb", "window": {"steps": 20}}},
-    "timed": {"policy": {"choice": "protoar", "window": {"time": "PT4S", "lateness": "PT1S"}}},
+    "timed": {"policy": {"choice": "protoar", "window": {"time": "PT2S", "lateness": "PT1S"}}},
     "decided": {"policy": {"choice": "linucb", "window": {"steps": 10}}, "decisions": "external"},
 }
 """What differs between the programs, as in a spec."""

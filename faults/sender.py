@@ -18,6 +18,8 @@ from onward.streams.kafka.options import KafkaOptions
 
 _PATIENCE_MS = 600_000
 _BEAT_SECONDS = 0.1
+_OVERTIME_SHARE = 0.2
+"""Of the rate: who waits for a slow machine must not pile up work for it."""
 _SHUFFLED_SECONDS = 0.4
 """Event times of one partition are so far out of order at most: less than any program's ``lateness``."""
 
@@ -25,7 +27,8 @@ _SHUFFLED_SECONDS = 0.4
 class Sender:
     """Sends in a thread of its own, for ``seconds``; entering the context starts it.
 
-    ``rate`` is in turns a second, of one person a program. With ``shuffled`` records go in another order than that of
+    ``rate`` is in turns a second, of one person a program; while it is ``open`` people go on applying after the
+    ``seconds``, fewer of them. With ``shuffled`` records go in another order than that of
     their event times. What was sent is in ``sent``; ``again`` sends all of it once more.
     """
 
@@ -50,6 +53,7 @@ class Sender:
         self._given_up = threading.Event()
         self._writer = EventWriter(self._options)
         self.sent: list[Sent] = []
+        self.open = False
 
     def send(self, records: Sequence[Sent]) -> None:
         """Send these, between the others."""
@@ -73,10 +77,6 @@ class Sender:
     def done(self) -> bool:
         """Everybody's records were handed to the client."""
         return not self._thread.is_alive()
-
-    def extend(self, seconds: float) -> None:
-        """Go on for so much longer; too late when it is done."""
-        self._seconds += seconds
 
     def finish(self) -> None:
         """Return when everything is acknowledged; raise what went wrong."""
@@ -107,15 +107,20 @@ class Sender:
         pending: list[tuple[float, int, Planned]] = []
         while not self._given_up.is_set():
             now = time.monotonic() - started
-            while count < self._rate * min(now, self._seconds):
+            while (turn := self._turn(count)) < now and (self.open or turn < self._seconds):
                 for planned in next(self._people):
-                    heapq.heappush(pending, (count / self._rate + planned.seconds, next(order), planned))
+                    heapq.heappush(pending, (turn + planned.seconds, next(order), planned))
                 count += 1
             due = []
             while pending and pending[0][0] <= now:
                 seconds, _, planned = heapq.heappop(pending)
                 due.append(planned.record(started_ms + round(seconds * 1000)))
             self.send(due if self._shuffled is None else [due[at] for at in self._shuffled.permutation(len(due))])
-            if now >= self._seconds and not pending:
+            if now >= self._seconds and not pending and not self.open:
                 return
             self._given_up.wait(_BEAT_SECONDS if self._shuffled is None else _SHUFFLED_SECONDS)
+
+    def _turn(self, number: int) -> float:
+        """When it is, in seconds."""
+        over = number - self._rate * self._seconds
+        return number / self._rate if over < 0 else self._seconds + over / (_OVERTIME_SHARE * self._rate)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -17,6 +17,7 @@ from onward.faults.brokers import BROKERS, Brokers
 from onward.faults.checker import Findings, compare_outputs, compare_states
 from onward.faults.demands import POISON, demands_of, met
 from onward.faults.fleet import COMMAND, SESSION_SECONDS, Draw, Fleet
+from onward.faults.patience import Patience
 from onward.faults.people import everybody, identity_of
 from onward.faults.progress import Progress
 from onward.faults.reference import Dump, Standing, dump, standing, uninterrupted
@@ -32,11 +33,11 @@ from onward.streams.topics import Topics, plan
 
 PARTITIONS = 3
 TURNS_A_SECOND = 30.0
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 120.0
 SNAPSHOTS_KEPT = 3
-_LOOK_SECONDS = 1.0
-_EXTENSION_SECONDS = 3.0
-_MOST_EXTENSION_SECONDS = 90.0
+_LOOK_SECONDS = 0.5
+_MOST_SECONDS = 600.0
+_CONNECT_MS = 60_000
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,9 @@ class Ground:
 class Site:
     """One scenario's place; ``seconds`` is how long people apply. Entering the context lets them begin.
 
-    ``random`` draws what the scenario does, and when. ``zombies`` are workers that were stopped until others had their
-    partitions, and then let go.
+    ``patience_seconds`` is how long nothing may come at the end while something is missing. ``random`` draws what the
+    scenario does, and when. ``zombies`` are workers that were stopped until others had their partitions, and then let
+    go.
     """
 
     ground: Ground
@@ -76,12 +78,12 @@ class Site:
         self.folder = self.ground.folder / self.name
         self.folder.mkdir()
         self.topics = Topics(prefix=f"{self.name}.")
-        self.options = KafkaOptions(brokers=tuple(self.ground.brokers.bootstrap.split(",")))
+        brokers = tuple(self.ground.brokers.bootstrap.split(","))
+        self.options = KafkaOptions(brokers=brokers, connect_timeout_ms=_CONNECT_MS)
         self.snapshots = self.folder / "snapshots"
         self.fleets: list[Fleet] = []
         self._stack = ExitStack()
         self._settled = False
-        self._extended = 0.0
 
     def __enter__(self) -> Self:
         create_topics(self.options, plan(self.topics, PARTITIONS, BROKERS))
@@ -101,14 +103,21 @@ class Site:
         return not self.sender.done
 
     def goes_on(self, *, enough: bool) -> bool:
-        """As ``loading``, but people apply for a while longer when what is to happen has not happened often enough."""
-        behind = self.seconds + self._extended - (time.monotonic() - self._began)
-        if not enough and behind < _EXTENSION_SECONDS and self._extended < _MOST_EXTENSION_SECONDS:
-            self._extended += _EXTENSION_SECONDS
-            self.sender.extend(_EXTENSION_SECONDS)
-        if not self.loading and not enough:
-            self.surprises.append("what was to happen did not happen often enough: give it more --minutes")
-        return self.loading
+        """Whether more is to happen. People go on applying until ``enough`` has: a slow machine takes its time."""
+        passed = time.monotonic() - self._began
+        self.sender.open = not enough and passed < _MOST_SECONDS
+        if not enough and not self.sender.open:
+            self.surprises.append(f"what was to happen did not happen often enough in {passed:.0f} s")
+        return self.loading and (self.sender.open or passed < self.seconds)
+
+    @contextmanager
+    def applying(self) -> Iterator[None]:
+        """People go on applying at least until the end of the block."""
+        self.sender.open = True
+        try:
+            yield
+        finally:
+            self.sender.open = False
 
     def say(self, what: str) -> None:
         """Something happened."""
@@ -151,7 +160,7 @@ class Site:
     # --- the end --------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Let people and workers come to the end, or until patience runs out.
+        """Let people and workers come to the end, or until nothing has moved for so long that patience runs out.
 
         The end is that all is answered and that every partition has a ledger which stands behind the last of that.
         """
@@ -165,12 +174,12 @@ class Site:
         self.sender.finish()
         demands = demands_of(self.ground.programs, self.topics, self._inputs())
         outputs: list[Record] = []
-        deadline = time.monotonic() + self.patience_seconds
+        patience = Patience(self.patience_seconds)
         with EventReader(self.options, self.topics.outputs) as reader:
             while True:
                 outputs += caught_up(reader)
                 missing = len(met(demands, self.topics, outputs).missing)
-                if (not missing and self._folded(outputs)) or time.monotonic() > deadline:
+                if (not missing and self._folded(outputs)) or not patience.lasts((missing, len(outputs))):
                     break
                 self.ground.progress.now(f"waits for {missing} of {len(outputs)}")
                 self._watch(_LOOK_SECONDS)

@@ -13,7 +13,10 @@ from onward.faults.site import Site
 
 @dataclass(frozen=True)
 class Control:
-    """``run`` lets it happen, and tells what the checker found. It waits so long for what will not come."""
+    """``run`` lets it happen, and tells what the checker found.
+
+    ``patience_seconds`` is for how long nothing may have come when what is missing is given up.
+    """
 
     run: Callable[[Site], Findings]
     patience_seconds: float
@@ -24,4 +27,4 @@ class Control:
         return self.run.__name__.replace("_", "-")
 
 
-CONTROLS = (Control(stock_faust_counter, 30.0), Control(send_soon_output, 10.0))
+CONTROLS = (Control(stock_faust_counter, 30.0), Control(send_soon_output, 20.0))

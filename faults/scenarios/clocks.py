@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from random import Random
-
-from onward.faults.fleet import Orders
+from onward.faults.fleet import Orders, Slot
 from onward.faults.site import Site
 
 _MINUTE_MS = 60_000
 _DAY_MS = 24 * 60 * _MINUTE_MS
 _JUMPS_MS = (0, -_MINUTE_MS, _MINUTE_MS, -10 * _MINUTE_MS, 10 * _MINUTE_MS, -3 * _DAY_MS)
 """A clock that is days behind takes every record for one from the future and refuses it, which its letter tells."""
-_APART_SECONDS = (2.0, 5.0)
+_LEAST = 3
+_APART_SECONDS = (1.0, 4.0)
 
 
-def _orders(random: Random, lives: int) -> Orders:  # noqa: ARG001
-    return Orders(clock_ms=random.choice(_JUMPS_MS), chunk_records=random.choice([20, 200]))
+def _orders(slot: Slot) -> Orders:
+    return Orders(clock_ms=slot.random.choice(_JUMPS_MS), chunk_records=slot.random.choice([20, 200]))
 
 
 def clock_jumps(site: Site) -> None:
     """One worker is killed and goes on with another clock; what it reads again after that it sees with new eyes."""
     fleet = site.fleet(1, _orders)
     [slot] = fleet.slots
-    while site.loading:
+    clocks: set[int] = set()
+    while site.goes_on(enough=len(clocks) >= _LEAST):
+        fleet.await_work(slot)
         fleet.watch(site.random.uniform(*_APART_SECONDS))
+        clocks.add(slot.orders.clock_ms)
         fleet.kill(slot)
         site.say(f"the clock is {slot.orders.clock_ms // 1000} s ahead")

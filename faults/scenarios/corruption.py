@@ -17,8 +17,8 @@ _APART_SECONDS = (3.0, 6.0)
 _REST_SECONDS = 2.0
 
 
-def _orders(random: Random, lives: int) -> Orders:
-    return Orders(chunk_records=random.choice([20, 200]), rest_seconds=_REST_SECONDS if lives else 0.0)
+def _orders(slot: Slot) -> Orders:
+    return Orders(chunk_records=slot.random.choice([20, 200]), rest_seconds=_REST_SECONDS if slot.lives else 0.0)
 
 
 def damaged_ledgers_and_snapshots(site: Site) -> None:
@@ -27,7 +27,7 @@ def damaged_ledgers_and_snapshots(site: Site) -> None:
     [slot] = fleet.slots
     damages = [_ledger, _ledger_and_newest_snapshot, _ledger_and_list]
     hits = 0
-    while hits < len(damages) or site.loading:
+    while site.goes_on(enough=hits >= len(damages)):
         fleet.watch(site.random.uniform(*_APART_SECONDS))
         if slot.life is None or slot.life.ended or not any(site.snapshots.glob(f"*/{POINTER}")):
             continue

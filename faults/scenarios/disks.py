@@ -7,21 +7,20 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from random import Random
 
-from onward.faults.fleet import Fleet, Orders
-from onward.faults.site import PARTITIONS, Site
+from onward.faults.fleet import Fleet, Orders, Slot
+from onward.faults.site import Site
 
 STATE_ON_DISK = 4
 """What a worker ends with that cannot use its ledger."""
 _MEGABYTES = 32
-_WAIT_SECONDS = 40.0
+_WAIT_SECONDS = 180.0
 _APART_SECONDS = (2.0, 4.0)
 _BLOCK = bytes(4096)
 
 
-def _orders(random: Random, lives: int) -> Orders:  # noqa: ARG001
-    return Orders(chunk_records=random.choice([20, 200]))
+def _orders(slot: Slot) -> Orders:
+    return Orders(chunk_records=slot.random.choice([20, 200]))
 
 
 def unavailable() -> str | None:
@@ -40,7 +39,7 @@ def full_and_read_only_disk(site: Site) -> None:
         fleet = site.fleet(1, _orders, state=disk)
         fleet.expected.add(STATE_ON_DISK)
         rounds = 0
-        while not rounds or site.loading:
+        while site.goes_on(enough=rounds > 0):
             _run_well(site, fleet)
             _fill(site, fleet, disk)
             _run_well(site, fleet)
@@ -55,7 +54,7 @@ def full_and_read_only_disk(site: Site) -> None:
 
 
 def _run_well(site: Site, fleet: Fleet) -> None:
-    fleet.await_opened(fleet.opened() + PARTITIONS)
+    fleet.await_work()
     fleet.watch(site.random.uniform(*_APART_SECONDS))
 
 

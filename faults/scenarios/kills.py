@@ -2,60 +2,69 @@
 
 from __future__ import annotations
 
-from random import Random
-
-from onward.faults.fleet import SESSION_SECONDS, Orders
+from onward.faults.fleet import SESSION_SECONDS, Fleet, Orders, Slot
 from onward.faults.site import Site
 from onward.faults.worker import POINTS
 
 _CHUNKS = (1, 7, 40, 200, 1000)
 _MOST_VISITS = 12
 _MOST_DELAY_MS = 5.0
-_APART_SECONDS = (1.0, 4.0)
+_APART_SECONDS = (0.0, 4.0)
+_WORKING_SHARE = 0.75
+"""Of the kills at any time: the others may hit workers that are still starting."""
 _DEAD_SECONDS = SESSION_SECONDS + 3.0
 
 
-def at_points(random: Random, lives: int) -> Orders:
-    """Each life ends at another point, after another time, and reads in other chunks. None of them is left out."""
-    point = POINTS[lives % len(POINTS)] if lives < len(POINTS) else random.choice(POINTS)
+def at_points(slot: Slot) -> Orders:
+    """Each life ends at another point, after another time, and reads in other chunks. No point is left out."""
+    random, point = slot.random, POINTS[(slot.number - 1 + slot.lives) % len(POINTS)]
     delay_ms = random.choice([0.0, random.uniform(0.0, _MOST_DELAY_MS)])
     return Orders(point, random.randint(1, _MOST_VISITS), delay_ms, chunk_records=random.choice(_CHUNKS))
 
 
-def at_any_time(random: Random, lives: int) -> Orders:
+def at_any_time(slot: Slot) -> Orders:
     """Half of the lives begin at once, the others when the group has given their partitions away."""
-    rest_seconds = random.choice([0.0, _DEAD_SECONDS]) if lives else 0.0
-    return Orders(chunk_records=random.choice(_CHUNKS), rest_seconds=rest_seconds)
+    rest_seconds = slot.random.choice([0.0, _DEAD_SECONDS]) if slot.lives else 0.0
+    return Orders(chunk_records=slot.random.choice(_CHUNKS), rest_seconds=rest_seconds)
+
+
+def kill_some(site: Site, fleet: Fleet, least: int) -> None:
+    """Kill workers of whatever they are at, at least so many of them at their work."""
+    hits = 0
+    while site.goes_on(enough=hits >= least):
+        slot = site.random.choice(fleet.slots)
+        if site.random.random() < _WORKING_SHARE:
+            fleet.await_work(slot)
+        fleet.watch(site.random.uniform(*_APART_SECONDS))
+        hits += slot.works()
+        fleet.kill(slot)
 
 
 def one_worker_at_named_points(site: Site) -> None:
     """One worker, killed again and again between the steps that delivery stands on."""
-    fleet = site.fleet(1, at_points)
-    while site.goes_on(enough=fleet.kills >= len(POINTS)):
-        fleet.watch(1.0)
+    _until_all_struck(site, site.fleet(1, at_points))
 
 
 def one_worker_at_any_time(site: Site) -> None:
     """One worker, killed whatever it does."""
-    _kill_some(site, 1)
+    kill_some(site, site.fleet(1, at_any_time), 2)
 
 
 def three_workers_at_named_points(site: Site) -> None:
     """Three workers that share the partitions, each killed at points of its own."""
-    fleet = site.fleet(3, lambda random, lives: at_points(random, lives)._replace(
-        rest_seconds=random.choice([0.0, 0.0, _DEAD_SECONDS]) if lives else 0.0
-    ))  # fmt: skip
-    while site.goes_on(enough=fleet.kills >= len(POINTS)):
-        fleet.watch(1.0)
+
+    def draw(slot: Slot) -> Orders:
+        rest_seconds = slot.random.choice([0.0, 0.0, _DEAD_SECONDS]) if slot.lives else 0.0
+        return at_points(slot)._replace(rest_seconds=rest_seconds)
+
+    _until_all_struck(site, site.fleet(3, draw))
 
 
 def three_workers_at_any_time(site: Site) -> None:
     """Three workers; who stays away for long loses its partitions to the others."""
-    _kill_some(site, 3)
+    kill_some(site, site.fleet(3, at_any_time), 3)
 
 
-def _kill_some(site: Site, size: int) -> None:
-    fleet = site.fleet(size, at_any_time)
-    while site.loading:
-        fleet.watch(site.random.uniform(*_APART_SECONDS))
-        fleet.kill(site.random.choice(fleet.slots))
+def _until_all_struck(site: Site, fleet: Fleet) -> None:
+    while site.goes_on(enough=fleet.struck.keys() >= set(POINTS)):
+        fleet.watch(0.5)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from random import Random
-
-from onward.faults.fleet import Fleet, Orders
+from onward.faults.fleet import Fleet, Orders, Slot
 from onward.faults.site import Site
 
 KAFKA_AWAY = 3
@@ -15,8 +13,8 @@ _OUTAGE_SHARE = 0.92
 _MOST_OUTAGE_SECONDS = 75.0
 
 
-def _orders(random: Random, lives: int) -> Orders:  # noqa: ARG001
-    return Orders(chunk_records=random.choice([20, 200]))
+def _orders(slot: Slot) -> Orders:
+    return Orders(chunk_records=slot.random.choice([20, 200]))
 
 
 def _fleet(site: Site) -> Fleet:
@@ -25,46 +23,51 @@ def _fleet(site: Site) -> Fleet:
     return fleet
 
 
+def _run_well(site: Site, fleet: Fleet) -> None:
+    fleet.await_work()
+    fleet.watch(site.random.uniform(*_APART_SECONDS))
+
+
 def brokers_killed_in_turn(site: Site) -> None:
     """One broker after the other is killed with SIGKILL and restarted on its data."""
-    fleet, brokers = _fleet(site), site.ground.brokers
+    fleet, brokers, rounds = _fleet(site), site.ground.brokers, 0
     order = site.random.sample(brokers.numbers, len(brokers.numbers))
-    while site.loading:
+    while site.goes_on(enough=rounds > 0):
         for number in order:
-            fleet.watch(site.random.uniform(*_APART_SECONDS))
+            _run_well(site, fleet)
             brokers.kill(number)
             site.say(f"broker {number} is killed")
             fleet.watch(site.random.uniform(*_DOWN_SECONDS))
             brokers.restart(number)
+        rounds += 1
 
 
 def brokers_unreachable(site: Site) -> None:
     """All brokers stand still with their connections open, for a minute or more where there is time for that."""
     fleet, brokers = _fleet(site), site.ground.brokers
-    fleet.watch(site.random.uniform(*_APART_SECONDS) + 5.0)
     seconds = min(_MOST_OUTAGE_SECONDS, site.seconds * _OUTAGE_SHARE)
-    site.say(f"all brokers are stopped for {seconds:.0f} s")
-    for number in brokers.numbers:
-        brokers.pause(number)
-    try:
-        fleet.watch(seconds)
-    finally:
+    with site.applying():
+        _run_well(site, fleet)
+        site.say(f"all brokers are stopped for {seconds:.0f} s")
         for number in brokers.numbers:
-            brokers.resume(number)
-    while site.loading:
-        fleet.watch(1.0)
+            brokers.pause(number)
+        try:
+            fleet.watch(seconds)
+        finally:
+            for number in brokers.numbers:
+                brokers.resume(number)
 
 
 def brokers_lost_together(site: Site) -> None:
     """All brokers are killed at once and come back after a while."""
     fleet, brokers = _fleet(site), site.ground.brokers
-    fleet.watch(site.random.uniform(*_APART_SECONDS) + 5.0)
-    for number in brokers.numbers:
-        brokers.kill(number)
-    site.say("all brokers are killed")
-    try:
-        fleet.watch(min(_MOST_OUTAGE_SECONDS, site.seconds * _OUTAGE_SHARE))
-    finally:
-        brokers.start()
-    while site.loading:
-        fleet.watch(1.0)
+    seconds = min(_MOST_OUTAGE_SECONDS, site.seconds * _OUTAGE_SHARE)
+    with site.applying():
+        _run_well(site, fleet)
+        for number in brokers.numbers:
+            brokers.kill(number)
+        site.say("all brokers are killed")
+        try:
+            fleet.watch(seconds)
+        finally:
+            brokers.start()

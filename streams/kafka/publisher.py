@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import aiokafka
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from ..errors import BrokerError
 from ..records import OutRecord, Record, TopicPartition
@@ -113,12 +113,23 @@ class KafkaPublisher:
                 if (topic, partition) in last:
                     # A broker that knows nothing of this producer takes a batch whose forerunner it has refused.
                     await last[topic, partition]
-                last[topic, partition] = await self._producer.send_batch(batch, topic, partition=partition)
+                last[topic, partition] = await self._queue(batch, topic, partition)
             await asyncio.gather(*last.values())
         except BaseException:
             for future in last.values():
                 future.add_done_callback(_looked_at)
             raise
+
+    async def _queue(self, batch: Any, topic: str, partition: int) -> asyncio.Future[Any]:
+        """Wait for a place in the partition's queue, as long as ``publish`` allows."""
+        while True:
+            try:
+                future: asyncio.Future[Any] = await self._producer.send_batch(batch, topic, partition=partition)
+            except KafkaTimeoutError:
+                # aiokafka adds up what it has waited since the beginning at every turn of the queue: when several wait
+                # it gives up within seconds. Nothing was queued.
+                continue
+            return future
 
     def _batches(self, records: Sequence[OutRecord]) -> Iterator[tuple[tuple[str, int], Any]]:
         """Full batches as they fill, then the rest; of one partition always in order."""

@@ -7,6 +7,7 @@ import uuid
 
 import aiokafka
 import pytest
+from aiokafka.errors import KafkaTimeoutError
 
 from onward.streams.errors import BrokerError
 from onward.streams.kafka.client import EventReader
@@ -143,3 +144,18 @@ async def test_no_broker_is_told_at_the_start():
         options = broker.options(brokers=(f"127.0.0.1:{port}",), connect_timeout_ms=600)
     with pytest.raises(BrokerError, match="no Kafka broker answers"):
         await KafkaPublisher(options).start()
+
+
+async def test_a_turn_that_aiokafka_gives_up_too_soon_is_waited_for(broker, monkeypatch):
+    topic = broker.topic()
+    async with KafkaPublisher(broker.options()) as publisher:
+        send_batch, refusals = publisher._producer.send_batch, iter([KafkaTimeoutError(), KafkaTimeoutError()])
+
+        async def impatient(*batch, **place):
+            for refusal in refusals:
+                raise refusal
+            return await send_batch(*batch, **place)
+
+        monkeypatch.setattr(publisher._producer, "send_batch", impatient)
+        await publisher.publish([out(topic, 1)])
+    assert [int(record.value) for record in read(broker, topic)] == [1]
