@@ -53,7 +53,8 @@ class Args(face.Args):
     methods: tuple[str, ...] = field(default=(), metadata={"help": "methods to measure (default: all choices)"})
     candidates: int = field(default=200, metadata={"help": "how many candidates"})
     steps: tuple[int, ...] = field(
-        default=(200, 1000), metadata={"quick": (100, 200), "help": "after how many steps a choice is measured"}
+        default=(200, 1000),
+        metadata={"quick": (100, 200), "metavar": "T,U", "help": "after how many steps a choice is measured"},
     )
     repeats: int = field(default=5, metadata={"quick": 1, "help": "times that the same steps are taken"})
     chunk: int = field(default=500, metadata={"help": "people whose candidates are found together"})
@@ -65,11 +66,13 @@ Seconds = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 class Cost(NamedTuple):
-    """Processor seconds: of finding a person's candidates, in a chunk and alone, and of each step taken, (T,)."""
+    """Processor seconds: of finding a person's candidates, in a chunk and alone, and of each step taken, (T,); and the
+    bytes of the learner's state at the end."""
 
     candidates: float
     alone: float
     steps: Seconds
+    state_bytes: int
 
 
 def bandits(args: Args) -> Iterator[Row]:
@@ -97,6 +100,8 @@ def _choices(found: Mapping[str, Sequence[Cost]], args: Args) -> Iterator[Row]:
                 continue
             row, value = f"{title}, a decision at step {step}", median(measured) * 1e6 + candidates
             yield Row(row, value, "us CPU", PUBLISHED_US.get(name), AIMS_US.get(name), "lower")
+        taken, size = min(len(cost.steps) for cost in costs), max(cost.state_bytes for cost in costs)
+        yield Row(f"{title}, its state after {taken} steps", size / 1000, "kB", better="lower")
 
 
 def _decides_alone(method: Method) -> bool:
@@ -118,14 +123,10 @@ def _measure(method: Method, decisions: Decisions, args: Args) -> Cost:
     runs, together = _found(instances, decisions, args.chunk)
     _, alone = _found(instances, decisions, 1)
     warm_up(method)
-    steps = _least(
-        [
-            _steps(method.learner(decisions.points, WINDOW), decisions, runs, args.patience_seconds)
-            for _ in range(args.repeats)
-        ]
-    )
+    learners = [method.learner(decisions.points, WINDOW) for _ in range(args.repeats)]
+    steps = _least([_steps(learner, decisions, runs, args.patience_seconds) for learner in learners])
     progress(f"{method.title}: {steps[-SPAN:].mean() * 1e6:.1f} us a step after {len(steps)}")
-    return Cost(together, alone, steps)
+    return Cost(together, alone, steps, sum(array.nbytes for array in learners[0].state().values()))
 
 
 def _least(plays: Sequence[Seconds]) -> Seconds:

@@ -166,7 +166,7 @@ def grow(
     value in the node (``uniform`` has numbers enough, (n, C)), and takes the one that lowers the variance of the labels
     most. Nodes whose labels or rows are all alike are leaves.
     """
-    columns, count = values.shape
+    count = values.shape[1]
     order = np.arange(count)
     first, last = np.empty(max(2 * count, 1), np.int64), np.empty(max(2 * count, 1), np.int64)
     first[0], last[0] = 0, count
@@ -177,46 +177,77 @@ def grow(
         for i in range(start, end):
             row = order[i]
             n, s, q = n + weights[row], s + labels[row], q + squared[row]
-        best, at, gain = -1, 0.0, -1.0
+        best, at = -1, 0.0
         if q * n - s * s > SMALLEST_VARIANCE * n * n:
-            for c in range(columns):
-                own = values[c]
-                low = high = own[order[start]]
-                for i in range(start + 1, end):
-                    low, high = min(low, own[order[i]]), max(high, own[order[i]])
-                if high <= low + SMALLEST_RANGE:
-                    continue
-                cut = low + uniform[drawn, c] * (high - low)
-                if cut >= high:
-                    cut = low
-                left, left_total = 0.0, 0.0
-                for i in range(start, end):
-                    row = order[i]
-                    goes = own[row] <= cut
-                    left += goes * weights[row]
-                    left_total += goes * labels[row]
-                right_total = s - left_total
-                proxy = left_total * left_total / left + right_total * right_total / (n - left)
-                if proxy > gain:
-                    best, at, gain = c, cut, proxy
+            best, at = find_split(order, start, end, values, weights, labels, uniform, drawn, n, s)
         column[node], threshold[node], child[node] = best, at, 0
         weight[node], total[node], squares[node] = n, s, q
         if best >= 0:
-            own = values[best]
             drawn += 1
-            middle, back = start, end - 1
-            while middle <= back:
-                if own[order[middle]] <= at:
-                    middle += 1
-                else:
-                    order[middle], order[back] = order[back], order[middle]
-                    back -= 1
+            middle = part(order, start, end, values, best, at)
             child[node] = nodes
             first[nodes], last[nodes] = start, middle
             first[nodes + 1], last[nodes + 1] = middle, end
             nodes += 2
         node += 1
     return nodes
+
+
+@compiled
+def find_split(
+    order: NDArray[np.intp],
+    start: int,
+    end: int,
+    values: Array,
+    weights: Array,
+    labels: Array,
+    uniform: Array,
+    drawn: int,
+    n: float,
+    s: float,
+) -> tuple[int, float]:
+    """Draw a threshold for each column of a node, with the numbers ``uniform[drawn]``, and tell the column and the
+    threshold that lower the variance of the labels most; the column is -1 when the rows are all alike.
+
+    The node has the rows ``order[start:end]``, whose weights sum up to ``n`` and labels to ``s``; the rest as in
+    ``grow``.
+    """
+    best, at, gain = -1, 0.0, -1.0
+    for c in range(len(values)):
+        own = values[c]
+        low = high = own[order[start]]
+        for i in range(start + 1, end):
+            low, high = min(low, own[order[i]]), max(high, own[order[i]])
+        if high <= low + SMALLEST_RANGE:
+            continue
+        cut = low + uniform[drawn, c] * (high - low)
+        if cut >= high:
+            cut = low
+        left, left_total = 0.0, 0.0
+        for i in range(start, end):
+            row = order[i]
+            goes = own[row] <= cut
+            left += goes * weights[row]
+            left_total += goes * labels[row]
+        right_total = s - left_total
+        proxy = left_total * left_total / left + right_total * right_total / (n - left)
+        if proxy > gain:
+            best, at, gain = c, cut, proxy
+    return best, at
+
+
+@compiled
+def part(order: NDArray[np.intp], start: int, end: int, values: Array, column: int, threshold: float) -> int:
+    """Bring the rows of a node that go left to the front of ``order[start:end]``, and tell where the others begin."""
+    own = values[column]
+    middle, back = start, end - 1
+    while middle <= back:
+        if own[order[middle]] <= threshold:
+            middle += 1
+        else:
+            order[middle], order[back] = order[back], order[middle]
+            back -= 1
+    return middle
 
 
 @compiled

@@ -24,6 +24,9 @@ METAVARS = {
     "int": "N",
     "float": "N",
 }
+METAVARS_OF = {"--parameter": "NAME=NUMBER"}
+"""Of flags whose type says too little."""
+
 NO_DEFAULTS = (" (default: ())", " (default: None)", " (default: )")
 PLAIN = str.maketrans("", "", "' ")
 TUPLE_DEFAULT = re.compile(r"\(default: \(([^)]+)\)\)")
@@ -56,7 +59,7 @@ def _add_argument(container: argparse.ArgumentParser, *names: str, **options: An
     """Add a flag with the type's name as people know it, and without a default that says nothing."""
     metavar = options.get("metavar")
     if metavar is not None:
-        options["metavar"] = METAVARS.get(metavar, metavar)
+        options["metavar"] = METAVARS_OF.get(names[-1]) or METAVARS.get(metavar, metavar)
     for default in NO_DEFAULTS:
         options["help"] = options["help"].replace(default, "")
     options["help"] = TUPLE_DEFAULT.sub(lambda found: f"(default: {found[1].translate(PLAIN)})", options["help"])
