@@ -1,0 +1,135 @@
+"""What may befall a choice: steps, rewards and people who never looked, drawn at random, and lives that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from onward.agents.choices import Choice, Pick, Pull, Verifier
+
+CELLS = [0.0, 0.25, 0.5, 1.0]
+"""Few, so that candidates are often equal, in parts or altogether."""
+
+EXTREMES = [0.0, 5e-324, 1e-9, 0.5, 1.0 - 2**-53, 1.0]
+"""Execution probabilities at which rounding could do harm."""
+
+MANY = (40, 150)
+"""Candidates enough for what a choice does with a part of them only."""
+
+
+def agreement(pairs: np.ndarray) -> np.ndarray:
+    """A verifier's opinion: the farther apart two people are in their first column, the less they are of one label."""
+    return 1.0 - np.abs(pairs[:, 0] - pairs[:, pairs.shape[1] // 2])
+
+
+def confidence(people: np.ndarray) -> np.ndarray:
+    return people[:, 0]
+
+
+VERIFIER = Verifier(agreement, confidence, tolerance=0.2)
+"""Trusts some, and of some people's candidates none."""
+
+
+@dataclass(frozen=True)
+class Step:
+    person: np.ndarray
+    feasible: np.ndarray
+    execution: np.ndarray
+
+
+@dataclass(frozen=True)
+class Reward:
+    """The reward of the pick so many picks back; of none when there were not so many."""
+
+    back: int
+    reward: float
+
+
+@dataclass(frozen=True)
+class Unseen:
+    back: int
+
+
+@dataclass(frozen=True)
+class Stray:
+    """A reward, or the taking back, of a step that was never taken, took nothing or was taken long ago."""
+
+    step: int
+    forget: bool
+
+
+@dataclass(frozen=True)
+class Script:
+    points: np.ndarray
+    lines: list[Step | Reward | Unseen | Stray]
+
+
+TOLD = [Reward(back, reward) for back in range(1, 13) for reward in (0.0, 0.5, 1.0)] + list(map(Unseen, range(1, 13)))
+STRAYS = [Stray(step, forget) for step in (0, 1, 10**6) for forget in (False, True)] * 2
+
+
+@st.composite
+def scripts(draw: st.DrawFn, fewest: int = 0, most: int = MANY[1], strays: bool = True) -> Script:
+    """Candidates, few or many, and what befalls a learner: steps, and rewards and people who never looked, in any
+    order."""
+    few, many = st.integers(fewest, min(most, 5)), st.integers(MANY[0], max(most, MANY[0]))
+    candidates, columns = draw(few | many if most >= MANY[0] else few), draw(st.integers(1, 3))
+    lines = [None] * 60 + TOLD + (STRAYS if strays and candidates else [])
+    plan = draw(st.lists(st.sampled_from(lines), max_size=25))
+    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    points = generator.choice(CELLS, (candidates, columns))
+    return Script(points, [line or any_step(generator, candidates, columns) for line in plan])
+
+
+def any_step(generator: np.random.Generator, candidates: int, columns: int) -> Step:
+    feasible = np.flatnonzero(generator.random(candidates) < generator.choice([0.1, 0.5, 0.9, 1.0]))
+    usual, extreme = generator.random(len(feasible)), generator.choice(EXTREMES, len(feasible))
+    execution = np.where(generator.random(len(feasible)) < 0.5, usual, extreme)
+    return Step(generator.choice(CELLS, columns), feasible, execution)
+
+
+@dataclass
+class Life:
+    """A learner, and what became of it."""
+
+    choice: Choice
+    picks: list[Pick | None] = field(default_factory=list)
+    waiting: list[Pull] = field(default_factory=list)
+
+    def live(self, lines: list[Step | Reward | Unseen | Stray]) -> Life:
+        for line in lines:
+            match line:
+                case Step():
+                    self.take(line)
+                case Reward(back, reward) if back <= len(self.waiting):
+                    self.choice.update(self.waiting.pop(-back), reward)
+                case Unseen(back) if back <= len(self.waiting):
+                    self.choice.forget(self.waiting.pop(-back))
+                case Stray(step, forget):
+                    pull = Pull(step + len(self.picks) if step > 1 else step, 0, 0.5)
+                    self.waiting = [known for known in self.waiting if known.step != pull.step]
+                    self.choice.forget(pull) if forget else self.choice.update(pull, 1.0)
+        return self
+
+    def take(self, line: Step) -> Pick | None:
+        step = len(self.picks)
+        pick = self.choice.choose(line.person, line.feasible, line.execution, generator_of(step))
+        self.picks.append(pick)
+        if pick is not None:
+            self.waiting.append(Pull(step, pick.candidate, pick.execution))
+        return pick
+
+    def continued_by(self, choice: Choice) -> Life:
+        return Life(choice, list(self.picks), list(self.waiting))
+
+
+def generator_of(step: int) -> Callable[[], np.random.Generator]:
+    return lambda: np.random.default_rng(step)
+
+
+def frozen(choice: Choice) -> dict[str, tuple[Any, ...]]:
+    return {name: (array.shape, array.dtype, array.tobytes()) for name, array in choice.state().items()}
