@@ -45,6 +45,7 @@ def worker_options(settings: WorkerSettings) -> KafkaOptions:
         heartbeat_ms=min(HEARTBEAT_MS, session_timeout_ms // 3),
         commit_interval_ms=round(settings.commit_interval_seconds * 1000),
         fetch_max_wait_ms=round(settings.fetch_wait_seconds * 1000),
+        fetch_pause_ms=round(settings.fetch_pause_seconds * 1000),
         chunk_records=settings.chunk_records,
     )
 

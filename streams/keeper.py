@@ -46,6 +46,8 @@ log = logging.getLogger(__name__)
 
 PORTION_ENTRIES = 2000
 """Events that are folded, published and committed together, or a journal record's more."""
+PUBLISHED_TOGETHER = 10_000
+"""Outputs, so that what a clock's leap closes at once need not be acknowledged within one publish's time."""
 TAIL_RECORDS = 5000
 """How far back the tail of an output partition is read: what a former owner may have had under way.
 
@@ -178,14 +180,8 @@ class Keeper:
 
         # Step 3: publish what is not there yet; return when all is acknowledged.
         news = self._news(kept, effects.emissions)
-        generation = b"%d" % kept.generation
-        records = [emission.record(self._topics, kept.state.partition, generation) for emission in news]
-        await self._hold()
-        if records:
-            publishing = asyncio.ensure_future(self._publisher.publish(records))
-            await asyncio.sleep(0)
-            self._observe(Stage.OUTPUTS_IN_FLIGHT)
-            await publishing
+        for start in range(0, len(news), PUBLISHED_TOGETHER):
+            await self._publish(kept, news[start : start + PUBLISHED_TOGETHER])
         self._observe(Stage.OUTPUTS_ACKNOWLEDGED)
         published = perf_counter()
 
@@ -195,6 +191,15 @@ class Keeper:
         self._observe(Stage.LEDGER_COMMITTED)
         times = {"compute": computed - started, "publish": published - computed, "commit": perf_counter() - published}
         self._measure(kept, effects, news, len(entries), times)
+
+    async def _publish(self, kept: _Partition, emissions: Sequence[Emission]) -> None:
+        generation = b"%d" % kept.generation
+        records = [emission.record(self._topics, kept.state.partition, generation) for emission in emissions]
+        await self._hold()
+        publishing = asyncio.ensure_future(self._publisher.publish(records))
+        await asyncio.sleep(0)
+        self._observe(Stage.OUTPUTS_IN_FLIGHT)
+        await publishing
 
     async def _check_widths(self) -> None:
         width = await self._publisher.partitions(self._topics.journal)

@@ -38,16 +38,17 @@ class Lease:
         self._session = session_seconds
         self._rebalance = rebalance_seconds
         self._steady = self._end = clock()
-        self._lost = False
+        self._lost = self._told = False
 
     def granted(self, sent: float) -> None:
         """The group gave partitions: the answer to what was sent then."""
         self._steady, self._end = sent, self._until(sent + self._session)
-        self._lost = False
+        self._lost = self._told = False
 
     def renewed(self, sent: float) -> None:
         """The group answered a heartbeat sent then."""
         self._steady, self._end = sent, self._until(sent + self._session)
+        self._told = False
 
     def called(self, sent: float) -> None:
         """The group answered a heartbeat sent then, and calls its members together to share the partitions anew."""
@@ -64,7 +65,8 @@ class Lease:
 
     async def hold(self) -> None:
         """Return while the lease runs; wait for the group's word when it is over; raise ``FencedError`` if lost."""
-        if not self.runs and not self._lost:
+        if not (self.runs or self._lost or self._told):
+            self._told = True
             log.warning("no heartbeat was answered for too long: nothing is written until the group answers")
         while not self.runs:
             if self._lost:

@@ -144,6 +144,12 @@ class WorkerSettings(BrokerSettings):
     fetch_wait_seconds: float = Field(
         0.1, ge=0.001, le=30, description="Longest wait of a fetch that finds nothing new."
     )
+    fetch_pause_seconds: float = Field(
+        0.01,
+        ge=0,
+        le=1,
+        description="Time that records gather before a broker that has just given some is asked again.",
+    )
     chunk_records: int = Field(500, ge=1, le=100_000, description="Most records of a partition in one step of work.")
     commit_interval_seconds: float = Field(1, gt=0, le=60, description="How often offsets are committed to the group.")
     tick_seconds: float = Field(

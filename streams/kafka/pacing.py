@@ -22,7 +22,11 @@ def pace(fetcher: Any, seconds: float) -> None:
             # aiokafka tells them when this returns, which is too late for what has come.
             for waiter in fetcher._fetch_waiters:
                 fetcher._notify(waiter)
-            await asyncio.sleep(seconds)
+            try:
+                await asyncio.sleep(seconds)
+            except asyncio.CancelledError:
+                # As aiokafka's own: whoever closes the fetcher waits for what was cancelled.
+                return False
         return found
 
     fetcher._proc_fetch_request = paced

@@ -168,6 +168,8 @@ class GroupConsumer(driver.Consumer):
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Finish, commit, let go: see the numbered rule 3 of this module."""
         await super().on_partitions_revoked(revoked)
+        # When the worker is about to end Faust has not waited.
+        await self.wait_empty()
         await self._let_go()
 
     async def wait_empty(self) -> None:

@@ -145,6 +145,11 @@ class _Worker:
                 done = True
         except Exception as error:
             self.fail(error)
+        except asyncio.CancelledError:
+            if not self._stop.is_set():
+                # Nobody else would notice, and the next chunk would be taken as if this one were done.
+                self.fail(BrokerError("a chunk was given up half-way"))
+            raise
         finally:
             for chunk in chunks:
                 consumer.chunk_ends(chunk, done=done)

@@ -9,12 +9,18 @@ class Fetcher:
     """Finds what it is told; counts the questions."""
 
     def __init__(self, finds):
-        self.finds, self.told = iter(finds), []
+        self.finds, self.told, self.tasks = iter(finds), [], []
         self._fetch_waiters = ["waiter"]
         pace(self, 0.05)
 
     async def _proc_fetch_request(self, assignment, node, request):
         return next(self.finds)
+
+    async def close(self):
+        """As aiokafka closes: what is cancelled is waited for."""
+        for task in self.tasks:
+            task.cancel()
+            await task
 
     def _notify(self, waiter):
         self.told.append(waiter)
@@ -37,3 +43,11 @@ async def test_after_an_empty_answer_the_next_question_does_not_wait():
     assert asking.done()
     assert await asking is False
     assert not fetcher.told
+
+
+async def test_a_fetcher_that_is_closed_in_the_pause_is_closed_whole():
+    fetcher = Fetcher([True])
+    fetcher.tasks = [asyncio.ensure_future(fetcher._proc_fetch_request(None, 0, None))]
+    await asyncio.sleep(0.01)
+    await fetcher.close()
+    assert fetcher.tasks[0].done()

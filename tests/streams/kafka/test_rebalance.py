@@ -31,6 +31,28 @@ async def test_partitions_move_when_a_worker_joins_and_leaves(real):
 
 
 @pytest.mark.kafka
+@pytest.mark.parametrize("together", [False, True])
+async def test_what_waits_for_its_turn_when_partitions_move_is_handled_once(real, together):
+    async def slowly(chunk):
+        await asyncio.sleep(0.05)
+
+    topic, options = real.topic(4), real.options(chunk_records=5, heartbeat_ms=300)
+    one, other = Recorder(first=slowly, together=together), Recorder(first=slowly, together=together)
+    async with working(options, {topic: one}):
+        await until(lambda: len(one.owned) == 4)
+        for partition in range(4):
+            real.fill(topic, 200, partition=partition)
+        await until(lambda: len(one.records) > 20)
+        async with working(options, {topic: other}):
+            await until(lambda: len(one.records) + len(other.records) >= 800, 60)
+    assert one.records
+    assert other.records
+    for partition in range(4):
+        seen = [record.offset for record in one.records + other.records if record.partition == partition]
+        assert seen == list(range(200))
+
+
+@pytest.mark.kafka
 async def test_partitions_that_are_taken_away_while_a_worker_gets_ready_are_begun_anew(real):
     class Slow(Recorder):
         cancelled = 0

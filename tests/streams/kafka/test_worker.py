@@ -17,7 +17,8 @@ from onward.streams.errors import BrokerError, LedgerError
 from onward.streams.kafka import transport
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
-from onward.streams.kafka.worker import run_worker
+from onward.streams.kafka.worker import _Worker, run_worker
+from onward.streams.lease import Lease
 from onward.streams.records import TopicPartition
 
 
@@ -113,6 +114,45 @@ async def test_what_waits_behind_a_chunk_that_failed_is_not_begun(broker):
     assert len(recorder.chunks) <= 1, "at most what was under way already"
     assert not recorder.owned
     assert committed(broker.options(), topic) == confluent_kafka.OFFSET_INVALID
+
+
+async def test_a_handler_that_is_cancelled_ends_the_worker(broker):
+    topic = broker.topic()
+    broker.fill(topic, 3)
+
+    async def cancelled(chunk):
+        if chunk[0].offset == 0:
+            raise asyncio.CancelledError
+
+    recorder = Recorder(first=cancelled)
+    with pytest.raises(BrokerError, match="given up half-way"):
+        await run_worker(broker.options(chunk_records=1), {topic: recorder}, signals=False)
+    assert not recorder.records
+    assert committed(broker.options(), topic) == confluent_kafka.OFFSET_INVALID
+
+
+async def test_a_rebalance_while_the_worker_ends_waits_for_the_chunk_under_way(broker, monkeypatch):
+    topic, go, stop = broker.topic(), asyncio.Event(), asyncio.Event()
+    recorder = Recorder(first=lambda chunk: go.wait())
+    worker = _Worker(broker.options(), {topic: recorder}, [], None, stop, Lease(0.9, 60.0))
+    running = asyncio.create_task(worker.run())
+    await until(lambda: recorder.owned)
+    broker.fill(topic, 1)
+    await until(lambda: recorder.under_way)
+    stop.set()
+    await until(lambda: worker._app.should_stop)
+    consumer = worker._app.consumer
+    # Faust marks the consumer as closed here, and its connections would be left to the end of the process.
+    monkeypatch.setattr(worker._app, "_on_rebalance_when_stopped", lambda: None)
+    worker._app.on_rebalance_start()
+    letting_go = asyncio.create_task(consumer.on_partitions_revoked(consumer.assignment()))
+    await asyncio.sleep(0.1)
+    assert recorder.owned, "the chunk under way keeps its partition"
+    go.set()
+    await letting_go
+    await running
+    assert not recorder.owned
+    assert committed(broker.options(), topic) == 1
 
 
 async def test_records_arrive_as_sent(broker):
