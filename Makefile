@@ -36,8 +36,15 @@ types: install
 unit: install
 	$(BIN)/pytest -n 2 -m 'not rl and not kafka'
 
-kafka-test: install ## the tests on a real Kafka, from KAFKA_HOME
-	$(BIN)/pytest -m kafka -rs
+COMPOSE := docker compose --project-name onward-test
+
+# A Kafka of its own, with nothing of what `docker compose up` keeps, and gone at the end whatever happens.
+kafka-test: install ## the tests on a real Kafka: from KAFKA_HOME, else docker compose, else the shared folder
+	@if [ -n "$$KAFKA_HOME$$ONWARD_KAFKA_BOOTSTRAP" ] || ! { docker info && docker compose version; } >/dev/null 2>&1; then \
+		exec $(BIN)/pytest -m kafka -rs; \
+	fi; \
+	trap '$(COMPOSE) down --volumes' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
+	$(COMPOSE) up --detach --wait kafka && ONWARD_KAFKA_BOOTSTRAP=localhost:29092 $(BIN)/pytest -m kafka -rs
 
 faults: install ## workers and brokers killed, stopped and starved for minutes: make faults SEED=7 MINUTES=10
 	$(BIN)/python -m onward.faults --seed $(or $(SEED),0) --minutes $(or $(MINUTES),10)

@@ -1,9 +1,14 @@
-"""A broker for every test that wants one: embedded, and with ``-m kafka`` a real Kafka."""
+"""A broker for every test that wants one: embedded, and with ``-m kafka`` a real Kafka.
+
+That is the one at ONWARD_KAFKA_BOOTSTRAP ("host:port,..."), else one that is started from KAFKA_HOME.
+"""
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -19,6 +24,24 @@ from onward.streams.topics import TopicPlan
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+BOOTSTRAP = os.environ.get("ONWARD_KAFKA_BOOTSTRAP")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Who asks for the tests on a real Kafka must not take it for a success that all of them were skipped."""
+    asked = "kafka" in session.config.option.markexpr
+    reason = None if BOOTSTRAP else unavailable()
+    if asked and reason and any(item.get_closest_marker("kafka") for item in session.items):
+        ways = "or name a broker in ONWARD_KAFKA_BOOTSTRAP, or let `make kafka-test` start one where Docker runs"
+        raise pytest.UsageError(f"tests on a real Kafka are asked for, and there is {reason}, {ways}")
+
+
+@dataclass(frozen=True)
+class RunningKafka:
+    """A Kafka that somebody else has started."""
+
+    bootstrap: str
 
 
 class Broker:
@@ -67,11 +90,21 @@ def embedded() -> Iterator[EmbeddedBroker]:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster | RunningKafka]:
+    if BOOTSTRAP:
+        yield RunningKafka(BOOTSTRAP)
+        return
     if reason := unavailable():
         pytest.skip(reason)
     with KafkaCluster(tmp_path_factory.mktemp("kafka")) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def own_brokers() -> None:
+    """For a test that starts brokers of its own."""
+    if reason := unavailable():
+        pytest.skip(f"it starts brokers of its own, and there is {reason}")
 
 
 @pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.kafka)])
@@ -83,5 +116,5 @@ def broker(request: pytest.FixtureRequest) -> Broker:
 
 
 @pytest.fixture
-def real(cluster: KafkaCluster) -> Broker:
+def real(cluster: KafkaCluster | RunningKafka) -> Broker:
     return Broker(cluster.bootstrap)

@@ -9,8 +9,9 @@ KAFKA_AWAY = 3
 """What a worker ends with when nothing is acknowledged for too long."""
 _APART_SECONDS = (1.0, 4.0)
 _DOWN_SECONDS = (0.0, 6.0)
-_OUTAGE_SHARE = 0.92
-_MOST_OUTAGE_SECONDS = 75.0
+_LOST_SHARE, _MOST_LOST_SECONDS = 0.92, 75.0
+_UNREACHABLE_SHARE, _MOST_UNREACHABLE_SECONDS = 3.0, 150.0
+"""Of the time in which people apply at their usual rate; until the brokers are back they go on at a lower one."""
 
 
 def _orders(slot: Slot) -> Orders:
@@ -43,9 +44,9 @@ def brokers_killed_in_turn(site: Site) -> None:
 
 
 def brokers_unreachable(site: Site) -> None:
-    """All brokers stand still with their connections open, for a minute or more where there is time for that."""
+    """All brokers stand still with their connections open, for two minutes and a half where there is time for that."""
     fleet, brokers = _fleet(site), site.ground.brokers
-    seconds = min(_MOST_OUTAGE_SECONDS, site.seconds * _OUTAGE_SHARE)
+    seconds = min(_MOST_UNREACHABLE_SECONDS, site.seconds * _UNREACHABLE_SHARE)
     with site.applying():
         _run_well(site, fleet)
         site.say(f"all brokers are stopped for {seconds:.0f} s")
@@ -61,7 +62,7 @@ def brokers_unreachable(site: Site) -> None:
 def brokers_lost_together(site: Site) -> None:
     """All brokers are killed at once and come back after a while."""
     fleet, brokers = _fleet(site), site.ground.brokers
-    seconds = min(_MOST_OUTAGE_SECONDS, site.seconds * _OUTAGE_SHARE)
+    seconds = min(_MOST_LOST_SECONDS, site.seconds * _LOST_SHARE)
     with site.applying():
         _run_well(site, fleet)
         for number in brokers.numbers:

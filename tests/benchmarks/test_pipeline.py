@@ -20,6 +20,7 @@ def test_the_pipeline_serves_all_contenders_on_the_embedded_broker(tmp_path, cap
 
 
 @pytest.mark.kafka
+@pytest.mark.usefixtures("own_brokers")
 @pytest.mark.skipif(not QUIX_PYTHON.exists(), reason="make bench-pipeline installs Quix Streams")
 def test_quix_streams_takes_part_on_a_real_kafka():
     sizes = ["--applications", "300", "--rates", "200", "--latency-seconds", "0.5"]

@@ -6,6 +6,7 @@ from onward.benchmarks import face, recovery, workers
 
 
 @pytest.mark.kafka
+@pytest.mark.usefixtures("own_brokers")
 def test_a_killed_worker_is_ready_again():
     rows = list(recovery.recovery(face.parse(recovery.Args, None, ["--quick", "--open", "500"])))
     values = {row.name: row.value for row in rows}

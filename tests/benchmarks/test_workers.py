@@ -16,6 +16,7 @@ def test_every_journal_partition_has_one_shard(partitions):
 
 
 @pytest.mark.kafka
+@pytest.mark.usefixtures("own_brokers")
 def test_one_worker_and_two_serve_everybody():
     rows = list(workers(face.parse(Args, None, ["--quick", "--applications", "500"])))
     values = {row.name: row.value for row in rows}
