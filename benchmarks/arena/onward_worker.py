@@ -20,11 +20,12 @@ _REPLY_SECONDS = 5.0
 
 
 def settings(lane: Lane, spec: Path, state: Path) -> dict[str, str]:
-    """The worker's environment: defaults, but for what says where things are."""
+    """The worker's environment: defaults, but for what says where things are; snapshots are on."""
     return {
         "ONWARD_BROKERS": lane.broker.bootstrap,
         "ONWARD_SPEC": str(spec),
         "ONWARD_STATE_DIR": str(state),
+        "ONWARD_SNAPSHOTS": str(state.with_name(f"{state.name}-snapshots")),
         "ONWARD_TOPIC_PREFIX": lane.topics.prefix,
         "ONWARD_GROUP": lane.name,
         "ONWARD_FETCH_WAIT_SECONDS": str(lane.broker.fetch_wait_ms / 1000),

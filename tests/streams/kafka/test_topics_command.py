@@ -1,15 +1,18 @@
+import uuid
+from typing import Any
+
 import pytest
 
-from onward.benchmarks.arena.kafka_cluster import KafkaCluster
 from onward.streams import cli
 
 
 @pytest.mark.kafka
-def test_topics_are_created_once_and_checked(cluster: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    there = ["--brokers", cluster.bootstrap, "--topic-prefix", "cli.", "--replication", "1"]
+def test_topics_are_created_once_and_checked(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    prefix = f"cli-{uuid.uuid4().hex}."
+    there = ["--brokers", cluster.bootstrap, "--topic-prefix", prefix, "--replication", "1"]
     assert cli.main(["topics", "check", *there]) == 3
     said = capsys.readouterr()
-    assert "cli.journal: does not exist, should have 6 partitions" in said.out
+    assert f"{prefix}journal: does not exist, should have 6 partitions" in said.out
     assert said.err.startswith("onward: 8 of the topics' settings are not as planned")
     assert cli.main(["topics", "create", *there]) == 0
     said = capsys.readouterr().out.splitlines()
@@ -17,7 +20,7 @@ def test_topics_are_created_once_and_checked(cluster: KafkaCluster, capsys: pyte
     assert cli.main(["topics", "create", *there]) == 0
     assert capsys.readouterr().out == "8 topics are as planned\n"
     assert cli.main(["topics", "check", *there, "--partitions", "4"]) == 3
-    assert "cli.journal: has 6 partitions, should have 4" in capsys.readouterr().out
+    assert f"{prefix}journal: has 6 partitions, should have 4" in capsys.readouterr().out
 
 
 def test_no_broker_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
