@@ -41,7 +41,7 @@ class LedgerError(OnwardError):
 
 
 class DamagedLedgerError(LedgerError):
-    """A ledger's file is damaged. ``how`` is what SQLite says."""
+    """A ledger's file is damaged. ``how`` is what is wrong with it."""
 
     def __init__(self, path: Path, how: str) -> None:
         super().__init__(

@@ -17,13 +17,13 @@ from typing import Self
 import msgspec
 
 from ..schemas.events import DeadLetter, Decision, Outcome, Tick
-from .cases import Case, Settled, Status, Waiting
+from .cases import Case, Settled, Waiting
 from .effects import Effects
-from .errors import DamagedLedgerError, LedgerError
+from .errors import LedgerError
 from .fold import View, settled_of
 from .journal import CaseKey, Entry, Place, Submitted
 from .ledgerfile import told
-from .ledgerschema import CLOSE, FORGET, SCHEMA, SCHEMA_VERSION
+from .ledgerschema import CLOSE, FORGET, SCHEMA, SCHEMA_VERSION, place_of
 from .packing import pack, unpack
 from .program import Program
 from .records import TopicPartition
@@ -36,7 +36,7 @@ _PARAMETERS_A_QUERY = 5000
 
 
 class Ledger:
-    """One journal partition's ledger. One process may have it open for writing."""
+    """One journal partition's ledger. One process may have it open for writing. ``examine`` what others have left."""
 
     def __init__(self, path: Path, journal: str, partition: int) -> None:
         self.path = path
@@ -171,9 +171,6 @@ class Ledger:
                 rows = [*identity.items(), ("offset", 0), ("generation", 0)]
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
             return
-        damage = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if damage != "ok":
-            raise DamagedLedgerError(self.path, damage)
         found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
         if found != identity:
             raise LedgerError(f"ledger {self.path} belongs to {found}, not to {identity}: use another state directory")
@@ -303,9 +300,7 @@ class Ledger:
 
     def _row(self, case: Case) -> tuple[int, str, int, int, bytes]:
         program, application = case.key
-        queue, due = FORGET, case.forget_ms
-        if case.status is Status.OPEN:
-            queue, due = (case.shard, case.step) if case.closes_ms is None else (CLOSE, case.closes_ms)
+        queue, due = place_of(case)
         assert due is not None, f"{case.key} is due for nothing"
         return self._ids[program], application, queue, due, _encode_case(case)
 

@@ -1,4 +1,4 @@
-"""Ledgers as files: copied while they are written, checked, put in place, set aside.
+"""Ledgers as files: copied while they are written, put in place, set aside.
 
 A ledger's file has companions, ``-wal`` and ``-shm``, which belong to its content: SQLite would read the ``-wal`` of
 one ledger into another. So a file goes before its companions, and they before another file comes: a crash between
@@ -15,10 +15,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from .errors import DamagedLedgerError, LedgerError
 
@@ -34,20 +32,6 @@ _WAL, _SHM = "-wal", "-shm"
 _COPY, _DAMAGED = ".copy", ".damaged-"
 
 
-class DamageError(Exception):
-    """A file is no ledger, or a damaged one."""
-
-
-class Standing(Struct, frozen=True):
-    """What a ledger says of itself: its schema, its journal partition, and the next journal offset to fold."""
-
-    schema: int
-    journal: str
-    partition: int
-    offset: int
-    generation: int
-
-
 @contextmanager
 def told(path: Path) -> Iterator[None]:
     """Say what went wrong with which file."""
@@ -56,11 +40,17 @@ def told(path: Path) -> Iterator[None]:
     except OSError as error:
         raise LedgerError(f"ledger {path} cannot be opened: {error.strerror}; check --state-dir") from error
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) in _DAMAGES:
+        # The code's low byte says what, its others where.
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGES:
             raise DamagedLedgerError(path, str(error)) from error
         raise LedgerError(f"ledger {path}: {error}") from error
     except DAMAGE_ERRORS as error:
         raise DamagedLedgerError(path, str(error) or type(error).__name__) from error
+
+
+def connected(path: Path, query: str) -> sqlite3.Connection:
+    """A connection with what SQLite lets one say in the query of a file's address. Raise ``sqlite3.Error``."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?{query}", uri=True)
 
 
 @contextmanager
@@ -84,23 +74,10 @@ def copy_ledger(ledger: Path, copy: Path) -> None:
 
     One step is one read transaction: writers go on, and the copy is not begun again for their sake.
     """
-    with closing(_open(ledger, "mode=ro")) as source, closing(sqlite3.connect(copy)) as target:
+    with closing(connected(ledger, "mode=ro")) as source, closing(sqlite3.connect(copy)) as target:
         target.execute("PRAGMA journal_mode=OFF")
         target.execute("PRAGMA synchronous=OFF")
         source.backup(target)
-
-
-def standing(copy: Path) -> Standing:
-    """Check a ledger that nobody writes, and tell where it stands; raise ``DamageError``."""
-    try:
-        with closing(_open(copy, "mode=ro&immutable=1")) as db:
-            found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if found != "ok":
-                raise DamageError(" ".join(found.split()))
-            meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
-        return msgspec.convert(meta, Standing)
-    except (sqlite3.Error, msgspec.ValidationError, *DAMAGE_ERRORS) as error:
-        raise DamageError(str(error) or type(error).__name__) from error
 
 
 def size_bytes(ledger: Path) -> int:
@@ -142,7 +119,3 @@ def set_aside(ledger: Path, now_ms: int) -> Path:
 
 def _companions(ledger: Path) -> tuple[Path, Path]:
     return ledger.with_name(ledger.name + _WAL), ledger.with_name(ledger.name + _SHM)
-
-
-def _open(path: Path, query: str) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.resolve().as_uri()}?{query}", uri=True)

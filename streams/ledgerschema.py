@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from .cases import Case, Status
+
 FORGET: Final = -2
 """The queue of cases that are not open; ``due`` is the watermark after which they are forgotten."""
 CLOSE: Final = -1
@@ -37,3 +39,10 @@ CREATE TABLE waiting (journal_offset INTEGER, line INTEGER, program TEXT, applic
 CREATE TABLE settled (program TEXT, event TEXT, forget_ms INTEGER NOT NULL, PRIMARY KEY (program, event)) WITHOUT ROWID;
 CREATE INDEX settled_forget ON settled (program, forget_ms);
 """
+
+
+def place_of(case: Case) -> tuple[int, int | None]:
+    """The queue in which a case waits, and what it is due for there."""
+    if case.status is not Status.OPEN:
+        return FORGET, case.forget_ms
+    return (case.shard, case.step) if case.closes_ms is None else (CLOSE, case.closes_ms)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from .errors import DamagedLedgerError, LedgerError
 from .ledger import Ledger
+from .ledgercheck import examine
 from .ledgerfile import copy_beside, put_in_place, set_aside, tidy, told
 from .ledgerschema import SCHEMA_VERSION
 from .metrics import Metrics
@@ -45,7 +46,7 @@ class Opener:
         self, path: Path, journal: TopicPartition, journal_end: Callable[[TopicPartition], Awaitable[int]]
     ) -> Opened:
         """Open the ledger at ``path``, made if need be; raise ``LedgerError``."""
-        ledger = self._own(path, journal)
+        ledger = await self._own(path, journal)
         try:
             listed = await self._listed(journal)
             # Asked after the list: no snapshot that is in it can be ahead of this journal's end.
@@ -65,12 +66,13 @@ class Opener:
             raise
         return Opened(ledger, end, listed[0] if listed else None)
 
-    def _own(self, path: Path, journal: TopicPartition) -> Ledger | None:
+    async def _own(self, path: Path, journal: TopicPartition) -> Ledger | None:
         with told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             tidy(path)
             try:
-                return Ledger(path, *journal) if path.exists() else None
+                # In a thread: it takes seconds for a million cases, in which heartbeats must go on.
+                return Ledger(path, *journal) if await in_thread(lambda _: examine(path)) else None
             except DamagedLedgerError as error:
                 aside = set_aside(path, self._clock_ms())
                 log.error("ledger %s is damaged (%s) and made anew; it is kept as %s", path, error.how, aside.name)

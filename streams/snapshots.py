@@ -37,7 +37,8 @@ from msgspec import Meta, Struct
 
 from ..schemas.problems import JSON_ERRORS
 from .errors import UsageError
-from .ledgerfile import DamageError, Standing, copy_beside, copy_ledger, has_room, standing
+from .ledgercheck import DamageError, Standing, standing
+from .ledgerfile import copy_beside, copy_ledger, has_room
 from .records import TopicPartition
 
 log = logging.getLogger(__name__)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
 from random import Random
 
@@ -13,6 +14,10 @@ from onward.faults.site import PARTITIONS, Site
 from onward.streams.snapshots import POINTER
 
 _PAGE = 4096
+_MAGIC_BYTES = 16
+"""With which every file of SQLite begins."""
+_INNER_PAGE = 2
+"""The first byte of a page of an index that leads to others."""
 _APART_SECONDS = (3.0, 6.0)
 _REST_SECONDS = 2.0
 
@@ -51,15 +56,13 @@ def _ledger(site: Site, slot: Slot) -> int:
         # What is still in its write-ahead log would hide the damage.
         with closing(sqlite3.connect(ledger)) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        _damage(site.random, ledger)
+    _damage(site.random, ledgers)
     return len(ledgers)
 
 
 def _ledger_and_newest_snapshot(site: Site, slot: Slot) -> int:
-    for folder in site.snapshots.iterdir():
-        newest = max(folder.glob("*.sqlite"), default=None)
-        if newest is not None:
-            _damage(site.random, newest)
+    newest = [max(folder.glob("*.sqlite"), default=None) for folder in sorted(site.snapshots.iterdir())]
+    _damage(site.random, filter(None, newest))
     return _ledger(site, slot)
 
 
@@ -69,9 +72,12 @@ def _ledger_and_list(site: Site, slot: Slot) -> int:
     return _ledger(site, slot)
 
 
-def _damage(random: Random, path: Path) -> None:
-    damage: Callable[[Random, Path], None] = random.choice([_no_header, _halved, _garbage])
-    damage(random, path)
+def _damage(random: Random, paths: Iterable[Path]) -> None:
+    """One after the other in other ways, of which the one that is hardest to see is never left out."""
+    others: list[Callable[[Random, Path], None]] = [_no_header, _halved, _garbage]
+    random.shuffle(others)
+    for damage, path in zip(cycle([flip, *others]), paths, strict=False):
+        damage(random, path)
 
 
 def _no_header(random: Random, path: Path) -> None:
@@ -88,3 +94,25 @@ def _garbage(random: Random, path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[_PAGE:] = random.randbytes(len(content) - _PAGE)
     path.write_bytes(content)
+
+
+def flip(random: Random, path: Path) -> None:
+    """Flip a bit of a ledger that nobody has open where a check must see it: many places of a file are never read."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+        [(root,)] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'cases_name'")
+    content = bytearray(path.read_bytes())
+    page = (root - 1) * _PAGE
+    places = [random.randrange(_MAGIC_BYTES), page]
+    if int.from_bytes(content[page + 3 : page + 5]):
+        places.append(_first_value(content, page))
+    content[random.choice(places)] ^= 1 << random.randrange(8)
+    path.write_bytes(content)
+
+
+def _first_value(content: bytearray, page: int) -> int:
+    """Where the first entry of an index's page has its first value (SQLite's file format, sections 1.6 and 2.1)."""
+    inner = content[page] == _INNER_PAGE
+    pointer = page + (12 if inner else 8)
+    entry = page + int.from_bytes(content[pointer : pointer + 2]) + (4 if inner else 0)
+    head = entry + next(length for length in range(1, 10) if content[entry + length - 1] < 128)
+    return head + content[head]

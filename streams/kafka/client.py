@@ -46,6 +46,9 @@ class EventWriter:
             {
                 **options.confluent(),
                 "enable.idempotence": True,
+                # Of several requests under way a broker that knows nothing of this producer yet, as on a new topic, may
+                # refuse the first and take the second. The first, sent again, is a repeat to it, and gone unnoticed.
+                "max.in.flight.requests.per.connection": 1,
                 "partitioner": "murmur2_random",
                 "linger.ms": options.linger_ms,
                 "batch.size": options.batch_bytes,

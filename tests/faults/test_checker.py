@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from pipeline import START_MS
+from pipeline import START_MS, build_program
 from tape import MINUTE_MS, TIMED, tape
 
 from onward.faults.checker import Findings, compare_outputs, compare_states, name_of
@@ -129,3 +129,19 @@ def test_a_refused_application_is_told_from_a_lost_one(story):
     found = met(demands, story.run.topics, [*others, refused])
     assert (found.missing, found.refused) == (set(), {"recourse/loan/y"})
     assert met(demands, story.run.topics, others).missing == {"recourse/loan/y"}
+
+
+def test_when_a_program_was_added_is_no_part_of_a_state(tmp_path):
+    dumps = []
+    for early in (True, False):
+        story = tape(tmp_path / str(early), **TIMED)
+        credit = {"credit": build_program("credit", **TIMED)}
+        if early:
+            story.run.programs = story.run.programs | credit
+        story.applies("x")
+        story.fold()
+        story.run.programs = story.run.programs | credit
+        story.applies("y", program="credit")
+        dumps.append(dump(story.fold()))
+    assert dumps[0] == dumps[1]
+    assert sum(line.startswith("cases ('credit', 'y'") for line in dumps[0]) == 1

@@ -1,14 +1,11 @@
-"""Targets that take what stands at an address: model bundles, lists of snapshots, ledgers."""
+"""Targets that take what stands at an address: model bundles, lists of snapshots."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import io
-import sqlite3
 import warnings
-from contextlib import closing
 from threading import Event
 from zipfile import ZipFile
 
@@ -22,9 +19,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
-from onward.streams.errors import LedgerError, ModelError
-from onward.streams.ledger import Ledger
-from onward.streams.ledgerfile import DamageError, Standing, standing
+from onward.streams.errors import ModelError
+from onward.streams.ledgercheck import Standing
 from onward.streams.models import Artefact, FeatureColumn, Manifest, load_bundle, read_manifest
 from onward.streams.rawrows import write_rows
 from onward.streams.records import TopicPartition
@@ -148,37 +144,12 @@ def snapshots(data: bytes) -> None:
         raise AssertionError("a snapshot that is not there was fetched")
 
 
-def ledger(data: bytes) -> None:
-    """Where a ledger stands, or ``DamageError``; it can be opened, or there is a ``LedgerError``."""
-    file = folder() / "ledger.sqlite"
-    file.write_bytes(data)
-    with contextlib.suppress(DamageError):
-        assert isinstance(standing(file), Standing)
-    with contextlib.suppress(LedgerError), Ledger(file, *JOURNAL) as found:
-        assert isinstance(found.offset, int)
-    for companion in ("-wal", "-shm"):
-        file.with_name(file.name + companion).unlink(missing_ok=True)
-
-
 def store(path: str, content: bytes) -> None:
     """Put a file into the memory of this process."""
     fsspec.filesystem("memory").pipe_file(f"/{path}", content)
 
 
-def _small_ledger(**meta: object) -> bytes:
-    file = folder() / "seed.sqlite"
-    file.unlink(missing_ok=True)
-    with closing(sqlite3.connect(file)) as db, db:
-        db.execute("PRAGMA page_size=512")
-        db.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value ANY) WITHOUT ROWID")
-        db.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-    return file.read_bytes()
-
-
 STANDING = Standing(1, "journal", 0, 7, 2)
-GOOD_LEDGER = _small_ledger(**msgspec.structs.asdict(STANDING))
-SCHEMA_CELL = int.from_bytes(GOOD_LEDGER[108:110])
-"""Where the table's own row begins: the first entry of the first page's index, behind the headers of file and page."""
 LISTED = Snapshot(f"{7:020}-{'0' * 16}.sqlite", 512, "0" * 64, 1_790_000_000_000, STANDING)
 LISTS = [
     msgspec.json.encode({"snapshots": kept})
@@ -210,16 +181,4 @@ TARGETS = {
     "manifest": Target(manifest, [MANIFEST], JSON_WORDS, NOT_UTF8),
     "bundle": Target(bundle, _bundle_seeds(), SCHEMA_WORDS, share=0.05),
     "snapshots": Target(snapshots, LISTS, JSON_WORDS, NOT_UTF8),
-    "ledger": Target(
-        ledger,
-        [GOOD_LEDGER, _small_ledger(schema=b"\xff", journal=1.5)],
-        [b"CREATE TABLE meta", b"SQLite format 3\0", b"\xff\xff", b"schema", b"journal"],
-        {
-            "a name that is not UTF-8": GOOD_LEDGER.replace(b"tablemeta", b"table\xff\xff\xff\xff"),
-            "a cell of very many bytes": GOOD_LEDGER[:SCHEMA_CELL]
-            + b"\xff" * 8
-            + b"l"
-            + GOOD_LEDGER[SCHEMA_CELL + 9 :],
-        },
-    ),
 }

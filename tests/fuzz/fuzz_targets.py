@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import fuzz_batches
 import fuzz_files
+import fuzz_ledgers
 import fuzz_records
 import fuzz_stores
 import fuzz_values
@@ -17,4 +18,5 @@ TARGETS: Mapping[str, Target] = {
     **fuzz_batches.TARGETS,
     **fuzz_files.TARGETS,
     **fuzz_stores.TARGETS,
+    **fuzz_ledgers.TARGETS,
 }

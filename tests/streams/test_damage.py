@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 from pipeline import MemoryBroker, build_program, dump
-from takeovers import FIRST, SECOND, Worker, damage, dies_after_two, files, folder, offsets, told, whole
+from takeovers import (
+    FIRST,
+    SECOND,
+    Worker,
+    damage,
+    damage_case,
+    damage_index,
+    dies_after_two,
+    files,
+    folder,
+    offsets,
+    told,
+    whole,
+)
 from tape import JOURNAL, TIMED
 
-from onward.streams.errors import LedgerError
+from onward.streams.errors import DamagedLedgerError, LedgerError
 from onward.streams.ledgerfile import DAMAGED_KEPT
 from onward.streams.ledgerschema import SCHEMA_VERSION
 from onward.streams.snapshots import POINTER, Snapshots
@@ -75,6 +91,10 @@ def stands(**changes):
     return lambda snapshot: msgspec.structs.replace(
         snapshot, ledger=msgspec.structs.replace(snapshot.ledger, **changes)
     )
+
+
+def stored(**changes):
+    return lambda snapshot: msgspec.structs.replace(snapshot, **changes)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +164,41 @@ def overwritten(ledger: Path):
     ledger.write_bytes(b"nothing of it is left" * 1000)
 
 
-@pytest.mark.parametrize("spoil", [damage, cut, overwritten])
+def not_utf8(ledger: Path):
+    damage_case(ledger, "p3", b"\xa2p3", b"\xa2\xff3")
+
+
+def another_name(ledger: Path):
+    damage_case(ledger, "p3", b"\xa2p3", b"\xa2p9")
+
+
+def another_index(ledger: Path):
+    damage_index(ledger, "p3", "p9")
+
+
+def changed(statement):
+    def change(ledger: Path):
+        with closing(sqlite3.connect(ledger)) as db, db:
+            assert db.execute(statement).rowcount == 1
+
+    return change
+
+
+IN_THE_VALUES = [
+    not_utf8,
+    another_name,
+    changed("UPDATE cases SET due = due + 1 WHERE application = 'p3'"),
+    changed("UPDATE cases SET program = 9 WHERE application = 'p3'"),
+    changed("UPDATE shards SET learner = substr(learner, 2)"),
+    changed("UPDATE shards SET program = 'lo'"),
+    changed("UPDATE meta SET value = 'x' WHERE name = 'offset'"),
+    changed("UPDATE sources SET time_ms = 'late' WHERE topic = 'outcomes'"),
+    changed("UPDATE watermarks SET decisions = CAST(X'ff' AS TEXT)"),
+]
+"""What SQLite finds nothing wrong with."""
+
+
+@pytest.mark.parametrize("spoil", [damage, cut, overwritten, another_index, *IN_THE_VALUES])
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_damaged_ledger_is_kept_aside_and_made_anew(tmp_path, uninterrupted, caplog, spoil, kept):
     story, snapshots = told(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=3) if kept else None
@@ -159,6 +213,53 @@ def test_a_damaged_ledger_is_kept_aside_and_made_anew(tmp_path, uninterrupted, c
     (aside,) = first.ledger.parent.glob("*.damaged-*Z")
     assert aside.read_bytes() == spoiled
     assert (story.run.outputs(), dump(again.ledger)) == uninterrupted
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_value_that_is_damaged_under_a_worker_ends_it_once(tmp_path, uninterrupted, kept):
+    story, snapshots = told(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=3) if kept else None
+    first = dies_after_two(story, snapshots)
+    not_utf8(first.ledger)
+    with pytest.raises(DamagedLedgerError, match="start the worker again"):
+        asyncio.run(first.folds(SECOND + 1))
+    again = Worker(story, "first", snapshots)
+    assert asyncio.run(again.works()) == (SECOND if kept else 0)
+    assert (story.run.outputs(), dump(again.ledger)) == uninterrupted
+
+
+def test_a_damaged_value_is_not_taken_into_a_snapshot(tmp_path, uninterrupted):
+    story, snapshots = told(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=1)
+
+    async def work():
+        worker = Worker(story, "first", snapshots)
+        await worker.begins()
+        await worker.folds(0, FIRST)
+        await worker.keeper.take_snapshots()
+        await worker.folds(FIRST, SECOND)
+        not_utf8(worker.ledger)
+        await worker.keeper.take_snapshots()
+        assert worker.count("onward_snapshot_failures_total", action="take") == 1
+
+    asyncio.run(work())
+    assert offsets(snapshots) == [FIRST]
+    second = Worker(story, "second", snapshots)
+    assert asyncio.run(second.works()) == FIRST
+    assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
+
+
+@pytest.mark.parametrize("spoil", [another_index, *IN_THE_VALUES])
+def test_a_snapshot_taken_of_a_damaged_ledger_is_refused_for_the_one_before(tmp_path, uninterrupted, caplog, spoil):
+    story, address = told(tmp_path), str(tmp_path / "snapshots")
+    snapshots = Snapshots(address, keep=3)
+    dies_after_two(story, snapshots)
+    newest, place = snapshots.listed(JOURNAL)[0], tmp_path / "snapshots" / "journal-0"
+    spoil(place / newest.file)
+    content = (place / newest.file).read_bytes()
+    listed_as(address, stored(size=len(content), sha256=hashlib.sha256(content).hexdigest()))
+    second = Worker(story, "second", snapshots)
+    assert asyncio.run(second.works()) == FIRST
+    assert f"snapshot {newest.file} is refused: its ledger is damaged" in caplog.text
+    assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
 
 
 @pytest.mark.parametrize("gone", [False, True])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from threading import Event
 
@@ -103,4 +105,24 @@ def damage(ledger: Path):
     content = bytearray(ledger.read_bytes())
     middle = len(content) // 4096 // 2 * 4096
     content[middle : middle + 4096] = bytes(4096)
+    ledger.write_bytes(content)
+
+
+def damage_case(ledger: Path, name: str, old: bytes, new: bytes):
+    """Other bytes in a case's body: SQLite finds nothing wrong with them."""
+    with closing(sqlite3.connect(ledger)) as db, db:
+        [(body,)] = db.execute("SELECT body FROM cases WHERE application = ?", (name,))
+        assert old in body
+        db.execute("UPDATE cases SET body = ? WHERE application = ?", (body.replace(old, new, 1), name))
+
+
+def damage_index(ledger: Path, name: str, other: str):
+    """Another name in the index by which cases are found, their rows are as they were."""
+    with closing(sqlite3.connect(ledger)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        [(root,)] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'cases_name'")
+    content = bytearray(ledger.read_bytes())
+    at = content.index(name.encode(), (root - 1) * 4096)
+    assert at < root * 4096
+    content[at : at + len(name)] = other.encode()
     ledger.write_bytes(content)

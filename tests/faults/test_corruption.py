@@ -1,0 +1,40 @@
+"""What the fault suite does to files is noticed."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from random import Random
+
+import pytest
+from tape import MINUTE_MS, TIMED, tape
+
+from onward.faults.scenarios.corruption import flip
+from onward.streams.errors import DamagedLedgerError
+from onward.streams.ledgercheck import examine
+
+
+@pytest.fixture(scope="module", params=[0, 3, 300])
+def ledger(request, tmp_path_factory):
+    """Of nobody, of few, and of so many that the index has inner pages."""
+    story = tape(tmp_path_factory.mktemp("story"), **TIMED)
+    for number in range(request.param):
+        story.applies(f"{number:03}", number * MINUTE_MS // 100)
+    story.tick(0)
+    path = story.fold()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
+
+
+def test_a_flipped_bit_is_noticed(ledger, tmp_path):
+    good, path = ledger.read_bytes(), tmp_path / ledger.name
+    path.write_bytes(good)
+    examine(path)
+    for seed in range(40):
+        path.write_bytes(good)
+        flip(Random(seed), path)
+        spoiled = path.read_bytes()
+        assert sum((a ^ b).bit_count() for a, b in zip(good, spoiled, strict=True)) == 1
+        with pytest.raises(DamagedLedgerError):
+            examine(path)
