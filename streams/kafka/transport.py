@@ -176,10 +176,13 @@ class GroupConsumer(driver.Consumer):
         """Wait for the chunks under way and commit."""
         self._ours.owner.drop_waiting()
         await self._idle.wait()
-        try:
-            await asyncio.wait_for(self.force_commit(), _COMMIT_SECONDS)
-        except Exception as error:
-            log.warning("the last offsets were not committed, their records will be read again: %r", error)
+        committing = asyncio.ensure_future(self.force_commit())
+        # Not awaited itself: the consumer's thread cancels it when it ends meanwhile, which is no cancelling of ours.
+        await asyncio.wait([committing], timeout=_COMMIT_SECONDS)
+        why = "not answered" if not committing.done() else "ended" if committing.cancelled() else committing.exception()
+        committing.cancel()
+        if why is not None:
+            log.warning("the last offsets were not committed, their records will be read again: %s", why)
 
     async def on_stop(self) -> None:
         """Finish, commit, let go; then the thread leaves the group."""
