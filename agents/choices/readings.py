@@ -162,7 +162,15 @@ def read(
 ) -> None:
     """Learn from a step's readings ``given`` (F,) what ``compare`` and ``fit`` do, in place."""
     expect(first, stride, noise, person, points, feasible, weights, change, centre, expected)
-    compare(first, stride, feasible, given, expected, neighbour, place, scatter)
+    for i in range(len(feasible)):
+        place[feasible[i]] = i
+    # Where candidates that are alike stand side by side, none is read together with its neighbour.
+    if not compare(first, stride, False, feasible, given, expected, neighbour, place, scatter):
+        for i in range(first, len(feasible), stride):
+            j = beside(i, feasible, neighbour, place)
+            if j != i:
+                expect(j, len(feasible), noise, person, points, feasible, weights, change, centre, expected)
+        compare(first, stride, True, feasible, given, expected, neighbour, place, scatter)
     fit(first, stride, fade, given, change, centre, information, target, weights, scatter)
 
 
@@ -217,27 +225,40 @@ def expect(
 
 
 @compiled
+def beside(i: int, feasible: NDArray[np.intp], neighbour: NDArray[np.intp], place: NDArray[np.intp]) -> int:
+    """Where the neighbour of the i-th feasible candidate stands among them; i when it is not feasible, or is none.
+
+    ``place`` (K,) tells where each feasible candidate stands; of the others it tells nothing.
+    """
+    near = neighbour[feasible[i]]
+    j: int = place[near]
+    return j if j < len(feasible) and feasible[j] == near else i
+
+
+@compiled
 def compare(
     first: int,
     stride: int,
+    unread: bool,
     feasible: NDArray[np.intp],
     given: Array,
     expected: Array,
     neighbour: NDArray[np.intp],
     place: NDArray[np.intp],
     scatter: Array,
-) -> None:
-    """Add to ``scatter`` what neighbours' residuals differ by and what they have; ``place`` (K,) is a place to work."""
+) -> int:
+    """Add to ``scatter`` what the residuals of candidates that are read and of their neighbours, read or ``unread``,
+    differ by and what they have. Tell how many pairs there are."""
+    pairs = 0
     for i in range(first, len(feasible), stride):
-        place[feasible[i]] = i
-    for i in range(first, len(feasible), stride):
-        near = neighbour[feasible[i]]
-        j = place[near]
-        if j >= len(feasible) or feasible[j] != near or (j - first) % stride or j == i:
+        j = beside(i, feasible, neighbour, place)
+        if j == i or ((j - first) % stride != 0) != unread:
             continue
+        pairs += 1
         one, other = given[i] - expected[i], given[j] - expected[j]
         scatter[2] += 0.5 * (one - other) ** 2
         scatter[3] += 0.5 * (one * one + other * other)
+    return pairs
 
 
 @compiled

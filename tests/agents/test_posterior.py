@@ -125,6 +125,17 @@ def test_readings_of_another_rule_are_believed() -> None:
     assert np.sqrt(((trusting - exact) ** 2)[50:].mean()) < 0.035
 
 
+def test_neighbours_are_compared_where_only_one_of_them_is_read() -> None:
+    """Of 80 candidates in pairs a step reads every third, never both of a pair."""
+    random = np.random.default_rng(5)
+    people, points = random.random((300, 5)), np.repeat(random.random((40, 5)), 2, axis=0)
+    points += 0.01 * random.random(points.shape)
+    execution = np.exp(-np.abs(people[:, None, :] - points[None, :, :]).mean(axis=2))
+    given = np.clip(execution + 0.25 * random.standard_normal(execution.shape), 0, 1)
+    found = estimates(Readings(points), people, given)
+    assert np.sqrt(((found - execution) ** 2)[50:].mean()) < 0.03
+
+
 def test_a_step_with_thousands_fits_a_part_and_reads_all() -> None:
     world = ToyWorld.draw_one(seed=4, noise=0.2, steps=100, candidates=2000)
     found = estimates(Readings(world.points), world.people, world.readings)
