@@ -92,7 +92,7 @@ def run_until_killed(point, life, env, log):
         # Mostly another group each life: a group would first wait until the killed member's session ends, and nothing
         # has been committed to it anyway.
         group = env["ONWARD_GROUP"] if point in COMMITTING else f"{env['ONWARD_GROUP']}-{life}"
-        own = {"ONWARD_CHUNK_RECORDS": str(20 + 13 * life), "ONWARD_GROUP": group}
+        own = {"ONWARD_CHUNK_RECORDS": str(5 + 4 * life), "ONWARD_GROUP": group}
         process = subprocess.Popen([*COMMAND, *flags], env={**env, **own}, stderr=output)
         try:
             return process.wait(timeout=60)
