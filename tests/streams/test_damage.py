@@ -26,7 +26,6 @@ from takeovers import (
     folder,
     offsets,
     told,
-    whole,
 )
 from tape import JOURNAL, TIMED
 
@@ -34,16 +33,6 @@ from onward.streams.errors import DamagedLedgerError, LedgerError
 from onward.streams.ledgerfile import DAMAGED_KEPT
 from onward.streams.ledgerschema import SCHEMA_VERSION
 from onward.streams.snapshots import POINTER, Snapshots
-
-
-@pytest.fixture(params=["memory", "file"])
-def address(request, tmp_path):
-    return f"{request.param}://{tmp_path}/snapshots"
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory):
-    return whole(tmp_path_factory.mktemp("whole"))
 
 
 def truncated(system, path, content):

@@ -97,3 +97,14 @@ def test_its_clock_goes_on_and_is_not_the_one_that_people_set():
     time.sleep(0.02)
     assert leases.clock() - before >= 0.02
     assert leases.clock() - before == pytest.approx(time.monotonic() - wall, abs=0.01)
+
+
+async def test_that_nobody_answers_is_told_once_however_many_wait_and_again_the_next_time(lease, clock, caplog):
+    lease.granted(100.0)
+    for now in (120.0, 140.0):
+        clock.now = now
+        waiting = [asyncio.create_task(lease.hold()) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        lease.renewed(now)
+        await asyncio.gather(*waiting)
+    assert [line.getMessage()[:27] for line in caplog.records] == ["no heartbeat was answered f"] * 2

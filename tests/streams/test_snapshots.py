@@ -23,11 +23,6 @@ class CrashError(BaseException):
     """Not even what catches every exception survives it."""
 
 
-@pytest.fixture(params=["memory", "file"])
-def address(request, tmp_path):
-    return f"{request.param}://{tmp_path}/snapshots"
-
-
 def test_a_snapshot_is_the_ledger_and_leaves_no_copy_behind(tmp_path, address):
     story = told(tmp_path)
     ledger = story.fold()

@@ -6,19 +6,10 @@ import asyncio
 
 import pytest
 from pipeline import dump, no_clock
-from takeovers import SECOND, Worker, dies_after_two, offsets, told, whole
+from takeovers import SECOND, Worker, dies_after_two, offsets, told
 
+from onward.streams.errors import BrokerError
 from onward.streams.snapshots import Snapshots
-
-
-@pytest.fixture(params=["memory", "file"])
-def address(request, tmp_path):
-    return f"{request.param}://{tmp_path}/snapshots"
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory):
-    return whole(tmp_path_factory.mktemp("whole"))
 
 
 def test_a_takeover_goes_on_from_the_newest_snapshot_to_the_same_end(tmp_path, address, uninterrupted):
@@ -100,3 +91,27 @@ def test_what_cannot_be_taken_is_told_and_ends_nothing(tmp_path, uninterrupted, 
     assert asyncio.run(second.works()) == 0
     assert second.count("onward_snapshot_failures_total", action="restore") == 1
     assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
+
+
+@pytest.mark.parametrize("whole_portions", [0, 1, 3])
+def test_outputs_that_are_many_are_published_in_portions_and_a_crash_between_them_doubles_none(
+    tmp_path, uninterrupted, monkeypatch, whole_portions
+):
+    monkeypatch.setattr("onward.streams.keeper.PUBLISHED_TOGETHER", 2)
+    story = told(tmp_path)
+    publish, sizes = story.run.broker.publish, []
+
+    async def dying(records):
+        if len(sizes) == whole_portions:
+            raise BrokerError("gone")
+        sizes.append(len(records))
+        await publish(records)
+
+    monkeypatch.setattr(story.run.broker, "publish", dying)
+    with pytest.raises(BrokerError):
+        asyncio.run(Worker(story, "only").works())
+    assert sizes == [2] * whole_portions
+    monkeypatch.setattr(story.run.broker, "publish", publish)
+    again = Worker(story, "only")
+    asyncio.run(again.works())
+    assert (story.run.outputs(), dump(again.ledger)) == uninterrupted

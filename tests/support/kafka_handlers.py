@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import confluent_kafka
+
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.worker import run_worker
 from onward.streams.records import ChunkHandler, Record, TopicPartition
@@ -76,3 +78,12 @@ async def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
+
+
+def committed(options: KafkaOptions, topic: str, partition: int = 0) -> int:
+    """The offset that the group has been told."""
+    consumer = confluent_kafka.Consumer({**options.confluent(), "group.id": options.group})
+    try:
+        return consumer.committed([confluent_kafka.TopicPartition(topic, partition)], timeout=5)[0].offset
+    finally:
+        consumer.close()
