@@ -127,6 +127,7 @@ def pipeline(args: Args) -> Iterator[Row]:
         folder = Path(temporary)
         with a_broker(folder, args.broker) as broker:
             progress(f"{broker.name} at {broker.bootstrap}, load average {os.getloadavg()[0]:.1f} of {os.cpu_count()}")
+            progress(f"Python {sys.version}")
             names = _taking_part(broker)
             for seed in args.seeds:
                 arena = Arena(broker, write_load(folder / f"program-{seed}", seed, args.data), folder)
