@@ -27,6 +27,7 @@ from .ledgerschema import CLOSE, FORGET, SCHEMA, SCHEMA_VERSION, place_of
 from .packing import pack, unpack
 from .program import Program
 from .records import TopicPartition
+from .sealing import sealed, unsealed
 from .state import CurrentModel, PartitionState, Shard, ShardKey, WaitingRoom
 from .watermark import Decider, Watermarks
 
@@ -124,7 +125,8 @@ class Ledger:
             body = entry.body
             if isinstance(body, (Submitted, Decision, Outcome)):
                 key = entry.key
-                wanted.setdefault(key.program, set()).add(key.application)
+                if key.program in state.programs:  # of any other there are no cases; whoever folds the entry says so
+                    wanted.setdefault(key.program, set()).add(key.application)
                 if not isinstance(body, Outcome):
                     answers[key.program] += 1
                 if not isinstance(body, Submitted):
@@ -216,8 +218,9 @@ class Ledger:
                     f"{program.spec.policy.choice}: name {choice} in its spec (policy: choice), or rename the program"
                 )
             shard = Shard(program, number, program.learner(), step)
+            learned = unsealed(learner)
             try:
-                shard.learner.restore(unpack(learner))
+                shard.learner.restore(unpack(learned))
             except ValueError as error:
                 raise LedgerError(
                     f"ledger {self.path}: what {choice} has learned for program {name!r} does not fit it any more "
@@ -302,7 +305,7 @@ class Ledger:
         program, application = case.key
         queue, due = place_of(case)
         assert due is not None, f"{case.key} is due for nothing"
-        return self._ids[program], application, queue, due, _encode_case(case)
+        return self._ids[program], application, queue, due, sealed(_encode_case(case))
 
     def _write_waiting(self, effects: Effects) -> None:
         self._db.executemany("DELETE FROM waiting WHERE journal_offset = ? AND line = ?", effects.no_longer_waiting)
@@ -329,7 +332,7 @@ class Ledger:
         rows = []
         for key in effects.shards:
             shard = state.shards[key]
-            rows.append((*key, shard.step, shard.program.spec.policy.choice, pack(shard.learner.state())))
+            rows.append((*key, shard.step, shard.program.spec.policy.choice, sealed(pack(shard.learner.state()))))
         self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?)", rows)
 
     def _write_models(self, state: PartitionState, effects: Effects) -> None:
@@ -373,4 +376,4 @@ def _portions(values: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _case(row: tuple[bytes]) -> Case:
-    return _decode_case(row[0])
+    return _decode_case(unsealed(row[0]))

@@ -20,6 +20,7 @@ from .errors import DamagedLedgerError
 from .ledgerfile import DAMAGE_ERRORS, connected, told
 from .ledgerschema import SCHEMA_VERSION, place_of
 from .packing import unpack
+from .sealing import unsealed
 from .watermark import Decider
 
 _decode_case = msgspec.msgpack.Decoder(Case).decode
@@ -108,7 +109,7 @@ def _check_programs(db: sqlite3.Connection) -> None:
             raise DamageError(f"table {table} tells of program {name!r}, which there is not")
     for program, shard, learner in db.execute("SELECT program, shard, learner FROM shards"):
         try:
-            unpack(learner)
+            unpack(unsealed(learner))
         except ValueError as error:
             raise DamageError(f"what shard {shard} of program {program!r} has learned: {error}") from error
 
@@ -116,6 +117,6 @@ def _check_programs(db: sqlite3.Connection) -> None:
 def _check_cases(db: sqlite3.Connection) -> None:
     names = dict(db.execute("SELECT id, program FROM programs"))
     for id, application, queue, due, body in db.execute("SELECT program, application, queue, due, body FROM cases"):
-        case = _decode_case(body)
+        case = _decode_case(unsealed(body))
         if (*case.key, *place_of(case)) != (names.get(id), application, queue, due):
             raise DamageError(f"case {application!r} is not the one that its row tells of")

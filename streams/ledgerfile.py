@@ -19,11 +19,12 @@ from pathlib import Path
 import msgspec
 
 from .errors import DamagedLedgerError, LedgerError
+from .sealing import BrokenSealError
 
 DAMAGED_KEPT = 2
 """Damaged ledgers of one journal partition that are left for somebody to look at; older ones are deleted."""
 
-DAMAGE_ERRORS = (UnicodeDecodeError, MemoryError, msgspec.MsgspecError)
+DAMAGE_ERRORS = (UnicodeDecodeError, MemoryError, msgspec.MsgspecError, BrokenSealError)
 """What comes of a damaged file beside SQLite's own errors: it asks for as much memory as the file says,
 or its contents cannot be read."""
 

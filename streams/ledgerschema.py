@@ -1,9 +1,10 @@
 """The tables of a ledger. A change to them takes a new version: ledgers and snapshots of another are refused.
 
 The ``body`` of a case is the whole of it in MessagePack, which is written several times as fast as its fields in
-columns of their own. Beside it stands only what cases are looked for by: their name, and what they are ``due`` for next
-in which ``queue`` of their program. Rows lie in the order in which they came, not by name: what changes together lies
-together, and a commit writes few pages, whatever the names are.
+columns of their own; it is sealed with a checksum, as is what a ``learner`` has learned. Beside it stands only what
+cases are looked for by: their name, and what they are ``due`` for next in which ``queue`` of their program. Rows lie in
+the order in which they came, not by name: what changes together lies together, and a commit writes few pages, whatever
+the names are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ CLOSE: Final = -1
 """The queue of open cases whose window is one of event time; ``due`` is the watermark after which it closes. Those
 whose window counts steps are in the queue of their shard's number, and ``due`` is their own step."""
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE programs (id INTEGER PRIMARY KEY, program TEXT NOT NULL UNIQUE, decisions TEXT NOT NULL,

@@ -22,7 +22,7 @@ def pack(state: Mapping[str, NDArray[np.generic]]) -> bytes:
     )
 
 
-def unpack(packed: bytes) -> dict[str, NDArray[np.generic]]:
+def unpack(packed: bytes | memoryview) -> dict[str, NDArray[np.generic]]:
     """Read them back; they may be written to. Raise ``ValueError`` for what ``pack`` does not write."""
     try:
         arrays = msgspec.msgpack.decode(packed, type=dict[str, tuple[str, tuple[int, ...], bytes]])

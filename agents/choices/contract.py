@@ -191,12 +191,15 @@ class Choice(ABC):
         """
 
     def check_state(self, state: State) -> None:
-        """Raise ``ValueError`` unless a state has the arrays of this learner's own, of the same shapes and types;
-        what ``grows`` may have any length."""
+        """Raise ``ValueError`` unless a state has the arrays of this learner's own, of the same shapes and types, and
+        finite; what ``grows`` may have any length."""
         own = {name: (array.shape, array.dtype) for name, array in self.state().items()}
         given = {name: (array.shape, array.dtype) for name, array in state.items()}
         if self._kinds(given) != self._kinds(own):
             raise ValueError(f"the state holds {_sizes(given)}, this {self.name} {_sizes(own)}: it is another's")
+        for name, array in state.items():
+            if not np.isfinite(array).all():
+                raise ValueError(f"the state's {name} holds what is no finite number: it is damaged")
 
     def check_alike(self, other: Choice) -> None:
         """Raise ``ValueError`` unless another learner is of this one's kind, size and parameters."""

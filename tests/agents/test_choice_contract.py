@@ -286,6 +286,18 @@ def test_the_state_of_other_candidates_is_refused(make: Make, candidates: int) -
     assert frozen(choice) == before
 
 
+def test_a_state_that_is_not_finite_is_refused(make: Make) -> None:
+    choice = Life(make(grid(3))).live([everything(3)] * 5).choice
+    before = frozen(choice)
+    for name, array in choice.state().items():
+        if array.dtype.kind == "f" and array.size:
+            damaged = array.copy()
+            damaged.flat[-1] = np.nan
+            with pytest.raises(ValueError, match=f"{name} holds what is no finite number"):
+                choice.restore({**choice.state(), name: damaged})
+    assert frozen(choice) == before
+
+
 def test_restores_only_its_like(make: Make) -> None:
     with pytest.raises(ValueError, match="another"):
         make(grid(3)).restore({"something": np.zeros(3)})

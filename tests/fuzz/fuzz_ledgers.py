@@ -21,6 +21,7 @@ from onward.streams.ledger import Ledger
 from onward.streams.ledgercheck import DamageError, Standing, examine, standing
 from onward.streams.packing import pack, unpack
 from onward.streams.records import Record, TopicPartition
+from onward.streams.sealing import sealed, unsealed
 from onward.streams.watermark import required_topics
 
 JOURNAL = TopicPartition("journal", 0)
@@ -47,13 +48,15 @@ def ledger(data: bytes) -> None:
 
 
 def case(data: bytes) -> None:
-    """The same of a ledger with such a case."""
+    """The same of a ledger with such a case, whose checksum is right."""
     file = folder() / "case.sqlite"
     if not file.exists():
         file.write_bytes(good_ledger())
     with closing(sqlite3.connect(file)) as db, db:
         db.execute("PRAGMA synchronous=OFF")
-        assert db.execute("UPDATE cases SET body = ? WHERE rowid = (SELECT min(rowid) FROM cases)", (data,)).rowcount
+        assert db.execute(
+            "UPDATE cases SET body = ? WHERE rowid = (SELECT min(rowid) FROM cases)", (sealed(data),)
+        ).rowcount
     _examined(file)
 
 
@@ -113,12 +116,12 @@ def _shortened(file: Path) -> bytes:
     return file.read_bytes()
 
 
-def changed(statement: str) -> bytes:
+def changed(statement: str, *values: bytes) -> bytes:
     """The good ledger after a change that SQLite finds nothing wrong with."""
     file = _emptied(folder() / "seed.sqlite")
     file.write_bytes(good_ledger())
     with closing(sqlite3.connect(file)) as db, db:
-        assert db.execute(statement).rowcount
+        assert db.execute(statement, values).rowcount
     return file.read_bytes()
 
 
@@ -127,11 +130,15 @@ def _cell(content: bytes) -> int:
     return int.from_bytes(content[108:110])
 
 
+def _flipped(kept: bytes) -> bytes:
+    return kept[:20] + bytes([kept[20] ^ 1]) + kept[21:]
+
+
 GOOD = good_ledger()
 with closing(sqlite3.connect(":memory:")) as _db:
     _db.deserialize(GOOD)
-    BODIES = [body for (body,) in _db.execute("SELECT body FROM cases ORDER BY rowid")]
-    LEARNERS = [learned for (learned,) in _db.execute("SELECT learner FROM shards")]
+    BODIES = [bytes(unsealed(body)) for (body,) in _db.execute("SELECT body FROM cases ORDER BY rowid")]
+    LEARNERS = [bytes(unsealed(learned)) for (learned,) in _db.execute("SELECT learner FROM shards")]
 OBJECTS = msgspec.msgpack.encode({"x": ("|O", (1,), bytes(8))})
 PROMISES = {
     "an array of objects": OBJECTS,
@@ -160,6 +167,10 @@ TARGETS = {
             "an offset that is no whole number": changed("UPDATE meta SET value = 1.5 WHERE name = 'offset'"),
             "a case that cannot be read": changed("UPDATE cases SET body = X'ff'"),
             "what is learned by no program": changed("UPDATE OR IGNORE shards SET program = 'x'"),
+            "another bit of what was learned": changed("UPDATE shards SET learner = ?", _flipped(sealed(LEARNERS[0]))),
+            "another bit of a case": changed(
+                "UPDATE cases SET body = ? WHERE rowid = (SELECT min(rowid) FROM cases)", _flipped(sealed(BODIES[0]))
+            ),
             "a table of another name": GOOD.replace(b"settled", b"settles"),
         },
         share=0.2,

@@ -221,6 +221,7 @@ KEPT_JOURNALS = {
         JOURNAL_SEEDS[0].replace(old, old[:-1] + b"9" * 30)
         for old in (b'"time":1790000000000', b'"timestamp":1790000000000', b'"offset":0', b'"partition":0')
     ),
+    "a program without a spec": RECORD + RECORD + JOURNAL_SEEDS[0].replace(b'"loan"', b'"loam"'),
     "a generation that SQLite cannot hold": written(
         0, 0, [(b"onward_position", b"0.0"), (b"onward_generation", b"9" * 19)], b"{}"
     )

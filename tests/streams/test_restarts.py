@@ -206,6 +206,14 @@ def test_a_journal_with_a_gap_or_another_journal_is_refused(tmp_path, uninterrup
         story.fold(parts=[journal[5:]])
 
 
+def test_a_journal_of_a_program_without_its_spec_is_refused(tmp_path):
+    story = tape(tmp_path)
+    story.applies("x")
+    story.run.programs = {"other": build_program("other")}
+    with pytest.raises(LedgerError, match="holds records of program 'loan': start the worker with its spec too"):
+        story.fold()
+
+
 def test_what_another_choice_has_learned_is_refused(tmp_path):
     story = tape(tmp_path, choice="linucb")
     story.applies("x")

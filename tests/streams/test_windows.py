@@ -15,6 +15,7 @@ from onward.schemas.headers import format_time
 from onward.streams.cases import Case
 from onward.streams.program import Program
 from onward.streams.records import TopicPartition
+from onward.streams.sealing import unsealed
 from onward.streams.watermark import Watermarks
 
 # --- windows and clocks, to the millisecond ---
@@ -71,7 +72,7 @@ def test_a_window_opens_with_the_later_of_application_and_decision(tmp_path, dec
     [answer] = story.answers()
     assert answer.closes_at == format_time(START_MS + (counts_from + 30) * MINUTE_MS)
     [(body,)] = rows(ledger, "SELECT body FROM cases")
-    assert msgspec.msgpack.decode(body, type=Case).features is None, "decided: no personal data is kept"
+    assert msgspec.msgpack.decode(unsealed(body), type=Case).features is None, "decided: no personal data is kept"
 
 
 def test_a_decision_long_before_its_application_is_a_dead_letter_in_every_order(tmp_path):
@@ -253,7 +254,7 @@ def test_the_waiting_list_has_room_again_for_every_event_that_left(tmp_path):
 
 def learner(ledger):
     [(step, packed)] = rows(ledger, "SELECT step, learner FROM shards")
-    state = msgspec.msgpack.decode(packed, type=dict[str, tuple[str, tuple[int, ...], bytes]])
+    state = msgspec.msgpack.decode(unsealed(packed), type=dict[str, tuple[str, tuple[int, ...], bytes]])
     return step, {name: np.frombuffer(content, dtype).reshape(shape) for name, (dtype, shape, content) in state.items()}
 
 
