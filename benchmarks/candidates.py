@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,40 +47,49 @@ class Args(face.Args):
     applications: int = field(default=10_000, metadata={"quick": 1000, "help": "most applications of a figure"})
 
 
+class Cost(NamedTuple):
+    """Processor seconds of making a learner; median seconds of a choice by the clock, and of processor time."""
+
+    making: float
+    clock: float
+    cpu: float
+
+
 def candidates(args: Args) -> Iterator[Row]:
     """All figures: the choices alone, then whole applications."""
     random = np.random.default_rng(args.seeds[0])
     for choice in CHOICES:
         for count in args.candidates:
-            making, seconds = _one_choice(choice, count, random)
-            progress(f"{choice} among {count:,}: {seconds * 1e6:.1f} us, made in {making:.1f} s of CPU")
+            cost = _one_choice(choice, count, random)
+            progress(f"{choice} among {count:,}: {cost.cpu * 1e6:.1f} us of CPU, made in {cost.making:.1f} s of CPU")
             aim = AIM_CHOICE_SECONDS * 1e6 if count == AIM_CANDIDATES else None
-            yield Row(f"{choice} chooses among {count:,}", seconds * 1e6, "us", aim=aim, better="lower")
-            yield Row(f"{choice} is made for {count:,}", making, "s CPU", better="lower")
+            yield Row(f"{choice} chooses among {count:,}", cost.clock * 1e6, "us", aim=aim, better="lower")
+            yield Row(f"{choice} chooses among {count:,}, CPU", cost.cpu * 1e6, "us CPU", better="lower")
+            yield Row(f"{choice} is made for {count:,}", cost.making, "s CPU", better="lower")
     for count in args.candidates:
-        cost = _applications(args, count)
-        progress(f"an application, {count:,} candidates: {cost * 1e6:.1f} us of CPU")
-        yield Row(f"an application, {count:,} candidates", cost * 1e6, "us CPU", better="lower")
+        seconds = _applications(args, count)
+        progress(f"an application, {count:,} candidates: {seconds * 1e6:.1f} us of CPU")
+        yield Row(f"an application, {count:,} candidates", seconds * 1e6, "us CPU", better="lower")
 
 
-def _one_choice(name: str, count: int, random: np.random.Generator) -> tuple[float, float]:
-    """CPU seconds of making a learner, once it is compiled, and median seconds of choosing once, every candidate being
-    feasible."""
+def _one_choice(name: str, count: int, random: np.random.Generator) -> Cost:
+    """What a learner costs once it is compiled, every candidate being feasible."""
     points = random.random((count, COLUMNS))
     registry[name](points[:2], WINDOW)
     started = time.process_time()
     learner = registry[name](points, WINDOW)
     making = time.process_time() - started
     people, feasible, execution = random.random((PEOPLE, COLUMNS)), np.arange(count), random.random((PEOPLE, count))
-    seconds = []
+    clock, cpu = [], []
     for step in range(STEPS):
         person, chances = people[step % PEOPLE], execution[step % PEOPLE]
-        started = time.perf_counter()
+        started, started_cpu = time.perf_counter(), time.thread_time()
         pick = learner.choose(person, feasible, chances, lambda: random)
-        seconds.append(time.perf_counter() - started)
+        cpu.append(time.thread_time() - started_cpu)
+        clock.append(time.perf_counter() - started)
         if pick is not None:
             learner.update(Pull(step, pick.candidate, pick.execution), 1.0)
-    return making, median(seconds)
+    return Cost(making, median(clock), median(cpu))
 
 
 def _applications(args: Args, count: int) -> float:

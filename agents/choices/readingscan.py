@@ -33,32 +33,58 @@ def most_promising(
     what its estimate is: the model's execution probability exp(-weights |change|), and the part ``trust`` of what its
     reading in ``given`` (F,) differs from what is expected of it, within [0, 1].
 
-    What a power, an exponential or an expectation would tell is worked out only where a bound leaves it open.
+    What a power, an exponential or an expectation would tell is worked out only where a bound leaves it open. There are
+    two bounds, one for whoever promises no more than most do, which are those that nothing is known of.
     """
-    ceiling = 0.0
-    for k in feasible:
-        ceiling = max(ceiling, promise[k])
+    usual, ceiling = usual_and_largest(promise, feasible)
     best, at, found = -1.0, 0, 0.0
-    least, limit = -math.inf, math.inf
+    least, limit = (-math.inf, -math.inf), (math.inf, math.inf)
     for i in range(len(feasible)):
-        if trust and highest(1.0, given[i], noise, trust) < least - SLACK:
+        k = feasible[i]
+        group = 0 if promise[k] <= usual else 1
+        if trust and highest(1.0, given[i], noise, trust) < least[group] - SLACK:
             continue
-        effort = effort_of(person, points, feasible[i], weights)
-        if effort > limit:
+        effort = effort_of(person, points, k, weights)
+        if effort > limit[group]:
             continue
         e = math.exp(-effort)
         if trust:
-            if highest(e, given[i], noise, trust) < least - SLACK:
+            if highest(e, given[i], noise, trust) < least[group] - SLACK:
                 continue
             e = min(max(e + trust * (given[i] - mean_reading(e, noise)), 0.0), 1.0)
-        if e < least:
+        if e < least[group]:
             continue
-        score = e**focus * promise[feasible[i]]
+        score = e**focus * promise[k]
         if score > best:
             best, at, found = score, i, e
-            least = (best * (1.0 - SLACK) / ceiling) ** (1.0 / focus)
-            limit = -math.log(least) if least > 0.0 and not trust else math.inf
+            least = (needed(best, usual, focus), needed(best, ceiling, focus))
+            if not trust:
+                limit = (effort_left(least[0]), effort_left(least[1]))
     return at, found
+
+
+@compiled
+def usual_and_largest(promise: Array, feasible: NDArray[np.intp]) -> tuple[float, float]:
+    """The promise that more than half of the feasible candidates make, any if there is none, and the largest."""
+    usual, largest, votes = 0.0, 0.0, 0
+    for k in feasible:
+        largest = max(largest, promise[k])
+        if not votes:
+            usual = promise[k]
+        votes += 1 if promise[k] == usual else -1
+    return usual, largest
+
+
+@compiled
+def needed(score: float, promise: float, focus: float) -> float:
+    """No estimate below this reaches a score together with the promise or a smaller one."""
+    return float((score * (1.0 - SLACK) / promise) ** (1.0 / focus))
+
+
+@compiled
+def effort_left(least: float) -> float:
+    """The most effort with which a probability is no less."""
+    return -math.log(least) if least > 0.0 else math.inf
 
 
 @compiled
