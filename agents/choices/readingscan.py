@@ -13,6 +13,9 @@ from .contract import Array
 NO_NOISE = 1e-3
 """Noise of a smaller standard deviation is taken to clip nothing."""
 
+FLOOR = 0.01
+"""The least share of the model's execution probability that an estimate is."""
+
 SLACK = 1e-9
 """Bounds are wider by so much, which is far more than what rounding takes from what they bound."""
 
@@ -31,7 +34,7 @@ def most_promising(
 ) -> tuple[int, float]:
     """Find where the largest estimate^focus * promise stands among the feasible, F > 0, the first among equals, and
     what its estimate is: the model's execution probability exp(-weights |change|), and the part ``trust`` of what its
-    reading in ``given`` (F,) differs from what is expected of it, within [0, 1].
+    reading in ``given`` (F,) differs from what is expected of it; no less than the lesser of both, and within (0, 1].
 
     What a power, an exponential or an expectation would tell is worked out only where a bound leaves it open. There are
     two bounds, one for whoever promises no more than most do, which are those that nothing is known of.
@@ -51,11 +54,11 @@ def most_promising(
         if trust:
             if highest(e, given[i], noise, trust) < least[group] - SLACK:
                 continue
-            e = min(max(e + trust * (given[i] - mean_reading(e, noise)), 0.0), 1.0)
+            e = min(max(e + trust * (given[i] - mean_reading(e, noise)), min(e, given[i]), FLOOR * e), 1.0)
         if e < least[group]:
             continue
         score = e**focus * promise[k]
-        if score > best:
+        if score > best or (score == 0.0 and best == 0.0 and e > found):
             best, at, found = score, i, e
             least = (needed(best, usual, focus), needed(best, ceiling, focus))
             if not trust:
@@ -113,7 +116,7 @@ def highest(m: float, value: float, noise: float, trust: float) -> float:
 
     Clipping moves the mean of readings towards 1/2, not beyond, and down by noise / sqrt(2 pi) at most.
     """
-    return m + trust * (value - max(min(m, 0.5), m - 0.4 * noise))
+    return max(m + trust * (value - max(min(m, 0.5), m - 0.4 * noise)), FLOOR * m)
 
 
 @compiled

@@ -174,6 +174,23 @@ def test_earns_more_than_linucb(noise: float, regularisation: float) -> None:
     assert lead.mean() > 3.0 * lead.std(ddof=1) / math.sqrt(len(lead))
 
 
+def test_small_probabilities_are_told_apart() -> None:
+    """Readings of a cost that weighs heavily are all near 0, where clipping noise would lift them; the one candidate
+    that is no good is tried, and left."""
+    points = np.array([[0.9, 0.6, 0.5, 0.5, 0.5], [0.2, 0.9, 0.5, 0.5, 0.5], [0.5, 0.2, 0.95, 0.5, 0.5]])
+    random, posterior, everything = np.random.default_rng(0), Posterior(points, WINDOW), np.arange(3)
+    picks = []
+    for t in range(3000):
+        person = np.array([0.1, 0.1, 0.1, 0.5, 0.5]) + 0.1 * random.random(5)
+        execution = np.exp(-5.0 * np.abs(points - person).sum(axis=1))
+        pick = posterior.choose(person, everything, execution, np.random.default_rng)
+        assert pick is not None
+        picks.append(pick.candidate)
+        if pick.candidate and random.random() < execution[pick.candidate]:
+            posterior.update(Pull(t, pick.candidate, pick.execution), 1.0)
+    assert picks[2000:].count(0) < 50
+
+
 def test_the_estimate_is_what_a_pull_is_counted_with() -> None:
     world = ToyWorld.draw_one(seed=5, noise=0.3)
     posterior, everything = Posterior(world.points, WINDOW), np.arange(len(world.points))

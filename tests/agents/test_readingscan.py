@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from onward.agents.choices.readingscan import mean_reading, most_promising
+from onward.agents.choices.readingscan import FLOOR, mean_reading, most_promising
 
 
 def test_mean_of_clipped_readings():
@@ -30,7 +30,8 @@ def test_mean_of_clipped_readings():
 )
 @example(seed=0, count=9, noise=0.0, trust=0.0, focus=99.0, heaviness=400.0, levels=1000)
 def test_nothing_is_passed_over_that_would_be_picked(seed, count, noise, trust, focus, heaviness, levels):
-    """What is found is the first of the largest, each candidate's estimate and score worked out alone."""
+    """What is found is the first of the largest, each candidate's estimate and score worked out alone. Where every
+    score is too small for a number, estimates decide."""
     random = np.random.default_rng(seed)
     draw = lambda *shape: random.integers(0, levels + 1, shape) / levels  # noqa: E731
     points, person, weights = draw(count + 5, 3), draw(3), heaviness * random.random(3)
@@ -46,7 +47,7 @@ def test_nothing_is_passed_over_that_would_be_picked(seed, count, noise, trust, 
 
     estimates = [found(np.array([place]))[1] for place in range(count)]
     scores = [e**focus * promise[k] for e, k in zip(estimates, feasible, strict=True)]
-    best = int(np.argmax(scores))
+    best = int(np.argmax(scores if max(scores) else estimates))
     assert found(np.arange(count)) == (best, estimates[best])
 
 
@@ -59,5 +60,6 @@ def test_an_estimate_is_the_model_s_and_a_part_of_the_residual(seed, noise, trus
         person, point[None, :], np.zeros(1, dtype=np.intp), reading, weights, noise, trust, np.ones(1), 1.0
     )
     m = np.exp(-weights @ np.abs(point - person))
-    expected = np.clip(m + trust * (reading.item() - mean_reading(m, noise)), 0, 1)
+    believed = m + trust * (reading.item() - mean_reading(m, noise))
+    expected = min(max(believed, min(m, reading.item()), FLOOR * m), 1.0) if trust else m
     assert estimate == pytest.approx(expected, rel=1e-12)
