@@ -290,7 +290,9 @@ class Ledger:
         try:
             yield
         except BaseException:
-            self._db.execute("ROLLBACK")
+            # On a full disk and the like SQLite has rolled back already.
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
 
