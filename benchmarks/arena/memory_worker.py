@@ -12,10 +12,10 @@ from __future__ import annotations
 import gc
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from onward.benchmarks.arena.load import Sent
 from onward.streams.ingest import Ingest
@@ -25,6 +25,8 @@ from onward.streams.policy import load_program_spec
 from onward.streams.program import assemble_all
 from onward.streams.records import OutRecord, Record, TopicPartition
 from onward.streams.topics import Topics
+
+T = TypeVar("T")
 
 CHUNK = 500
 _GARBAGE_OBJECTS = 100_000
@@ -54,9 +56,15 @@ class ForgetfulKafka:
         """One."""
         return 1
 
-    async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:  # noqa: ARG002
-        """The last record; the others are gone."""
-        return [self._last[topic]] if topic in self._last else []
+    async def tail(
+        self,
+        topic: str,
+        partition: int,  # noqa: ARG002
+        see: Callable[[Record], T],
+        count: int = 1,  # noqa: ARG002
+    ) -> list[T]:
+        """What is seen of the last record; the others are gone."""
+        return [see(self._last[topic])] if topic in self._last else []
 
     def take_journal(self) -> list[Record]:
         """What was appended since the last time."""
