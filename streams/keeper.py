@@ -138,7 +138,7 @@ class Keeper:
         await self._taker.let_go(self._offsets(given_up))
         for journal in given_up:
             kept = self._partitions.pop(journal.partition)
-            kept.ledger.close()
+            self._opener.close(kept.ledger)
             self._metrics.waiting_events.remove(journal.partition)
             self._metrics.watermark_timestamp_seconds.remove(journal.partition)
             log.info("closed ledger", extra={"partition": journal.partition, "offset": kept.state.offset})
