@@ -6,11 +6,11 @@ import asyncio
 import sqlite3
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from onward.streams.effects import GENERATION
 from onward.streams.keeper import Keeper, Keeping
@@ -19,6 +19,7 @@ from onward.streams.program import Program
 from onward.streams.records import Headers, OutRecord, Record, TopicPartition
 from onward.streams.topics import Topics
 
+T = TypeVar("T")
 Dump = list[str]
 """A ledger's content, a line each."""
 
@@ -49,9 +50,9 @@ class MemoryBroker:
         """All topics have as many."""
         return self.width
 
-    async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:
-        """The last records."""
-        return self.logs[topic, partition][-count:]
+    async def tail(self, topic: str, partition: int, see: Callable[[Record], T], count: int = 1) -> list[T]:
+        """What is seen of the last records."""
+        return [see(record) for record in self.logs[topic, partition][-count:]]
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Of what was written here; other topics' records have come from elsewhere, as many as were ever told of."""

@@ -138,7 +138,7 @@ class Keeper:
         await self._taker.let_go(self._offsets(given_up))
         for journal in given_up:
             kept = self._partitions.pop(journal.partition)
-            kept.ledger.close()
+            self._opener.close(kept.ledger)
             self._metrics.waiting_events.remove(journal.partition)
             self._metrics.watermark_timestamp_seconds.remove(journal.partition)
             log.info("closed ledger", extra={"partition": journal.partition, "offset": kept.state.offset})
@@ -223,8 +223,8 @@ class Keeper:
         return kept
 
     async def _end(self, journal: TopicPartition) -> int:
-        last = await self._publisher.tail(*journal)
-        return last[-1].offset + 1 if last else 0
+        ends = await self._publisher.tail(*journal, lambda record: record.offset + 1)
+        return ends[-1] if ends else 0
 
     async def _loaded(self, ledger: Ledger, journal: TopicPartition, journal_end: int) -> _Partition:
         state = ledger.load(self._programs, required_topics(self._topics), self._keeping.waiting_limit)
@@ -262,8 +262,7 @@ class Keeper:
         """How far an output partition has been written. Its last record need not be the furthest: a former owner may
         have had some under way."""
         tail = Repeats()
-        for record in await self._publisher.tail(topic, partition, TAIL_RECORDS):
-            tail.judge(record)
+        await self._publisher.tail(topic, partition, tail.judge, TAIL_RECORDS)
         return tail.mark(topic, partition)
 
     def _news(self, kept: _Partition, emissions: Sequence[Emission]) -> Sequence[Emission]:

@@ -66,11 +66,16 @@ class Ledger:
         self._db.close()
 
     @property
-    def offset(self) -> int:
-        """The next journal offset to fold."""
+    def standing(self) -> tuple[int, int]:
+        """The next journal offset to fold and the newest owner's generation, as the file says."""
         with told(self.path):
-            offset: int = self._db.execute("SELECT value FROM meta WHERE name = 'offset'").fetchone()[0]
-            return offset
+            found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('offset', 'generation')"))
+            return found["offset"], found["generation"]
+
+    @property
+    def committed(self) -> tuple[int, int]:
+        """The same as last committed here, once it is claimed."""
+        return self._offset, self._generation
 
     def load(
         self, programs: Mapping[str, Program], required: Mapping[Decider, frozenset[str]], waiting_limit: int
@@ -290,7 +295,9 @@ class Ledger:
         try:
             yield
         except BaseException:
-            self._db.execute("ROLLBACK")
+            # On a full disk and the like SQLite has rolled back already.
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
 

@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -84,6 +84,12 @@ def copy_ledger(ledger: Path, copy: Path) -> None:
 def size_bytes(ledger: Path) -> int:
     """The size of a ledger with what is not in its file yet."""
     return sum(part.stat().st_size for part in (ledger, ledger.with_name(ledger.name + _WAL)) if part.exists())
+
+
+def look_of(ledger: Path) -> Sequence[tuple[int, int, int]]:
+    """What is another when a ledger's file was written or replaced, or what is not in it yet; empty without a file."""
+    found = [part.stat() for part in (ledger, ledger.with_name(ledger.name + _WAL)) if part.exists()]
+    return [(part.st_ino, part.st_size, part.st_mtime_ns) for part in found if part.st_size]
 
 
 def has_room(ledger: Path) -> bool:

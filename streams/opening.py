@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +17,7 @@ from typing import NamedTuple
 from .errors import DamagedLedgerError, LedgerError
 from .ledger import Ledger
 from .ledgercheck import examine
-from .ledgerfile import copy_beside, put_in_place, set_aside, tidy, told
+from .ledgerfile import copy_beside, look_of, put_in_place, set_aside, tidy, told
 from .ledgerschema import SCHEMA_VERSION
 from .metrics import Metrics
 from .records import TopicPartition
@@ -34,13 +35,32 @@ class Opened(NamedTuple):
     newest: Snapshot | None
 
 
+class _Left(NamedTuple):
+    """A ledger as it was when it was closed here: its files, and its journal offset and generation."""
+
+    look: Sequence[tuple[int, int, int]]
+    committed: tuple[int, int]
+
+
 class Opener:
-    """Opens ledgers; without ``snapshots`` from the worker's own files alone."""
+    """Opens ledgers; without ``snapshots`` from the worker's own files alone.
+
+    One that was closed here and that nobody has touched since is not examined again: every rebalance takes all ledgers
+    from a worker and gives most of them back. Damage that the disk does meanwhile ends the worker, as it does to a
+    ledger that is open, and the next start examines them all.
+    """
 
     def __init__(self, snapshots: Snapshots | None, metrics: Metrics, clock_ms: Callable[[], int]) -> None:
         self._snapshots = snapshots
         self._metrics = metrics
         self._clock_ms = clock_ms
+        self._left: dict[Path, _Left] = {}
+
+    def close(self, ledger: Ledger) -> None:
+        """Close a ledger that was opened here and claimed."""
+        ledger.close()
+        with suppress(OSError):
+            self._left[ledger.path] = _Left(look_of(ledger.path), ledger.committed)
 
     async def open(
         self, path: Path, journal: TopicPartition, journal_end: Callable[[TopicPartition], Awaitable[int]]
@@ -51,7 +71,7 @@ class Opener:
             listed = await self._listed(journal)
             # Asked after the list: no snapshot that is in it can be ahead of this journal's end.
             end = await journal_end(journal)
-            ahead = [snapshot for snapshot in listed if snapshot.ledger.offset > (ledger.offset if ledger else 0)]
+            ahead = [snapshot for snapshot in listed if snapshot.ledger.offset > (ledger.standing[0] if ledger else 0)]
             with told(path), copy_beside(path) as copy:
                 if await self._fetched(ahead, end, copy):
                     if ledger:
@@ -71,12 +91,28 @@ class Opener:
             path.parent.mkdir(parents=True, exist_ok=True)
             tidy(path)
             try:
+                if ledger := self._as_left(path, journal):
+                    return ledger
                 # In a thread: it takes seconds for a million cases, in which heartbeats must go on.
                 return Ledger(path, *journal) if await in_thread(lambda _: examine(path)) else None
             except DamagedLedgerError as error:
                 aside = set_aside(path, self._clock_ms())
                 log.error("ledger %s is damaged (%s) and made anew; it is kept as %s", path, error.how, aside.name)
                 return None
+
+    def _as_left(self, path: Path, journal: TopicPartition) -> Ledger | None:
+        left = self._left.pop(path, None)
+        if left is None or not left.look or look_of(path) != left.look:
+            return None
+        ledger = Ledger(path, *journal)
+        try:
+            as_left = ledger.standing == left.committed
+        except BaseException:
+            ledger.close()
+            raise
+        if not as_left:
+            ledger.close()
+        return ledger if as_left else None
 
     async def _listed(self, journal: TopicPartition) -> Sequence[Snapshot]:
         snapshots = self._snapshots

@@ -5,12 +5,13 @@ Nothing here imports a Kafka client: ``streams/kafka`` implements these protocol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
 Headers = Sequence[tuple[str, bytes]]
+T = TypeVar("T")
 
 
 class TopicPartition(NamedTuple):
@@ -52,8 +53,11 @@ class Publisher(Protocol):
     async def partitions(self, topic: str) -> int:
         """The number of partitions of a topic; raise ``BrokerError`` when it does not exist."""
 
-    async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:
-        """The last ``count`` records of a partition in offset order, fewer when it holds fewer."""
+    async def tail(self, topic: str, partition: int, see: Callable[[Record], T], count: int = 1) -> list[T]:
+        """What ``see`` makes of the last ``count`` records of a partition, in offset order; fewer when it holds fewer.
+
+        It may be shown older ones too. The records are not kept: all of them may be more than fits into memory.
+        """
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """The offset that the next record of each partition will get."""

@@ -1,5 +1,6 @@
 """What README and docs point at is there."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -39,3 +40,15 @@ def test_every_target_of_make_that_is_named_exists() -> None:
     named = {name for page in PAGES for name in re.findall(r"\bmake ([a-z][\w-]*)", code(page.read_text()))}
     assert named
     assert not [name for name in named if name not in whole and not name.startswith(prefixes)]
+
+
+def test_the_error_lines_of_ledgers_are_quoted_as_the_code_says_them() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"^\| 4 \| `onward: ([^`]+)`", page, re.MULTILINE)
+    # What stands for something is a word in capitals, a number, or left out.
+    fixed = [max(re.split(r"\.\.\.|\b[A-Z]+\b|\d+", line), key=len).strip(" ':,(") for line in quoted]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "streams").rglob("*.py")]
+    constants = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    said = "\n".join(value for value in constants if isinstance(value, str))
+    assert min(map(len, fixed), default=0) > 10
+    assert not [part for part in fixed if part not in said]

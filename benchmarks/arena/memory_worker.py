@@ -13,10 +13,10 @@ import gc
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from onward.benchmarks.arena.load import Sent
 from onward.streams.ingest import Ingest
@@ -26,6 +26,8 @@ from onward.streams.policy import load_program_spec
 from onward.streams.program import assemble_all
 from onward.streams.records import OutRecord, Record, TopicPartition
 from onward.streams.topics import Topics
+
+T = TypeVar("T")
 
 CHUNK = 500
 _GARBAGE_OBJECTS = 100_000
@@ -55,9 +57,15 @@ class ForgetfulKafka:
         """One."""
         return 1
 
-    async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:  # noqa: ARG002
-        """The last record; the others are gone."""
-        return [self._last[topic]] if topic in self._last else []
+    async def tail(
+        self,
+        topic: str,
+        partition: int,  # noqa: ARG002
+        see: Callable[[Record], T],
+        count: int = 1,  # noqa: ARG002
+    ) -> list[T]:
+        """What is seen of the last record; the others are gone."""
+        return [see(self._last[topic])] if topic in self._last else []
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """There is always more."""

@@ -10,9 +10,9 @@ failed: after a gap nothing more may follow.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import aiokafka
 from aiokafka.errors import KafkaError, KafkaTimeoutError
@@ -22,6 +22,8 @@ from ..records import OutRecord, Record, TopicPartition
 from .options import KafkaOptions
 from .reach import reach
 from .tail import end_offsets, tail
+
+T = TypeVar("T")
 
 _CLOSE_SECONDS = 3.0
 _OVERHEAD_BYTES = 512
@@ -98,9 +100,12 @@ class KafkaPublisher:
                 f"topic {topic} does not exist on {self._options.bootstrap}: create it first (`onward topics create`)"
             ) from error
 
-    async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:
-        """The last ``count`` records of a partition in offset order, fewer when it holds fewer."""
-        return await tail(self._options, TopicPartition(topic, partition), count)
+    async def tail(self, topic: str, partition: int, see: Callable[[Record], T], count: int = 1) -> list[T]:
+        """What ``see`` makes of the last ``count`` records of a partition, in offset order; fewer when it holds fewer.
+
+        It may be shown older ones too. The records are not kept. Raise ``BrokerError`` when reading makes no progress.
+        """
+        return await tail(self._options, TopicPartition(topic, partition), see, count)
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """The offset the next record of each partition will get."""

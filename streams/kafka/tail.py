@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import aiokafka
 from aiokafka.errors import KafkaError
@@ -15,31 +15,44 @@ from ..records import Record, TopicPartition
 from .batches import read_tolerantly
 from .options import KafkaOptions
 
+T = TypeVar("T")
+
 _POLL_MS = 200
 _STOP_SECONDS = 3.0
 
 
-async def tail(options: KafkaOptions, partition: TopicPartition, count: int) -> list[Record]:
-    """The last ``count`` records in offset order, fewer when there are fewer; raise ``BrokerError`` on failure.
+async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[Record], T], count: int) -> list[T]:
+    """What ``see`` makes of the last ``count`` records, in offset order; fewer when there are fewer.
 
-    Looks back ``count`` offsets, and twice as far again until enough records turn up or the beginning is reached.
+    Looks back ``count`` offsets, and twice as far again until enough records turn up or the beginning is reached; it
+    may see older records too. No record is kept: in memory is what one fetch brings. Raise ``BrokerError`` on failure,
+    which it also is when the broker brings nothing for the time of one request.
     """
     tp = aiokafka.TopicPartition(*partition)
-    async with _reading(options, f"{partition.topic} partition {partition.partition}") as consumer:
+    async with _reading(options, f"{partition.topic} partition {partition.partition}") as (consumer, go_on):
         consumer.assign([tp])
-        return await _last(consumer, tp, count)
+        start = end = (await consumer.end_offsets([tp]))[tp]
+        first = (await consumer.beginning_offsets([tp]))[tp]
+        seen: list[T] = []
+        back = count
+        while len(seen) < count and start > first:
+            before, start = start, max(first, end - back)
+            seen = [*await _between(consumer, tp, start, before, see, go_on), *seen]
+            back *= 2
+        return seen[-count:]
 
 
 async def end_offsets(options: KafkaOptions, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """The offset the next record of each partition will get; raise ``BrokerError`` on failure."""
     wanted = [aiokafka.TopicPartition(*partition) for partition in partitions]
-    async with _reading(options, ", ".join(sorted({tp.topic for tp in wanted}))) as consumer:
+    async with _reading(options, ", ".join(sorted({tp.topic for tp in wanted}))) as (consumer, _):
         ends: Mapping[Any, int] = await consumer.end_offsets(wanted)
     return {TopicPartition(tp.topic, tp.partition): offset for tp, offset in ends.items()}
 
 
 @contextlib.asynccontextmanager
-async def _reading(options: KafkaOptions, what: str) -> AsyncIterator[Any]:
+async def _reading(options: KafkaOptions, what: str) -> AsyncIterator[tuple[Any, Callable[[], None]]]:
+    """A consumer, and what gives it the time of one request anew."""
     # One connection a call: unsubscribing a kept consumer and closing it soon after can block aiokafka for ever.
     read_tolerantly()
     consumer = aiokafka.AIOKafkaConsumer(
@@ -50,32 +63,32 @@ async def _reading(options: KafkaOptions, what: str) -> AsyncIterator[Any]:
         fetch_max_wait_ms=options.fetch_max_wait_ms,
         max_partition_fetch_bytes=options.fetch_partition_bytes,
     )
+    seconds, clock = options.request_timeout_ms / 1000, asyncio.get_running_loop().time
     try:
-        async with asyncio.timeout(options.request_timeout_ms / 1000):
+        async with asyncio.timeout(seconds) as limit:
             await consumer.start()
-            yield consumer
+            yield consumer, lambda: limit.reschedule(clock() + seconds)
     except (KafkaError, TimeoutError) as error:
         raise BrokerError(f"{what} cannot be read: {str(error) or type(error).__name__}") from error
     finally:
         await asyncio.wait([asyncio.ensure_future(consumer.stop())], timeout=_STOP_SECONDS)
 
 
-async def _last(consumer: Any, tp: aiokafka.TopicPartition, count: int) -> list[Record]:
-    first = (await consumer.beginning_offsets([tp]))[tp]
-    end = (await consumer.end_offsets([tp]))[tp]
-    back = count
-    while True:
-        start = max(first, end - back)
-        records = await _between(consumer, tp, start, end)
-        if len(records) >= count or start == first:
-            return records[-count:]
-        back *= 2
-
-
-async def _between(consumer: Any, tp: aiokafka.TopicPartition, start: int, end: int) -> list[Record]:
+async def _between(
+    consumer: Any,
+    tp: aiokafka.TopicPartition,
+    start: int,
+    end: int,
+    see: Callable[[Record], T],
+    go_on: Callable[[], None],
+) -> list[T]:
     consumer.seek(tp, start)
-    records: list[Record] = []
-    while await consumer.position(tp) < end:
+    seen: list[T] = []
+    at = start
+    while at < end:
         fetched = await consumer.getmany(tp, timeout_ms=_POLL_MS)
-        records += [record for record in fetched.get(tp, ()) if record.offset < end]
-    return records
+        seen.extend(see(record) for record in fetched.get(tp, ()) if record.offset < end)
+        before, at = at, await consumer.position(tp)
+        if at > before:
+            go_on()
+    return seen

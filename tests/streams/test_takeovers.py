@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sqlite3
+from contextlib import closing
 
 import pytest
 from pipeline import dump, no_clock
-from takeovers import SECOND, Worker, dies_after_two, offsets, told
+from takeovers import FIRST, SECOND, Worker, damage_case, dies_after_two, offsets, told
 
 from onward.streams.errors import BrokerError
+from onward.streams.ledgercheck import examine
 from onward.streams.snapshots import Snapshots
 
 
@@ -79,6 +83,70 @@ def test_a_snapshot_is_taken_when_it_is_due_and_something_is_new(tmp_path, addre
     assert due.count("onward_snapshot_seconds_count", action="take") == 2
     assert due.count("onward_snapshot_timestamp_seconds", partition="0") == no_clock() / 1000
     assert offsets(snapshots) == [4, 3]
+
+
+@pytest.fixture
+def examined(monkeypatch):
+    """The ledgers that are examined, in order."""
+    seen = []
+    monkeypatch.setattr("onward.streams.opening.examine", lambda ledger, *_: seen.append(ledger) or examine(ledger, *_))
+    return seen
+
+
+def test_a_ledger_that_comes_back_as_it_was_left_is_not_examined_again(tmp_path, uninterrupted, examined):
+    story = told(tmp_path)
+    worker = Worker(story, "first")
+
+    async def work():
+        for end in (FIRST, SECOND, None):
+            await worker.works(end)
+
+    asyncio.run(work())
+    assert examined == [worker.ledger]
+    assert (story.run.outputs(), dump(worker.ledger)) == uninterrupted
+
+
+def written_by_another(story, ledger):
+    asyncio.run(Worker(story, ledger.parent.name).works(SECOND))
+
+
+def claimed_in_the_same_moment(story, ledger):
+    before = ledger.stat()
+    with closing(sqlite3.connect(ledger)) as db, db:
+        db.execute("UPDATE meta SET value = value + 1 WHERE name = 'generation'")
+    assert ledger.stat().st_size == before.st_size
+    os.utime(ledger, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def written_anew(story, ledger):
+    with closing(sqlite3.connect(ledger)) as db:
+        db.execute("VACUUM")
+
+
+def an_older_copy_put_back(story, ledger):
+    ledger.write_bytes(ledger.with_name("older").read_bytes())
+
+
+def damaged_by_hand(story, ledger):
+    damage_case(ledger, "p1", b"\xa2p1", b"\xa2p9")
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [written_by_another, claimed_in_the_same_moment, written_anew, an_older_copy_put_back, damaged_by_hand],
+)
+def test_a_ledger_that_somebody_has_touched_is_examined(tmp_path, uninterrupted, examined, touch):
+    story = told(tmp_path)
+    worker = Worker(story, "first")
+    asyncio.run(worker.works(3))
+    worker.ledger.with_name("older").write_bytes(worker.ledger.read_bytes())
+    asyncio.run(worker.works(FIRST))
+    examined.clear()
+    touch(story, worker.ledger)
+    touched = len(examined)
+    asyncio.run(worker.works())
+    assert len(examined) == touched + 1
+    assert (story.run.outputs(), dump(worker.ledger)) == uninterrupted
 
 
 def test_what_cannot_be_taken_is_told_and_ends_nothing(tmp_path, uninterrupted, caplog):

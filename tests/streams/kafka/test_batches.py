@@ -118,7 +118,7 @@ async def test_the_readers_of_our_own_topics_survive_it_too(broker):
     topic = broker.topic()
     await send(broker.options(), topic, batch([b"0", b"1", b"2"], [GOOD, BAD, GOOD], NOW_MS))
     async with KafkaPublisher(broker.options()) as publisher:
-        tail = await publisher.tail(topic, 0, 2)
+        tail = await publisher.tail(topic, 0, lambda record: record, 2)
     assert [(record.offset, record.value, list(record.headers)) for record in tail] == [
         (1, b"1", []),
         (2, b"2", read_as(GOOD)),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+import tracemalloc
 import uuid
 
 import aiokafka
@@ -23,6 +24,10 @@ NOW_MS = int(time.time() * 1000)
 
 def out(topic, number, partition=0, size=0):
     return OutRecord(topic, partition, NOW_MS + number, b"k", b"%d" % number + b" " * size, (("n", b"1"),))
+
+
+def number_of(record):
+    return int(record.value)
 
 
 def read(broker, *topics):
@@ -54,7 +59,7 @@ async def test_every_compression_is_read_back(broker, compression):
     topic = broker.topic()
     async with KafkaPublisher(broker.options(compression=compression)) as publisher:
         await publisher.publish([out(topic, number) for number in range(50)])
-        assert [int(record.value) for record in await publisher.tail(topic, 0, 50)] == list(range(50))
+        assert await publisher.tail(topic, 0, number_of, 50) == list(range(50))
 
 
 async def test_a_record_too_large_is_refused_before_anything_is_sent(broker):
@@ -63,7 +68,7 @@ async def test_a_record_too_large_is_refused_before_anything_is_sent(broker):
         with pytest.raises(BrokerError, match=f"a record of 10011 bytes for {topic} partition 0 is larger than"):
             await publisher.publish([out(topic, 1), out(topic, 2, size=9997)])
         await publisher.publish([out(topic, 3, size=9000)])
-        assert [int(record.value) for record in await publisher.tail(topic, 0, 9)] == [3]
+        assert await publisher.tail(topic, 0, number_of, 9) == [3]
 
 
 @pytest.mark.kafka
@@ -88,12 +93,54 @@ async def test_nothing_follows_a_batch_that_is_refused_even_if_it_is_the_first(r
 async def test_tail_gives_the_last_records_or_all_there_are(broker):
     topic = broker.topic(2)
     async with KafkaPublisher(broker.options()) as publisher:
-        assert await publisher.tail(topic, 0, 3) == []
+        assert await publisher.tail(topic, 0, number_of, 3) == []
         await publisher.publish([out(topic, number) for number in range(10)])
-        assert [record.offset for record in await publisher.tail(topic, 0, 3)] == [7, 8, 9]
-        assert [record.offset for record in await publisher.tail(topic, 0)] == [9]
-        assert len(await publisher.tail(topic, 0, 99)) == 10
-        assert await publisher.tail(topic, 1, 3) == []
+        assert await publisher.tail(topic, 0, number_of, 3) == [7, 8, 9]
+        assert await publisher.tail(topic, 0, number_of) == [9]
+        assert len(await publisher.tail(topic, 0, number_of, 99)) == 10
+        assert await publisher.tail(topic, 1, number_of, 3) == []
+
+
+async def test_tail_keeps_nothing_of_records_but_what_is_seen_in_them(broker):
+    topic, size = broker.topic(), 100_000
+    options = broker.options()
+    async with KafkaPublisher(options) as publisher:
+        await publisher.publish([out(topic, number, size=size) for number in range(45)])
+        await publisher.tail(topic, 0, number_of)
+        tracemalloc.start()
+        try:
+            assert await publisher.tail(topic, 0, number_of, 45) == list(range(45))
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    most = options.fetch_partition_bytes if broker.is_real else options.batch_bytes
+    assert peak < 5 * most
+
+
+async def test_tail_may_take_any_time_as_long_as_records_come(broker):
+    topic = broker.topic()
+    async with KafkaPublisher(broker.options(batch_bytes=2000, request_timeout_ms=1000)) as publisher:
+        await publisher.publish([out(topic, number, size=1000) for number in range(8)])
+
+        def slowly(record):
+            time.sleep(0.2)
+            return number_of(record)
+
+        assert await publisher.tail(topic, 0, slowly, 8) == list(range(8))
+
+
+async def test_a_tail_that_does_not_come_is_told(broker, monkeypatch):
+    topic = broker.topic()
+    async with KafkaPublisher(broker.options(request_timeout_ms=400)) as publisher:
+        await publisher.publish([out(topic, 1)])
+
+        async def nothing(*_, **__):
+            await asyncio.sleep(0.1)
+            return {}
+
+        monkeypatch.setattr(aiokafka.AIOKafkaConsumer, "getmany", nothing)
+        with pytest.raises(BrokerError, match=f"{topic} partition 0 cannot be read: TimeoutError"):
+            await publisher.tail(topic, 0, number_of)
 
 
 @pytest.mark.kafka
@@ -106,8 +153,8 @@ async def test_tail_looks_behind_the_gaps_of_transactions(real):
             async with producer.transaction():
                 await producer.send_and_wait(topic, b"%d" % number, partition=0)
     async with KafkaPublisher(options) as publisher:
-        assert [record.value for record in await publisher.tail(topic, 0, 2)] == [b"2", b"3"]
-        assert [record.value for record in await publisher.tail(topic, 0, 9)] == [b"0", b"1", b"2", b"3"]
+        assert await publisher.tail(topic, 0, number_of, 2) == [2, 3]
+        assert await publisher.tail(topic, 0, number_of, 9) == [0, 1, 2, 3]
 
 
 async def test_partitions_are_counted(broker):
