@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,8 @@ DAMAGE_ERRORS = (UnicodeDecodeError, MemoryError, msgspec.MsgspecError, BrokenSe
 or its contents cannot be read."""
 
 _DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_PAGES = 4096
+"""That are copied in one go: 16 MiB."""
 _WAL, _SHM = "-wal", "-shm"
 _COPY, _DAMAGED = ".copy", ".damaged-"
 
@@ -70,15 +72,18 @@ def tidy(ledger: Path) -> None:
         copy.unlink(missing_ok=True)
 
 
-def copy_ledger(ledger: Path, copy: Path) -> None:
+def copy_ledger(ledger: Path, copy: Path, look: Callable[[], None]) -> None:
     """Copy a ledger that may be written meanwhile, as of its newest commit. Raise ``OSError`` or ``sqlite3.Error``.
 
-    One step is one read transaction: writers go on, and the copy is not begun again for their sake.
+    It is one read transaction: writers go on, and the copy is not begun again for their sake. What ``look`` raises now
+    and then ends it.
     """
     with closing(connected(ledger, "mode=ro")) as source, closing(sqlite3.connect(copy)) as target:
         target.execute("PRAGMA journal_mode=OFF")
         target.execute("PRAGMA synchronous=OFF")
-        source.backup(target)
+        source.execute("BEGIN")
+        source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        source.backup(target, pages=_PAGES, progress=lambda *_: look())
 
 
 def size_bytes(ledger: Path) -> int:

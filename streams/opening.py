@@ -93,8 +93,10 @@ class Opener:
             try:
                 if ledger := self._as_left(path, journal):
                     return ledger
-                # In a thread: it takes seconds for a million cases, in which heartbeats must go on.
-                return Ledger(path, *journal) if await in_thread(lambda _: examine(path)) else None
+                # In a thread: it takes seconds for a million cases, in which heartbeats must go on. To its end: the
+                # file must not be renamed meanwhile by whoever opens it next.
+                there = await in_thread(partial(examine, path), to_its_end=True)
+                return Ledger(path, *journal) if there else None
             except DamagedLedgerError as error:
                 aside = set_aside(path, self._clock_ms())
                 log.error("ledger %s is damaged (%s) and made anew; it is kept as %s", path, error.how, aside.name)

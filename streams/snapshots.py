@@ -25,6 +25,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -110,11 +111,15 @@ class Snapshots:
         own = (snapshot for snapshot in found if snapshot.journal == journal)
         return sorted(own, key=_newness, reverse=True)
 
-    def take(self, ledger: Path, journal: TopicPartition, now_ms: int, stop: Event) -> Snapshot:
-        """Take a snapshot of a ledger that may be written meanwhile; raise ``SnapshotError``."""
+    def take(self, ledger: Path, journal: TopicPartition, now_ms: int, stop: Event, *, values: bool = True) -> Snapshot:
+        """Take a snapshot of a ledger that may be written meanwhile; raise ``SnapshotError``.
+
+        Without ``values`` its pages only are checked. A worker never begins with anything else for that: ``fetch``
+        checks all of it.
+        """
         with copy_beside(ledger) as copy:
             # Step 1: copy and check. What is damaged must not push out what is whole.
-            snapshot = _copied(ledger, copy, now_ms)
+            snapshot = _copied(ledger, copy, now_ms, stop, values=values)
             if snapshot.journal != journal:
                 raise SnapshotError(f"ledger {ledger} is of {snapshot.journal}, not of {journal}")
             self._among(journal, snapshot)
@@ -145,7 +150,7 @@ class Snapshots:
             raise SnapshotError(f"it has {size} bytes, not {snapshot.size}")
         if digest.hexdigest() != snapshot.sha256:
             raise SnapshotError(f"its sha256 is {digest.hexdigest()}, not {snapshot.sha256}")
-        if _standing(target) != snapshot.ledger:
+        if _standing(target, stop) != snapshot.ledger:
             raise SnapshotError("its ledger is not the one that the list tells of")
 
     def _among(self, journal: TopicPartition, snapshot: Snapshot) -> list[Snapshot]:
@@ -230,23 +235,28 @@ class _Progress:
             log.info("%s %d of %d MB of %s", self._what, self.done / 1e6, self.total / 1e6, self._path)
 
 
-def _copied(ledger: Path, copy: Path, now_ms: int) -> Snapshot:
+def _copied(ledger: Path, copy: Path, now_ms: int, stop: Event, *, values: bool) -> Snapshot:
     try:
         if not has_room(ledger):
             raise SnapshotError(f"a copy would take more than half of what is free in {ledger.parent}")
-        copy_ledger(ledger, copy)
-        found = _standing(copy)
+        copy_ledger(ledger, copy, partial(_check, stop))
+        found = _standing(copy, stop, values=values)
+        digest = hashlib.sha256()
         with copy.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            while block := file.read(BLOCK_BYTES):
+                _check(stop)
+                digest.update(block)
+        sha256 = digest.hexdigest()
         return Snapshot(f"{found.offset:020}-{sha256[:16]}.sqlite", copy.stat().st_size, sha256, now_ms, found)
     except (OSError, sqlite3.Error) as error:
         raise SnapshotError(f"{ledger} cannot be copied: {_line(error)}") from error
 
 
-def _standing(copy: Path) -> Standing:
+def _standing(copy: Path, stop: Event, *, values: bool = True) -> Standing:
     try:
-        return standing(copy)
+        return standing(copy, stop, values=values)
     except DamageError as error:
+        _check(stop)
         raise SnapshotError(f"its ledger is damaged: {error}") from error
 
 

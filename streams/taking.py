@@ -24,7 +24,11 @@ log = logging.getLogger(__name__)
 LAST_BYTES = 128 << 20
 """A larger ledger is not copied once more when the worker lets go of it: a rebalance waits for that."""
 LAST_SECONDS = 5.0
-"""How long that may take, for all ledgers together."""
+"""How long that may take, for all ledgers together.
+
+So only a copy's pages are checked then, not its values: they were when the ledger was opened, what was written since
+is this worker's, and whoever is to begin with the snapshot checks it first and has those before it.
+"""
 
 
 @dataclass
@@ -78,7 +82,9 @@ class SnapshotTaker:
         """Take a last one of small ledgers, so that the next owner has nothing to fold again, and forget them all."""
         try:
             async with asyncio.timeout(LAST_SECONDS):
-                await asyncio.gather(*(self._take_last(journal, offset) for journal, offset in offsets.items()))
+                # Not side by side: when the time is over some are done, not all of them nearly.
+                for journal, offset in offsets.items():
+                    await self._take_last(journal, offset)
         except TimeoutError:
             log.warning("a last snapshot took longer than %g s and was given up", LAST_SECONDS)
         for journal in offsets:
@@ -88,19 +94,20 @@ class SnapshotTaker:
     async def _take_last(self, journal: TopicPartition, offset: int) -> None:
         taking = self._takings.get(journal)
         if taking is not None and size_bytes(taking.path) <= LAST_BYTES:
-            await self._take(journal, taking, offset)
+            await self._take(journal, taking, offset, values=False)
 
-    async def _take(self, journal: TopicPartition, taking: _Taking, offset: int) -> None:
+    async def _take(self, journal: TopicPartition, taking: _Taking, offset: int, *, values: bool = True) -> None:
         async with taking.under_way:
-            if taking.offset != offset and not await self._taken(journal, taking):
+            if taking.offset != offset and not await self._taken(journal, taking, values=values):
                 return
         if self._takings.get(journal) is taking:
             self._metrics.snapshot_timestamp_seconds.labels(journal.partition).set(self._clock_ms() / 1000)
 
-    async def _taken(self, journal: TopicPartition, taking: _Taking) -> bool:
+    async def _taken(self, journal: TopicPartition, taking: _Taking, *, values: bool) -> bool:
         started = perf_counter()
         try:
-            snapshot = await in_thread(partial(taking.snapshots.take, taking.path, journal, self._clock_ms()))
+            take = partial(taking.snapshots.take, taking.path, journal, self._clock_ms(), values=values)
+            snapshot = await in_thread(take)
         except (SnapshotError, OSError) as error:
             self._metrics.snapshot_failures.labels("take").inc()
             log.warning("no snapshot was taken: %s", error, extra={"partition": journal.partition})

@@ -236,6 +236,31 @@ def test_a_damaged_value_is_not_taken_into_a_snapshot(tmp_path, uninterrupted):
     assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
 
 
+@pytest.mark.parametrize(("spoil", "end"), [(not_utf8, SECOND), (damage, FIRST)])
+def test_a_last_snapshot_is_checked_in_its_pages_when_taken_and_in_its_values_when_it_comes_to_be_used(
+    tmp_path, uninterrupted, caplog, spoil, end
+):
+    story, snapshots = told(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=2)
+
+    async def work():
+        worker = Worker(story, "first", snapshots)
+        await worker.begins()
+        await worker.folds(0, FIRST)
+        await worker.keeper.take_snapshots()
+        await worker.folds(FIRST, SECOND)
+        with closing(sqlite3.connect(worker.ledger)) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        spoil(worker.ledger)
+        await worker.keeper.revoked([JOURNAL])
+
+    asyncio.run(work())
+    assert offsets(snapshots) == [end, FIRST][: 2 if end == SECOND else 1]
+    second = Worker(story, "second", snapshots)
+    assert asyncio.run(second.works()) == FIRST
+    assert ("is refused: its ledger is damaged" in caplog.text) == (end == SECOND)
+    assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
+
+
 @pytest.mark.parametrize("spoil", [another_index, *IN_THE_VALUES])
 def test_a_snapshot_taken_of_a_damaged_ledger_is_refused_for_the_one_before(tmp_path, uninterrupted, caplog, spoil):
     story, address = told(tmp_path), str(tmp_path / "snapshots")
