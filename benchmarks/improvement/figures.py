@@ -26,11 +26,11 @@ _PANELS = {"mer": "mean expected reward", "improvement": "improvement", "cost": 
 def draw(folder: Path, results: Mapping[str, Results], reference: Reference, classifier: str) -> list[Path]:
     """Draw what the results allow; raise ``UsageError`` when the files cannot be written."""
     drawn = []
-    if (main := results.get("main")) is not None:
+    if (main := results.get("main")) is not None and main.scores:
         for trial in main.trials:
             name = FIGURES.get(trial.noise, f"comparison-{trial.label}")
             drawn.append(_save(folder / f"{name}.svg", _comparison(main, trial.label, reference, classifier)))
-    if (sweep := results.get("noise")) is not None:
+    if (sweep := results.get("noise")) is not None and sweep.scores:
         drawn.append(_save(folder / f"{SENSITIVITY}.svg", _sensitivity(sweep, reference, classifier)))
     return drawn
 
