@@ -75,10 +75,11 @@ build/bandits/installed: pyproject.toml | install
 	build/bandits/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[bench-bandits]'
 	@touch $@
 
-# DATA= is the folder of the data sets, SEEDS= the seeds of the main comparison, ARGS= what else the benchmark takes.
-bench-arlim: install ## ARLIM's experiments, all tables and figures: make bench-arlim DATA=DIR SEEDS=0-9 ARGS="--methods linucb"
+# DATA= is the folder of the data sets, SEEDS= the seeds of the main comparison, JOBS= how many processes play side by
+# side, ARGS= what else the benchmark takes.
+bench-arlim: install ## ARLIM's experiments, all tables and figures: make bench-arlim DATA=DIR SEEDS=0-9 JOBS=2 ARGS="--methods linucb"
 	$(BIN)/python -m onward.benchmarks.arlim --experiments all $(addprefix --data ,$(DATA)) --seeds $(or $(SEEDS),0-9) \
-		--figures build/benchmarks/arlim $(ARGS) --json build/benchmarks/arlim.json
+		--jobs $(or $(JOBS),2) --figures build/benchmarks/arlim $(ARGS) --json build/benchmarks/arlim.json
 
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json

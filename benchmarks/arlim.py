@@ -7,10 +7,10 @@ linucb@regularisation=30@delta=0.1. Beside the results stand the reference rows 
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 
 from rich.table import Table
@@ -20,17 +20,18 @@ from onward.benchmarks.face import Row, progress
 from onward.benchmarks.improvement.aims import aim
 from onward.benchmarks.improvement.experiments import EXPERIMENTS, Experiment
 from onward.benchmarks.improvement.figures import draw
-from onward.benchmarks.improvement.methods import methods, warm_up
+from onward.benchmarks.improvement.methods import UNTOLD, methods
+from onward.benchmarks.improvement.plan import Plan, Task
+from onward.benchmarks.improvement.player import Terms, play_all, player
 from onward.benchmarks.improvement.reference import ROUNDS, Reference, load_reference
-from onward.benchmarks.improvement.results import Place, Plan, Results, run
+from onward.benchmarks.improvement.results import Place, Results, title
+from onward.benchmarks.improvement.scores import Score
 from onward.benchmarks.improvement.tables import WIDTH, full_tables, sweep_tables
-from onward.benchmarks.improvement.worlds import Worlds, data_sets
 from onward.environments.improvement import Classifier
 from onward.streams.errors import UsageError
 
 ALL = "all"
-SLOW = ("bwo_ucb", "gp_ucb")
-"""Choices that take seconds a world, where the others take hundredths."""
+INTERRUPTED = 128 + signal.SIGINT
 
 UNITS = {"mer": "", "regret": "", "improvement": "", "cost": "", "us": "us CPU"}
 HIGHER = ("mer", "improvement")
@@ -50,7 +51,8 @@ class Args(face.Args):
         default=("main",), metadata={"help": f"some of {', '.join(EXPERIMENTS)}, or {ALL}"}
     )
     rounds: int = field(default=ROUNDS, metadata={"quick": 300, "help": "people served in a world", "metavar": "T"})
-    slow_seeds: int = field(default=2, metadata={"help": f"most seeds of {' and '.join(SLOW)} in sweeps"})
+    slow_seeds: int = field(default=2, metadata={"help": f"most seeds of {' and '.join(sorted(UNTOLD))} in sweeps"})
+    jobs: int = field(default=1, metadata={"help": "processes side by side", "metavar": "N"})
     as_told: bool = field(
         default=False, metadata={"help": "a success does not reveal the execution probability without noise"}
     )
@@ -64,6 +66,7 @@ class Benchmark:
     reference: Reference = field(default_factory=lambda: Reference({}))
     classifier: Classifier = "rf"
     results: dict[str, Results] = field(default_factory=dict)
+    interrupted: bool = False
 
     def measure(self, args: Args) -> Iterator[Row]:
         """Play everything, draw the figures, and give the rows."""
@@ -72,16 +75,14 @@ class Benchmark:
         if args.rounds == ROUNDS:
             self.reference = load_reference()
         chosen = {name: EXPERIMENTS[name] for name in _experiments(args.experiments)}
-        plan = Plan(methods(args.methods), args.seeds, dict.fromkeys(SLOW, args.slow_seeds), not args.as_told)
+        plan = Plan(methods(args.methods), args.seeds, dict.fromkeys(UNTOLD, args.slow_seeds))
         _say_who_is_left_out(plan, chosen)
-        for method in plan.methods:
-            warm_up(method)
         self.results = {name: Results(one, one.trials(args.noise)) for name, one in chosen.items()}
-        for data in data_sets(args.data, args.datasets):
-            worlds = Worlds(data, args.classifier, args.rounds)
-            for seed, (name, results) in product(args.seeds, self.results.items()):
-                for line in run(results, worlds, plan, seed):
-                    progress(f"{name}: {line}")
+        try:
+            self._play(plan, Terms(args.data, args.datasets, args.classifier, args.rounds, not args.as_told), args.jobs)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            progress("interrupted: what follows is what was finished")
         if args.figures is not None:
             for path in draw(args.figures, self.results, self.reference, args.classifier):
                 progress(f"drawn: {path}")
@@ -96,6 +97,24 @@ class Benchmark:
                 yield from full_tables(results, known, self.classifier)
             else:
                 yield from sweep_tables(results)
+
+    def _play(self, plan: Plan, terms: Terms, jobs: int) -> None:
+        titles = player(terms).titles
+        trials = {name: (results.experiment, results.trials) for name, results in self.results.items()}
+        tasks = list(plan.tasks(list(titles), trials))
+        for number, (task, scores) in enumerate(play_all(terms, tasks, jobs), 1):
+            for ask, score in zip(task.asked, scores, strict=True):
+                self.results[ask.experiment].record(titles[task.data], task.seed, ask, score)
+            for line in self._lines(task, scores):
+                progress(f"{number}/{len(tasks)} {titles[task.data]} seed {task.seed}, {line}")
+
+    def _lines(self, task: Task, scores: Sequence[Score]) -> Iterator[str]:
+        """One for each experiment and method of a task."""
+        said: dict[tuple[str, str], list[str]] = {}
+        for ask, score in zip(task.asked, scores, strict=True):
+            varied = f"{EXPERIMENTS[ask.experiment].varied} {ask.trial.label}"
+            said.setdefault((ask.experiment, title(ask)), []).append(f"{score.mer:.3f} ({varied})")
+        return (f"{method}, {name}: {', '.join(texts)}" for (name, method), texts in said.items())
 
     def _rows(self, name: str, results: Results) -> Iterator[Row]:
         noises = {trial.label: trial.noise for trial in results.trials}
@@ -122,7 +141,8 @@ class Benchmark:
 
 
 def _check(args: Args) -> None:
-    for flag, value, least in (("--rounds", args.rounds, 1), ("--slow-seeds", args.slow_seeds, 0)):
+    least_of = (("--rounds", args.rounds, 1), ("--slow-seeds", args.slow_seeds, 0), ("--jobs", args.jobs, 1))
+    for flag, value, least in least_of:
         if value < least:
             raise UsageError(f"{flag} {value}: give a number from {least}")
 
@@ -145,5 +165,7 @@ def _say_who_is_left_out(plan: Plan, chosen: dict[str, Experiment]) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     benchmark = Benchmark()
-    sys.exit(face.run(Args, benchmark.measure, show=benchmark.show, width=WIDTH))
+    code = face.run(Args, benchmark.measure, show=benchmark.show, width=WIDTH)
+    sys.exit(INTERRUPTED if benchmark.interrupted else code)

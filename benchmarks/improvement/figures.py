@@ -20,17 +20,20 @@ SENSITIVITY = "figure-4"
 
 _MARKERS = "os^vD*PXdp"
 _LEGEND_COLUMNS = 3
+_SPREAD = 0.6
+"""The share of a step that the marks of one noise take, side by side."""
+
 _PANELS = {"mer": "mean expected reward", "improvement": "improvement", "cost": "cost"}
 
 
 def draw(folder: Path, results: Mapping[str, Results], reference: Reference, classifier: str) -> list[Path]:
     """Draw what the results allow; raise ``UsageError`` when the files cannot be written."""
     drawn = []
-    if (main := results.get("main")) is not None:
+    if (main := results.get("main")) is not None and main.scores:
         for trial in main.trials:
             name = FIGURES.get(trial.noise, f"comparison-{trial.label}")
             drawn.append(_save(folder / f"{name}.svg", _comparison(main, trial.label, reference, classifier)))
-    if (sweep := results.get("noise")) is not None:
+    if (sweep := results.get("noise")) is not None and sweep.scores:
         drawn.append(_save(folder / f"{SENSITIVITY}.svg", _sensitivity(sweep, reference, classifier)))
     return drawn
 
@@ -54,27 +57,37 @@ def _comparison(results: Results, label: str, reference: Reference, classifier: 
 
 
 def _sensitivity(results: Results, reference: Reference, classifier: str) -> Figure:
-    """Means and standard deviations as the noise grows, hollow the reference."""
+    """Means and standard deviations as the noise grows, the methods of one noise side by side, hollow the reference."""
     figure = Figure(figsize=(4.2 * len(results.data), 9.0), layout="constrained")
     panels = figure.subplots(len(_PANELS), len(results.data), squeeze=False)
-    noises = [trial.noise for trial in results.trials]
     for column, data in enumerate(results.data):
-        methods = dict.fromkeys(place.method for place in results.places(data))
+        methods = list(dict.fromkeys(place.method for place in results.places(data)))
         for row, (metric, name) in enumerate(_PANELS.items()):
             axes = panels[row, column]
             for number, method in enumerate(methods):
                 places = [Place(data, trial.label, method) for trial in results.trials]
                 spreads = [results.spread(place, metric) for place in places]
                 means, errors = [one.mean for one in spreads], [one.std for one in spreads]
-                look = {"color": _colour(number), "marker": _marker(number), "label": method}
-                axes.errorbar(noises, means, errors, capsize=3, markersize=4, **look)
-                for noise, place in zip(noises, places, strict=True):
-                    for cited in _cited(results, place, reference, classifier, noise):
+                x = _beside([trial.noise for trial in results.trials], number, len(methods))
+                look = {
+                    "color": _colour(number),
+                    "marker": _marker(number),
+                    "label": f"{method}, {spreads[0].n} worlds",
+                }
+                axes.errorbar(x, means, errors, capsize=1.5, markersize=3.5, linewidth=0.9, **look)
+                for at, trial, place in zip(x, results.trials, places, strict=True):
+                    for cited in _cited(results, place, reference, classifier, trial.noise):
                         if metric in cited:
-                            _hollow(axes, noise, cited[metric], number)
+                            _hollow(axes, at, cited[metric], number)
             _dress(axes, data if row == 0 else "", "noise", name)
     _explain(figure, panels[0, 0])
     return figure
+
+
+def _beside(noises: Sequence[float], number: int, methods: int) -> list[float]:
+    """Where the marks of a method stand, so that those of others do not cover them."""
+    step = min(np.diff(sorted(noises)), default=0.0)
+    return [noise + _SPREAD * step * ((number + 0.5) / methods - 0.5) for noise in noises]
 
 
 def _marks(axes: Axes, results: Results, place: Place, number: int) -> None:

@@ -17,6 +17,9 @@ from onward.streams.errors import UsageError
 TUNED = "linucb@regularisation=30"
 """The baseline with the parameter that suits these worlds, which the paper's does not."""
 
+UNTOLD = frozenset({"bwo_ucb", "gp_ucb"})
+"""Choices that do nothing with the execution probabilities they are given; they are the slow ones, too."""
+
 WARM_UP = 20
 
 
@@ -31,10 +34,14 @@ class Method(NamedTuple):
         """As on the command line."""
         return "@".join([self.choice.name, *(f"{name}={value:g}" for name, value in self.given.items())])
 
+    @property
+    def parameters(self) -> dict[str, float]:
+        """All parameters of the choice: those that are given, and the defaults of the others."""
+        return {name: self.given.get(name, known.default) for name, known in self.choice.parameters().items()}
+
     def parameter(self, name: str) -> float | None:
         """What it takes for a parameter, None when it has none of this name."""
-        known = self.choice.parameters()
-        return self.given.get(name, known[name].default) if name in known else None
+        return self.parameters.get(name)
 
     def with_parameter(self, name: str, value: float) -> Method:
         """The same, but for one parameter."""

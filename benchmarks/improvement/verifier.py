@@ -10,17 +10,21 @@ from numpy.typing import NDArray
 from onward.agents.choices import Verifier
 from onward.environments.improvement import ImprovementWorld
 from onward.streams.errors import UsageError
-from onward.streams.verifying import fit_verifier
+from onward.streams.verifying import FittedVerifier, fit_verifier
 
 Floats = NDArray[np.float64]
 
 
-def verifier(world: ImprovementWorld, seed: int) -> Verifier:
-    """The verifier of a world's model, whose answers are looked up: asking a forest about a few rows takes as long as
-    asking it about thousands."""
+def fit(world: ImprovementWorld, seed: int) -> FittedVerifier:
+    """The verifier of a world's model; worlds of the same model and seed have the same."""
     if world.training is None:
         raise UsageError("tap needs the rows that the world's model was trained on, which this world does not hold")
-    fitted = fit_verifier(world.estimator, *world.training, np.random.RandomState(seed))
+    return fit_verifier(world.estimator, *world.training, np.random.RandomState(seed))
+
+
+def look_up(fitted: FittedVerifier, world: ImprovementWorld) -> Verifier:
+    """What it says in a world of that model, looked up: asking a forest about a few rows takes as long as asking it
+    about thousands."""
     first = {world.person(t).tobytes(): t for t in range(world.people)}.values()
     people = np.array([world.person(t) for t in first])
     pairs = np.concatenate([_pairs(world, t) for t in first])

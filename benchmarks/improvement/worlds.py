@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from onward.agents.choices import Verifier
-from onward.benchmarks.improvement.verifier import verifier
+from onward.benchmarks.improvement.verifier import fit, look_up
 from onward.environments.improvement import Classifier, ImprovementWorld, Judge, train
 from onward.environments.population import SPEC, Population
 from onward.schemas.events import Value
@@ -17,12 +17,16 @@ from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import Table, TableError, read_table
 from onward.streams.errors import UsageError
+from onward.streams.verifying import FittedVerifier
 
 TITLES = MappingProxyType({"credit": "Credit", "diabetes": "Diabetes", "compas": "COMPAS"})
 """The paper's data sets: the stem of the file, and the name in the paper."""
 
 GENERATED = "loan"
 GENERATED_SEED = 0
+
+KEPT = 16
+"""Worlds that are kept for the next who asks: more than there are settings in all experiments."""
 
 QUICK_DELAY, SLOW_DELAY = 0.2, 0.05
 """Parameters of the delays of the young and of the others, where the delay depends on the person."""
@@ -73,16 +77,17 @@ def data_sets(folder: Path | None, names: Sequence[str]) -> list[DataSet]:
 
 
 class Worlds:
-    """The worlds of one data set and classifier, and TAP's verifier in each. Those of a seed share one fit when they
-    are asked for one after the other."""
+    """The worlds of one data set and classifier, and TAP's verifier in each. Those of a seed share one fit of the
+    model, and one of the verifier, when they are asked for one after the other."""
 
     def __init__(self, data: DataSet, classifier: Classifier, rounds: int) -> None:
         self.data = data
         self._classifier: Classifier = classifier
         self._rounds = rounds
         self._judge = lru_cache(maxsize=1)(self._train)
-        self.world = lru_cache(maxsize=2)(self._world)
-        self.verifier = lru_cache(maxsize=2)(self._verifier)
+        self._fitted = lru_cache(maxsize=1)(self._fit)
+        self.world = lru_cache(maxsize=KEPT)(self._world)
+        self.verifier = lru_cache(maxsize=KEPT)(self._verifier)
 
     def _world(self, seed: int, setting: Setting) -> ImprovementWorld:
         """The same seed and setting give the same world; the same seed alone the same model and people."""
@@ -101,7 +106,11 @@ class Worlds:
             raise UsageError(f"{self.data.title}, seed {seed}: {error}") from None
 
     def _verifier(self, seed: int, setting: Setting) -> Verifier:
-        return verifier(self.world(seed, setting), seed)
+        return look_up(self._fitted(seed), self.world(seed, setting))
+
+    def _fit(self, seed: int) -> FittedVerifier:
+        """Who trusts what does not depend on the setting: the model and its training rows are those of the seed."""
+        return fit(self.world(seed, Setting()), seed)
 
     def _train(self, seed: int) -> Judge:
         return train(self.data.table, seed=seed, classifier=self._classifier)

@@ -44,13 +44,14 @@ class ModelUpdates:
         """Which candidates the model of now accepts, (K,)."""
 
     def suggested(self, t: int, k: int | None) -> None:
-        """End round t, in which k was suggested (None: nothing): observe what is due, and fit when it is time to."""
+        """End round t, in which k was suggested (None: nothing): observe what is due, and fit when it is time to and
+        somebody is still to come."""
         here = self._world.round_of(t)
         if k is not None:
             known = here + self._world.delay(t) - 1
             self._due.setdefault(known, []).append((k, int(self._world.improves(t, k))))
         self.observations += self._due.pop(here, [])
-        if (here + 1) % self._every == 0:
+        if (here + 1) % self._every == 0 and here + 1 < self._world.rejected:
             self._fit()
 
     def _fit(self) -> None:

@@ -198,16 +198,25 @@ def test_the_command_plays_generated_people_draws_figures_and_writes_rows(tmp_pa
     assert 0 < rows[f"{place}mer"] < 1
     assert rows[f"{place}us"] > 0
     captured = capsys.readouterr()
-    assert "main: Loan (generated) seed 1, noise 0.25: linucb" in captured.err
+    assert f"3/4 Loan (generated) seed 1, linucb, main: {_mer(benchmark, 'linucb', 1)}" in captured.err
     assert "updates: linucb plays 1 of 2 seeds" in captured.err
     assert f"{rows[f'{place}regret']:.1f} ±" in captured.out
     drawn = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert drawn == ["figure-2.svg", "figure-3.svg", "figure-4.svg"]
 
 
+def _mer(benchmark: Benchmark, method: str, seed: int) -> str:
+    """As a line of progress tells it."""
+    scores = benchmark.results["main"].scores
+    return ", ".join(
+        f"{scores[place][seed].mer:.3f} (noise {place.trial})" for place in scores if place.method == method
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
+        (["--jobs", "0"], "--jobs 0: give a number from 1"),
         (["--experiments", "nothing"], "there is no 'nothing'"),
         (["--datasets", "credit"], "say with --data DIR where their files are"),
         (["--data", "nowhere", "--datasets", "mars"], "there is no data set 'mars'"),
