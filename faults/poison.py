@@ -87,5 +87,5 @@ def _refused_model(topics: Topics, random: Random, key: bytes) -> Sent:
 
 def _foreign(topics: Topics, random: Random, key: bytes) -> Sent:
     """Somebody writes into the journal, which only ingest should."""
-    values = [b"", b"{}", b"[[]]", b"[" * 1000, random.randbytes(50), _GOOD]
+    values = [b"", b"{}", b"[[]]", b"[]", b"[" * 1000, random.randbytes(50), _GOOD]
     return Sent(topics.journal, key, random.choice(values), [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -51,6 +52,10 @@ class MemoryBroker:
     async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:
         """The last records."""
         return self.logs[topic, partition][-count:]
+
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Of what was written here; other topics' records have come from elsewhere, as many as were ever told of."""
+        return {at: len(self.logs[at]) if at in self.logs else sys.maxsize for at in partitions}
 
 
 class Standing(NamedTuple):

@@ -24,6 +24,8 @@ from .records import OutRecord, Record, TopicPartition
 PACK_LINES = 500
 PACK_BYTES = 131_072
 """A journal record is full at so many lines or bytes; a line that is larger has a record of its own."""
+CHARACTER_BYTES = 4
+"""The most that a character of an id or a source takes in JSON: they are printable, and written as UTF-8."""
 MOST_MS = 2**62
 """A record may have any timestamp; one that is farther from the epoch than any time is told as if it were so far."""
 FOREIGN_BYTES = 65_536
@@ -143,7 +145,7 @@ def pack(topic: str, partition: int, lines: Iterable[Journaled]) -> Iterator[Out
     packed: list[Journaled] = []
     size = 0
     for line in lines:
-        length = len(line.data)
+        length = len(line.data) + CHARACTER_BYTES * (len(line.id) + len(line.source or ""))
         if packed and (len(packed) == PACK_LINES or size + length > PACK_BYTES):
             yield _record(topic, partition, packed)
             packed, size = [], 0
@@ -178,7 +180,7 @@ def read(record: Record) -> list[Entry]:
             )
     except (msgspec.MsgspecError, ValueError, KeyError, RecursionError) as error:
         return [_foreign(record, f"{type(error).__name__}: {error}")]
-    return entries
+    return entries or [_foreign(record, "no lines")]
 
 
 def _own_line(kind: type[DeadLetter | Tick], identity: str, timestamp_ms: int, body: Body, record: Record) -> Journaled:

@@ -240,11 +240,23 @@ class Keeper:
                     f"topic {topic} partition {journal.partition} holds outputs of journal offset {position.offset}, "
                     f"but the journal ends at {journal_end}: they are another journal's, delete them or restore it"
                 )
+        await self._check_inputs(ledger, state.positions)
         generation = ledger.claim(max(mark.generation for mark in marks.values()))
         published = {topic: mark.position for topic, mark in marks.items()}
         extra = {"partition": journal.partition, "offset": state.offset, "behind": journal_end - state.offset}
         log.info("opened ledger", extra=extra)
         return _Partition(ledger, state, generation, published, ledger.open_recourses())
+
+    async def _check_inputs(self, ledger: Ledger, folded: Mapping[TopicPartition, int]) -> None:
+        """Refuse inputs that were made anew: what they hold now would be taken for what has been folded already."""
+        ends = await self._publisher.end_offsets(folded) if folded else {}
+        for source, end in sorted(ends.items()):
+            if end <= folded[source]:
+                raise LedgerError(
+                    f"topic {source.topic} partition {source.partition} ends at offset {end}, but ledger {ledger.path} "
+                    f"has folded offset {folded[source]} of it: it was made anew or has lost records; restore it, or "
+                    "start anew too"
+                )
 
     async def _mark(self, topic: str, partition: int) -> Mark:
         """How far an output partition has been written. Its last record need not be the furthest: a former owner may

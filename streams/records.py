@@ -55,6 +55,9 @@ class Publisher(Protocol):
     async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:
         """The last ``count`` records of a partition in offset order, fewer when it holds fewer."""
 
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """The offset that the next record of each partition will get."""
+
 
 class ChunkHandler(Protocol):
     """What consumes a topic, in chunks. Those of different partitions come side by side, or ``together``."""

@@ -47,21 +47,9 @@ class Beliefs:
         self._prior: Array = np.full(LEVELS, CROWD / LEVELS)
         self._believe(0, candidates, 0.0, 0.0, 0.0)
 
-    def take(self, execution: Array, feasible: NDArray[np.intp], focus: float) -> tuple[int, float]:
-        """Count a pull of the feasible candidate with the largest execution^focus * promise, the first among equals,
-        for now as one without reward. Tell where it stands, and the mean that it had before."""
-        return take(
-            execution,
-            feasible,
-            focus,
-            self._evidence,
-            self._silent,
-            self._prior,
-            self._levels,
-            self._optimism,
-            self.mean,
-            self.promise,
-        )
+    def pull(self, candidate: int, execution: float) -> None:
+        """Count a pull, for now as one without reward."""
+        self._count(candidate, execution, 1.0, 0.0)
 
     def reward(self, candidate: int, execution: float, reward: float) -> None:
         """Count a pull as rewarded instead, in part when the reward is between 0 and 1."""
@@ -118,31 +106,6 @@ class Beliefs:
 
 
 @compiled
-def take(
-    execution: Array,
-    feasible: NDArray[np.intp],
-    focus: float,
-    evidence: Array,
-    silences: Array,
-    prior: Array,
-    levels: Array,
-    optimism: float,
-    mean: Array,
-    promise: Array,
-) -> tuple[int, float]:
-    """Find where the largest execution^focus * promise stands, and add a pull without reward to that candidate."""
-    best, at = -1.0, 0
-    for place in range(len(feasible)):
-        score = execution[place] ** focus * promise[feasible[place]]
-        if score > best:
-            best, at = score, place
-    k = feasible[at]
-    before = mean[k]
-    believe(k, k + 1, execution[at], 1.0, 0.0, evidence, silences, prior, levels, optimism, mean, promise)
-    return at, before
-
-
-@compiled
 def believe(
     first: int,
     last: int,
@@ -158,10 +121,16 @@ def believe(
     promise: Array,
 ) -> None:
     """Add so many pulls without and with reward to each candidate from ``first`` to before ``last``, and work out its
-    ``mean`` and ``promise``, in place."""
+    ``mean`` and ``promise``, in place. Those of whom nothing is known are alike: one stands for all."""
     e = min(max(execution, LEAST), 1.0 - LEAST)
+    unknown = -1
     for k in range(first, last):
         silences[k] += silent
+        if not (silent or rewarded or silences[k]) and untold(evidence, k):
+            if unknown >= 0:
+                mean[k], promise[k] = mean[unknown], promise[unknown]
+                continue
+            unknown = k
         most = -math.inf
         for g in range(len(levels)):
             if silent or rewarded:
@@ -187,14 +156,21 @@ def add_beliefs(evidence: Array, prior: Array, crowd: Array) -> None:
     """Add the posteriors of all candidates that were pulled to ``crowd`` (levels,), in place."""
     weight = np.empty(len(prior))
     for k in range(len(evidence)):
-        most, least = evidence[k, 0], evidence[k, 0]
-        for g in range(1, len(prior)):
-            most, least = max(most, evidence[k, g]), min(least, evidence[k, g])
-        if most == 0.0 and least == 0.0:
+        if untold(evidence, k):
             continue
+        most = evidence[k].max()
         total = 0.0
         for g in range(len(prior)):
             weight[g] = prior[g] * math.exp(evidence[k, g] - most)
             total += weight[g]
         for g in range(len(prior)):
             crowd[g] += weight[g] / total
+
+
+@compiled
+def untold(evidence: Array, k: int) -> bool:
+    """Whether no outcome has told anything of a candidate."""
+    told = False
+    for g in range(evidence.shape[1]):
+        told = told or evidence[k, g] != 0.0
+    return not told

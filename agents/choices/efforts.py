@@ -116,13 +116,3 @@ def learn(
         for b in range(a + 1):
             information[a, b] += weight * change[a] * change[b]
     solve(information, target, precision, pull, factor, weights)
-
-
-@compiled
-def executions(person: Array, points: Array, feasible: NDArray[np.intp], weights: Array, found: Array) -> None:
-    """Put exp(-weights |change|) of each feasible candidate into ``found`` (F,)."""
-    for i in range(len(feasible)):
-        effort = 0.0
-        for d in range(len(weights)):
-            effort += weights[d] * abs(points[feasible[i], d] - person[d])
-        found[i] = math.exp(-effort)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from .beliefs import Beliefs
 from .contract import Array, Choice, Pick, Pull, State
-from .efforts import Efforts, executions
+from .efforts import Efforts
 from .interval import Interval
+from .readingscan import most_promising
 
 RENEWAL = 10
 """The prior is learned anew every so many steps."""
@@ -22,6 +23,9 @@ TOGETHER, APART = 0.1, 0.5
 
 SUREST = 0.98
 """No reward is expected with more than this probability, so that no single outcome says all about the weights."""
+
+NO_NOISE, NO_TRUST = 0.0, 0.0
+"""Execution probabilities that are given are not heard."""
 
 NO_STEP = -1
 
@@ -89,13 +93,12 @@ class Factored(Choice):
         self._changes = np.zeros((window, columns))
         self._expected = np.zeros(window)
         self._execution = np.zeros(window)
-        self._found = np.empty(self.candidates)
 
     def choose(
         self,
         person: Array,
         feasible: NDArray[np.intp],
-        execution: Array,  # noqa: ARG002 -- learned instead
+        execution: Array,
         random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
     ) -> Pick | None:
         """Pick the most promising feasible candidate, and count the pick as a pull without reward."""
@@ -107,13 +110,15 @@ class Factored(Choice):
             self._beliefs.learn_prior()
         if not len(feasible):
             return None
-        found = self._found[: len(feasible)]
-        executions(person, self._points, feasible, self._efforts.weights, found)
-        at, mean = self._beliefs.take(found, feasible, self.focus)
-        k, e = feasible.item(at), found.item(at)
+        weights, promise = self._efforts.weights, self._beliefs.promise
+        at, e = most_promising(
+            person, self._points, feasible, execution, weights, NO_NOISE, NO_TRUST, promise, self.focus
+        )
+        k = feasible.item(at)
         self._steps[slot], self._picked[slot] = t, k
         np.abs(self._points[k] - person, out=self._changes[slot])
-        self._expected[slot], self._execution[slot] = mean, e
+        self._expected[slot], self._execution[slot] = self._beliefs.mean.item(k), e
+        self._beliefs.pull(k, e)
         return Pick(k, 1.0, e)
 
     def update(self, pull: Pull, reward: float) -> None:

@@ -96,9 +96,11 @@ class Posterior(Choice):
             self._beliefs.learn_prior()
         if not len(feasible):
             return None
-        estimate = self._readings.estimate(t, person, feasible, execution)
-        at, _ = self._beliefs.take(estimate, feasible, self.focus)
-        return Pick(feasible.item(at), 1.0, estimate.item(at))
+        self._readings.learn(t, person, feasible, execution)
+        at, e = self._readings.most_promising(person, feasible, execution, self._beliefs.promise, self.focus)
+        k = feasible.item(at)
+        self._beliefs.pull(k, e)
+        return Pick(k, 1.0, e)
 
     def update(self, pull: Pull, reward: float) -> None:
         """Count a pull as rewarded, in part when the reward is below 1."""

@@ -10,9 +10,10 @@ What ingest appends is handed to the keeper at once; outputs are counted and dro
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -57,6 +58,10 @@ class ForgetfulKafka:
     async def tail(self, topic: str, partition: int, count: int = 1) -> list[Record]:  # noqa: ARG002
         """The last record; the others are gone."""
         return [self._last[topic]] if topic in self._last else []
+
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """There is always more."""
+        return dict.fromkeys(partitions, sys.maxsize)
 
     def take_journal(self) -> list[Record]:
         """What was appended since the last time."""

@@ -30,7 +30,7 @@ def moments(levels: int) -> tuple[float, float]:
 
 
 def pull(beliefs: Beliefs, candidate: int, execution: float) -> None:
-    beliefs.take(np.array([execution]), np.array([candidate]), 1.0)
+    beliefs.pull(candidate, execution)
 
 
 def beliefs_of_one() -> Beliefs:
@@ -62,6 +62,15 @@ def test_the_prior_is_what_is_believed_of_all_candidates_that_were_pulled() -> N
     expected = [CROWD / LEVELS + likelihood(theta) / total for theta in grid]
     np.testing.assert_allclose(beliefs.state()["prior"], expected, rtol=1e-12)
     assert beliefs.mean[0] == pytest.approx(np.dot(grid, expected) / (CROWD + 1), rel=1e-12)
+
+
+def test_a_candidate_that_was_taken_back_is_believed_what_those_are_that_nothing_is_known_of() -> None:
+    beliefs = beliefs_of_one()
+    pull(beliefs, 0, 0.5)
+    beliefs.forget(0, 0.5)
+    beliefs.learn_prior()
+    assert beliefs.mean[0] == pytest.approx(beliefs.mean[2], rel=1e-12)
+    assert beliefs.promise[0] == pytest.approx(beliefs.promise[2], rel=1e-12)
 
 
 def test_half_a_reward_is_half_a_success_and_half_a_failure() -> None:
@@ -97,8 +106,14 @@ def test_candidates_that_never_do_any_good_take_turns_for_ever() -> None:
 
 
 def estimates(readings: Readings, people: np.ndarray, given: np.ndarray) -> np.ndarray:
-    everything = np.arange(given.shape[1])
-    return np.array([readings.estimate(t, person, everything, given[t]).copy() for t, person in enumerate(people)])
+    """What each step estimates of each candidate: asked for one at a time it is the most promising."""
+    everything, found = np.arange(given.shape[1]), np.empty(given.shape)
+    promise, alone = np.ones(given.shape[1]), np.split(everything, given.shape[1])
+    for t, person in enumerate(people):
+        readings.learn(t, person, everything, given[t])
+        for k, one in enumerate(alone):
+            _, found[t, k] = readings.most_promising(person, one, given[t, k : k + 1], promise, 1.0)
+    return found
 
 
 @pytest.mark.parametrize("noise", [0.1, 0.25, 0.5])

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from onward.schemas.events import Application, Outcome, SourcePosition, Tick
+from onward.schemas.events import Application, Decision, Outcome, SourcePosition, Tick
 from onward.schemas.generate import documents
 from onward.schemas.headers import CloudEvent
 from onward.streams.journal import CE_TYPES, PACK_BYTES, PACK_LINES, Place, Submitted, line_of, pack, read, tick_line
+from onward.streams.kafka.options import KafkaOptions
 from onward.streams.records import Record, TopicPartition
 
 SCHEMA = Draft202012Validator(json.loads({str(name): text for name, text in documents().items()}["json/journal.json"]))
@@ -48,6 +49,21 @@ def test_what_is_packed_is_read_in_order_whole_and_within_the_limits(paddings):
     for record in records:
         assert len(read(record)) == 1 or sum(len(entry.raw) for entry in read(record)) <= PACK_BYTES
         SCHEMA.validate(json.loads(record.value))
+
+
+@given(st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=1000))
+@example("\N{GRINNING FACE}" * 1000)
+def test_names_of_any_length_make_no_record_that_kafka_refuses(name):
+    record = Record("decisions", 1, 0, 1000, None, b'{"program":"loan","application":"x","approved":false}', ())
+    lines = [line_of(CloudEvent(name[:200], name, None, None), CE_TYPES[Decision], record)] * PACK_LINES
+    packed = list(pack("journal", 0, lines))
+    assert sum(len(read(record)) for record in stored(packed)) == PACK_LINES
+    assert max(len(out.value) for out in packed) < KafkaOptions(brokers=("b:1",)).max_request_bytes / 2
+
+
+def test_a_record_without_lines_is_foreign():
+    [entry] = read(Record("journal", 0, 7, 1000, None, b"[]", ()))
+    assert (entry.place, entry.body.reason) == (Place(7, 0), "foreign_record")
 
 
 def test_a_record_is_full_at_its_lines():

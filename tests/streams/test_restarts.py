@@ -214,6 +214,18 @@ def test_a_journal_of_a_program_without_its_spec_is_refused(tmp_path):
         story.fold()
 
 
+def test_an_input_topic_that_was_made_anew_is_refused(tmp_path):
+    story = tape(tmp_path)
+    story.applies("x")
+    story.applies("y")
+    story.fold()
+    story.run.broker.logs["applications", 0] = [Record("applications", 0, 0, START_MS, None, b"{}", ())]
+    with pytest.raises(
+        LedgerError, match=r"applications partition 0 ends at offset 1, but .* has folded offset 1 of it"
+    ):
+        story.fold()
+
+
 def test_what_another_choice_has_learned_is_refused(tmp_path):
     story = tape(tmp_path, choice="linucb")
     story.applies("x")
