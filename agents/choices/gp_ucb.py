@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .contract import Array, Choice, Pick, Pull, State
+from .gaussian import factorise, predict
 from .interval import Interval
 from .rows import NO_STEP, Rows, pairs_of
 
@@ -67,6 +68,7 @@ class GPUCB(Choice):
     name: ClassVar[str] = "gp_ucb"
     learns: ClassVar[bool] = True
     patient: ClassVar[bool] = True
+    revision: ClassVar[int] = 2
     grows: ClassVar[frozenset[str]] = Rows.ARRAYS
 
     def __init__(
@@ -146,13 +148,10 @@ class GPUCB(Choice):
     def _predict(self, person: Array, feasible: NDArray[np.intp]) -> tuple[Array, Array]:
         """Mean and standard deviation of the reward of each feasible candidate, (F,) each."""
         self._factorise()
-        count = len(self._order)
-        inverse = self._inverse[:count, :count]
-        asked = pairs_of(person, self.points[feasible])
-        solved = inverse @ self._covariance(self._rows.pairs[self._order], asked)
-        residual = inverse @ (self._rows.rewards[self._order] - PRIOR_MEAN)
-        variance = 1.0 - np.einsum("nf,nf->f", solved, solved)
-        return PRIOR_MEAN + residual @ solved, np.sqrt(np.maximum(variance, 0.0))
+        rows, asked = self._order, pairs_of(person, self.points[feasible])
+        labels = self._rows.rewards[rows] - PRIOR_MEAN
+        mean, variance = predict(self._inverse, self._rows.pairs[rows], labels, asked, self.reach)
+        return PRIOR_MEAN + mean, np.sqrt(np.maximum(variance, 0.0))
 
     def _factorise(self) -> None:
         """Bring the inverse W of the Cholesky factor up to date, row by row, so that W covariance W' is the identity.
@@ -160,20 +159,8 @@ class GPUCB(Choice):
         A row follows from those above it, so what a state brings back is the same to the last bit.
         """
         order = np.flatnonzero(self._rows.kept)
-        pairs = self._rows.pairs[order]
-        for i in range(len(self._order), len(order)):
-            above = self._inverse[:i, :i]
-            solved = above @ self._covariance(pairs[:i], pairs[i : i + 1])[:, 0]
-            scale = math.sqrt(1.0 + self.noise - solved @ solved)
-            self._inverse[i, :i] = -(solved @ above) / scale
-            self._inverse[i, i] = 1.0 / scale
+        factorise(len(self._order), self._rows.pairs[order], self.reach, self.noise, self._inverse)
         self._order = order
-
-    def _covariance(self, some: Array, others: Array) -> Array:
-        """The kernel of n pairs with F others, (n, F); with one reach the product is one radial kernel of the pair."""
-        distance = (some**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2.0 * (some @ others.T)
-        covariance: Array = np.exp(distance / (-2.0 * self.reach**2))
-        return covariance
 
     def _make_room(self) -> None:
         if len(self._rows) == self.memory:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
+from threadpoolctl import threadpool_limits
 
 from onward.agents.choices import GPUCB, Pull
 
@@ -59,3 +60,27 @@ def test_tries_what_it_knows_least_of_two_that_seem_equal() -> None:
     pick = learner.choose(person, both, np.ones(2), np.random.default_rng)
     assert pick is not None
     assert pick.candidate == 1
+
+
+def test_as_many_threads_of_linear_algebra_as_you_like() -> None:
+    """Products that are divided among threads are rounded otherwise; in picks among equals that is seen."""
+    picks = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            picks.append(picked_among_equals(300))
+    assert picks[0] == picks[1]
+
+
+def picked_among_equals(steps: int) -> list[tuple[int, bytes]]:
+    """What is picked where many candidates are the same, and all numbers that the next pick follows from."""
+    random = np.random.default_rng(0)
+    points = np.round(random.random((60, 9)), 1)[random.integers(60, size=200)]
+    learner, everybody, found = GPUCB(points, 10), np.arange(200), []
+    for step in range(steps):
+        person = np.round(random.random(9), 1)
+        pick = learner.choose(person, everybody, np.ones(200), lambda step=step: np.random.default_rng(step))
+        assert pick is not None
+        found.append((pick.candidate, np.array(learner._predict(person, everybody)).tobytes()))
+        if random.random() < 0.5:
+            learner.update(Pull(step, pick.candidate, 1.0), 1.0)
+    return found
