@@ -112,7 +112,7 @@ class Keeper:
         self._observe = observe
         self._hold = hold
         self._opener = Opener(keeping.snapshots, metrics, clock_ms)
-        self._taker = SnapshotTaker(keeping.snapshots, keeping.snapshot_seconds, metrics, clock_ms)
+        self._taker = SnapshotTaker(keeping.snapshots, keeping.snapshot_seconds, metrics, clock_ms, hold)
         self._partitions: dict[int, _Partition] = {}
         self.assigned_once = False
 

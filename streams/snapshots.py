@@ -1,7 +1,8 @@
 """Snapshots of ledgers at an fsspec address, so that a worker without a ledger need not fold the whole journal.
 
     snapshots = Snapshots("s3://bucket/onward", keep=3)
-    snapshots.take(Path("state/journal-3.sqlite"), TopicPartition("journal", 3), now_ms, stop)
+    snapshot = snapshots.send(Path("state/journal-3.sqlite"), TopicPartition("journal", 3), now_ms, stop)
+    snapshots.enlist(snapshot)
     newest, *older = snapshots.listed(TopicPartition("journal", 3))
     snapshots.fetch(newest, Path("state/copy"), stop)
 
@@ -111,8 +112,8 @@ class Snapshots:
         own = (snapshot for snapshot in found if snapshot.journal == journal)
         return sorted(own, key=_newness, reverse=True)
 
-    def take(self, ledger: Path, journal: TopicPartition, now_ms: int, stop: Event, *, values: bool = True) -> Snapshot:
-        """Take a snapshot of a ledger that may be written meanwhile; raise ``SnapshotError``.
+    def send(self, ledger: Path, journal: TopicPartition, now_ms: int, stop: Event, *, values: bool = True) -> Snapshot:
+        """Send a copy of a ledger that may be written meanwhile; raise ``SnapshotError``.
 
         Without ``values`` its pages only are checked. A worker never begins with anything else for that: ``fetch``
         checks all of it.
@@ -125,12 +126,16 @@ class Snapshots:
             self._among(journal, snapshot)
             # Step 2: send.
             self._send(copy, self._path(journal, snapshot.file), stop)
+        return snapshot
+
+    def enlist(self, snapshot: Snapshot) -> None:
+        """List a snapshot that was sent, and delete what is not listed any more; raise ``SnapshotError``."""
+        journal = snapshot.journal
         # Step 3: list. Another worker may have changed the list meanwhile.
         kept = self._among(journal, snapshot)
         self._list(journal, kept)
         # Step 4: tidy.
         self._tidy(journal, kept)
-        return snapshot
 
     def fetch(self, snapshot: Snapshot, target: Path, stop: Event) -> None:
         """Write a snapshot to ``target`` and through to the disk.

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 
+from .errors import FencedError
 from .ledgerfile import size_bytes
 from .metrics import Metrics
 from .records import TopicPartition
@@ -45,16 +46,23 @@ class _Taking:
 class SnapshotTaker:
     """Takes snapshots of open ledgers, each every so many ``seconds``; none without ``snapshots``.
 
-    ``offsets`` say where the ledgers stand.
+    ``offsets`` say where the ledgers stand. None is listed unless the lease holds: a worker that stood still would put
+    an older list over its successor's.
     """
 
     def __init__(
-        self, snapshots: Snapshots | None, seconds: float, metrics: Metrics, clock_ms: Callable[[], int]
+        self,
+        snapshots: Snapshots | None,
+        seconds: float,
+        metrics: Metrics,
+        clock_ms: Callable[[], int],
+        hold: Callable[[], Awaitable[None]],
     ) -> None:
         self._snapshots = snapshots
         self._seconds = seconds
         self._metrics = metrics
         self._clock_ms = clock_ms
+        self._hold = hold
         self._takings: dict[TopicPartition, _Taking] = {}
 
     def opened(self, journal: TopicPartition, path: Path, newest: Snapshot | None) -> None:
@@ -106,9 +114,11 @@ class SnapshotTaker:
     async def _taken(self, journal: TopicPartition, taking: _Taking, *, values: bool) -> bool:
         started = perf_counter()
         try:
-            take = partial(taking.snapshots.take, taking.path, journal, self._clock_ms(), values=values)
-            snapshot = await in_thread(take)
-        except (SnapshotError, OSError) as error:
+            send = partial(taking.snapshots.send, taking.path, journal, self._clock_ms(), values=values)
+            snapshot = await in_thread(send)
+            await self._hold()
+            await in_thread(lambda _: taking.snapshots.enlist(snapshot))
+        except (SnapshotError, OSError, FencedError) as error:
             self._metrics.snapshot_failures.labels("take").inc()
             log.warning("no snapshot was taken: %s", error, extra={"partition": journal.partition})
             return False

@@ -5,7 +5,8 @@ References
 Horvitz, D. G. and Thompson, D. J. (1952). A Generalization of Sampling Without Replacement. JASA.
 Swaminathan, A. and Joachims, T. (2015). The Self-Normalized Estimator for Counterfactual Learning. NeurIPS.
 Dudik, M., Langford, J. and Li, L. (2011). Doubly Robust Policy Evaluation and Learning. ICML.
-Owen, A. B. (2013). Monte Carlo theory, methods and examples, chapter 9: the delta method for ratios, effective sizes.
+Owen, A. B. (2013). Monte Carlo theory, methods and examples, chapter 9: the delta method for ratios, effective sizes
+by the second and the third moment.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ Array = NDArray[np.float64]
 NORMAL_95 = 1.959963984540054
 LEAST_EFFECTIVE = 100.0
 """Of fewer steps than this, by weight, the normal interval promises too much (``docs/evaluate.md``)."""
+
+LEAST_RARE = 10.0
+"""With fewer rare outcomes than this, by weight, the estimate is too lopsided for a normal interval."""
 
 FAR_ERRORS, FAR = 4.0, 0.01
 """The mean weight is too far from 1 beyond so many of its standard errors and this: what explored may be missing."""
@@ -87,7 +91,7 @@ def evaluate(log: Log) -> Evaluation:
     mean_weight = float(weight.mean()) if steps else 0.0
     logged = mean(log.reward) if steps > 1 else None
     found = (steps, matched, unsupported, effective, mean_weight, logged)
-    doubt = _overlap(steps, matched, unsupported, effective) or _balance(mean(weight))
+    doubt = _overlap(steps, matched, unsupported, effective) or _balance(mean(weight)) or _outcomes(weight, log.reward)
     if doubt is not None:
         return Evaluation(*found, None, None, None, None, doubt)
     corrected = log.wanted + weight * (log.reward - log.taken)
@@ -111,6 +115,32 @@ def snips(weight: Array, reward: Array) -> Estimate:
     total = weight.sum()
     value = float((weight * reward).sum() / total)
     return Estimate(value, float(np.sqrt(np.square(weight * (reward - value)).sum()) / total))
+
+
+def rare(weight: Array, reward: Array) -> float:
+    """How many rare outcomes, alike in weight, would make a mean as skewed as these make the self-normalised one.
+
+    The rewards are taken to be 0 or 1, and 1 with the same chance v at every step. Then w (r - v) summed up has the
+    skewness (1 - 2 v) / sqrt(v (1 - v)) * sum w^3 / (sum w^2)^(3/2), and of n rare outcomes it is 1 / sqrt(n).
+    """
+    v = snips(weight, reward).value
+    if v in (0.0, 1.0):
+        return 0.0
+    alike = np.square(weight).sum() ** 3 / (weight**3).sum() ** 2
+    skewed = (1.0 - 2.0 * v) ** 2 / (v * (1.0 - v))
+    return float(alike / skewed) if skewed else math.inf
+
+
+def _outcomes(weight: Array, reward: Array) -> str | None:
+    found = rare(weight, reward)
+    if found >= LEAST_RARE:
+        return None
+    agree = weight > 0
+    return (
+        f"{np.count_nonzero(reward[agree])} of the {np.count_nonzero(agree)} steps at which the policies agree have a "
+        f"reward: by weight as little as {found:.1f} rare outcomes tell, at least {LEAST_RARE:g} are needed: log more "
+        "steps, or explore more"
+    )
 
 
 def _balance(weight: Estimate) -> str | None:

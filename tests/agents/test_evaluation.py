@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onward.agents.evaluation import Evaluation, Log, evaluate
-from onward.agents.evaluation.estimators import LEAST_EFFECTIVE, NORMAL_95, mean, snips
+from onward.agents.evaluation.estimators import LEAST_EFFECTIVE, NORMAL_95, mean, rare, snips
 
 CANDIDATES, EXPLORATION = 5, 0.4
 LOGS = 400
@@ -88,6 +88,40 @@ def alike(steps: int, matched: int, propensity: float) -> Log:
     return Log(np.arange(steps) % 2.0, np.full(steps, propensity), target, half, half)
 
 
+def constant(steps: int, reward: float) -> Log:
+    log = alike(steps, steps // 2, 0.5)
+    return log._replace(reward=np.full(steps, reward))
+
+
+def rare_rewards(generator: np.random.Generator, steps: int, exploration: float, rate: float) -> Log:
+    """Half the time both want the same; rewards are as rare, whatever is suggested."""
+    even = exploration / CANDIDATES
+    wanted = np.where(np.arange(steps) % 2, even, 1.0 - exploration + even)
+    matched = generator.random(steps) < wanted
+    reward = (generator.random(steps) < rate).astype(float)
+    known = np.full(steps, rate)
+    return Log(reward, np.where(matched, wanted, 1.0 - wanted), matched.astype(float), known, known)
+
+
+@pytest.mark.parametrize("rate", [0.004, 0.03, 0.97])
+@pytest.mark.parametrize("exploration", [0.1, 0.4])
+def test_intervals_cover_where_rewards_are_rare_or_nothing_is_said(exploration: float, rate: float) -> None:
+    """Without the doubt they hold the truth in as little as half the logs."""
+    generator = np.random.default_rng(5)
+    found = [evaluate(rare_rewards(generator, 6000, exploration, rate)) for _ in range(LOGS)]
+    missed = [found for found in found if found.snips and not found.snips.low <= rate <= found.snips.high]
+    assert len(missed) < 0.1 * LOGS
+
+
+def test_rare_outcomes_are_counted_by_weight() -> None:
+    """Alike in weight they are as many as there are; a heavy one among many light ones tells of the heavy only."""
+    reward = (np.arange(10_000) < 25).astype(float)
+    assert rare(np.ones(10_000), reward) == pytest.approx(25, rel=0.01)
+    assert rare(np.ones(10_000), np.arange(10_000) % 2.0) == math.inf
+    heavy = np.where(np.arange(10_000) % 100, 1.0, 100.0)
+    assert rare(heavy, (np.arange(10_000) % 37 == 0).astype(float)) < 10_000 / 100 / 37 * 1.2
+
+
 def test_the_log_s_own_policy_earns_what_it_earned() -> None:
     found = evaluate(alike(200, 200, 1.0))
     assert found.doubt is None
@@ -103,6 +137,8 @@ def test_the_log_s_own_policy_earns_what_it_earned() -> None:
         (alike(200, 0, 0.5), "weigh as much as 0.0"),
         (alike(1000, int(LEAST_EFFECTIVE) - 1, 0.5), "weigh as much as 99.0, at least 100 are needed"),
         (alike(1000, 300, 0.5), "the mean weight is 0.600"),
+        (constant(1000, 0.0), "0 of the 500 steps at which the policies agree have a reward"),
+        (constant(1000, 1.0), "500 of the 500 steps at which the policies agree have a reward"),
         (alike(0, 0, 1.0), "no step whose reward is known"),
         (alike(1, 1, 1.0), "at least 100"),
     ],

@@ -1,4 +1,4 @@
-from onward.benchmarks.evaluation import ESTIMATES, rows
+from onward.benchmarks.evaluation import ESTIMATES, rare, rows
 
 
 def test_little_overlap_gives_no_estimate_and_much_one_that_holds() -> None:
@@ -8,3 +8,12 @@ def test_little_overlap_gives_no_estimate_and_much_one_that_holds() -> None:
     assert found[0.0, 100_000].given == 1.0
     assert all(found[0.0, 100_000].held[name] >= 0.7 for name in ESTIMATES)
     assert found[0.9, 100_000].half_width["ips"] < found[0.0, 100_000].half_width["ips"] < 0.05
+
+
+def test_rare_rewards_give_no_estimate_where_it_would_not_hold() -> None:
+    """Of 20 intervals of 95 % fewer than 14 hold once in 30,000 times."""
+    found = [row for row in rare(20, feasible=30, exploration=0.1) if row.agreeing == 0.5]
+    assert [row.given for row in found if row.rate < 0.1] == [0.0, 0.0, 0.0]
+    assert found[0].held_of_all < 0.5
+    assert found[-1].given > 0.8
+    assert found[-1].held["snips"] >= 0.7

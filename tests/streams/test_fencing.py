@@ -17,6 +17,7 @@ from onward.streams.keeper import Keeper, Keeping, Stage
 from onward.streams.lease import Lease
 from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
+from onward.streams.snapshots import Snapshots
 
 
 def keeper(story, directory, lease, observe):
@@ -71,6 +72,29 @@ def test_a_worker_that_was_stopped_writes_nothing_until_the_group_has_spoken(tmp
     assert len(story.answers()) == (0 if stage is Stage.COMPUTED and partitions_lost else 1)
     if not partitions_lost:
         assert dump(ledger) == dump(story.fold("without a stop"))
+
+
+def test_a_worker_that_was_fenced_lists_no_snapshot_and_does_not_end_of_it(tmp_path, caplog):
+    story, snapshots, lease = tape(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=1), Lease(10.0, 60.0)
+    lease.granted(lease.clock())
+    story.applies("x")
+    first = len(story.journal)
+    story.applies("y")
+    run, keeping = story.run, Keeping(tmp_path, snapshots=snapshots, snapshot_seconds=0.0)
+    worker = Keeper(run.topics, run.programs, run.broker, Metrics(), no_clock, keeping, hold=lease.hold)
+
+    async def work():
+        await worker.assigned([JOURNAL])
+        await worker.handle(story.journal[:first])
+        await worker.take_snapshots()
+        await worker.handle(story.journal[first:])
+        lease.lost()
+        await worker.take_snapshots()
+        await worker.revoked([JOURNAL])
+
+    asyncio.run(work())
+    assert [snapshot.ledger.offset for snapshot in snapshots.listed(JOURNAL)] == [first]
+    assert "no snapshot was taken" in caplog.text
 
 
 PEOPLE = 12

@@ -66,14 +66,14 @@ def test_a_check_looks_up_often(large):
 
 def test_a_snapshot_stops_wherever_it_is(large, tmp_path):
     snapshots, asked = Snapshots(str(tmp_path / "snapshots"), keep=1), Soon(1 << 40)
-    snapshots.take(large, JOURNAL, 0, asked)
+    snapshots.send(large, JOURNAL, 0, asked)
     whole = (1 << 40) - asked.left
     assert whole > 600
     (tmp_path / "again").mkdir()
     for number in (0, 2, 300, whole - 1):
         again = Snapshots(str(tmp_path / "again"), keep=1)
         with pytest.raises(SnapshotError, match="given up"):
-            again.take(large, JOURNAL, 0, Soon(number))
+            again.send(large, JOURNAL, 0, Soon(number))
         assert again.listed(JOURNAL) == []
 
 

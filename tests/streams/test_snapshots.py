@@ -126,7 +126,7 @@ def test_what_is_given_up_ends_early(tmp_path, address):
     ledger = story.fold(parts=[story.journal[3:]])
     stop.set()
     with pytest.raises(SnapshotError, match="given up"):
-        snapshots.take(ledger, JOURNAL, 0, stop)
+        snapshots.send(ledger, JOURNAL, 0, stop)
     with pytest.raises(SnapshotError, match="given up"):
         snapshots.fetch(snapshot, tmp_path / "copy", stop)
     assert snapshots.listed(JOURNAL) == [snapshot]

@@ -59,7 +59,7 @@ def test_a_large_ledger_holds_up_no_rebalance(tmp_path, address, monkeypatch):
 
 def test_a_last_snapshot_that_takes_too_long_is_given_up(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("onward.streams.taking.LAST_SECONDS", 0.05)
-    monkeypatch.setattr(Snapshots, "take", lambda self, ledger, journal, now_ms, stop, values: stop.wait(10))
+    monkeypatch.setattr(Snapshots, "send", lambda self, ledger, journal, now_ms, stop, values: stop.wait(10))
     story = told(tmp_path)
     asyncio.run(Worker(story, "first", Snapshots(str(tmp_path / "snapshots"), keep=3), seconds=600).works())
     assert "was given up" in caplog.text

@@ -83,7 +83,9 @@ def dies_after_two(story, snapshots, name="first"):
 
 
 def taken(snapshots, ledger, now_ms=0):
-    return snapshots.take(ledger, JOURNAL, now_ms, Event())
+    snapshot = snapshots.send(ledger, JOURNAL, now_ms, Event())
+    snapshots.enlist(snapshot)
+    return snapshot
 
 
 def offsets(snapshots):
