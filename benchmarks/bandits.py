@@ -120,6 +120,7 @@ def _measure(method: Method, decisions: Decisions, args: Args) -> Cost:
         smallest_change=np.zeros(COLUMNS),
         valid=np.ones(len(decisions.points), dtype=bool),
     )
+    _found(instances, decisions, args.chunk)  # What is compiled is compiled here, in no measured time.
     runs, together = _found(instances, decisions, args.chunk)
     _, alone = _found(instances, decisions, 1)
     warm_up(method)
