@@ -65,13 +65,14 @@ class Benchmark:
 
     reference: Reference = field(default_factory=lambda: Reference({}))
     classifier: Classifier = "rf"
+    rounds: int = ROUNDS
     results: dict[str, Results] = field(default_factory=dict)
     interrupted: bool = False
 
     def measure(self, args: Args) -> Iterator[Row]:
         """Play everything, draw the figures, and give the rows."""
         _check(args)
-        self.classifier = args.classifier
+        self.classifier, self.rounds = args.classifier, args.rounds
         if args.rounds == ROUNDS:
             self.reference = load_reference()
         chosen = {name: EXPERIMENTS[name] for name in _experiments(args.experiments)}
@@ -120,7 +121,7 @@ class Benchmark:
         noises = {trial.label: trial.noise for trial in results.trials}
         for place in results.scores:
             noise, method = noises[place.trial], results.methods[place.method]
-            held = name == "main" and self.classifier == "rf"
+            held = (name, self.classifier, self.rounds) == ("main", "rf", ROUNDS)
             known = self._known(results, place, noise) if name == "main" else {}
             for metric, unit in UNITS.items():
                 title = f"{results.experiment.title}: {place.data}, {results.experiment.varied} {place.trial}"

@@ -190,10 +190,12 @@ def test_a_method_with_other_parameters_has_no_reference():
 
 def test_the_command_plays_generated_people_draws_figures_and_writes_rows(tmp_path, capsys):
     benchmark = Benchmark()
-    line = ["--rounds", "60", "--seeds", "0-1", "--methods", "linucb,protoar", "--experiments", "main,noise,updates"]
+    line = ["--rounds", "60", "--seeds", "0-1", "--methods", "linucb,posterior", "--experiments", "main,noise,updates"]
     files = ["--figures", str(tmp_path / "figures"), "--json", str(tmp_path / "rows.json")]
     assert face.run(Args, benchmark.measure, [*line, *files], show=benchmark.show, width=132) == 0
-    rows = {row["name"]: row["value"] for row in json.loads((tmp_path / "rows.json").read_text())}
+    written = json.loads((tmp_path / "rows.json").read_text())
+    assert {row["aim"] for row in written} == {None}, "aims are of 1,000 rounds"
+    rows = {row["name"]: row["value"] for row in written}
     place = "Comparison: Loan (generated), noise 0: linucb, "
     assert 0 < rows[f"{place}mer"] < 1
     assert rows[f"{place}us"] > 0
