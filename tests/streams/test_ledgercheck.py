@@ -20,8 +20,9 @@ from onward.streams.snapshots import SnapshotError, Snapshots
 
 
 @pytest.fixture
-def large(tmp_path):
+def large(tmp_path, monkeypatch):
     """A ledger that takes a while."""
+    monkeypatch.setattr("onward.streams.ledgercheck._STEPS", 1000)
     path = tmp_path / "journal-0.sqlite"
     Ledger(path, *JOURNAL).close()
     with closing(sqlite3.connect(path)) as db, db:
