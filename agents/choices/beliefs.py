@@ -60,6 +60,13 @@ class Beliefs:
         if self._silent[candidate] >= 1.0:
             self._count(candidate, execution, -1.0, 0.0)
 
+    def means_without(self, candidates: NDArray[np.int64], executions: Array) -> Array:
+        """The mean of each of n candidates, had one of its pulls without reward, of this execution probability, not
+        been, (n,)."""
+        found = np.empty(len(candidates))
+        find_means_without(candidates, executions, self._evidence, self._silent, self._prior, self._levels, found)
+        return found
+
     def learn_prior(self) -> None:
         """Let the prior follow what is now believed of the candidates."""
         prior = np.full(LEVELS, CROWD / LEVELS)
@@ -174,3 +181,31 @@ def untold(evidence: Array, k: int) -> bool:
     for g in range(evidence.shape[1]):
         told = told or evidence[k, g] != 0.0
     return not told
+
+
+@compiled
+def find_means_without(
+    candidates: NDArray[np.int64],
+    executions: Array,
+    evidence: Array,
+    silences: Array,
+    prior: Array,
+    levels: Array,
+    found: Array,
+) -> None:
+    """Put the means that candidates have without one of their pulls without reward each into ``found`` (n,)."""
+    logs = np.empty(len(levels))
+    for i in range(len(candidates)):
+        k, e = candidates[i], min(max(executions[i], LEAST), 1.0 - LEAST)
+        most = -math.inf
+        for g in range(len(levels)):
+            logs[g] = evidence[k, g] - math.log(1.0 - levels[g] * e)
+            most = max(most, logs[g])
+        theta = 1.0 / (2.0 * len(levels) + max(silences[k] - 1.0, 0.0))
+        total, once = 0.0, 0.0
+        for g in range(len(levels)):
+            theta = levels[g] if g else theta
+            weight = prior[g] * math.exp(logs[g] - most)
+            total += weight
+            once += weight * theta
+        found[i] = once / total

@@ -89,7 +89,7 @@ class Choice(ABC):
     """Whether rewards change what it picks."""
 
     patient: ClassVar[bool] = False
-    """Whether a reward of 0 changes no later pick: a pull counts as one without reward from the start."""
+    """Whether a reward of 0 changes no later pick, and need not be told."""
 
     revision: ClassVar[int] = 1
     """Counted up when a new version of the code picks otherwise in the same situation."""
@@ -157,9 +157,11 @@ class Choice(ABC):
 
     @abstractmethod
     def update(self, pull: Pull, reward: float) -> None:
-        """Learn the reward of an earlier pick, in [0, 1]. Each has at most one; any order will do.
+        """Learn the reward of an earlier pick, in [0, 1], however late. Any order will do.
 
-        What comes for a step that the learner does not know, or does not know any more, changes nothing that matters.
+        The caller sees to it that each pull is one of its own and is told once, or taken back once: few learners keep
+        a list of their pulls, and to the others a reward is a success of its candidate, whatever its step. Who is not
+        ``patient`` is also to be told the rewards of 0.
         """
 
     @abstractmethod

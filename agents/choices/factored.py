@@ -14,6 +14,7 @@ from .contract import Array, Choice, Pick, Pull, State
 from .efforts import Efforts
 from .interval import Interval
 from .readingscan import most_promising
+from .silences import Silences
 
 RENEWAL = 10
 """The prior is learned anew every so many steps."""
@@ -21,13 +22,8 @@ RENEWAL = 10
 TOGETHER, APART = 0.1, 0.5
 """Variance of the weights around their mean, relative to its square: what they have in common, and each of its own."""
 
-SUREST = 0.98
-"""No reward is expected with more than this probability, so that no single outcome says all about the weights."""
-
 NO_NOISE, NO_TRUST = 0.0, 0.0
 """Execution probabilities that are given are not heard."""
-
-NO_STEP = -1
 
 
 class Factored(Choice):
@@ -36,19 +32,22 @@ class Factored(Choice):
     A suggestion that changes a person by $\Delta$ is taken to be rewarded with probability
     $\theta_k \exp(-w\,|\Delta|)$. With the weights $w$ that are known, each candidate's $\theta_k$ has a posterior as
     in ``Posterior``, and the step takes the largest $\exp(-w |\Delta|)^p (\mu_k + c\, \sigma_k)$. Each pull tells of
-    the weights once it is rewarded or its window is over: its score under the probability that was expected of it
-    goes into a ridge regression around $w_d = 1/D$.
+    the weights once it is rewarded or m steps are over, then for now as a failure: its score under the probability that
+    was expected of it goes into a ridge regression around $w_d = 1/D$. A later reward makes a success of it.
 
     Parameters
     ----------
     points
         The K candidates, shape (K, D).
     window
-        Number m of steps that rewards are waited for.
+        Number m of steps after which a pull without news counts as a failure for the weights, until news comes.
     optimism
         $c$, above 0.
     focus
         $p$, above 0.
+    memory
+        Of how many pulls whose fate is not known the changes are kept. While there are so many, new pulls tell nothing
+        of the weights.
 
     Examples
     --------
@@ -71,7 +70,8 @@ class Factored(Choice):
 
     name: ClassVar[str] = "factored"
     learns: ClassVar[bool] = True
-    patient: ClassVar[bool] = True
+    revision: ClassVar[int] = 2
+    grows: ClassVar[frozenset[str]] = Silences.ARRAYS
 
     def __init__(
         self,
@@ -79,8 +79,9 @@ class Factored(Choice):
         window: int,
         optimism: Annotated[float, Interval(above=0, below=1000)] = 0.8,
         focus: Annotated[float, Interval(above=0, below=100)] = 3.5,
+        memory: Annotated[float, Interval(above=0, below=10_001)] = 1000,
     ) -> None:
-        super().__init__(points, window, optimism=optimism, focus=focus)
+        super().__init__(points, window, optimism=optimism, focus=focus, memory=memory)
         columns = points.shape[1]
         self.optimism = optimism
         self.focus = focus
@@ -88,11 +89,7 @@ class Factored(Choice):
         self._beliefs = Beliefs(self.candidates, optimism)
         self._points = np.ascontiguousarray(points, dtype=np.float64)
         self._efforts = Efforts(np.full(columns, 1.0 / max(columns, 1)), _precision(columns))
-        self._steps = np.full(window, NO_STEP, dtype=np.int64)
-        self._picked = np.zeros(window, dtype=np.int64)
-        self._changes = np.zeros((window, columns))
-        self._expected = np.zeros(window)
-        self._execution = np.zeros(window)
+        self._silences = Silences(self._efforts, self.candidates, window, math.ceil(memory))
 
     def choose(
         self,
@@ -104,10 +101,10 @@ class Factored(Choice):
         """Pick the most promising feasible candidate, and count the pick as a pull without reward."""
         t = self._t
         self._t = t + 1
-        slot = t % self.window
-        self._close(slot, 0.0)
+        self._silences.pass_to(t)
         if t % RENEWAL == RENEWAL - 1:
             self._beliefs.learn_prior()
+            self._silences.judge_anew(self._beliefs, self._t)
         if not len(feasible):
             return None
         weights, promise = self._efforts.weights, self._beliefs.promise
@@ -115,50 +112,40 @@ class Factored(Choice):
             person, self._points, feasible, execution, weights, NO_NOISE, NO_TRUST, promise, self.focus
         )
         k = feasible.item(at)
-        self._steps[slot], self._picked[slot] = t, k
-        np.abs(self._points[k] - person, out=self._changes[slot])
-        self._expected[slot], self._execution[slot] = self._beliefs.mean.item(k), e
+        self._silences.begin(t, k, np.abs(self._points[k] - person), self._beliefs.mean.item(k), e)
         self._beliefs.pull(k, e)
         return Pick(k, 1.0, e)
 
     def update(self, pull: Pull, reward: float) -> None:
-        """Count a pull as rewarded, in part when the reward is below 1; while its window is open, learn its weights."""
-        if not reward:
-            return
-        self._beliefs.reward(pull.candidate, pull.execution, reward)
-        if self._waits(pull):
-            self._close(pull.step % self.window, reward)
+        """Count a pull as rewarded, in part when the reward is below 1, and learn what it tells of the weights."""
+        if reward:
+            self._beliefs.reward(pull.candidate, pull.execution, reward)
+        self._silences.reward(pull, reward, self._t)
 
     def forget(self, pull: Pull) -> None:
         """Take a pull back."""
         self._beliefs.forget(pull.candidate, pull.execution)
-        if self._waits(pull):
-            self._steps[pull.step % self.window] = NO_STEP
+        self._silences.forget(pull, self._t)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """``t`` (); what is believed (``evidence``, ``silent``, ``prior``) and known of the weights (``information``,
-        ``target``); and of the last m steps, by step modulo m, ``steps``, -1 where nothing is waited for, ``picked``,
-        ``expected``, ``execution`` (m,) and ``changes`` (m, D)."""
+        ``target``); and of the n pulls whose fate is not known, by step, ``steps``, ``picked``, ``executions``,
+        ``odds``, ``efforts`` (n,) and ``changes`` (n, D)."""
         return {
             "t": np.array(self._t, dtype=np.int64),
             **self._beliefs.state(),
             **self._efforts.state(),
-            "steps": self._steps.copy(),
-            "picked": self._picked.copy(),
-            "expected": self._expected.copy(),
-            "execution": self._execution.copy(),
-            "changes": self._changes.copy(),
+            **self._silences.state(),
         }
 
     def restore(self, state: State) -> None:
         """Continue exactly where a learner of the same candidates and parameters stood."""
         self.check_state(state)
+        self._silences.check(state, int(state["t"]))
         self._t = int(state["t"])
         self._beliefs.restore(state)
         self._efforts.restore(state)
-        self._steps, self._picked, self._changes, self._expected, self._execution = (
-            state[name].copy() for name in ("steps", "picked", "changes", "expected", "execution")
-        )
+        self._silences.restore(state)
 
     def merge(self, other: Choice) -> None:
         """Add another learner's evidence and what it knows of the weights; of its open pulls they learn no more."""
@@ -166,20 +153,6 @@ class Factored(Choice):
         assert isinstance(other, Factored)
         self._beliefs.merge(other._beliefs)
         self._efforts.merge(other._efforts)
-
-    def _waits(self, pull: Pull) -> bool:
-        slot = pull.step % self.window
-        return bool(self._steps[slot] == pull.step and self._picked[slot] == pull.candidate)
-
-    def _close(self, slot: int, reward: float) -> None:
-        if self._steps[slot] == NO_STEP:
-            return
-        self._steps[slot] = NO_STEP
-        e = max(self._execution.item(slot), math.ulp(0.0))
-        expected = min(self._expected.item(slot) * e, SUREST)
-        odds = expected / (1.0 - expected)
-        score = (1.0 - reward) * odds - reward
-        self._efforts.learn(self._changes[slot], score, odds, -math.log(e))
 
 
 def _precision(columns: int) -> Array:

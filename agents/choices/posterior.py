@@ -67,6 +67,7 @@ class Posterior(Choice):
     name: ClassVar[str] = "posterior"
     learns: ClassVar[bool] = True
     patient: ClassVar[bool] = True
+    revision: ClassVar[int] = 2
 
     def __init__(
         self,

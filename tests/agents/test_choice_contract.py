@@ -207,6 +207,32 @@ def test_no_reward_teaches_a_patient_one_nothing(kind: type[Choice], make: Make,
             assert frozen(told.choice) == before
 
 
+def test_rewards_that_come_after_the_window_are_learned_from(kind: type[Choice]) -> None:
+    """As in a window of event time: of three steps' window, after twenty."""
+    life = Life(fresh(kind, apart(4)))
+    for _ in range(400):
+        life.take(everything(4, columns=4))
+        if len(life.waiting) > 20:
+            pull = life.waiting.pop(0)
+            life.choice.update(pull, float(pull.candidate == 3))
+    picks = life.picks[300:]
+    share = sum(pick is not None and pick.candidate == 3 for pick in picks) / len(picks)
+    assert (share > 0.5) == kind.learns
+
+
+def test_one_reward_of_an_unknown_step_counts_as_one_reward_at_most(kind: type[Choice]) -> None:
+    """Whose caller errs once goes on picking what is good; who keeps a list of pulls, as if nothing had been told."""
+    life = rewarded(fresh(kind, apart(4)), 200)
+    before = life.continued_by(fresh(kind, apart(4)))
+    before.choice.restore(life.choice.state())
+    life.choice.update(Pull(10**9, 0, 0.9), 1.0)
+    picks = [one.live([everything(4, columns=4)] * 40).picks[200:] for one in (life, before)]
+    if not kind.learns or "people" in life.choice.state():
+        assert picks[0] == picks[1]
+    share = sum(pick is not None and pick.candidate == 3 for pick in picks[0]) / 40
+    assert (share > 0.5) == kind.learns
+
+
 @pytest.mark.parametrize("forget", [False, True])
 def test_what_comes_for_a_forgotten_or_unknown_step_does_no_harm(make: Make, forget: bool) -> None:
     life = Life(make(grid(4))).live([everything(4)] * 30)
