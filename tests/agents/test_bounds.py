@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import onward.agents
 from onward.agents.compiled import compiled
 
@@ -51,6 +53,7 @@ def test_an_access_beyond_the_end_is_found(tmp_path: Path) -> None:
     assert "IndexError: index is out of bounds" in done.stderr
 
 
+@pytest.mark.timeout(400)  # Everything is compiled anew: 40 s of processor time.
 def test_no_choice_reaches_beyond_its_arrays(tmp_path: Path) -> None:
     done = checked(tmp_path, "-m", "pytest", "-p", "no:cacheprovider", "--hypothesis-seed=0", str(RUNS))
     assert done.returncode == 0, done.stdout
