@@ -85,13 +85,6 @@ class Beliefs:
         )
         self._believe(0, len(self.mean), 0.0, 0.0, 0.0)
 
-    def merge(self, other: Beliefs) -> None:
-        """Add what was seen by another learner."""
-        self._evidence += other._evidence
-        self._silent += other._silent
-        self._prior += other._prior - CROWD / LEVELS
-        self._believe(0, len(self.mean), 0.0, 0.0, 0.0)
-
     def _count(self, candidate: int, execution: float, silent: float, rewarded: float) -> None:
         self._believe(candidate, candidate + 1, execution, silent, rewarded)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .contract import Array, Choice, Pick, Pull, State
 from .forest import Forest
 from .interval import Interval
-from .rows import NO_STEP, Rows, pairs_of
+from .rows import Rows, pairs_of
 
 SETTLED_SHARE = 10
 """While there are few rows, a tree is grown anew when they have become a tenth more."""
@@ -89,9 +89,7 @@ class BwOUCB(Choice):
         self.trees, self.bag = math.ceil(trees), bag
         self.memory, self.refresh = math.ceil(memory), math.ceil(refresh)
         self._t = 0
-        self._calls = 0
         self._next = 0
-        self._due = 0
         self._rows = Rows(points, self.memory)
         self._forest = Forest(self.trees, self.memory, bag)
 
@@ -103,8 +101,8 @@ class BwOUCB(Choice):
         random: Callable[[], np.random.Generator],
     ) -> Pick | None:
         """Pick the feasible candidate with the largest upper confidence bound, and count the pick as a failure."""
-        t, call = self._t, self._calls
-        self._t, self._calls = t + 1, call + 1
+        t = self._t
+        self._t = t + 1
         if not len(feasible):
             return None
         generator = random()
@@ -112,7 +110,7 @@ class BwOUCB(Choice):
         best, propensity = self._best(t, person, feasible, generator)
         k = feasible.item(best)
         self._drop(self._rows.next_slot)
-        slot = self._rows.append(call, person, k)
+        slot = self._rows.append(t, person, k)
         self._forest.add(slot, self._rows.pairs[slot], generator)
         return Pick(k, propensity, execution.item(best))
 
@@ -130,9 +128,8 @@ class BwOUCB(Choice):
             self._drop(slot)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The rows, the forest, steps ``t``, ``calls``, the ``next`` tree to be grown anew and how many are ``due``."""
-        numbers = {"t": self._t, "calls": self._calls, "next": self._next, "due": self._due}
-        counts = {name: np.array(number, dtype=np.int64) for name, number in numbers.items()}
+        """The rows, the forest, the steps ``t`` and the ``next`` tree to be grown anew."""
+        counts = {"t": np.array(self._t, dtype=np.int64), "next": np.array(self._next, dtype=np.int64)}
         return {**counts, **self._rows.state(), **self._forest.state(len(self._rows))}
 
     def restore(self, state: State) -> None:
@@ -140,19 +137,9 @@ class BwOUCB(Choice):
         self.check_state(state)
         self._rows.check(state)
         self._forest.check(state)
-        self._t, self._calls, self._next, self._due = (int(state[name]) for name in ("t", "calls", "next", "due"))
+        self._t, self._next = int(state["t"]), int(state["next"])
         self._rows.restore(state)
         self._forest.restore(state)
-
-    def merge(self, other: Choice) -> None:
-        """Add another learner's rows as the newest; what is still under way there stays a failure."""
-        self.check_alike(other)
-        assert isinstance(other, BwOUCB)
-        self._t += other._t
-        for person, candidate, reward in other._rows.history():
-            self._drop(self._rows.next_slot)
-            self._rows.reward(self._rows.append(NO_STEP, person, candidate), reward)
-        self._due = self.trees
 
     def _best(
         self, t: int, person: Array, feasible: NDArray[np.intp], generator: np.random.Generator
@@ -172,10 +159,9 @@ class BwOUCB(Choice):
         if not rows:
             return
         period = max(1, min(self.refresh, rows // SETTLED_SHARE))
-        for _ in range(min(self.trees, max(self._due, math.ceil(self.trees / period)))):
+        for _ in range(math.ceil(self.trees / period)):
             self._forest.regrow(self._next, self._rows, generator)
             self._next = (self._next + 1) % self.trees
-        self._due = 0
 
     def _drop(self, slot: int) -> None:
         if slot < len(self._rows) and self._rows.kept[slot]:

@@ -182,16 +182,6 @@ class Choice(ABC):
             When the state is not one of such a learner; nothing is changed then.
         """
 
-    @abstractmethod
-    def merge(self, other: Choice) -> None:
-        """Add what another learner of the same size and parameters has learned from other people.
-
-        Raises
-        ------
-        ValueError
-            When the other learner differs in kind, size or parameters; nothing is changed then.
-        """
-
     def check_state(self, state: State) -> None:
         """Raise ``ValueError`` unless a state has the arrays of this learner's own, of the same shapes and types, and
         finite; what ``grows`` may have any length."""
@@ -203,16 +193,8 @@ class Choice(ABC):
             if not np.isfinite(array).all():
                 raise ValueError(f"the state's {name} holds what is no finite number: it is damaged")
 
-    def check_alike(self, other: Choice) -> None:
-        """Raise ``ValueError`` unless another learner is of this one's kind, size and parameters."""
-        if other._shape() != self._shape():
-            raise ValueError(f"{other!r} cannot be merged into {self!r}: they must be alike")
-
     def _kinds(self, arrays: _Arrays) -> _Arrays:
         return {name: (shape[name in self.grows :], dtype) for name, (shape, dtype) in arrays.items()}
-
-    def _shape(self) -> tuple[object, ...]:
-        return type(self), self.points.shape, self.points.tobytes(), self.window, self._given
 
     def __repr__(self) -> str:
         numbers = {"candidates": self.candidates, "window": self.window, **self._given}

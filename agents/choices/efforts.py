@@ -64,12 +64,6 @@ class Efforts:
         self.target = np.array(state["target"], dtype=np.float64)
         self.solve()
 
-    def merge(self, other: Efforts) -> None:
-        """Add what another learner has observed."""
-        self.information += other.information
-        self.target += other.target
-        self.solve()
-
 
 @compiled
 def solve(information: Array, target: Array, precision: Array, pull: Array, factor: Array, weights: Array) -> None:

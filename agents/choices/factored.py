@@ -147,13 +147,6 @@ class Factored(Choice):
         self._efforts.restore(state)
         self._silences.restore(state)
 
-    def merge(self, other: Choice) -> None:
-        """Add another learner's evidence and what it knows of the weights; of its open pulls they learn no more."""
-        self.check_alike(other)
-        assert isinstance(other, Factored)
-        self._beliefs.merge(other._beliefs)
-        self._efforts.merge(other._efforts)
-
 
 def _precision(columns: int) -> Array:
     """The inverse of the weights' covariance, (TOGETHER + APART on the diagonal) / D^2."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .contract import Array, Choice, Pick, Pull, State
 from .gaussian import factorise, predict
 from .interval import Interval
-from .rows import NO_STEP, Rows, pairs_of
+from .rows import Rows, pairs_of
 
 PRIOR_MEAN = 0.5
 """What a reward of 0 or 1 is before anything is known."""
@@ -82,7 +82,6 @@ class GPUCB(Choice):
         super().__init__(points, window, reach=reach, noise=noise, memory=memory)
         self.reach, self.noise, self.memory = reach, noise, math.ceil(memory)
         self._t = 0
-        self._calls = 0
         self._rows = Rows(points, self.memory)
         self._inverse = np.zeros((self.memory, self.memory))
         self._order = np.empty(0, dtype=np.intp)
@@ -95,8 +94,8 @@ class GPUCB(Choice):
         random: Callable[[], np.random.Generator],
     ) -> Pick | None:
         """Pick the feasible candidate with the largest upper confidence bound, and count the pick as a failure."""
-        t, call = self._t, self._calls
-        self._t, self._calls = t + 1, call + 1
+        t = self._t
+        self._t = t + 1
         if not len(feasible):
             return None
         if self._rows.successes:
@@ -107,7 +106,7 @@ class GPUCB(Choice):
             best, propensity = int(random().integers(len(feasible))), 1.0 / len(feasible)
         k = feasible.item(best)
         self._make_room()
-        self._rows.append(call, person, k)
+        self._rows.append(t, person, k)
         return Pick(k, propensity, execution.item(best))
 
     def update(self, pull: Pull, reward: float) -> None:
@@ -124,26 +123,16 @@ class GPUCB(Choice):
             self._order = self._order[self._order < slot]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The rows, and the steps ``t`` and ``calls`` (). What follows from the rows is worked out again."""
-        counts = {"t": np.array(self._t, dtype=np.int64), "calls": np.array(self._calls, dtype=np.int64)}
-        return {**counts, **self._rows.state()}
+        """The rows, and the steps ``t`` (). What follows from the rows is worked out again."""
+        return {"t": np.array(self._t, dtype=np.int64), **self._rows.state()}
 
     def restore(self, state: State) -> None:
         """Continue exactly where a learner of the same size and parameters stood."""
         self.check_state(state)
         self._rows.check(state)
-        self._t, self._calls = int(state["t"]), int(state["calls"])
+        self._t = int(state["t"])
         self._rows.restore(state)
         self._order = self._order[:0]
-
-    def merge(self, other: Choice) -> None:
-        """Add another learner's rows as the newest; what is still under way there stays a failure."""
-        self.check_alike(other)
-        assert isinstance(other, GPUCB)
-        self._t += other._t
-        for person, candidate, reward in other._rows.history():
-            self._make_room()
-            self._rows.reward(self._rows.append(NO_STEP, person, candidate), reward)
 
     def _predict(self, person: Array, feasible: NDArray[np.intp]) -> tuple[Array, Array]:
         """Mean and standard deviation of the reward of each feasible candidate, (F,) each."""

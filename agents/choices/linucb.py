@@ -142,15 +142,6 @@ class LinUCB(Choice):
         self.check_state(state)
         self._set(state["v"], state["b"], state["bonuses"], state["total"], int(state["t"]))
 
-    def merge(self, other: Choice) -> None:
-        """Add another learner's pulls, rewards and steps, and its bonuses under way, newest to newest."""
-        self.check_alike(other)
-        mine, theirs = self.state(), other.state()
-        pulls = theirs["v"] - self.regularisation
-        bonuses = mine["bonuses"] + theirs["bonuses"]
-        total = np.array([math.fsum(bonuses), 0.0])
-        self._set(mine["v"] + pulls, mine["b"] + theirs["b"], bonuses, total, int(mine["t"] + theirs["t"]))
-
     def _take_steps(
         self,
         first: NDArray[np.intp],

@@ -123,10 +123,3 @@ class Posterior(Choice):
         self._t = int(state["t"])
         self._beliefs.restore(state)
         self._readings.restore(state)
-
-    def merge(self, other: Choice) -> None:
-        """Add another learner's evidence and readings. Steps are counted on from one's own."""
-        self.check_alike(other)
-        assert isinstance(other, Posterior)
-        self._beliefs.merge(other._beliefs)
-        self._readings.merge(other._readings)

@@ -67,7 +67,3 @@ class ProtoAR(Choice):
     def restore(self, state: State) -> None:
         """Continue from nothing; raise ``ValueError`` when there is something."""
         self.check_state(state)
-
-    def merge(self, other: Choice) -> None:
-        """Add nothing to nothing; raise ``ValueError`` when the other is no ProtoAR of the same candidates."""
-        self.check_alike(other)

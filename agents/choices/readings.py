@@ -125,8 +125,3 @@ class Readings:
         """Continue from a state of the same candidates."""
         self._efforts.restore(state)
         self._scatter = np.array(state["scatter"], dtype=np.float64)
-
-    def merge(self, other: Readings) -> None:
-        """Add what another learner has read."""
-        self._efforts.merge(other._efforts)
-        self._scatter += other._scatter

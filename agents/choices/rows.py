@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from .contract import Array, State
 
 NO_STEP = -1
-"""The step of a row that no reward can come for: it was taken back, or is another learner's."""
+"""The step of a row that was taken back: no reward can come for it."""
 
 
 def pairs_of(person: Array, points: Array) -> Array:
@@ -90,8 +89,7 @@ class Rows:
         self._people[slot], self._candidates[slot], self._steps[slot] = person, candidate, step
         self._pairs[slot] = pairs_of(person, self._points[candidate : candidate + 1])
         self._kept[slot] = True
-        if step != NO_STEP:
-            self._slots[step] = slot
+        self._slots[step] = slot
         return slot
 
     def reward(self, slot: int, reward: float) -> None:
@@ -111,13 +109,6 @@ class Rows:
         newest = np.arange(self._came - left, self._came) % self._memory
         state = self.state()
         self.restore({name: state[name][newest] for name in self.ARRAYS} | {"came": np.array(left)})
-
-    def history(self) -> Iterator[tuple[Array, int, float]]:
-        """Person, candidate and reward of every row that counts, oldest first."""
-        for number in range(self._came - len(self), self._came):
-            slot = number % self._memory
-            if self._kept[slot]:
-                yield self._people[slot], self._candidates.item(slot), self._rewards.item(slot)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """``people`` (n, D), ``candidates``, ``steps``, ``rewards`` and ``kept`` (n,) by slot; how many ``came``

@@ -124,7 +124,3 @@ class TAP(Choice):
     def restore(self, state: State) -> None:
         """Continue from nothing; raise ``ValueError`` when there is something."""
         self.check_state(state)
-
-    def merge(self, other: Choice) -> None:
-        """Add nothing to nothing; raise ``ValueError`` when the other is no TAP of the same candidates."""
-        self.check_alike(other)

@@ -329,37 +329,6 @@ def test_restores_only_its_like(make: Make) -> None:
         make(grid(3)).restore({"something": np.zeros(3)})
 
 
-# --- merging ---------------------------------------------------------------------------------------------------------
-
-
-@always
-@given(mine=scripts(fewest=3), theirs=st.lists(st.floats(0, 1), max_size=6))
-def test_goes_on_after_merging(make: Make, mine: Script, theirs: list[float]) -> None:
-    one, other, again = (Life(make(mine.points)).live(mine.lines) for _ in range(3))
-    before = frozen(other.choice)
-    one.choice.merge(other.choice)
-    again.choice.merge(other.choice)
-    assert frozen(other.choice) == before
-    assert frozen(one.choice) == frozen(again.choice)
-    count = len(mine.points)
-    steps = [Step(mine.points[0], np.arange(count), np.full(count, execution)) for execution in theirs]
-    restored = one.continued_by(make(mine.points))
-    restored.choice.restore(one.choice.state())
-    assert restored.live(steps).picks == one.live(steps).picks
-
-
-def test_merging_teaches_what_another_has_learned(kind: type[Choice]) -> None:
-    one = fresh(kind, apart(4))
-    one.merge(rewarded(fresh(kind, apart(4)), 200).choice)
-    picks = Life(one).live([everything(4, columns=4)] * 20).picks
-    assert (sum(pick is not None and pick.candidate == 3 for pick in picks) > 10) == kind.learns
-
-
-def test_merges_only_its_like(make: Make) -> None:
-    with pytest.raises(ValueError, match="must be alike"):
-        make(grid(3)).merge(make(grid(4)))
-
-
 # --- construction ----------------------------------------------------------------------------------------------------
 
 

@@ -57,14 +57,3 @@ def test_a_silent_pick_lowers_the_estimate() -> None:
 def test_parameters_outside_the_formula_are_refused(parameters: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(parameters))} is"):
         LinUCB(POINTS, 3, **parameters)
-
-
-def test_merging_adds_up() -> None:
-    one, other = after(2), after(5)
-    other.update(Pull(0, 1, 0.8), 1.0)
-    mine, theirs = one.state(), other.state()
-    one.merge(other)
-    merged = one.state()
-    for name in ("b", "bonuses", "t"):
-        np.testing.assert_allclose(merged[name], mine[name] + theirs[name])
-    np.testing.assert_allclose(merged["v"], mine["v"] + theirs["v"] - 20.0)
