@@ -132,6 +132,7 @@ class Benchmark:
                     reference=known.get(metric),
                     aim=aim(method, place.data, noise, metric) if held else None,
                     better="higher" if metric in HIGHER else "lower",
+                    by_seed=results.by_seed(place, metric),
                 )
 
     def _known(self, results: Results, place: Place, noise: float) -> dict[str, float]:

@@ -38,7 +38,7 @@ _STARTED = time.monotonic()
 
 class Row(msgspec.Struct, frozen=True):
     """One figure. ``reference`` is what it is held against (published, or measured in the same run), ``aim`` what it
-    must reach."""
+    must reach, ``by_seed`` what it was with each seed where it is the mean over several."""
 
     name: str
     value: float
@@ -46,6 +46,7 @@ class Row(msgspec.Struct, frozen=True):
     reference: float | None = None
     aim: float | None = None
     better: Literal["higher", "lower"] = "higher"
+    by_seed: Mapping[int, float] | None = None
 
     @property
     def reached(self) -> bool | None:

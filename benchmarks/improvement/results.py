@@ -37,7 +37,11 @@ class Results:
 
     def spread(self, place: Place, metric: str) -> Spread:
         """A metric of a place over its seeds."""
-        return spread([getattr(one, metric) for one in self.scores[place].values()])
+        return spread(list(self.by_seed(place, metric).values()))
+
+    def by_seed(self, place: Place, metric: str) -> dict[int, float]:
+        """A metric of a place with each of its seeds."""
+        return {seed: float(getattr(one, metric)) for seed, one in self.scores[place].items()}
 
     def seeds(self, place: Place) -> range:
         """The seeds of a place, which follow each other."""

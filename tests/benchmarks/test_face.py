@@ -25,7 +25,7 @@ class Args(face.Args):
 
 def measure(args: Args) -> Iterator[Row]:
     yield Row("people", args.people, "1", reference=4.0, aim=600.0)
-    yield Row("delay", 0.5, "s", aim=1.0, better="lower")
+    yield Row("delay", 0.5, "s", aim=1.0, better="lower", by_seed={3: 0.25, 4: 0.75})
 
 
 def refuse(args: Args) -> Iterator[Row]:
@@ -76,9 +76,11 @@ def test_a_command_line_that_does_not_fit_is_explained(line, reason, capsys):
 def test_rows_are_printed_and_written(tmp_path, capsys):
     file = tmp_path / "new" / "rows.json"
     assert face.run(Args, measure, ["--json", str(file)]) == 0
+    people = {"name": "people", "value": 500, "unit": "1", "reference": 4.0, "aim": 600.0, "better": "higher"}
+    delay = {"name": "delay", "value": 0.5, "unit": "s", "reference": None, "aim": 1.0, "better": "lower"}
     assert json.loads(file.read_text()) == [
-        {"name": "people", "value": 500, "unit": "1", "reference": 4.0, "aim": 600.0, "better": "higher"},
-        {"name": "delay", "value": 0.5, "unit": "s", "reference": None, "aim": 1.0, "better": "lower"},
+        {**people, "by_seed": None},
+        {**delay, "by_seed": {"3": 0.25, "4": 0.75}},
     ]
     people, delay = capsys.readouterr().out.splitlines()[-2:]
     assert people.split() == ["people", "500", "1", "4", ">=", "600", "not", "yet"]
