@@ -128,6 +128,17 @@ def test_picks_only_what_is_feasible_and_nothing_only_when_nothing_is(make: Make
             assert 0 <= pick.execution <= 1
 
 
+def test_what_is_known_of_a_candidate_outlasts_its_absence(kind: type[Choice]) -> None:
+    life = rewarded(fresh(kind, apart(4)), 300)
+    whole = everything(4, columns=4)
+    before = len(life.picks)
+    for count in (3, 2, 1, 0, 1, 2, 3) * 3:
+        life.take(Step(whole.person, whole.feasible[:count], whole.execution[:count]))
+    assert all(pick is None or pick.candidate != 3 for pick in life.picks[before:])
+    back = [life.take(whole) for _ in range(20)]
+    assert (sum(pick is not None and pick.candidate == 3 for pick in back) > 10) == kind.learns
+
+
 def test_the_scripts_reach_what_many_candidates_bring_about() -> None:
     feasible = [len(any_step(np.random.default_rng(seed), MANY[0], 2).feasible) for seed in range(20)]
     assert max(feasible) > ROWS
