@@ -80,7 +80,10 @@ class Keeping:
 
 @dataclass
 class _Partition:
+    """``journal_end`` is as it was when the ledger was opened."""
+
     ledger: Ledger
+    journal_end: int
     state: PartitionState
     generation: int
     published: dict[str, Position]
@@ -161,8 +164,17 @@ class Keeper:
                 f"journal partition {chunk[0].partition} continues at offset {chunk[0].offset}, the ledger stands at "
                 f"{kept.state.offset}: records between are gone (retention of the journal must be unlimited)"
             )
+        replayed = [record for record in chunk if record.offset < kept.journal_end]
+        if replayed:
+            await self._fold_all(kept, replayed)
+            if kept.state.offset == kept.journal_end:
+                # Only now a ledger that was made anew, or stood behind, knows how far its inputs have been read.
+                await self._check_inputs(kept.ledger, kept.state.positions)
+        await self._fold_all(kept, chunk[len(replayed) :])
+
+    async def _fold_all(self, kept: _Partition, records: Sequence[Record]) -> None:
         entries: list[Entry] = []
-        for record in chunk:
+        for record in records:
             entries.extend(read(record))
             if len(entries) >= PORTION_ENTRIES:
                 await self._fold(kept, entries)
@@ -245,7 +257,7 @@ class Keeper:
         published = {topic: mark.position for topic, mark in marks.items()}
         extra = {"partition": journal.partition, "offset": state.offset, "behind": journal_end - state.offset}
         log.info("opened ledger", extra=extra)
-        return _Partition(ledger, state, generation, published, ledger.open_recourses())
+        return _Partition(ledger, journal_end, state, generation, published, ledger.open_recourses())
 
     async def _check_inputs(self, ledger: Ledger, folded: Mapping[TopicPartition, int]) -> None:
         """Refuse inputs that were made anew: what they hold now would be taken for what has been folded already."""
@@ -255,7 +267,7 @@ class Keeper:
                 raise LedgerError(
                     f"topic {source.topic} partition {source.partition} ends at offset {end}, but ledger {ledger.path} "
                     f"has folded offset {folded[source]} of it: it was made anew or has lost records; restore it, or "
-                    "start anew too"
+                    "make journal, outputs and all ledgers anew too"
                 )
 
     async def _mark(self, topic: str, partition: int) -> Mark:

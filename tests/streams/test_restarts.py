@@ -226,6 +226,20 @@ def test_an_input_topic_that_was_made_anew_is_refused(tmp_path):
         story.fold()
 
 
+def test_an_input_topic_that_was_made_anew_is_refused_by_a_ledger_that_is_made_from_the_journal(tmp_path):
+    story = tape(tmp_path)
+    story.applies("x")
+    story.applies("y")
+    story.sender.sent.clear()
+    story.run.broker.logs["applications", 0] = [story.applies("z")]
+    refused = r"applications partition 0 ends at offset 1, but .* has folded offset 1 of it"
+    with pytest.raises(LedgerError, match=refused):
+        story.fold()
+    assert [answer.application for answer in story.answers()] == ["x", "y"]
+    with pytest.raises(LedgerError, match=refused):
+        story.fold(parts=[[]])
+
+
 def test_what_another_choice_has_learned_is_refused(tmp_path):
     story = tape(tmp_path, choice="linucb")
     story.applies("x")
