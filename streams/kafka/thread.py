@@ -42,6 +42,9 @@ class Home(Protocol):
     def fail(self, error: BaseException) -> None:
         """Something broke that the worker does not survive. Called in the worker's loop."""
 
+    def ends(self) -> bool:
+        """Whether the worker is about to end. Called in the consumer's thread."""
+
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
     """One member of the group. Every method is called from the worker's loop."""
@@ -72,7 +75,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         """Connect. The group is joined when topics are subscribed to, which comes later."""
         await super().on_start()
         consumer, home = self._ensure_consumer(), cast(Home, self.transport)
-        watch(consumer._coordinator, home.lease)
+        watch(consumer._coordinator, home.lease, home.ends)
         pace(consumer._fetcher, home.options.fetch_pause_ms / 1000)
 
     async def bounds(self, tps: Sequence[TP]) -> tuple[Mapping[TP, int], Mapping[TP, int]]:

@@ -56,6 +56,9 @@ class Owner(Protocol):
     def fail(self, error: BaseException) -> None:
         """Something broke that the worker does not survive."""
 
+    def ends(self) -> bool:
+        """Whether the worker is about to end. Called in another thread."""
+
 
 class GroupConsumer(driver.Consumer):
     """Partitions, positions and commits; records still come one by one."""
@@ -338,6 +341,10 @@ class ChunkTransport(driver.Transport):
     def fail(self, error: BaseException) -> None:
         """Tell the owner."""
         self.owner.fail(error)
+
+    def ends(self) -> bool:
+        """Ask the owner."""
+        return self.owner.ends()
 
     def create_consumer(self, callback: Any, **kwargs: Any) -> GroupConsumer:
         """The consumer with the fast path, or the one without."""

@@ -194,6 +194,10 @@ class _Worker:
                 self._error = error
         self._stop.set()
 
+    def ends(self) -> bool:
+        """Whether it was told to stop, or something broke."""
+        return self._stop.is_set()
+
     def lag(self, partition: TopicPartition) -> int | None:
         """As ``Lag``; None too for partitions that are not this worker's."""
         return self._consumer.lag(TP(*partition))

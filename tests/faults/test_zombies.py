@@ -103,12 +103,13 @@ def test_one_that_wakes_in_the_middle_of_its_work_writes_nothing_more_and_ends(p
         with place.worker("successor") as successor:
             until(lambda: place.opened("successor") >= PARTITIONS)
             until(place.answered)
-            written = place.written()
+            written, opened = place.written(), place.opened("successor")
             zombie.let_go()
             until(lambda: zombie.ended)
             assert zombie.code == FENCED, zombie.last_words()
             assert "may have another owner by now" in zombie.last_words()
             late = place.written() - written
+            assert place.opened("successor") == opened, "the zombie has joined again and called the group together"
             assert successor.finish(20) == 0, successor.last_words()
     # What was with its producer already when it was stopped may still come, and is known for what it is.
     assert late == 0 or point is Stage.OUTPUTS_IN_FLIGHT

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from aiokafka import errors
-from aiokafka.protocol.group import HeartbeatRequest, SyncGroupRequest
+from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
 from onward.streams.kafka.heartbeats import watch
 from onward.streams.lease import Lease
@@ -19,7 +19,8 @@ class Coordinator:
     def __init__(self):
         self.now, self.code, self.resets = 0.0, 0, 0
         self.lease = Lease(10.0, 60.0, lambda: self.now)
-        watch(self, self.lease)
+        self.ends = False
+        watch(self, self.lease, lambda: self.ends)
 
     async def _send_req(self, request):
         self.now += 2.0
@@ -76,3 +77,13 @@ async def test_a_commit_that_hears_it_first_ends_the_lease_too():
     await coordinator.asks(SYNC)
     coordinator.reset_generation()
     assert (coordinator.runs_at(2.0), coordinator.resets) == ([False], 1)
+
+
+async def test_one_that_ends_joins_no_more_but_leaves():
+    coordinator = Coordinator()
+    join, leave = JoinGroupRequest("group", 6000, 6000, "", None, "consumer", []), LeaveGroupRequest("group", "member")
+    assert (await coordinator.asks(join)).error_code == 0
+    coordinator.ends = True
+    assert (await coordinator.asks(leave)).error_code == 0
+    with pytest.raises(errors.KafkaError, match="joins no group"):
+        await coordinator.asks(join)
