@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 DAY_MS = 24 * 60 * 60 * 1000
-FOREVER = -1
+UNLIMITED = -1
+RECORD_BYTES = 1_048_588
+"""What a topic must take at once, Kafka's own default: a batch of the publisher's and what surrounds it."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,9 @@ class Topics:
     dead_letters: str = "dead-letters"
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if field.name != "prefix":
-                object.__setattr__(self, field.name, self.prefix + getattr(self, field.name))
+        for own in fields(self):
+            if own.name != "prefix":
+                object.__setattr__(self, own.name, self.prefix + getattr(self, own.name))
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -41,25 +43,34 @@ class Topics:
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """What a topic must look like on the broker."""
+    """What a topic must look like on the broker. ``least`` are settings that may also be larger."""
 
     name: str
     partitions: int
     replication: int
     config: Mapping[str, str]
+    least: Mapping[str, int] = field(default_factory=dict)
 
 
 def plan(topics: Topics, partitions: int, replication: int) -> Iterator[TopicPlan]:
     """How every topic is created and checked.
 
     The journal is kept for ever by default: it is what state is rebuilt from. Nothing is compacted, because every
-    record of every topic is a fact of its own.
+    record of every topic is a fact of its own. Records have the times that their writers give them: who folds the
+    journal again must find the same.
     """
-    durable = {"cleanup.policy": "delete", "min.insync.replicas": str(min(2, replication))}
+    durable = {
+        "cleanup.policy": "delete",
+        "min.insync.replicas": str(min(2, replication)),
+        "unclean.leader.election.enable": "false",
+        "retention.bytes": str(UNLIMITED),
+        "message.timestamp.type": "CreateTime",
+    }
+    least = {"max.message.bytes": RECORD_BYTES}
     week = {**durable, "retention.ms": str(7 * DAY_MS)}
     month = {**durable, "retention.ms": str(30 * DAY_MS)}
     for name in topics.inputs:
-        yield TopicPlan(name, partitions, replication, week)
-    yield TopicPlan(topics.journal, partitions, replication, {**durable, "retention.ms": str(FOREVER)})
+        yield TopicPlan(name, partitions, replication, week, least)
+    yield TopicPlan(topics.journal, partitions, replication, {**durable, "retention.ms": str(UNLIMITED)}, least)
     for name in topics.outputs:
-        yield TopicPlan(name, partitions, replication, month)
+        yield TopicPlan(name, partitions, replication, month, least)

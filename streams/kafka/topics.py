@@ -44,7 +44,7 @@ def create_topics(options: KafkaOptions, plans: Iterable[TopicPlan]) -> list[str
         return []
     futures = admin.create_topics(
         [
-            NewTopic(plan.name, plan.partitions, plan.replication, config=dict(plan.config))
+            NewTopic(plan.name, plan.partitions, plan.replication, config=_created_with(plan))
             for plan in wanted
         ],
         request_timeout=seconds,
@@ -138,7 +138,16 @@ def _config(admin: AdminClient, topic: str, seconds: float) -> Mapping[str, str]
     return {name: entry.value for name, entry in entries.items()}
 
 
+def _created_with(plan: TopicPlan) -> dict[str, str]:
+    return {**plan.config, **{name: str(least) for name, least in plan.least.items()}}
+
+
 def _settings(plan: TopicPlan, config: Mapping[str, str] | None) -> Iterator[str]:
+    if config is None:
+        return
     for name, value in plan.config.items():
-        if config is not None and config.get(name) != value:
+        if config.get(name) != value:
             yield f"{plan.name}: {name} is {config.get(name)}, should be {value}"
+    for name, least in plan.least.items():
+        if int(config.get(name, 0)) < least:
+            yield f"{plan.name}: {name} is {config.get(name)}, should be {least} or more"

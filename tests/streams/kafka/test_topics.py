@@ -22,13 +22,20 @@ def test_topics_are_created_once_and_as_planned(real):
 def test_every_mismatch_is_one_line(real):
     name = real.topic(2)
     wanted = [
-        TopicPlan(name, 3, 2, {"cleanup.policy": "compact", "retention.ms": "604800000"}),
+        TopicPlan(
+            name,
+            3,
+            2,
+            {"cleanup.policy": "compact", "retention.ms": "604800000"},
+            {"max.message.bytes": 2_000_000, "segment.bytes": 1_000},
+        ),
         TopicPlan("nowhere", 4, 1, {}),
     ]
     assert check_topics(real.options(), wanted) == [
         f"{name}: has 2 partitions, should have 3",
         f"{name}: has 1 replicas of each partition, should have 2",
         f"{name}: cleanup.policy is delete, should be compact",
+        f"{name}: max.message.bytes is 1048588, should be 2000000 or more",
         "nowhere: does not exist, should have 4 partitions",
     ]
 
