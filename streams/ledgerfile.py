@@ -46,7 +46,9 @@ def told(path: Path) -> Iterator[None]:
         # The code's low byte says what, its others where.
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGES:
             raise DamagedLedgerError(path, str(error)) from error
-        raise LedgerError(f"ledger {path}: {error}") from error
+        raise LedgerError(
+            f"ledger {path}: {error}; nothing is lost: look at the disk of --state-dir, then start the worker again"
+        ) from error
     except DAMAGE_ERRORS as error:
         raise DamagedLedgerError(path, str(error) or type(error).__name__) from error
 

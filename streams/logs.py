@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 from datetime import UTC, datetime
 from typing import TextIO
@@ -39,6 +40,31 @@ FIELDS = (
 """What may be given as ``extra``; anything else is left out."""
 
 OURS = "onward"
+
+
+REPEATED_SECONDS = 30.0
+_REMEMBERED = 1_000
+
+
+class NotAgain(logging.Filter):
+    """Lets a line of another's logger pass once in ``REPEATED_SECONDS``, by the times of the lines: Kafka's clients say
+    what they miss with every attempt, ten times a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the line is one of ours, or news."""
+        if record.name.partition(".")[0] == OURS:
+            return True
+        line, now = (record.name, record.getMessage()), record.created
+        if 0 <= now - self._told.get(line, -math.inf) < REPEATED_SECONDS:
+            return False
+        if len(self._told) >= _REMEMBERED:
+            self._told.clear()
+        self._told[line] = now
+        return True
 
 
 class JsonFormatter(logging.Formatter):
@@ -72,6 +98,7 @@ class TextFormatter(logging.Formatter):
 def configure(level: LogLevel, form: LogFormat, stream: TextIO | None = None) -> None:
     """Set the process's logging: our loggers from ``level`` on, everybody else's from warnings on."""
     handler = logging.StreamHandler(stream or sys.stderr)
+    handler.addFilter(NotAgain())
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger(OURS).setLevel(level.upper())

@@ -108,8 +108,11 @@ class KafkaPublisher:
         return await tail(self._options, TopicPartition(topic, partition), see, count)
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """The offset the next record of each partition will get."""
-        return await end_offsets(self._options, partitions)
+        """The offset the next record of each partition will get; raise ``BrokerError`` when a topic does not exist."""
+        wanted = list(partitions)
+        # A consumer would ask for a topic that is gone until its time is over, and not say which.
+        await reach(self._options, sorted({partition.topic for partition in wanted}))
+        return await end_offsets(self._options, wanted)
 
     async def _deliver(self, records: Sequence[OutRecord]) -> None:
         last: dict[tuple[str, int], asyncio.Future[Any]] = {}

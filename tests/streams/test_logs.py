@@ -54,3 +54,14 @@ def test_libraries_are_heard_from_warnings_on_and_ours_from_the_level_on() -> No
     logging.getLogger("onward").debug("detail", extra={"partition": 3})
     heard = [line.split(" ", 1)[1] for line in stream.getvalue().splitlines()]
     assert heard == ["WARNING faust: trouble", "DEBUG onward: detail partition=3"]
+
+
+def test_what_a_library_says_again_and_again_is_told_once_in_a_while() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "text", stream)
+    for name, second in [("faust", 0), ("faust", 1), ("onward.x", 1), ("onward.x", 2), ("faust", 29.9), ("faust", 30)]:
+        line = logging.LogRecord(name, logging.WARNING, "", 0, "%s is gone at %s", ("topic", name), None)
+        line.created = 1_000_000.0 + second
+        logging.getLogger(name).handle(line)
+    told = [line.split()[2].rstrip(":") for line in stream.getvalue().splitlines()]
+    assert told == ["faust", "onward.x", "onward.x", "faust"]

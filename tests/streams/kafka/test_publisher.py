@@ -54,6 +54,14 @@ async def test_records_keep_their_order_within_a_partition_over_many_batches(bro
     assert (found[0].key, list(found[0].headers)) == (b"k", [("n", b"1")])
 
 
+@pytest.mark.kafka
+async def test_the_end_of_a_topic_that_is_gone_is_not_waited_for(real):
+    there, gone = real.topic(1), uuid.uuid4().hex
+    async with KafkaPublisher(real.options()) as publisher:
+        with pytest.raises(BrokerError, match=rf"topics do not exist on .*: {gone}; create them first"):
+            await publisher.end_offsets([TopicPartition(there, 0), TopicPartition(gone, 0)])
+
+
 @pytest.mark.parametrize("compression", ["gzip", "lz4", "zstd"])
 async def test_every_compression_is_read_back(broker, compression):
     topic = broker.topic()
