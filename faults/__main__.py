@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import sys
 import tempfile
 import time
@@ -24,14 +25,31 @@ from onward.faults.controls import CONTROLS
 from onward.faults.progress import Progress
 from onward.faults.scenarios import SCENARIOS
 from onward.faults.suite import CONTROL_SECONDS, Summary, ground, run, run_control, share, summary
+from onward.streams.cli import INTERRUPTED
+from onward.streams.cli.flags import CommandParser
+from onward.streams.cli.interruption import interruptible
+from onward.streams.cli.places import make_new_folder
+from onward.streams.errors import BrokerError, UsageError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run what is asked for; return the exit code."""
-    args = _parse(argv)
+    """Run what is asked for; return the exit code. What cannot be run, and an interruption, are told in one line."""
+    try:
+        with interruptible():
+            return _asked(_parse(argv))
+    except (UsageError, BrokerError) as error:
+        print(f"faults: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("faults: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _asked(args: argparse.Namespace) -> int:
     if reason := unavailable():
-        print(f"faults: {reason}", file=sys.stderr)
-        return 3
+        raise BrokerError(reason)
+    if args.keep:
+        make_new_folder("--keep", args.keep)
     # What the Kafka client tries again is not of interest.
     logging.getLogger("librdkafka").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="onward-faults-") as temporary:
@@ -45,7 +63,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace, folder: Path) -> Summary:
     started, progress = time.monotonic(), Progress()
-    folder.mkdir(parents=True, exist_ok=True)
     scenarios = [scenario for scenario in SCENARIOS if _chosen(args, scenario.name)]
     controls = [control for control in CONTROLS if _chosen(args, control.name)]
     left_out = {scenario.name: reason for scenario in scenarios if (reason := scenario.unavailable())}
@@ -69,18 +86,28 @@ def _chosen(args: argparse.Namespace, name: str) -> bool:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        "python -m onward.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = CommandParser(
+        prog="python -m onward.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = [part.name for part in (*SCENARIOS, *CONTROLS)]
     parser.add_argument("--seed", type=int, default=0, help="draws the faults and the people (default: 0)")
-    parser.add_argument("--minutes", type=float, default=10.0, help="about how long all of it takes (default: 10)")
+    parser.add_argument("--minutes", type=_minutes, default=10.0, help="about how long all of it takes (default: 10)")
     parser.add_argument(
         "--scenario", action="append", choices=names, help="run this scenario or control; may be repeated"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the JSON object to this file too")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="a new folder to keep logs, ledgers and brokers in")
     return parser.parse_args(argv)
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0.0
+    if not 0 < minutes < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a number above 0")
+    return minutes
 
 
 if __name__ == "__main__":
