@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from onward.faults import __main__ as command
+from onward.faults import command
+from onward.faults.__main__ import main
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def began(monkeypatch):
     ],
 )
 def test_a_command_line_that_does_not_fit_is_one_line(flags, reason, began, capsys):
-    assert command.main(flags) == 2
+    assert main(flags) == 2
     told = capsys.readouterr().err
     assert reason in told
     assert (told.count("\n"), began) == (1, [])
@@ -40,16 +41,16 @@ def test_a_command_line_that_does_not_fit_is_one_line(flags, reason, began, caps
 
 def test_what_is_kept_goes_into_a_folder_of_its_own(began, tmp_path, capsys):
     (tmp_path / "mine.txt").touch()
-    assert command.main(["--keep", str(tmp_path)]) == 2
+    assert main(["--keep", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"faults: --keep {tmp_path}: holds something already, name a new folder\n"
     assert began == []
     (tmp_path / "empty").mkdir()
     for name in ("empty", "deep/absent"):
-        command.main(["--keep", str(tmp_path / name)])
+        main(["--keep", str(tmp_path / name)])
         assert began.pop() == tmp_path / name
 
 
 def test_an_interruption_is_one_line_with_its_code(began, capsys):
-    assert command.main([]) == 130
+    assert main([]) == 130
     assert capsys.readouterr().err == "faults: interrupted\n"
     assert not began[0].exists()
