@@ -20,7 +20,7 @@ from onward.benchmarks.face import Row, progress
 from onward.benchmarks.improvement.aims import aim
 from onward.benchmarks.improvement.experiments import EXPERIMENTS, Experiment
 from onward.benchmarks.improvement.figures import draw
-from onward.benchmarks.improvement.methods import UNTOLD, methods
+from onward.benchmarks.improvement.methods import TUNED, UNTOLD, methods
 from onward.benchmarks.improvement.plan import Plan, Task
 from onward.benchmarks.improvement.player import Terms, play_all, player
 from onward.benchmarks.improvement.reference import ROUNDS, Reference, load_reference
@@ -41,7 +41,9 @@ HIGHER = ("mer", "improvement")
 class Args(face.Args):
     """The command line."""
 
-    methods: tuple[str, ...] = field(default=(), metadata={"help": "methods to compare (default: all choices)"})
+    methods: tuple[str, ...] = field(
+        default=(), metadata={"help": f"methods to compare (default: all choices, and {TUNED})"}
+    )
     datasets: tuple[str, ...] = field(default=(), metadata={"help": "data sets of --data (default: all three)"})
     classifier: Classifier = field(default="rf", metadata={"help": "random forest, or network of two layers"})
     noise: tuple[float, ...] = field(

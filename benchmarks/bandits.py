@@ -27,7 +27,7 @@ from onward.agents.costs import L1, execution_probability
 from onward.benchmarks import face
 from onward.benchmarks.arena.decisions import COLUMNS, IMMUTABLE, Decisions, draw
 from onward.benchmarks.face import Row, progress
-from onward.benchmarks.improvement.methods import Method, methods, warm_up
+from onward.benchmarks.improvement.methods import TUNED, Method, methods, warm_up
 
 RIVALS = {
     "vowpal wabbit cb_explore_adf": ("vowpal_wabbit", 1440.0),
@@ -50,7 +50,9 @@ class Args(face.Args):
     """The command line."""
 
     seeds: range = field(default=range(3), metadata={"help": "seeds A-B, both included", "metavar": "A-B"})
-    methods: tuple[str, ...] = field(default=(), metadata={"help": "methods to measure (default: all choices)"})
+    methods: tuple[str, ...] = field(
+        default=(), metadata={"help": f"methods to measure (default: all choices, and {TUNED})"}
+    )
     candidates: int = field(default=200, metadata={"help": "how many candidates"})
     steps: tuple[int, ...] = field(
         default=(200, 1000),

@@ -10,7 +10,8 @@ table; that mean is what is expected of them.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from rich.table import Table
 
 from onward.agents.evaluation import Estimate, Log, evaluate
 from onward.agents.evaluation.estimators import snips
+from onward.streams.cli.flags import CommandParser
+from onward.streams.errors import UsageError
 
 ESTIMATES = ("ips", "snips", "doubly_robust")
 AGREEING = (0.0, 0.5, 0.9)
@@ -96,13 +99,30 @@ def _share_held(estimates: list[Estimate], truth: float) -> float:
     return float(np.mean([estimate.low <= truth <= estimate.high for estimate in estimates]))
 
 
-def main() -> None:
-    """Print two tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print two tables; what is wrong with the command line is one line, and its exit code."""
+    try:
+        given = _parse(argv)
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    _print(given)
+    return 0
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = CommandParser(
+        prog="python -m onward.benchmarks.evaluation",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--logs", type=int, default=400, help="simulated logs a row")
     parser.add_argument("--feasible", type=int, default=30, help="candidates to explore among")
     parser.add_argument("--exploration", type=float, default=0.1, help="share of the steps that explore")
-    given = parser.parse_args()
+    return parser.parse_args(argv)
+
+
+def _print(given: argparse.Namespace) -> None:
     console = Console()
     columns = ("estimate given", *(f"{name}: held, half width" for name in ESTIMATES))
     table = Table("agreeing", "steps", *columns)
@@ -122,4 +142,4 @@ def _cells(row: Row) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

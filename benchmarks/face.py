@@ -30,6 +30,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from onward.streams.cli.flags import CommandParser
 from onward.streams.errors import OnwardError
 
 _PAGE_WIDTH = 100
@@ -118,9 +119,11 @@ class Args:
 A = TypeVar("A", bound=Args)
 
 
-def parse(kind: type[A], description: str | None, argv: Sequence[str] | None = None) -> A:
-    """The command line as ``kind``; argparse ends the process with code 2 for one that does not fit."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parse(
+    kind: type[A], description: str | None, argv: Sequence[str] | None = None, *, command: str | None = None
+) -> A:
+    """The command line as ``kind``, of what is run as ``command``; raise ``UsageError`` for one that does not fit."""
+    parser = CommandParser(prog=command, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     hints = get_type_hints(kind)
     for argument in fields(kind):
         _add(parser, argument, hints[argument.name])
@@ -167,11 +170,14 @@ def run(
     ``show`` gives the tables in the place of the plain one, ``width`` the characters they may take where standard
     output is no terminal.
     """
-    args = parse(kind, sys.modules[measure.__module__].__doc__, argv)
+    module = sys.modules[measure.__module__]
+    command = f"python -m {module.__spec__.name}" if module.__spec__ else None
     try:
+        args = parse(kind, module.__doc__, argv, command=command)
         rows = list(measure(args))
     except OnwardError as error:
-        print(f"error: {error}", file=sys.stderr)
+        for line in str(error).splitlines():
+            print(f"error: {line}", file=sys.stderr)
         return error.exit_code
     console = Console(width=None if sys.stdout.isatty() else width)
     for printed in [table(rows)] if show is None else show(rows):

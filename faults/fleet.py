@@ -132,12 +132,19 @@ class Fleet:
         ]
 
     def __enter__(self) -> Self:
-        for slot in self.slots:
-            self._plan(slot)
-        self.tend()
+        try:
+            for slot in self.slots:
+                self._plan(slot)
+            self.tend()
+        except BaseException:
+            self._kill_all()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._kill_all()
+
+    def _kill_all(self) -> None:
         for slot in self.slots:
             if slot.life is not None and not slot.life.ended:
                 slot.life.kill()
@@ -244,10 +251,8 @@ class Fleet:
         if self.static:
             own["ONWARD_GROUP_INSTANCE_ID"] = f"worker-{slot.number}"
         slot.begin = slot.log.stat().st_size if slot.log.exists() else 0
-        slot.life = Life(
-            [*self.command, *(slot.orders.flags if self.flags else [])], slot.log, {**self.environment, **own}
-        )
-        slot.life.__enter__()
+        command = [*self.command, *(slot.orders.flags if self.flags else [])]
+        slot.life = Life(command, slot.log, {**self.environment, **own}).__enter__()
 
     def _ended(self, slot: Slot, life: Life, code: int) -> None:
         self.ends[code] += 1

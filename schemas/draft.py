@@ -17,7 +17,7 @@ import msgspec
 from .events import Value
 from .spec import Name
 from .speccheck import nearest
-from .table import RawTable, TableError, number, read_csv
+from .table import MOST_TOLD, RawTable, TableError, label_cells, number, read_csv
 
 MAX_CATEGORIES = 50
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -46,34 +46,36 @@ def draft_spec(path: str | Path, label: str) -> str:
         raise TableError(raw.file, 1, label, f"no such column{nearest(label, raw.columns)}")
     if not _is_name(label):
         raise TableError(raw.file, 1, ascii(label), BAD_NAME)
+    labels = label_cells(raw, label)
     features, unused = _feature_lines(raw, label)
     if not features:
-        raise TableError(raw.file, None, None, "no column can be a feature")
+        reasons = [TableError(raw.file, 1, ascii(name), f"not used: {reason}") for name, reason in unused.items()]
+        raise TableError(raw.file, None, None, "no column can be a feature", *reasons[:MOST_TOLD])
     return "".join(
         (
             HEAD.format(file=ascii(raw.file.name)),
             f"program: {_program_name(raw.file)}\nfeatures:\n",
             *features,
-            *unused,
-            _label_line(label, raw.columns[label]),
+            *(f"  # not used, {name!a}: {reason}\n" for name, reason in unused.items()),
+            _label_line(label, labels),
             "model: {manifest: model/manifest.json}\n",
             LIMITS.format(most=max(1, min(FEW_CHANGES, sum(PERSONAL_TAIL not in line for line in features) - 1))),
         )
     )
 
 
-def _feature_lines(raw: RawTable, label: str) -> tuple[list[str], list[str]]:
-    """The lines of the features, and comments about the columns that cannot be one."""
+def _feature_lines(raw: RawTable, label: str) -> tuple[list[str], dict[str, str]]:
+    """The lines of the features, and why the other columns cannot be one."""
     groups = _one_hot_groups(raw, label)
     group_of = {column: group for group, columns in groups.items() for column in columns}
     features: dict[str, str] = {}
-    unused: list[str] = []
+    unused: dict[str, str] = {}
     for name, cells in raw.columns.items():
         group = group_of.get(name)
         if group is not None:
             features[group] = _one_hot_line(group, groups[group])
         elif name != label and (reason := _unusable(name, cells)):
-            unused.append(f"  # not used, {name!a}: {reason}\n")
+            unused[name] = reason
         elif name != label:
             features[name] = _feature_line(name, cells)
     return list(features.values()), unused
@@ -153,8 +155,8 @@ def _is_one_hot(raw: RawTable, columns: Iterable[str]) -> bool:
 
 
 def _label_line(label: str, cells: Sequence[str]) -> str:
-    distinct = {_ordinary(cell.strip()) for cell in cells if cell.strip()}
-    values: list[Value] = sorted(distinct, key=lambda value: (isinstance(value, str), value)) or [1]
+    distinct = set(map(_ordinary, cells))
+    values: list[Value] = sorted(distinct, key=lambda value: (isinstance(value, str), value))
     desired = 1 if 1 in values else values[-1]
     shown = desired if isinstance(desired, str) else _number(desired)
     others = ", ".join(ascii(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")

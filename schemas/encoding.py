@@ -35,8 +35,17 @@ EXACT = 2.0**53
 """Below this an integer is exact in a float64."""
 SHOWN_ALLOWED = 20
 SHOWN_CHARACTERS = 64
+_KINDS = {
+    bool: "a boolean",
+    str: "text",
+    int: "a number",
+    float: "a number",
+    type(None): "null",
+    list: "an array",
+    dict: "an object",
+}
 
-_decode_features = msgspec.json.Decoder(dict[str, Value]).decode
+_decode_features = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def columns_of(feature: Feature) -> tuple[str, ...]:
@@ -202,14 +211,15 @@ class FeatureCodec:
         try:
             values = self._decode(features)
         except JSON_ERRORS as error:
-            return self._misfit(features) or Problem("malformed_json", f"features: {error}")
+            return self._misfit(features, error) or Problem("malformed_json", f"features: {error}")
         problem = self.check(self.named(values))
         return values if problem is None else problem
 
-    def _misfit(self, features: bytes | Raw) -> Problem | None:
+    def _misfit(self, features: bytes | Raw, error: Exception) -> Problem | None:
+        """What is wrong with an object of any values; ``error`` tells of what is none, or cannot be held."""
         try:
             return self.check(_decode_features(features))
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, RecursionError):
             return Problem("wrong_type", f"features: {error}")
         except JSON_ERRORS:
             return None
@@ -371,5 +381,4 @@ def _listed(allowed: Sequence[str]) -> str:
 
 
 def _kind(value: object) -> str:
-    kinds = {bool: "a boolean", str: "text", int: "a number", float: "a number", type(None): "null"}
-    return kinds.get(type(value), type(value).__name__)
+    return _KINDS.get(type(value), type(value).__name__)

@@ -7,7 +7,7 @@ does not name are ignored.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,16 +21,23 @@ from .spec import Feature, ProgramSpec
 Column = Sequence[str]
 Lines = Sequence[int]
 
+MOST_TOLD = 10
+"""Most lines about what is wrong with a data file."""
+
 
 class TableError(Exception):
-    """A data file that does not fit its spec: ``file:line: column: message``. ``line`` is None for the whole file."""
+    """A data file that does not fit its spec: ``file:line: column: message``. ``line`` is None for the whole file.
+
+    Its text has a line more for each of the ``others`` that are wrong in the same way.
+    """
 
     exit_code = 2
 
-    def __init__(self, file: Path, line: int | None, column: str | None, message: str) -> None:
+    def __init__(self, file: Path, line: int | None, column: str | None, message: str, *others: TableError) -> None:
         self.file, self.line, self.column, self.message = file, line, column, message
         place = str(file) if line is None else f"{file}:{line}"
-        super().__init__(": ".join(part for part in (place, column, message) if part))
+        first = ": ".join(part for part in (place, column, message) if part)
+        super().__init__("\n".join([first, *map(str, others)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +86,23 @@ def read_csv(path: str | Path) -> RawTable:
 
 
 def read_table(path: str | Path, spec: ProgramSpec) -> Table:
-    """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with the first cell that is wrong."""
+    """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with the first cells that are wrong."""
     raw = read_csv(path)
     features = {feature.name: list(_feature_values(raw, feature)) for feature in spec.features}
     rows: list[dict[str, Value]] = [
         dict(zip(features, values, strict=True)) for values in zip(*features.values(), strict=True)
     ]
     encoded, problems = FeatureCodec(spec).encode_checked(rows)
-    for line, problem in zip(raw.lines, problems, strict=True):
-        if problem is not None:
-            raise TableError(raw.file, line, None, problem.detail)
+    found = zip(raw.lines, problems, strict=True)
+    wrong = [TableError(raw.file, line, None, problem.detail) for line, problem in found if problem is not None]
+    _refuse(raw.file, [*wrong, *_empty_labels(raw, spec.label.name)])
     return Table(rows, _labels(raw, spec), encoded)
+
+
+def label_cells(raw: RawTable, name: str) -> list[str]:
+    """The cells of the label column. Raises ``TableError`` when it is missing, or cells are empty."""
+    _refuse(raw.file, _empty_labels(raw, name))
+    return [cell.strip() for cell in raw.columns[name]]
 
 
 def number(text: str) -> int | float | str:
@@ -102,6 +115,24 @@ def number(text: str) -> int | float | str:
         except ValueError:
             continue
     return text
+
+
+def _empty_labels(raw: RawTable, name: str) -> list[TableError]:
+    if name not in raw.columns:
+        raise TableError(raw.file, 1, name, "the label column is missing")
+    cells = zip(raw.lines, raw.columns[name], strict=True)
+    return [TableError(raw.file, line, name, "the label is empty") for line, cell in cells if not cell.strip()]
+
+
+def _refuse(file: Path, wrong: Iterable[TableError]) -> None:
+    """Raise the first few as one error that says how many more there are; nothing when nothing is wrong."""
+    ordered = sorted(wrong, key=lambda error: error.line or 0)
+    if not ordered:
+        return
+    first, *others = ordered[:MOST_TOLD]
+    if (more := len(ordered) - MOST_TOLD) > 0:
+        others.append(TableError(file, None, None, f"{more} more such problems"))
+    raise TableError(file, first.line, first.column, first.message, *others)
 
 
 def _check_header(file: Path, header: Sequence[str]) -> None:
@@ -154,12 +185,7 @@ def _as_bit(value: Value) -> Value:
 
 def _labels(raw: RawTable, spec: ProgramSpec) -> NDArray[np.int64]:
     name, desired = spec.label.name, spec.label.desired
-    if name not in raw.columns:
-        raise TableError(raw.file, 1, name, "the label column is missing")
     cells = [cell.strip() for cell in raw.columns[name]]
-    for line, cell in zip(raw.lines, cells, strict=True):
-        if not cell:
-            raise TableError(raw.file, line, name, "the label is empty")
     values: Sequence[Value] = cells if isinstance(desired, str) else [number(cell) for cell in cells]
     labels = np.fromiter((value == desired for value in values), dtype=np.int64, count=len(values))
     if not labels.any():

@@ -38,12 +38,18 @@ def with_choice(program: Program, choice: str, parameters: dict[str, float]) -> 
     return replace(program, spec=spec)
 
 
+def without_exploration(program: Program) -> Program:
+    """The program as it is evaluated: its choice alone, which takes what it wants at every step."""
+    policy = msgspec.structs.replace(program.spec.policy, exploration=0.0)
+    return replace(program, spec=msgspec.structs.replace(program.spec, policy=policy))
+
+
 def check_alike(program: Program, target: Program) -> None:
     """Raise ``UsageError`` unless two programs differ in their policies alone."""
     ours, theirs = _but_the_policy(program.spec), _but_the_policy(target.spec)
     if ours != theirs:
         fields = [name for name in ours.__struct_fields__ if getattr(ours, name) != getattr(theirs, name)]
-        raise UsageError(f"the specs differ in {', '.join(fields)}: only `policy` may differ")
+        raise UsageError(f"the specs differ in {', '.join(fields)}: only `program` and `policy` may differ")
     if not np.array_equal(program.points, target.points):
         raise UsageError(
             f"the candidates of models {program.bundle.version} and {target.bundle.version} differ: give both specs "

@@ -12,10 +12,15 @@ from .ledgerschema import CLOSE, SCHEMA_VERSION
 
 
 class ProgramSummary(NamedTuple):
-    """One program in one ledger. ``steps`` counts its answers, ``open_recourses`` those without a fate yet."""
+    """One program in one ledger. ``steps`` counts its answers, ``open_recourses`` those without a fate yet.
+
+    ``begun`` says that a person or a new model of the program has come to this ledger. Until then, which is for ever
+    where no shard of it belongs, ``model`` is the first one, whatever the others have.
+    """
 
     program: str
     model: str
+    begun: bool
     shards: int
     steps: int
     open_recourses: int
@@ -51,7 +56,10 @@ def _summary(path: Path) -> LedgerSummary:
                 raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
             (watermark,) = db.execute(_WATERMARK).fetchone()
             waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
-            programs = tuple(ProgramSummary._make(row) for row in db.execute(_PROGRAMS))
+            programs = tuple(
+                ProgramSummary(name, model, bool(begun), *counts)
+                for name, model, begun, *counts in db.execute(_PROGRAMS)
+            )
             return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
     except (sqlite3.Error, KeyError) as error:
         raise LedgerError(f"ledger {path} cannot be read: {error}") from error
@@ -63,6 +71,7 @@ FROM (SELECT DISTINCT decisions FROM programs) LEFT JOIN watermarks USING (decis
 """
 _PROGRAMS = f"""
 SELECT program, version,
+    sha256 != first_model OR EXISTS (SELECT 1 FROM shards WHERE shards.program = programs.program),
     (SELECT count(*) FROM shards WHERE shards.program = programs.program),
     (SELECT coalesce(sum(step), 0) FROM shards WHERE shards.program = programs.program),
     (SELECT count(*) FROM cases WHERE cases.program = programs.id AND queue >= {CLOSE})

@@ -112,7 +112,12 @@ class KafkaCluster:
         self._properties(number).write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         with self._log(number).open("wb") as log:
             tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={identity}", "-c"]
-            code = self._java("128m", tool, self._properties(number), log).wait(_START_SECONDS)
+            process = self._java("128m", tool, self._properties(number), log)
+        try:
+            code = process.wait(_START_SECONDS)
+        finally:
+            process.kill()
+            process.wait()
         if code:
             raise BrokerError(f"the folder of broker {number} cannot be made: {self._end_of_log(number)}")
 

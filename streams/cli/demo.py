@@ -16,7 +16,7 @@ from rich.console import Console
 
 from ...environments.rounds import Scoreboard
 from .. import connection
-from ..errors import OnwardError, UsageError
+from ..errors import OnwardError
 from ..kafka.client import EventReader
 from ..kafka.embedded import EmbeddedBroker
 from ..kafka.options import KafkaOptions
@@ -29,7 +29,7 @@ from ..tally import Summary, Tally
 from ..topics import Topics, plan
 from .drive import connect, drain, play
 from .live import View, tables, view, write_picture
-from .places import check_file
+from .places import check_file, make_new_folder
 from .programs import write_programs
 from .silence import silence
 from .worker_process import WorkerProcess
@@ -115,13 +115,7 @@ def _work_folder(keep: Path | None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="onward-demo-") as folder:
             yield Path(folder)
         return
-    try:
-        keep.mkdir(parents=True, exist_ok=True)
-        occupied = any(keep.iterdir())
-    except OSError as error:
-        raise UsageError(f"--keep {keep}: cannot be used: {error.strerror}") from None
-    if occupied:
-        raise UsageError(f"--keep {keep}: holds something already, name a new folder")
+    make_new_folder("--keep", keep)
     yield keep
 
 

@@ -17,7 +17,7 @@ from ...schemas.events import NoRecourse, Recourse
 from ...schemas.specfile import SpecError
 from .. import connection
 from ..errors import UsageError
-from ..evaluation import Answer, Judge, Judged, check_alike, with_choice
+from ..evaluation import Answer, Judge, Judged, check_alike, with_choice, without_exploration
 from ..kafka.client import EventReader
 from ..policy import load_program_spec
 from ..program import Program, assemble
@@ -65,6 +65,10 @@ def _assembled(spec: Path) -> Program:
 
 
 def _target(settings: EvaluateSettings, program: Program) -> Program:
+    return without_exploration(_given(settings, program))
+
+
+def _given(settings: EvaluateSettings, program: Program) -> Program:
     if settings.target_spec is not None:
         target = _assembled(settings.target_spec)
         check_alike(program, target)

@@ -23,6 +23,17 @@ def check_file(flag: str, path: Path) -> None:
         raise UsageError(f"{flag} {path}: cannot be written: {error.strerror}") from None
 
 
+def make_new_folder(flag: str, folder: Path) -> None:
+    """Make a folder, or take an empty one; raise ``UsageError`` where it holds something or cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        occupied = any(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"{flag} {folder}: cannot be used: {error.strerror}") from None
+    if occupied:
+        raise UsageError(f"{flag} {folder}: holds something already, name a new folder")
+
+
 def check_state_dir(folder: Path) -> None:
     """Raise ``LedgerError`` unless ledgers can be written in the folder, which is made when there is none."""
     try:

@@ -1,4 +1,4 @@
-from onward.benchmarks.evaluation import ESTIMATES, rare, rows
+from onward.benchmarks.evaluation import ESTIMATES, main, rare, rows
 
 
 def test_little_overlap_gives_no_estimate_and_much_one_that_holds() -> None:
@@ -17,3 +17,8 @@ def test_rare_rewards_give_no_estimate_where_it_would_not_hold() -> None:
     assert found[0].held_of_all < 0.5
     assert found[-1].given > 0.8
     assert found[-1].held["snips"] >= 0.7
+
+
+def test_a_command_line_that_does_not_fit_is_one_line(capsys) -> None:
+    assert main(["--logs", "many"]) == 2
+    assert capsys.readouterr().err.startswith("error: argument --logs: invalid int value: 'many' (see ")

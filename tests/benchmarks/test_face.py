@@ -64,13 +64,16 @@ def test_quick_is_small_where_nothing_else_is_said():
         (["--shares", "inf"], "write numbers, 0 or more"),
         (["--names", "a,,b"], "write names separated by commas"),
         (["--kind", "other"], "invalid choice"),
+        (["--people", "many"], "invalid int value: 'many'"),
+        (["--persons", "5"], "unrecognized arguments: --persons 5"),
     ],
 )
-def test_a_command_line_that_does_not_fit_is_explained(line, reason, capsys):
-    with pytest.raises(SystemExit) as ended:
-        face.parse(Args, None, line)
-    assert ended.value.code == 2
-    assert reason in capsys.readouterr().err
+def test_a_command_line_that_does_not_fit_is_explained_in_one_line(line, reason, capsys):
+    assert face.run(Args, measure, line) == UsageError.exit_code
+    told = capsys.readouterr().err
+    assert reason in told
+    assert told.startswith("error: ")
+    assert told.count("\n") == 1
 
 
 def test_rows_are_printed_and_written(tmp_path, capsys):

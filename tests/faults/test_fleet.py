@@ -76,3 +76,18 @@ def test_a_worker_works_when_its_present_life_has_opened_a_ledger(fleet):
         with slot.log.open("a") as log:
             log.write(opened)
         assert slot.works()
+
+
+def test_who_was_started_is_ended_when_the_start_of_the_others_is_interrupted(tmp_path, monkeypatch):
+    start = Fleet._start
+
+    def interrupted(fleet, slot):
+        if slot.number > 1:
+            raise KeyboardInterrupt
+        start(fleet, slot)
+
+    monkeypatch.setattr(Fleet, "_start", interrupted)
+    fleet = Fleet(tmp_path, {}, 2, drawing(Orders()), "seed", command=DEAF)
+    with pytest.raises(KeyboardInterrupt), fleet:
+        pass
+    assert fleet.slots[0].life.ended

@@ -185,6 +185,38 @@ def test_a_problem_names_the_feature_and_what_is_allowed(row, problem):
     assert CODEC.encode_checked([GOOD, row])[1] == [None, problem]
 
 
+READ = {"income": "10.25", "region": '"south"', "debts": "7", "school": '"basic"', "age": "40"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"income": "null"}, Problem("wrong_type", "income: must be a number, not null")),
+        ({"income": "true"}, Problem("wrong_type", "income: must be a number, not a boolean")),
+        ({"debts": "[7]"}, Problem("wrong_type", "debts: must be a number, not an array")),
+        (
+            {"school": "{}"},
+            Problem("wrong_type", "school: must be one of the levels 'none', 'basic', 'high', not an object"),
+        ),
+        ({"shoe": "null"}, Problem("unknown_feature", "'shoe': not a feature of program p")),
+        ({"debts": "1e999"}, Problem("wrong_type", "features: Number out of range - at `$.debts`")),
+        (
+            {"income": "[" * 100_000 + "]" * 100_000},
+            Problem("wrong_type", "features: Expected `int | float`, got `array` - at `$.income`"),
+        ),
+    ],
+    ids=lambda found: found.reason if isinstance(found, Problem) else "".join(found),
+)
+def test_what_is_read_names_the_feature_that_no_value_can_be(changed, problem):
+    written = ", ".join(f'"{name}": {value}' for name, value in {**READ, **changed}.items())
+    assert CODEC.read(f"{{{written}}}".encode()) == problem
+
+
+def test_features_that_are_no_object_are_told():
+    assert CODEC.read(b"[1]") == Problem("wrong_type", "features: Expected `object`, got `array`")
+    assert CODEC.read(b'{"income": "\xff"}').reason == "malformed_json"
+
+
 @given(st.sampled_from(["region", "age"]), st.integers(10**17, 10**18), st.sampled_from([int, float, str]))
 def test_no_detail_holds_the_value_of_a_personal_feature(name, number, kind):
     problem = CODEC.check(spoiled(GOOD, name, kind(number)))

@@ -84,6 +84,26 @@ def test_an_error_names_the_line_and_the_column(tmp_path, text, message):
     assert str(caught.value).startswith(f"{file}{message}")
 
 
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [("120,1,south,yes\n", "income: 120 is outside 0 to 100"), ("1,1,south,\n", "repaid: the label is empty")],
+)
+def test_the_first_rows_that_are_wrong_are_told_and_how_many_more_there_are(tmp_path, row, problem):
+    file = written(tmp_path, "income,debts,region,repaid\n20,1,south,yes\n" + row * 3)
+    with pytest.raises(TableError) as caught:
+        read_table(file, SPEC)
+    assert str(caught.value).splitlines() == [f"{file}:{line}: {problem}" for line in (3, 4, 5)]
+    file = written(tmp_path, "income,debts,region,repaid\n20,1,south,\n" + row * 3)
+    with pytest.raises(TableError, match=rf":2: repaid: the label is empty\n{file}:3: {problem}\n"):
+        read_table(file, SPEC)
+    file = written(tmp_path, "income,debts,region,repaid\n" + row * 1000)
+    with pytest.raises(TableError) as caught:
+        read_table(file, SPEC)
+    *told, more = str(caught.value).splitlines()
+    assert told == [f"{file}:{line}: {problem}" for line in range(2, 12)]
+    assert more == f"{file}: 990 more such problems"
+
+
 def test_an_absent_file_is_an_error(tmp_path):
     with pytest.raises(TableError, match="cannot be read: No such file"):
         read_table(tmp_path / "absent.csv", SPEC)
@@ -143,6 +163,27 @@ def test_a_draft_says_what_it_leaves_out(tmp_path):
         draft_spec(tmp_path / "data.csv", "incme")
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (
+            "id,gaps,y\n1,,0\n1,2,1\n",
+            [
+                ": no column can be a feature",
+                ":1: 'id': not used: it has one value only",
+                ":1: 'gaps': not used: 1 cells are empty",
+            ],
+        ),
+        ("a,y\n1,0\n2,\n", [":3: y: the label is empty"]),
+    ],
+)
+def test_what_no_draft_can_be_made_of_is_told_with_its_reason(tmp_path, text, lines):
+    file = written(tmp_path, text)
+    with pytest.raises(TableError) as caught:
+        draft_spec(file, "y")
+    assert str(caught.value).splitlines() == [f"{file}{line}" for line in lines]
+
+
 NOTHING_TO_CHANGE = {"no feature is mutable: there is nothing that a person could change"}
 CELLS = st.sampled_from(
     ["0", "1", "-3", "2.5", "1e308", "-1e308", "inf", "nan", "", "a", "é", "yes", "1_0", "😀", ": #"]
@@ -160,7 +201,7 @@ def test_a_draft_is_a_spec_that_reads_its_file(tmp_path, rows, names):
     except TableError:
         return
     spec = parse_spec(drafted.encode())
-    if isinstance(spec, ProgramSpec) and all(label for *_, label in rows):
+    if isinstance(spec, ProgramSpec):
         assert len(read_table(file, spec).rows) == len(rows)
-    elif not isinstance(spec, ProgramSpec):
+    else:
         assert {problem.message for problem in spec} <= NOTHING_TO_CHANGE, (drafted, spec)

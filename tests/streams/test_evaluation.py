@@ -180,7 +180,7 @@ def test_what_cannot_be_evaluated_is_refused(tmp_path):
         with_choice(program, "lin", {})
     with pytest.raises(UsageError, match="no verifier, which tap needs"):
         with_choice(program, "tap", {})
-    with pytest.raises(UsageError, match=r"the specs differ in shards: only `policy` may differ"):
+    with pytest.raises(UsageError, match=r"the specs differ in shards: only `program` and `policy` may differ"):
         check_alike(program, build_program(shards=2))
     with pytest.raises(UsageError, match="the candidates of models v1 and v1 differ"):
         check_alike(program, replace(program, points=np.flip(program.points)))

@@ -11,7 +11,8 @@ from onward.streams.summary import summaries
 
 
 async def test_the_summary_counts_what_the_worker_answered(tmp_path: Path) -> None:
-    run, sender = Run({"loans": build_program("loans", window={"steps": 4})}, tmp_path), Sender()
+    programs = {name: build_program(name, window={"steps": 4}) for name in ("loans", "mortgages")}
+    run, sender = Run(programs, tmp_path), Sender()
     people = [Application("loans", f"a{number}", {"region": "north", "income": 10, "debts": 9}) for number in range(6)]
     records = [
         sender.record(run.topics.applications, person, time_ms=START_MS + number, id=f"e{number}")
@@ -20,9 +21,10 @@ async def test_the_summary_counts_what_the_worker_answered(tmp_path: Path) -> No
     journal = await run.ingest(records)
     ledger = await run.fold(journal)
     (summary,) = summaries(ledger.parent)
-    (loans,) = summary.programs
+    loans, mortgages = summary.programs
     assert (summary.partition, summary.offset, summary.waiting_events) == (0, len(journal), 0)
     assert (loans.program, loans.model, loans.shards, loans.steps, loans.open_recourses) == ("loans", "v1", 1, 6, 4)
+    assert (loans.begun, mortgages) == (True, ("mortgages", "v1", False, 0, 0, 0))
 
 
 def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def _ledger_table(ledgers: Iterable[LedgerSummary]) -> Table:
 
 
 def _program_table(ledgers: Iterable[LedgerSummary]) -> Table:
-    """Programs over all ledgers; one has a second row while some ledgers have not met a new model yet."""
+    """Programs over all ledgers; one has a second row while some that serve it have not met a new model yet."""
     table = Table(
         Column("program", overflow="fold"),
         Column("model", no_wrap=True),
@@ -143,7 +143,11 @@ def _program_table(ledgers: Iterable[LedgerSummary]) -> Table:
         title="Programs",
     )
     counts: dict[tuple[str, str], tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for program in (program for ledger in ledgers for program in ledger.programs):
+    programs = [program for ledger in ledgers for program in ledger.programs]
+    begun = {program.program for program in programs if program.begun}
+    for program in programs:
+        if program.program in begun and not program.begun:
+            continue
         steps, still_open = counts[program.program, program.model]
         counts[program.program, program.model] = (steps + program.steps, still_open + program.open_recourses)
     for (name, model), both in sorted(counts.items()):

@@ -97,7 +97,7 @@ def test_the_answer_is_what_the_topics_say(site: Site, capsys: pytest.CaptureFix
     assert found["steps"] == len(rewards)
     assert found["estimates"]["logged"]["value"] == pytest.approx(sum(rewards) / len(rewards))
     assert {answer["policy_version"] for answer in answers.values()} == {found["log"]["policy_version"]}
-    assert found["target"]["choice"] == "protoar"
+    assert (found["target"]["choice"], found["target"]["exploration"]) == ("protoar", 0.0)
     assert found["warning"] is None
     assert found["mean_weight"] == pytest.approx(1.0, abs=0.4)
     for name in ("ips", "snips", "doubly_robust"):

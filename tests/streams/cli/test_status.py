@@ -41,7 +41,10 @@ VERSION = "random-forest-65e3b86d4d08"
 @pytest.fixture
 def ledger(tmp_path: Path) -> LedgerSummary:
     """What a worker has folded of journal partition 1: both of its records."""
-    programs = (ProgramSummary("personal-loan", VERSION, 1, 40, 7), ProgramSummary("mortgage", "v1", 1, 2, 0))
+    programs = (
+        ProgramSummary("personal-loan", VERSION, True, 1, 40, 7),
+        ProgramSummary("mortgage", "v1", True, 1, 2, 0),
+    )
     return LedgerSummary(tmp_path / "journal-1.sqlite", 1, 2, 1_770_000_000_000, 3, programs)
 
 
@@ -66,6 +69,28 @@ def test_tables_fit_a_narrow_screen_and_the_ledger_tells_what_the_group_does_not
         assert row in text
     assert "1 of 2 partitions of eu.journal" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_ledger_to_which_nothing_of_a_program_comes_does_not_show_its_old_model(
+    broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def there(partition: int, *programs: ProgramSummary) -> LedgerSummary:
+        return ledger._replace(partition=partition, programs=programs)
+
+    first, new = ProgramSummary("loans", "v1", False, 0, 0, 0), ProgramSummary("loans", "v2", True, 1, 40, 7)
+    still = ProgramSummary("loans", "v1", True, 1, 5, 3)
+    shown = {}
+    for name, own in {"one": (first, new), "two": (first, new, still), "none": (first, first)}.items():
+        monkeypatch.setattr(summary, "summaries", lambda _, own=own: [there(*each) for each in enumerate(own)])
+        flags = ["--brokers", broker.bootstrap, "--topic-prefix", "eu.", "--state-dir", "state"]
+        assert cli.main(["status", *flags]) == 0
+        cells = (line.strip("│ ").split("│") for line in capsys.readouterr().out.splitlines() if "loans" in line)
+        shown[name] = [[cell.strip() for cell in row] for row in cells]
+    assert shown == {
+        "one": [["loans", "v2", "40", "7"]],
+        "two": [["loans", "v1", "5", "3"], ["loans", "v2", "40", "7"]],
+        "none": [["loans", "v1", "0", "0"]],
+    }
 
 
 def test_no_kafka_and_no_ledgers_have_their_codes(
