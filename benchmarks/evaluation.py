@@ -1,7 +1,5 @@
 """How far estimates of another policy can be trusted: simulated logs whose truth is known.
 
-    python -m onward.benchmarks.evaluation
-
 The log's policy explores a share of the steps among as many candidates as are feasible, and agrees else with the
 evaluated one at a share of the steps. Rewards are 0 or 1, of the same mean whatever is suggested, half in the first
 table; that mean is what is expected of them.
@@ -9,18 +7,18 @@ table; that mean is what is expected of them.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from onward.agents.evaluation import Estimate, Log, evaluate
 from onward.agents.evaluation.estimators import snips
-from onward.streams.cli.flags import CommandParser
+from onward.benchmarks import face
+from onward.benchmarks.face import Row, progress
 from onward.streams.errors import UsageError
 
 ESTIMATES = ("ips", "snips", "doubly_robust")
@@ -29,9 +27,20 @@ STEPS = (1_000, 3_000, 10_000, 30_000, 100_000)
 HALF = 0.5
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 RATES_STEPS = 30_000
+CONFIDENCE = 0.95
+WIDTH = 132
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Args(face.Args):
+    """The command line. Of the seeds the first counts."""
+
+    logs: int = field(default=400, metadata={"quick": 10, "help": "simulated logs a row"})
+    feasible: int = field(default=30, metadata={"help": "candidates to explore among"})
+    exploration: float = field(default=0.1, metadata={"help": "share of the steps that explore"})
+
+
+class Held(NamedTuple):
     """Of many logs of some steps and mean reward: the share that gives an estimate, how many of the 95 % intervals then
     hold the truth, and half their width; and how many intervals of SNIPS would if all were given."""
 
@@ -58,17 +67,15 @@ def simulated(
     return Log(reward.astype(np.float64), propensity, matched.astype(np.float64), expected, expected)
 
 
-def rows(logs: int, feasible: int, exploration: float, seed: int = 0) -> Iterator[Row]:
+def rows(logs: int, feasible: int, exploration: float, generator: np.random.Generator) -> Iterator[Held]:
     """Every length of log, ``logs`` times."""
-    generator = np.random.default_rng(seed)
     for agreeing in AGREEING:
         for steps in STEPS:
             yield _row(generator, logs, steps, feasible, exploration, agreeing, HALF)
 
 
-def rare(logs: int, feasible: int, exploration: float, seed: int = 0) -> Iterator[Row]:
+def rare(logs: int, feasible: int, exploration: float, generator: np.random.Generator) -> Iterator[Held]:
     """Every mean reward, ``logs`` times."""
-    generator = np.random.default_rng(seed)
     for agreeing in AGREEING:
         for rate in RATES:
             yield _row(generator, logs, RATES_STEPS, feasible, exploration, agreeing, rate)
@@ -82,7 +89,7 @@ def _row(
     exploration: float,
     agreeing: float,
     rate: float,
-) -> Row:
+) -> Held:
     some = [simulated(generator, steps, feasible, exploration, agreeing, rate) for _ in range(logs)]
     found = [evaluation for log in some if (evaluation := evaluate(log)).doubt is None]
     held, width = {}, {}
@@ -92,54 +99,64 @@ def _row(
         width[name] = float(np.mean([estimate.high - estimate.value for estimate in estimates]))
     weighed = [(log.target / log.propensity, log.reward) for log in some if log.target.any()]
     held_of_all = _share_held([snips(weight, reward) for weight, reward in weighed], rate)
-    return Row(agreeing, steps, rate, len(found) / logs, held, width, held_of_all)
+    return Held(agreeing, steps, rate, len(found) / logs, held, width, held_of_all)
 
 
 def _share_held(estimates: list[Estimate], truth: float) -> float:
     return float(np.mean([estimate.low <= truth <= estimate.high for estimate in estimates]))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print two tables; what is wrong with the command line is one line, and its exit code."""
-    try:
-        given = _parse(argv)
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    _print(given)
-    return 0
+@dataclass
+class Benchmark:
+    """One run: what was found, for the rows and the tables."""
+
+    by_steps: list[Held] = field(default_factory=list)
+    by_rate: list[Held] = field(default_factory=list)
+
+    def measure(self, args: Args) -> Iterator[Row]:
+        """Every length of log, then every mean reward."""
+        _check(args)
+        for found, every in ((self.by_steps, rows), (self.by_rate, rare)):
+            for held in every(args.logs, args.feasible, args.exploration, np.random.default_rng(args.seeds[0])):
+                found.append(held)
+                title = f"agreeing {held.agreeing:g}, {held.steps:,} steps, mean reward {held.rate:g}"
+                progress(f"{title}: {held.given:.0%} of the logs give an estimate")
+                yield from _figures(title, held)
+
+    def show(self, _: Sequence[Row]) -> Iterator[Table]:
+        """A table each."""
+        columns = ("estimate given", *(f"{name}: held, half width" for name in ESTIMATES))
+        table = Table("agreeing", "steps", *columns)
+        for held in self.by_steps:
+            table.add_row(f"{held.agreeing:g}", f"{held.steps:,}", *_cells(held))
+        yield table
+        table = Table("agreeing", "mean reward", *columns, "snips held, of all", title=f"{RATES_STEPS:,} steps")
+        for held in self.by_rate:
+            table.add_row(f"{held.agreeing:g}", f"{held.rate:g}", *_cells(held), f"{held.held_of_all:.3f}")
+        yield table
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = CommandParser(
-        prog="python -m onward.benchmarks.evaluation",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--logs", type=int, default=400, help="simulated logs a row")
-    parser.add_argument("--feasible", type=int, default=30, help="candidates to explore among")
-    parser.add_argument("--exploration", type=float, default=0.1, help="share of the steps that explore")
-    return parser.parse_args(argv)
+def _check(args: Args) -> None:
+    if args.logs < 1 or args.feasible < 1:
+        raise UsageError(f"--logs {args.logs} and --feasible {args.feasible}: give numbers from 1")
+    if not 0 < args.exploration <= 1:
+        raise UsageError(f"--exploration {args.exploration:g}: give a share above 0, up to 1")
 
 
-def _print(given: argparse.Namespace) -> None:
-    console = Console()
-    columns = ("estimate given", *(f"{name}: held, half width" for name in ESTIMATES))
-    table = Table("agreeing", "steps", *columns)
-    for row in rows(given.logs, given.feasible, given.exploration):
-        table.add_row(f"{row.agreeing:g}", f"{row.steps:,}", *_cells(row))
-    console.print(table)
-    table = Table("agreeing", "mean reward", *columns, "snips held, of all", title=f"{RATES_STEPS:,} steps")
-    for row in rare(given.logs, given.feasible, given.exploration):
-        table.add_row(f"{row.agreeing:g}", f"{row.rate:g}", *_cells(row), f"{row.held_of_all:.3f}")
-    console.print(table)
+def _figures(title: str, held: Held) -> Iterator[Row]:
+    yield Row(f"{title}: estimate given", held.given, "of logs")
+    for name, share in held.held.items():
+        yield Row(f"{title}: {name}, held", share, "of intervals", reference=CONFIDENCE)
+        yield Row(f"{title}: {name}, half width", held.half_width[name], "reward", better="lower")
+    yield Row(f"{title}: snips held, of all", held.held_of_all, "of intervals", reference=CONFIDENCE)
 
 
-def _cells(row: Row) -> Iterator[str]:
-    yield f"{row.given:.2f}"
+def _cells(held: Held) -> Iterator[str]:
+    yield f"{held.given:.2f}"
     for name in ESTIMATES:
-        yield f"{row.held[name]:.3f}, {row.half_width[name]:.3f}" if row.held else "-"
+        yield f"{held.held[name]:.3f}, {held.half_width[name]:.3f}" if held.held else "-"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    benchmark = Benchmark()
+    sys.exit(face.run(Args, benchmark.measure, show=benchmark.show, width=WIDTH))

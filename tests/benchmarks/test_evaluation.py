@@ -1,9 +1,17 @@
-from onward.benchmarks.evaluation import ESTIMATES, main, rare, rows
+import json
+
+import numpy as np
+
+from onward.benchmarks import face
+from onward.benchmarks.evaluation import ESTIMATES, Args, Benchmark, rare, rows
 
 
 def test_little_overlap_gives_no_estimate_and_much_one_that_holds() -> None:
     """At 100,000 steps among 4 candidates an interval of 95 % holds less than 14 of 20 times once in 30,000."""
-    found = {(row.agreeing, row.steps): row for row in rows(20, feasible=4, exploration=0.1)}
+    found = {
+        (row.agreeing, row.steps): row
+        for row in rows(20, feasible=4, exploration=0.1, generator=np.random.default_rng(0))
+    }
     assert found[0.0, 1_000].given == 0.0
     assert found[0.0, 100_000].given == 1.0
     assert all(found[0.0, 100_000].held[name] >= 0.7 for name in ESTIMATES)
@@ -12,13 +20,22 @@ def test_little_overlap_gives_no_estimate_and_much_one_that_holds() -> None:
 
 def test_rare_rewards_give_no_estimate_where_it_would_not_hold() -> None:
     """Of 20 intervals of 95 % fewer than 14 hold once in 30,000 times."""
-    found = [row for row in rare(20, feasible=30, exploration=0.1) if row.agreeing == 0.5]
+    found = [
+        row for row in rare(20, feasible=30, exploration=0.1, generator=np.random.default_rng(0)) if row.agreeing == 0.5
+    ]
     assert [row.given for row in found if row.rate < 0.1] == [0.0, 0.0, 0.0]
     assert found[0].held_of_all < 0.5
     assert found[-1].given > 0.8
     assert found[-1].held["snips"] >= 0.7
 
 
-def test_a_command_line_that_does_not_fit_is_one_line(capsys) -> None:
-    assert main(["--logs", "many"]) == 2
-    assert capsys.readouterr().err.startswith("error: argument --logs: invalid int value: 'many' (see ")
+def test_the_command_prints_two_tables_and_writes_rows(tmp_path, capsys) -> None:
+    benchmark = Benchmark()
+    line = ["--logs", "2", "--json", str(tmp_path / "rows.json")]
+    assert face.run(Args, benchmark.measure, line, show=benchmark.show) == 0
+    named = {row["name"]: row["value"] for row in json.loads((tmp_path / "rows.json").read_text())}
+    assert named["agreeing 0, 1,000 steps, mean reward 0.5: estimate given"] == 0.0
+    assert named["agreeing 0.9, 100,000 steps, mean reward 0.5: estimate given"] == 1.0
+    assert "30,000 steps" in capsys.readouterr().out
+    assert face.run(Args, Benchmark().measure, ["--logs", "0"]) == 2
+    assert capsys.readouterr().err == "error: --logs 0 and --feasible 30: give numbers from 1\n"
