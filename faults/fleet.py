@@ -108,7 +108,9 @@ class Fleet:
     """Workers of one group. ``draw`` says what happens to each of their lives; ``expected`` are codes that they may
     end with beside SIGKILL's. What else they end with is in ``surprises``, and so is a SIGKILL that nobody ordered;
     ``struck`` counts the points at which they killed themselves. ``static`` members keep their partitions while they
-    restart; a ``command`` without ``flags`` takes no orders."""
+    restart; a ``command`` without ``flags`` takes no orders. ``calm_clock_ms`` is how far ahead the clocks of the last
+    lives are, to which nothing more happens.
+    """
 
     folder: Path
     environment: Mapping[str, str]
@@ -120,6 +122,7 @@ class Fleet:
     state: Path | None = None
     command: Sequence[str] = COMMAND
     flags: bool = True
+    calm_clock_ms: int = 0
     ends: Counter[int] = field(default_factory=Counter)
     struck: Counter[str] = field(default_factory=Counter)
     surprises: list[str] = field(default_factory=list)
@@ -187,14 +190,14 @@ class Fleet:
                 self._start(slot)
 
     def calm(self) -> None:
-        """Nothing more is to happen. Lives to which something still would, or whose clock is wrong, are ended."""
-        self.draw = lambda _slot: Orders()
+        """Nothing more is to happen. Lives to which something still would, or whose clock is another, are ended."""
+        self.draw = lambda _slot: Orders(clock_ms=self.calm_clock_ms)
         for slot in self.slots:
             if slot.life is None:
                 # What was drawn for when it has rested must not happen either.
                 self._plan(slot)
         for slot in self.slots:
-            if slot.orders.point or slot.orders.clock_ms:
+            if slot.orders.point or slot.orders.clock_ms != self.calm_clock_ms:
                 self.kill(slot)
 
     def kill(self, slot: Slot) -> None:

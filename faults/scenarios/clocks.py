@@ -1,4 +1,8 @@
-"""The workers' clock jumps between lives: by minutes and by days, forward and back."""
+"""The workers' clock jumps between lives: by minutes and by days, forward and back.
+
+What a clock that was ahead has told of idle inputs stays told: windows of event time that open afterwards close when
+the clocks have got there. At the end they have, since nobody wants to wait for that.
+"""
 
 from __future__ import annotations
 
@@ -26,5 +30,6 @@ def clock_jumps(site: Site) -> None:
         fleet.await_work(slot)
         fleet.watch(site.random.uniform(*_APART_SECONDS))
         clocks.add(slot.orders.clock_ms)
+        fleet.calm_clock_ms = max(0, *clocks)
         fleet.kill(slot)
         site.say(f"the clock is {slot.orders.clock_ms // 1000} s ahead")

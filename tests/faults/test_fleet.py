@@ -62,6 +62,20 @@ def test_who_rests_when_all_is_to_be_calm_does_not_strike_afterwards(fleet):
     assert (fleet.struck, fleet.surprises) == ({}, [])
 
 
+def test_the_last_lives_have_the_clock_that_is_wanted(fleet):
+    with fleet(drawing(Orders(clock_ms=60_000), Orders())) as fleet:
+        [slot] = fleet.slots
+        fleet.calm_clock_ms = 60_000
+        fleet.calm()
+        assert (slot.lives, slot.orders.clock_ms) == (1, 60_000)
+        fleet.kill(slot)
+        assert slot.orders.clock_ms == 60_000
+        fleet.calm_clock_ms = 0
+        fleet.calm()
+        assert slot.orders == Orders()
+        fleet.stop()
+
+
 def test_a_worker_works_when_its_present_life_has_opened_a_ledger(fleet):
     with fleet(drawing(Orders())) as fleet:
         [slot] = fleet.slots
