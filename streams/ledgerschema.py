@@ -19,7 +19,8 @@ CLOSE: Final = -1
 """The queue of open cases whose window is one of event time; ``due`` is the watermark after which it closes. Those
 whose window counts steps are in the queue of their shard's number, and ``due`` is their own step."""
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
+"""Counted up when the tables change, or what a choice keeps in its state."""
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE programs (id INTEGER PRIMARY KEY, program TEXT NOT NULL UNIQUE, decisions TEXT NOT NULL,
