@@ -19,6 +19,7 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from ..errors import BrokerError
 from ..records import OutRecord, Record, TopicPartition
+from .closing import close
 from .options import KafkaOptions
 from .reach import reach
 from .tail import end_offsets, tail
@@ -57,12 +58,7 @@ class KafkaPublisher:
         """Close the connections. What was published is acknowledged already; what failed is given up."""
         if self._producer is not None:
             producer, self._producer = self._producer, None
-            stopping = asyncio.ensure_future(producer.stop())
-            done, _ = await asyncio.wait([stopping], timeout=_CLOSE_SECONDS)
-            if not done:
-                stopping.cancel()
-                closing = asyncio.ensure_future(producer.client.close())
-                await asyncio.wait([stopping, closing], timeout=_CLOSE_SECONDS)
+            await close(producer.client, producer.stop(), _CLOSE_SECONDS)
 
     async def __aenter__(self) -> Self:
         await self.start()

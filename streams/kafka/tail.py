@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaError
 from ..errors import BrokerError
 from ..records import Record, TopicPartition
 from .batches import read_tolerantly
+from .closing import close
 from .options import KafkaOptions
 
 T = TypeVar("T")
@@ -71,7 +72,7 @@ async def _reading(options: KafkaOptions, what: str) -> AsyncIterator[tuple[Any,
     except (KafkaError, TimeoutError) as error:
         raise BrokerError(f"{what} cannot be read: {str(error) or type(error).__name__}") from error
     finally:
-        await asyncio.wait([asyncio.ensure_future(consumer.stop())], timeout=_STOP_SECONDS)
+        await close(consumer._client, consumer.stop(), _STOP_SECONDS)
 
 
 async def _between(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
@@ -15,6 +14,7 @@ from faust.types import TP
 
 from ..lease import Lease
 from .batches import read_tolerantly
+from .closing import close
 from .heartbeats import watch
 from .options import KafkaOptions
 from .pacing import pace
@@ -123,11 +123,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def on_thread_stop(self) -> None:
         """Leave the group, unless no broker answers any more."""
-        leaving = asyncio.ensure_future(super().on_thread_stop())
-        done, _ = await asyncio.wait([leaving], timeout=_LEAVE_SECONDS)
-        if not done:
+        leaving = super().on_thread_stop()
+        if self._consumer is None:
+            await leaving
+        elif not await close(self._consumer._client, leaving, _LEAVE_SECONDS):
             log.warning("no broker answers: the group was not left and will notice by its session timeout")
-            leaving.cancel()
 
     def on_crash(self, msg: str, *fmt: Any, **kwargs: Any) -> None:
         """Say nothing here: mode would print a traceback, the owner has the error."""

@@ -8,12 +8,14 @@ import signal
 import socket
 import time
 
+import aiokafka
 import confluent_kafka
 import pytest
 from kafka_handlers import Recorder, committed, until, working
 
 from onward.streams.errors import BrokerError, LedgerError
 from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.kafka.tail import tail
 from onward.streams.kafka.worker import _Worker, run_worker
 from onward.streams.lease import Lease
 from onward.streams.records import TopicPartition
@@ -154,6 +156,25 @@ async def test_timers_tick_and_their_errors_end_the_worker(broker):
     with pytest.raises(LedgerError, match="tick"):
         await run_worker(broker.options(), {broker.topic(): Recorder()}, timers=[(0.01, tick)], signals=False)
     assert len(ticks) == 3
+
+
+async def test_no_connection_outlives_a_fetch_that_is_cancelled_before_it_began(broker, monkeypatch):
+    topic, stop, clients = broker.topic(), asyncio.Event(), []
+    broker.fill(topic, 3)
+    stop_consumer = aiokafka.AIOKafkaConsumer.stop
+
+    async def stop_while_fetching(consumer):
+        clients.append(consumer._client)
+        consumer._fetcher._pending_tasks.add(asyncio.ensure_future(asyncio.sleep(60)))
+        await stop_consumer(consumer)
+
+    monkeypatch.setattr(aiokafka.AIOKafkaConsumer, "stop", stop_while_fetching)
+    running = asyncio.create_task(run_worker(broker.options(), {topic: Recorder()}, stop=stop, signals=False))
+    assert len(await tail(broker.options(), TopicPartition(topic, 0), lambda record: record, 3)) == 3
+    stop.set()
+    await running
+    assert len(clients) == 2
+    assert not any(connection.connected() for client in clients for connection in client._conns.values())
 
 
 async def test_no_broker_is_one_clear_line_in_bounded_time(broker):
