@@ -27,7 +27,7 @@ from onward.faults.scenarios import SCENARIOS
 from onward.faults.suite import CONTROL_SECONDS, Summary, ground, run, run_control, share, summary
 from onward.streams.cli.flags import CommandParser
 from onward.streams.cli.interruption import interruptible
-from onward.streams.cli.places import make_new_folder
+from onward.streams.cli.places import check_file, make_new_folder
 from onward.streams.errors import BrokerError, UsageError
 
 
@@ -49,14 +49,16 @@ def _asked(args: argparse.Namespace) -> int:
         raise BrokerError(reason)
     if args.keep:
         make_new_folder("--keep", args.keep)
+    if args.json:
+        check_file("--json", args.json)
     # What the Kafka client tries again is not of interest.
     logging.getLogger("librdkafka").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="onward-faults-") as temporary:
         found = _run(args, args.keep or Path(temporary))
     line = msgspec.json.encode(found)
+    print(line.decode(), flush=True)
     if args.json:
         args.json.write_bytes(line + b"\n")
-    print(line.decode())
     return 0 if found.passed else 1
 
 

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any, NamedTuple, Self
 
 from onward.benchmarks.arena.process import WatchedProcess
+from onward.faults.worker import PORTION_ENTRIES
 
 COMMAND = (sys.executable, "-P", "-m", "onward.faults.worker")
 SESSION_SECONDS = 6.0
@@ -38,6 +39,8 @@ class Orders(NamedTuple):
     delay_ms: float = 0.0
     signal: str = "SIGKILL"
     clock_ms: int = 0
+    jump_ms: int = 0
+    portion_entries: int = PORTION_ENTRIES
     chunk_records: int = 500
     rest_seconds: float = 0.0
 
@@ -45,7 +48,8 @@ class Orders(NamedTuple):
     def flags(self) -> list[str]:
         """For the command line."""
         strike = ["--point", self.point, "--nth", str(self.nth), "--delay-ms", str(self.delay_ms)] if self.point else []
-        return [*strike, "--signal", self.signal, "--clock-ms", str(self.clock_ms)]
+        clock = ["--clock-ms", str(self.clock_ms), "--jump-ms", str(self.jump_ms)]
+        return [*strike, "--signal", self.signal, *clock, "--portion-entries", str(self.portion_entries)]
 
 
 class Life(WatchedProcess):
@@ -57,6 +61,10 @@ class Life(WatchedProcess):
         """End it as a crash would."""
         self.killed = True
         super().kill()
+
+    def jump(self) -> None:
+        """Let its clock jump as it was ordered to."""
+        self._signal(signal.SIGUSR1)
 
     @property
     def code(self) -> int | None:
@@ -197,7 +205,7 @@ class Fleet:
                 # What was drawn for when it has rested must not happen either.
                 self._plan(slot)
         for slot in self.slots:
-            if slot.orders.point or slot.orders.clock_ms != self.calm_clock_ms:
+            if slot.orders.point or slot.orders.jump_ms or slot.orders.clock_ms != self.calm_clock_ms:
                 self.kill(slot)
 
     def kill(self, slot: Slot) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ from onward.streams.kafka.topics import create_topics
 from onward.streams.program import Program
 from onward.streams.records import Record, TopicPartition
 from onward.streams.repeats import Repeats
-from onward.streams.snapshots import SnapshotError, Snapshots
+from onward.streams.snapshots import Snapshot, SnapshotError, Snapshots
 from onward.streams.topics import Topics, plan
 
 PARTITIONS = 3
@@ -56,18 +56,22 @@ class Ground:
 class Site:
     """One scenario's place; ``seconds`` is how long people apply. Entering the context lets them begin.
 
-    ``patience_seconds`` is how long nothing may come at the end while something is missing. ``random`` draws what the
-    scenario does, and when. ``zombies`` are workers that were stopped until others had their partitions, and then let
-    go.
+    ``turns_a_second`` is how fast they do, and ``shuffled`` lets records come out of order. ``patience_seconds`` is how
+    long nothing may come at the end while something is missing. ``random`` draws what the scenario does, and when.
+    ``zombies`` are workers that were stopped until others had their partitions, and then let go. Good records may
+    become dead letters, and snapshots be refused, where the scenario says that it ``refuses`` or ``damages``.
     """
 
     ground: Ground
     name: str
     seconds: float
+    turns_a_second: float = TURNS_A_SECOND
     shuffled: bool = False
     patience_seconds: float = PATIENCE_SECONDS
     zombies: int = 0
     refused: int = 0
+    refuses: bool = False
+    damages: bool = False
     surprises: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -80,7 +84,7 @@ class Site:
         self.topics = Topics(prefix=f"{self.name}.")
         brokers = tuple(self.ground.brokers.bootstrap.split(","))
         self.options = KafkaOptions(brokers=brokers, connect_timeout_ms=_CONNECT_MS)
-        self.snapshots = self.folder / "snapshots"
+        self.snapshots = Snapshots(str(self.folder / "snapshots"), SNAPSHOTS_KEPT)
         self.fleets: list[Fleet] = []
         self._stack = ExitStack()
         self._settled = False
@@ -89,7 +93,7 @@ class Site:
         create_topics(self.options, plan(self.topics, PARTITIONS, BROKERS))
         people = everybody(self.topics, self.people)
         shuffled = self.order if self.shuffled else None
-        sender = Sender(self.options, people, TURNS_A_SECOND, self.seconds, shuffled=shuffled)
+        sender = Sender(self.options, people, self.turns_a_second, self.seconds, shuffled=shuffled)
         self._began = time.monotonic()
         self.sender = self._stack.enter_context(sender)
         return self
@@ -118,6 +122,18 @@ class Site:
             yield
         finally:
             self.sender.open = False
+
+    def wait(self, condition: Callable[[], bool], what: str) -> None:
+        """Let time pass until it is so. It is a surprise when that does not come for long."""
+        while not condition():
+            if time.monotonic() - self._began > _MOST_SECONDS:
+                self.surprises.append(f"it took more than {_MOST_SECONDS:g} s until {what}")
+                return
+            self._watch(_LOOK_SECONDS)
+
+    def listed(self) -> list[list[Snapshot]]:
+        """The snapshots of each partition, newest first."""
+        return [self.snapshots.listed(TopicPartition(self.topics.journal, number)) for number in range(PARTITIONS)]
 
     def say(self, what: str) -> None:
         """Something happened."""
@@ -151,7 +167,7 @@ class Site:
             "ONWARD_SESSION_TIMEOUT_SECONDS": str(SESSION_SECONDS),
             "ONWARD_COMMIT_INTERVAL_SECONDS": "0.2",
             "ONWARD_TICK_SECONDS": "0.3",
-            "ONWARD_SNAPSHOTS": str(self.snapshots),
+            "ONWARD_SNAPSHOTS": str(self.folder / "snapshots"),
             "ONWARD_SNAPSHOT_MINUTES": "0.05",
             "ONWARD_SNAPSHOTS_KEPT": str(SNAPSHOTS_KEPT),
             "ONWARD_WEB": "false",
@@ -162,7 +178,8 @@ class Site:
     def settle(self) -> None:
         """Let people and workers come to the end, or until nothing has moved for so long that patience runs out.
 
-        The end is that all is answered and that every partition has a ledger which stands behind the last of that.
+        The end is that all is answered and that every partition has a ledger which stands behind the last of that, and
+        a snapshot.
         """
         if self._settled:
             return
@@ -179,7 +196,8 @@ class Site:
             while True:
                 outputs += caught_up(reader)
                 missing = len(met(demands, self.topics, outputs).missing)
-                if (not missing and self._folded(outputs)) or not patience.lasts((missing, len(outputs))):
+                at_end = not missing and self._folded(outputs) and all(self.listed())
+                if at_end or not patience.lasts((missing, len(outputs))):
                     break
                 self.ground.progress.now(f"waits for {missing} of {len(outputs)}")
                 self._watch(_LOOK_SECONDS)
@@ -210,17 +228,19 @@ class Site:
         return findings
 
     def _states(self) -> dict[str, tuple[Standing, Dump]]:
-        """Every ledger and every snapshot that is not refused, with where it stands."""
+        """Every ledger and every snapshot, with where it stands. A snapshot that is refused is a surprise, unless the
+        scenario has damaged some."""
         paths = [path for fleet in self.fleets for path in fleet.ledgers]
-        snapshots = Snapshots(str(self.snapshots), SNAPSHOTS_KEPT)
         copies = self.folder / "copies"
         copies.mkdir()
-        for partition in range(PARTITIONS):
-            for snapshot in snapshots.listed(TopicPartition(self.topics.journal, partition)):
+        for partition, listed in enumerate(self.listed()):
+            for snapshot in listed:
                 copy = copies / f"snapshot-{partition}-{snapshot.file}"
                 try:
-                    snapshots.fetch(snapshot, copy, Event())
-                except SnapshotError:
+                    self.snapshots.fetch(snapshot, copy, Event())
+                except SnapshotError as error:
+                    if not self.damages:
+                        self.surprises.append(f"snapshot {snapshot.file} of partition {partition} is refused: {error}")
                     continue
                 paths.append(copy)
         return {str(path.relative_to(path.parents[1])): (standing(path), dump(path)) for path in paths}

@@ -85,13 +85,16 @@ class Summary(msgspec.Struct):
 def summary(
     seed: int, seconds: float, results: list[Result], controls: list[Result], left_out: dict[str, str]
 ) -> Summary:
-    """Add up. Passed says that every scenario has, and that every control was seen to fail, for no other reason."""
+    """Add up. Passed says that something was played, that every scenario has passed, and that every control was seen to
+    fail, for no other reason."""
     sums: Counter[str] = Counter()
     for result in results:
         for name in ("kills", "takeovers", "zombies", "records", "lost", "duplicates", "conflicting"):
             sums[name] += getattr(result, name)
     return Summary(
-        passed=all(result.passed for result in results) and all(control.failed_as_it_must for control in controls),
+        passed=bool(results or controls)
+        and all(result.passed for result in results)
+        and all(control.failed_as_it_must for control in controls),
         seed=seed,
         seconds=round(seconds, 1),
         kills=sums["kills"],
@@ -123,13 +126,15 @@ def share(left: Sequence[Scenario], seconds: float) -> float:
 def run(ground: Ground, scenario: Scenario, seconds: float) -> Result:
     """Let one scenario happen, and check."""
     started, findings = time.monotonic(), Findings()
-    with Site(ground, scenario.name, seconds, scenario.shuffled) as site:
+    with Site(ground, scenario.name, seconds, scenario.turns_a_second, shuffled=scenario.shuffled) as site:
         with _told_of_what_breaks(site):
             scenario.run(site)
             site.settle()
             findings = site.check()
-        if site.refused and not scenario.refuses:
+        if site.refused and not site.refuses:
             site.surprises.append(f"{site.refused} good records became dead letters")
+        if not all(site.listed()):
+            site.surprises.append("a partition has no snapshot to compare")
         result = _result(site, findings, started)
     ground.progress.say(f"{'passed' if result.passed else 'FAILED'}: {findings}{_told(result)}")
     return result

@@ -4,7 +4,7 @@
 
 A point is a stage of the keeper, or the moment before the group is told how far the journal was read. Everything else
 is settings from the environment, as for ``onward worker``. Of a killed process nothing survives: no handler runs,
-nothing is flushed.
+nothing is flushed. A clock is that of the whole process, and SIGUSR1 lets it jump.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from onward.streams.errors import OnwardError
 from onward.streams.kafka.transport import GroupConsumer
 from onward.streams.keeper import Stage
 from onward.streams.logs import configure
-from onward.streams.service import run_service, wall_clock_ms
+from onward.streams.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.topics import Topics
 
 GROUP_COMMIT = "before the group commit"
 POINTS = (*(stage.value for stage in Stage), GROUP_COMMIT)
 PORTION_ENTRIES = 10
-"""Small portions: the more of them, the more places to be hit at."""
+"""Small portions unless told otherwise: the more of them, the more places to be hit at."""
 
 
 def main() -> int:
@@ -43,18 +43,30 @@ def main() -> int:
     parser.add_argument("--delay-ms", type=float, default=0.0, help="how long after it")
     parser.add_argument("--signal", type=lambda name: signal.Signals[name], default=signal.SIGKILL)
     parser.add_argument("--clock-ms", type=int, default=0, help="how far the worker's clock is ahead")
+    parser.add_argument("--jump-ms", type=int, default=0, help="how far SIGUSR1 sets it forward")
+    parser.add_argument("--portion-entries", type=int, default=PORTION_ENTRIES, help="of the journal, committed as one")
     args = parser.parse_args()
+    _shift_clock(args.clock_ms)
+    signal.signal(signal.SIGUSR1, lambda *_: _shift_clock(args.jump_ms))
     configure("info", "json")
-    keeper.PORTION_ENTRIES = PORTION_ENTRIES
+    keeper.PORTION_ENTRIES = args.portion_entries
     settings = parse_settings(WorkerSettings, "onward.faults.worker", "", [])
     observe = _striker(args.point, args.nth, args.delay_ms, args.signal)
     _observe_commits(observe, Topics(prefix=settings.topic_prefix).journal)
     try:
-        asyncio.run(run_service(settings, clock_ms=lambda: wall_clock_ms() + args.clock_ms, observe=observe))
+        asyncio.run(run_service(settings, observe=observe))
     except OnwardError as error:
         print(f"onward: {error}", file=sys.stderr)
         return error.exit_code
     return 0
+
+
+def _shift_clock(ahead_ms: int) -> None:
+    """Set the process's clock forward, as far as Python tells it: ours, that of Kafka's client, that of log lines."""
+    seconds, nanoseconds = time.time, time.time_ns
+    shifted: Any = time
+    shifted.time = lambda: seconds() + ahead_ms / 1000
+    shifted.time_ns = lambda: nanoseconds() + ahead_ms * 1_000_000
 
 
 def _striker(point: str | None, nth: int, delay_ms: float, number: signal.Signals) -> Callable[[str], None]:

@@ -52,13 +52,15 @@ class NotAgain(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: dict[tuple[str, str], float] = {}
+        self._told: dict[tuple[str, ...], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the line is one of ours, or news."""
         if record.name.partition(".")[0] == OURS:
             return True
-        line, now = (record.name, record.getMessage()), record.created
+        if record.exc_info:
+            return True
+        line, now = (record.name, str(record.msg), str(record.args)), record.created
         if 0 <= now - self._told.get(line, -math.inf) < REPEATED_SECONDS:
             return False
         if len(self._told) >= _REMEMBERED:

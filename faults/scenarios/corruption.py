@@ -8,8 +8,9 @@ from contextlib import closing
 from itertools import cycle
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
-from onward.faults.fleet import Orders, Slot
+from onward.faults.fleet import Fleet, Orders, Slot
 from onward.faults.site import PARTITIONS, Site
 from onward.streams.snapshots import POINTER
 
@@ -22,6 +23,14 @@ _APART_SECONDS = (3.0, 6.0)
 _REST_SECONDS = 2.0
 
 
+class _Noticed(NamedTuple):
+    """How often workers have said so: a ledger is damaged, a snapshot is refused, a snapshot was restored."""
+
+    damaged: int
+    refused: int
+    restored: int
+
+
 def _orders(slot: Slot) -> Orders:
     return Orders(chunk_records=slot.random.choice([20, 200]), rest_seconds=_REST_SECONDS if slot.lives else 0.0)
 
@@ -30,46 +39,53 @@ def damaged_ledgers_and_snapshots(site: Site) -> None:
     """The worker is killed; its ledgers, or its newest snapshots, or both are damaged; it is started again."""
     fleet = site.fleet(1, _orders)
     [slot] = fleet.slots
-    damages = [_ledger, _ledger_and_newest_snapshot, _ledger_and_list]
+    damages = [_ledgers, _ledgers_and_newest_snapshots, _ledgers_and_lists]
     hits = 0
+    site.damages = True
     while site.goes_on(enough=hits >= len(damages)):
         fleet.watch(site.random.uniform(*_APART_SECONDS))
-        if slot.life is None or slot.life.ended or not any(site.snapshots.glob(f"*/{POINTER}")):
+        # The newest may be damaged, and there is to be one before it.
+        if slot.life is None or slot.life.ended or any(len(listed) <= 1 for listed in site.listed()):
             continue
         fleet.kill(slot)
-        before, opened = fleet.said("is damaged"), fleet.opened()
+        before, opened = _noticed(fleet), fleet.opened()
         how = damages[hits % len(damages)]
-        count = how(site, slot)
+        wanted = how(site, slot)
         hits += 1
-        site.say(f"damaged:{how.__name__.replace('_', ' ')}, {count} partitions")
+        site.say(f"damaged:{how.__name__.replace('_', ' ')}")
         fleet.await_opened(opened + PARTITIONS)
-        noticed = fleet.said("is damaged") - before
-        if noticed != count:
-            site.surprises.append(f"{count} ledgers were damaged, {noticed} were said to be")
-    if not fleet.said("is refused"):
-        site.surprises.append("no damaged snapshot was refused")
+        noticed = _Noticed(*(now - then for now, then in zip(_noticed(fleet), before, strict=True)))
+        if noticed != wanted:
+            site.surprises.append(f"after damage to {how.__name__.strip('_')} {wanted} was due, {noticed} was said")
 
 
-def _ledger(site: Site, slot: Slot) -> int:
+def _noticed(fleet: Fleet) -> _Noticed:
+    return _Noticed(fleet.said("is damaged"), fleet.said("is refused"), fleet.said("restored snapshot"))
+
+
+def _ledgers(site: Site, slot: Slot) -> _Noticed:
+    """The newest snapshots take their place."""
     ledgers = sorted(slot.state.glob("*.sqlite"))
     for ledger in ledgers:
         # What is still in its write-ahead log would hide the damage.
         with closing(sqlite3.connect(ledger)) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     _damage(site.random, ledgers)
-    return len(ledgers)
+    return _Noticed(damaged=len(ledgers), refused=0, restored=PARTITIONS)
 
 
-def _ledger_and_newest_snapshot(site: Site, slot: Slot) -> int:
-    newest = [max(folder.glob("*.sqlite"), default=None) for folder in sorted(site.snapshots.iterdir())]
-    _damage(site.random, filter(None, newest))
-    return _ledger(site, slot)
+def _ledgers_and_newest_snapshots(site: Site, slot: Slot) -> _Noticed:
+    """Those before the newest take their place."""
+    newest = [next(site.folder.glob(f"snapshots/*-{at}/{listed[0].file}")) for at, listed in enumerate(site.listed())]
+    _damage(site.random, newest)
+    return _ledgers(site, slot)._replace(refused=len(newest))
 
 
-def _ledger_and_list(site: Site, slot: Slot) -> int:
-    for pointer in site.snapshots.glob(f"*/{POINTER}"):
+def _ledgers_and_lists(site: Site, slot: Slot) -> _Noticed:
+    """They are made anew from the journal."""
+    for pointer in site.folder.glob(f"snapshots/*/{POINTER}"):
         pointer.write_bytes(pointer.read_bytes()[: site.random.randint(0, 60)])
-    return _ledger(site, slot)
+    return _ledgers(site, slot)._replace(restored=0)
 
 
 def _damage(random: Random, paths: Iterable[Path]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onward.faults.fleet import SESSION_SECONDS, Fleet, Orders, Slot
 from onward.faults.site import Site
 from onward.faults.worker import POINTS
+from onward.streams.keeper import PORTION_ENTRIES
 
 _CHUNKS = (1, 7, 40, 200, 1000)
 _MOST_VISITS = 12
@@ -13,6 +14,9 @@ _APART_SECONDS = (0.0, 4.0)
 _WORKING_SHARE = 0.75
 """Of the kills at any time: the others may hit workers that are still starting."""
 _DEAD_SECONDS = SESSION_SECONDS + 3.0
+_BACKLOG_RECORDS = 10_000
+_BACKLOG_VISITS = 3
+_BACKLOG_CHUNK_RECORDS = 1000
 
 
 def at_points(slot: Slot) -> Orders:
@@ -63,6 +67,18 @@ def three_workers_at_named_points(site: Site) -> None:
 def three_workers_at_any_time(site: Site) -> None:
     """Three workers; who stays away for long loses its partitions to the others."""
     kill_some(site, site.fleet(3, at_any_time), 3)
+
+
+def one_worker_in_a_backlog(site: Site) -> None:
+    """One worker that finds thousands of records waiting, with portions and chunks as large as in production."""
+
+    def draw(slot: Slot) -> Orders:
+        nth = slot.random.randint(1, _BACKLOG_VISITS)
+        return at_points(slot)._replace(nth=nth, chunk_records=_BACKLOG_CHUNK_RECORDS, portion_entries=PORTION_ENTRIES)
+
+    with site.applying():
+        site.wait(lambda: len(site.sender.sent) >= _BACKLOG_RECORDS, f"{_BACKLOG_RECORDS} records were sent")
+    _until_all_struck(site, site.fleet(1, draw))
 
 
 def _until_all_struck(site: Site, fleet: Fleet) -> None:

@@ -28,6 +28,7 @@ PARTITIONS = 2
 WINDOWS = {"steps": {"steps": 5}, "timed": {"time": "PT1H"}}
 POLICIES = {name: {"policy": {"choice": "linucb", "window": window}} for name, window in WINDOWS.items()}
 DELAYS_MS = {
+    "computed": 0.0,
     "outputs in flight": 2.0,
     "outputs acknowledged": 0.0,
     "ledger committed": 0.0,

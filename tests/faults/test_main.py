@@ -6,6 +6,7 @@ import pytest
 
 from onward.faults import command
 from onward.faults.__main__ import main
+from onward.faults.suite import summary
 
 
 @pytest.fixture
@@ -48,6 +49,17 @@ def test_what_is_kept_goes_into_a_folder_of_its_own(began, tmp_path, capsys):
     for name in ("empty", "deep/absent"):
         main(["--keep", str(tmp_path / name)])
         assert began.pop() == tmp_path / name
+
+
+def test_where_the_result_cannot_be_written_nothing_is_begun(began, tmp_path, capsys):
+    assert main(["--json", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert told == f"faults: --json {tmp_path}: cannot be written: it is a folder, name a file\n"
+    assert began == []
+
+
+def test_a_run_that_has_played_nothing_has_not_passed():
+    assert not summary(0, 0.0, [], [], {"full-and-read-only-disk": "only root can mount a small disk"}).passed
 
 
 def test_an_interruption_is_one_line_with_its_code(began, capsys):

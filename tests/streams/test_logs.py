@@ -65,3 +65,16 @@ def test_what_a_library_says_again_and_again_is_told_once_in_a_while() -> None:
         logging.getLogger(name).handle(line)
     told = [line.split()[2].rstrip(":") for line in stream.getvalue().splitlines()]
     assert told == ["faust", "onward.x", "onward.x", "faust"]
+
+
+def test_neither_a_traceback_nor_a_line_that_cannot_be_written_is_taken_for_a_repeat(monkeypatch) -> None:
+    stream = io.StringIO()
+    logs.configure("info", "text", stream)
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    for reason in ("first", "second"):
+        try:
+            raise ValueError(reason)
+        except ValueError:
+            logging.getLogger("faust").exception("crashed")
+    logging.getLogger("faust").warning("%d records", "many")
+    assert [word for word in ("first", "second", "many") if word in stream.getvalue()] == ["first", "second"]
