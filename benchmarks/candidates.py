@@ -1,38 +1,48 @@
 """What an application costs when there are more candidates to choose from: 10 to 100,000 of them.
 
 Twice: an application's whole way through ingest, engine and ledger, without Kafka; and the choice alone, which has the
-execution probabilities and the feasible candidates of a person before it.
+execution probabilities and the feasible candidates of a person before it. TAP has a verifier, both it and the decision
+model being logistic: what other models cost comes on top.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 
-from onward.agents.choices import Pull, registry
+from onward.agents.choices import TAP, Choice, Pull, Verifier, registry
 from onward.benchmarks import face
 from onward.benchmarks.arena.load import Load, Shape, write_load
 from onward.benchmarks.arena.memory_worker import CHUNK, MemoryWorker
 from onward.benchmarks.face import Row, progress
+from onward.streams.errors import UsageError
+from onward.streams.scoring import scorer
+from onward.streams.verifying import fit_verifier
+
+Floats = NDArray[np.float64]
 
 AIM_CANDIDATES, AIM_CHOICE_SECONDS = 100_000, 0.005
 MOST_CELLS = 20_000_000
 """Applications times candidates of one figure: with many candidates fewer applications do."""
 LEAST_APPLICATIONS = 200
-CHOICES = ("posterior", "factored", "linucb", "protoar")
-"""The default first, and one of each kind besides."""
+CHOICES = ("posterior", "factored", "linucb", "protoar", "tap", "bwo_ucb", "gp_ucb")
+"""The default first, those whose cost grows with the picks they remember last."""
 WINDOW = 10
 COLUMNS = 13
-STEPS = 200
+WARM_UP_CANDIDATES, WARM_UP_STEPS = 20, 25
+"""Enough for everything that is compiled to be."""
 PEOPLE = 20
 START_MS = 1_790_000_000_000
 
@@ -45,43 +55,87 @@ class Args(face.Args):
         default=(10, 100, 1000, 10_000, 100_000), metadata={"quick": (10, 1000), "help": "how many candidates"}
     )
     applications: int = field(default=10_000, metadata={"quick": 1000, "help": "most applications of a figure"})
+    choices: tuple[str, ...] = field(default=CHOICES, metadata={"help": "the choices to measure"})
+    steps: int = field(default=200, metadata={"quick": 50, "help": "decisions of each choice"})
+    patience_seconds: float = field(default=120.0, metadata={"quick": 5.0, "help": "longest time of a choice's steps"})
 
 
 class Cost(NamedTuple):
-    """Processor seconds of making a learner; median seconds of a choice by the clock, and of processor time."""
+    """Processor seconds of making a learner; seconds of each choice by the clock, and of processor time, (T,)."""
 
     making: float
-    clock: float
-    cpu: float
+    clock: Floats
+    cpu: Floats
 
 
 def candidates(args: Args) -> Iterator[Row]:
     """All figures: the choices alone, then whole applications."""
+    if unknown := sorted(set(args.choices) - registry.keys()):
+        raise UsageError(f"--choices: there is no {unknown[0]!r}, choose among {', '.join(CHOICES)}")
+    if args.steps < 1:
+        raise UsageError(f"--steps {args.steps}: give a number from 1")
     random = np.random.default_rng(args.seeds[0])
-    for choice in CHOICES:
+    for choice in args.choices:
+        _steps(_learner(choice, random.random((WARM_UP_CANDIDATES, COLUMNS))), WARM_UP_STEPS, math.inf, random)
         for count in args.candidates:
-            cost = _one_choice(choice, count, random)
-            progress(f"{choice} among {count:,}: {cost.cpu * 1e6:.1f} us of CPU, made in {cost.making:.1f} s of CPU")
-            aim = AIM_CHOICE_SECONDS * 1e6 if count == AIM_CANDIDATES else None
-            yield Row(f"{choice} chooses among {count:,}", cost.clock * 1e6, "us", aim=aim, better="lower")
-            yield Row(f"{choice} chooses among {count:,}, CPU", cost.cpu * 1e6, "us CPU", better="lower")
-            yield Row(f"{choice} is made for {count:,}", cost.making, "s CPU", better="lower")
+            yield from _rows(choice, count, _one_choice(choice, count, args, random), args.steps)
     for count in args.candidates:
         seconds = _applications(args, count)
         progress(f"an application, {count:,} candidates: {seconds * 1e6:.1f} us of CPU")
         yield Row(f"an application, {count:,} candidates", seconds * 1e6, "us CPU", better="lower")
 
 
-def _one_choice(name: str, count: int, random: np.random.Generator) -> Cost:
+def _rows(choice: str, count: int, cost: Cost, steps: int) -> Iterator[Row]:
+    """The figures of a choice among so many; where patience ended early, a row says after how many steps."""
+    title = f"{choice} chooses among {count:,}"
+    aim = AIM_CHOICE_SECONDS * 1e6 if count == AIM_CANDIDATES else None
+    middle, cpu_middle = float(np.median(cost.clock)) * 1e6, float(np.median(cost.cpu)) * 1e6
+    slow, cpu_slow = float(np.percentile(cost.clock, 99)) * 1e6, float(np.percentile(cost.cpu, 99)) * 1e6
+    progress(f"{title}: {cpu_middle:.1f} us of CPU, p99 {cpu_slow:.1f}, made in {cost.making:.1f} s of CPU")
+    yield Row(title, middle, "us", aim=aim, better="lower")
+    yield Row(f"{title}, p99", slow, "us", aim=aim, better="lower")
+    yield Row(f"{title}, CPU", cpu_middle, "us CPU", better="lower")
+    yield Row(f"{title}, CPU p99", cpu_slow, "us CPU", better="lower")
+    yield Row(f"{choice} is made for {count:,}", cost.making, "s CPU", better="lower")
+    if len(cost.clock) < steps:
+        yield Row(f"{title}, steps taken", len(cost.clock), "", reference=steps)
+
+
+def _one_choice(name: str, count: int, args: Args, random: np.random.Generator) -> Cost:
     """What a learner costs once it is compiled, every candidate being feasible."""
     points = random.random((count, COLUMNS))
-    registry[name](points[:2], WINDOW)
     started = time.process_time()
-    learner = registry[name](points, WINDOW)
+    learner = _learner(name, points)
     making = time.process_time() - started
+    return Cost(making, *_steps(learner, args.steps, args.patience_seconds, random))
+
+
+def _learner(name: str, points: Floats) -> Choice:
+    learner = registry[name](points, WINDOW)
+    if isinstance(learner, TAP):
+        learner.verifier = _verifier()
+    return learner
+
+
+@cache
+def _verifier() -> Verifier:
+    """What a program with a logistic model trains, for made-up people."""
+    random = np.random.default_rng(0)
+    people = random.random((1000, COLUMNS))
+    labels = (people @ random.normal(size=COLUMNS) > 0).astype(np.int64)
+    model = LogisticRegression(max_iter=1000).fit(people, labels)
+    fitted = fit_verifier(model, people, labels, np.random.RandomState(0))
+    agreement, confidence = scorer(fitted.estimator, 2 * COLUMNS), scorer(model, COLUMNS)
+    return Verifier(agreement.score, confidence.score, fitted.tolerance)
+
+
+def _steps(learner: Choice, steps: int, patience_seconds: float, random: np.random.Generator) -> tuple[Floats, Floats]:
+    """Seconds by the clock and of processor time of each choice, (T,); fewer than ``steps`` when patience ends."""
+    count = learner.candidates
     people, feasible, execution = random.random((PEOPLE, COLUMNS)), np.arange(count), random.random((PEOPLE, count))
     clock, cpu = [], []
-    for step in range(STEPS):
+    deadline = time.monotonic() + patience_seconds
+    for step in range(steps):
         person, chances = people[step % PEOPLE], execution[step % PEOPLE]
         started, started_cpu = time.perf_counter(), time.thread_time()
         pick = learner.choose(person, feasible, chances, lambda: random)
@@ -89,7 +143,9 @@ def _one_choice(name: str, count: int, random: np.random.Generator) -> Cost:
         clock.append(time.perf_counter() - started)
         if pick is not None:
             learner.update(Pull(step, pick.candidate, pick.execution), 1.0)
-    return Cost(making, median(clock), median(cpu))
+        if time.monotonic() > deadline:
+            break
+    return np.array(clock), np.array(cpu)
 
 
 def _applications(args: Args, count: int) -> float:

@@ -31,6 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from onward.streams.cli.flags import CommandParser
+from onward.streams.cli.places import check_file
 from onward.streams.errors import OnwardError
 
 _PAGE_WIDTH = 100
@@ -122,14 +123,20 @@ A = TypeVar("A", bound=Args)
 def parse(
     kind: type[A], description: str | None, argv: Sequence[str] | None = None, *, command: str | None = None
 ) -> A:
-    """The command line as ``kind``, of what is run as ``command``; raise ``UsageError`` for one that does not fit."""
+    """The command line as ``kind``, of what is run as ``command``.
+
+    Raise ``UsageError`` for one that does not fit, and where the rows cannot be written: not only after a long run.
+    """
     parser = CommandParser(prog=command, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     hints = get_type_hints(kind)
     for argument in fields(kind):
         _add(parser, argument, hints[argument.name])
     given = vars(parser.parse_args(argv))
     quick = {argument.name: argument.metadata["quick"] for argument in fields(kind) if "quick" in argument.metadata}
-    return kind(**((quick if "quick" in given else {}) | given))
+    args = kind(**((quick if "quick" in given else {}) | given))
+    if args.json is not None:
+        check_file("--json", args.json)
+    return args
 
 
 def _add(parser: argparse.ArgumentParser, argument: Field[Any], hint: Any) -> None:

@@ -1,7 +1,11 @@
-"""How fast the machine is just now: the same work takes more processor time when others use the cores beside it."""
+"""How fast the machine is just now, and whether its Python was built to be fast: both decide what a figure is worth.
+
+The same work takes more processor time when others use the cores beside it.
+"""
 
 from __future__ import annotations
 
+import sysconfig
 import time
 
 import msgspec
@@ -20,3 +24,14 @@ def fixed_work() -> float:
     for _ in range(_PASSES // 5):
         (_TABLE * _TABLE).sum(axis=1).argmax()
     return time.thread_time() - started
+
+
+def is_optimised_python() -> bool | None:
+    """Whether this interpreter was compiled with the help of a profile; None where it does not tell how it was."""
+    if "deb_system" in sysconfig.get_scheme_names():
+        # Debian's and Ubuntu's packages are, by other means than the option, and leave no trace of them.
+        return True
+    arguments, flags = (sysconfig.get_config_var(name) for name in ("CONFIG_ARGS", "PY_CFLAGS"))
+    if arguments is None and flags is None:
+        return None
+    return "--enable-optimizations" in (arguments or "") or "-fprofile-use" in (flags or "")

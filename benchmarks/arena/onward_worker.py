@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 import time
@@ -17,10 +18,14 @@ from onward.streams.errors import OnwardError
 COMMAND = [sys.executable, "-P", "-m", "onward", "worker"]
 _LOOK_SECONDS = 0.02
 _REPLY_SECONDS = 5.0
+_TAKEN = "took snapshot "
 
 
 def settings(lane: Lane, spec: Path, state: Path) -> dict[str, str]:
-    """The worker's environment: defaults, but for what says where things are; snapshots are on."""
+    """The worker's environment: defaults, but for what says where things are; snapshots are on.
+
+    By default the first is due ten minutes after the start: to see any in a short run add ``snapshots_every``.
+    """
     return {
         "ONWARD_BROKERS": lane.broker.bootstrap,
         "ONWARD_SPEC": str(spec),
@@ -31,6 +36,17 @@ def settings(lane: Lane, spec: Path, state: Path) -> dict[str, str]:
         "ONWARD_FETCH_WAIT_SECONDS": str(lane.broker.fetch_wait_ms / 1000),
         "ONWARD_WEB": "false",
     }
+
+
+def snapshots_every(seconds: float) -> dict[str, str]:
+    """The setting by which a snapshot of every ledger is due so many seconds after the one before."""
+    return {"ONWARD_SNAPSHOT_MINUTES": str(seconds / 60)}
+
+
+def snapshots_taken(process: WatchedProcess, partition: int) -> int:
+    """Snapshots of the ledger of a journal partition that a worker has taken so far, by its log."""
+    told = (json.loads(line) for line in process.lines() if _TAKEN in line)
+    return sum(line["message"].startswith(_TAKEN) and line["partition"] == partition for line in told)
 
 
 class ReadyWorker(WatchedProcess):

@@ -64,6 +64,10 @@ class WatchedProcess:
         self._signal(signal.SIGKILL)
         self._process.wait()
 
+    def lines(self) -> list[str]:
+        """Its output so far, without a line that has no end yet."""
+        return self._log.read_text(errors="replace").split("\n")[:-1]
+
     def last_words(self) -> str:
         """The last line of its output."""
         lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]

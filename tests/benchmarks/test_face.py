@@ -76,6 +76,16 @@ def test_a_command_line_that_does_not_fit_is_explained_in_one_line(line, reason,
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize("place", ["", "taken/rows.json"])
+def test_rows_that_cannot_be_written_are_refused_before_anything_is_measured(place, tmp_path, capsys):
+    (tmp_path / "taken").write_text("a file")
+    path = tmp_path / place
+    assert face.run(Args, refuse, ["--json", str(path)]) == UsageError.exit_code
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: --json {path}: cannot be written: ")
+    assert told.count("\n") == 1
+
+
 def test_rows_are_printed_and_written(tmp_path, capsys):
     file = tmp_path / "new" / "rows.json"
     assert face.run(Args, measure, ["--json", str(file)]) == 0

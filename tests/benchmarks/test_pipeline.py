@@ -5,18 +5,30 @@ import json
 import pytest
 
 from onward.benchmarks import face
-from onward.benchmarks.pipeline import AIOKAFKA, CONFLUENT, FAUST, ONWARD, QUIX, QUIX_PYTHON, Args, pipeline
+from onward.benchmarks.pipeline import AIOKAFKA, CONFLUENT, FAUST, ONWARD, QUIX, QUIX_PYTHON, Args, Findings, pipeline
 
 
 def test_the_pipeline_serves_all_contenders_on_the_embedded_broker(tmp_path, capsys):
     file = tmp_path / "rows.json"
-    sizes = ["--applications", "300", "--rates", "200", "--latency-seconds", "0.5"]
+    sizes = ["--applications", "300", "--rates", "200", "--latency-seconds", "0.5", "--snapshot-seconds", "0.05"]
     assert face.run(Args, pipeline, ["--quick", "--broker", "embedded", *sizes, "--json", str(file)]) == 0
     values = {row["name"]: row["value"] for row in json.loads(file.read_text())}
     for name in (ONWARD, FAUST, AIOKAFKA, CONFLUENT):
         assert min(values[f"{name}, by the clock"], values[f"{name}, by its CPU"]) > 0
         assert 0 < values[f"{name}, p50 at 200/s"] <= values[f"{name}, p99 at 200/s"]
+    assert f"{ONWARD}, snapshots in a throughput run" in values
+    assert values[f"{ONWARD}, snapshots in the run at 200/s"] >= 2
     assert f"{QUIX} is left out" in capsys.readouterr().err
+
+
+def test_a_run_in_which_no_snapshot_was_taken_is_told(capsys):
+    found = Findings()
+    with found.measuring("a run", ONWARD, lambda: 3):
+        pass
+    assert found.snapshots == {"a run": [0]}
+    assert f"{ONWARD}: 0 snapshots of its ledger in a run (too few: " in capsys.readouterr().err
+    (row,) = found.snapshot_rows()
+    assert (row.value, row.reached) == (0, False)
 
 
 @pytest.mark.kafka
