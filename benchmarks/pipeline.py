@@ -54,7 +54,7 @@ class Args(face.Args):
     rates: tuple[int, ...] = field(default=(500,), metadata={"help": "applications a second of the latency runs"})
     latency_seconds: float = field(default=20.0, metadata={"quick": 2.0, "help": "length of a latency run"})
     snapshot_seconds: float = field(
-        default=1.0, metadata={"quick": 0.1, "help": "from one snapshot of the worker's ledger to the next"}
+        default=2.0, metadata={"quick": 0.1, "help": "from one snapshot of the worker's ledger to the next"}
     )
     broker: Kind = field(default="auto", metadata={"help": "Kafka to run on; auto: a real one where there is one"})
 
