@@ -86,7 +86,8 @@ bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/ben
 
 generate: install ## write anew what is made from the code: the board and the tables of docs/operations.md
 	$(BIN)/python -m onward.deploy.grafana.board
-	$(BIN)/python -m onward.streams.reference
+	$(BIN)/python -m onward.deploy.generate.schemas
+	$(BIN)/python -m onward.deploy.generate.operations_tables
 
 fmt: install ## format and mend what ruff can
 	$(BIN)/ruff format .

@@ -1,6 +1,6 @@
 """What an application costs, and what memory it takes, when ever more recourses are open: 1,000 to 1,000,000.
 
-Onward alone, ledger included, without Kafka: ingest and keeper in one process, a new one for every figure. So many
+Onward alone, ledger included, without Kafka: ingest and processor in one process, a new one for every figure. So many
 applications are answered that the window is full; from then on everyone who applies also closes somebody's recourse,
 and that is measured: the steady state of a program that has run for long.
 """

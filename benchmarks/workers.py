@@ -29,8 +29,8 @@ from onward.benchmarks.arena.load import Load, Shape, write_load
 from onward.benchmarks.arena.process import WatchedProcess
 from onward.benchmarks.face import Row, progress
 from onward.streams.errors import OnwardError
-from onward.streams.journal import journal_key
-from onward.streams.partitioning import partition_of
+from onward.streams.ingest.partitioning import partition_of
+from onward.streams.journal.journal import journal_key
 from onward.streams.topics import plan
 
 TEAMS = (1, 2)

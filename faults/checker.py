@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from onward.faults.reference import Dump, without_generation
+from onward.streams.outputs.deduplicator import Deduplicator, Verdict
 from onward.streams.records import Record
-from onward.streams.repeats import Repeats, Verdict
 
 Content = tuple[Any, ...]
 _NAMED = 5
@@ -51,7 +51,7 @@ class Findings(msgspec.Struct):
 
 def compare_outputs(found: Sequence[Record], expected: Sequence[Record], findings: Findings) -> None:
     """Compare outputs, in the order in which each partition holds them, with those of an uninterrupted run."""
-    repeats = Repeats()
+    repeats = Deduplicator()
     contents: dict[str, list[Content]] = defaultdict(list)
     delivered: set[str] = set()
     for record in found:

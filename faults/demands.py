@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from onward.schemas.events import Application, DeadLetter, Decision, NoRecourse, Outcome, Recourse, Reward
-from onward.streams.program import Program
+from onward.streams.programs.program import Program
 from onward.streams.records import Record
 from onward.streams.topics import Topics
 

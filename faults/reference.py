@@ -1,4 +1,4 @@
-"""The uninterrupted run: the same journal folded once, in memory, by a keeper that nothing happens to."""
+"""The uninterrupted run: the same journal folded once, in memory, by a processor that nothing happens to."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from onward.streams.effects import GENERATION
-from onward.streams.keeper import Keeper, Keeping
 from onward.streams.metrics import Metrics
-from onward.streams.program import Program
+from onward.streams.outputs.emission import GENERATION
+from onward.streams.programs.program import Program
 from onward.streams.records import Headers, OutRecord, Record, TopicPartition
 from onward.streams.topics import Topics
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 
 T = TypeVar("T")
 Dump = list[str]
@@ -91,17 +91,17 @@ def uninterrupted(
     dumps: dict[Standing, Dump] = {}
 
     async def fold() -> None:
-        keeper = Keeper(topics, programs, broker, Metrics(), lambda: 0, Keeping(directory))
+        processor = PartitionProcessor(topics, programs, broker, Metrics(), lambda: 0, ProcessorConfig(directory))
         partitions = [TopicPartition(topics.journal, number) for number in sorted(ends)]
-        await keeper.assigned(partitions)
+        await processor.assigned(partitions)
         done = dict.fromkeys(ends, 0)
         for stop in stops:
             log = broker.logs[topics.journal, stop.partition]
             if part := log[done[stop.partition] : stop.offset]:
-                await keeper.handle(part)
+                await processor.handle(part)
             done[stop.partition] = stop.offset
             dumps[stop] = dump(directory / f"{topics.journal}-{stop.partition}.sqlite")
-        await keeper.revoked(partitions)
+        await processor.revoked(partitions)
 
     asyncio.run(fold())
     return Reference([record for topic in topics.outputs for n in ends for record in broker.logs[topic, n]], dumps)

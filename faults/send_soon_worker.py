@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from onward.faults.worker import main
-from onward.streams.kafka.publisher import KafkaPublisher
+from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.records import OutRecord
 
 _OUTPUTS = ("recourse", "rewards", "dead-letters")

@@ -22,13 +22,13 @@ from onward.faults.people import everybody, identity_of
 from onward.faults.progress import Progress
 from onward.faults.reference import Dump, Standing, dump, standing, uninterrupted
 from onward.faults.sender import Sender
+from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader
 from onward.streams.kafka.options import KafkaOptions
-from onward.streams.kafka.topics import create_topics
-from onward.streams.program import Program
+from onward.streams.outputs.deduplicator import Deduplicator
+from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
-from onward.streams.repeats import Repeats
-from onward.streams.snapshots import Snapshot, SnapshotError, Snapshots
+from onward.streams.snapshots.store import Snapshot, SnapshotError, Snapshots
 from onward.streams.topics import Topics, plan
 
 PARTITIONS = 3
@@ -247,7 +247,7 @@ class Site:
 
     def _folded(self, outputs: Iterable[Record]) -> bool:
         """Whether of every partition there is a ledger behind its outputs: one may have been begun anew."""
-        repeats = Repeats()
+        repeats = Deduplicator()
         for record in outputs:
             repeats.judge(record)
         reached = [standing(path) for fleet in self.fleets for path in fleet.ledgers]

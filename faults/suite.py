@@ -21,7 +21,7 @@ from onward.faults.progress import Progress
 from onward.faults.scenarios import Scenario
 from onward.faults.site import Ground, Site
 from onward.schemas.specfile import load_spec
-from onward.streams.program import assemble_all
+from onward.streams.programs.program import assemble_all
 
 LEAST_SECONDS = 8.0
 SETTLE_SECONDS = 15.0

@@ -2,7 +2,7 @@
 
     python -m onward.faults.worker --point "outputs in flight" --nth 7 --delay-ms 2
 
-A point is a stage of the keeper, or the moment before the group is told how far the journal was read. Everything else
+A point is a stage of the processor, or the moment before the group is told how far the journal was read. The rest
 is settings from the environment, as for ``onward worker``. Of a killed process nothing survives: no handler runs,
 nothing is flushed. A clock is that of the whole process, and SIGUSR1 lets it jump.
 """
@@ -19,15 +19,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from onward.streams import keeper
 from onward.streams.cli.flags import parse_settings
 from onward.streams.errors import OnwardError
-from onward.streams.kafka.transport import GroupConsumer
-from onward.streams.keeper import Stage
-from onward.streams.logs import configure
-from onward.streams.service import run_service
+from onward.streams.kafka.consume.transport import GroupConsumer
+from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.topics import Topics
+from onward.streams.worker import partition_processor as processor
+from onward.streams.worker.logs import configure
+from onward.streams.worker.partition_processor import Stage
 
 GROUP_COMMIT = "before the group commit"
 POINTS = (*(stage.value for stage in Stage), GROUP_COMMIT)
@@ -49,7 +49,7 @@ def main() -> int:
     _shift_clock(args.clock_ms)
     signal.signal(signal.SIGUSR1, lambda *_: _shift_clock(args.jump_ms))
     configure("info", "json")
-    keeper.PORTION_ENTRIES = args.portion_entries
+    processor.PORTION_ENTRIES = args.portion_entries
     settings = parse_settings(WorkerSettings, "onward.faults.worker", "", [])
     observe = _striker(args.point, args.nth, args.delay_ms, args.signal)
     _observe_commits(observe, Topics(prefix=settings.topic_prefix).journal)

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
+from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
-from onward.streams.kafka.topics import create_topics
 from onward.streams.topics import TopicPlan
 
 # How long an example takes says more about the machine than about the code.

@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .components.pull_buffer import Rows, pairs_of
+from .components.regression_forest import Forest
 from .contract import Array, Choice, Pick, Pull, State
-from .forest import Forest
 from .interval import Interval
-from .rows import Rows, pairs_of
 
 SETTLED_SHARE = 10
 """While there are few rows, a tree is grown anew when they have become a tenth more."""
@@ -73,8 +73,8 @@ class BwOUCB(Choice):
 
     name: ClassVar[str] = "bwo_ucb"
     learns: ClassVar[bool] = True
-    patient: ClassVar[bool] = True
-    grows: ClassVar[frozenset[str]] = Rows.ARRAYS | Forest.ARRAYS
+    ignores_zero_reward: ClassVar[bool] = True
+    variable_length: ClassVar[frozenset[str]] = Rows.ARRAYS | Forest.ARRAYS
 
     def __init__(
         self,

@@ -88,13 +88,13 @@ class Choice(ABC):
     learns: ClassVar[bool]
     """Whether rewards change what it picks."""
 
-    patient: ClassVar[bool] = False
+    ignores_zero_reward: ClassVar[bool] = False
     """Whether a reward of 0 changes no later pick, and need not be told."""
 
     revision: ClassVar[int] = 1
     """Counted up when a new version of the code picks otherwise in the same situation."""
 
-    grows: ClassVar[frozenset[str]] = frozenset()
+    variable_length: ClassVar[frozenset[str]] = frozenset()
     """The arrays of its state whose first axis gets longer as steps are taken."""
 
     def __init__(self, points: Array, window: int, **parameters: float) -> None:
@@ -194,7 +194,7 @@ class Choice(ABC):
                 raise ValueError(f"the state's {name} holds what is no finite number: it is damaged")
 
     def _kinds(self, arrays: _Arrays) -> _Arrays:
-        return {name: (shape[name in self.grows :], dtype) for name, (shape, dtype) in arrays.items()}
+        return {name: (shape[name in self.variable_length :], dtype) for name, (shape, dtype) in arrays.items()}
 
     def __repr__(self) -> str:
         numbers = {"candidates": self.candidates, "window": self.window, **self._given}

@@ -9,12 +9,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .beliefs import Beliefs
+from .components.arm_posteriors import ArmPosteriors
+from .components.change_weights import ChangeWeights
+from .components.execution_kernels import most_promising
+from .components.pending_pulls import PendingPulls
 from .contract import Array, Choice, Pick, Pull, State
-from .efforts import Efforts
 from .interval import Interval
-from .readingscan import most_promising
-from .silences import Silences
 
 RENEWAL = 10
 """The prior is learned anew every so many steps."""
@@ -71,7 +71,7 @@ class Factored(Choice):
     name: ClassVar[str] = "factored"
     learns: ClassVar[bool] = True
     revision: ClassVar[int] = 2
-    grows: ClassVar[frozenset[str]] = Silences.ARRAYS
+    variable_length: ClassVar[frozenset[str]] = PendingPulls.ARRAYS
 
     def __init__(
         self,
@@ -86,10 +86,10 @@ class Factored(Choice):
         self.optimism = optimism
         self.focus = focus
         self._t = 0
-        self._beliefs = Beliefs(self.candidates, optimism)
+        self._beliefs = ArmPosteriors(self.candidates, optimism)
         self._points = np.ascontiguousarray(points, dtype=np.float64)
-        self._efforts = Efforts(np.full(columns, 1.0 / max(columns, 1)), _precision(columns))
-        self._silences = Silences(self._efforts, self.candidates, window, math.ceil(memory))
+        self._efforts = ChangeWeights(np.full(columns, 1.0 / max(columns, 1)), _precision(columns))
+        self._silences = PendingPulls(self._efforts, self.candidates, window, math.ceil(memory))
 
     def choose(
         self,

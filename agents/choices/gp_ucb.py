@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .components.gaussian_process import factorise, predict
+from .components.pull_buffer import Rows, pairs_of
 from .contract import Array, Choice, Pick, Pull, State
-from .gaussian import factorise, predict
 from .interval import Interval
-from .rows import Rows, pairs_of
 
 PRIOR_MEAN = 0.5
 """What a reward of 0 or 1 is before anything is known."""
@@ -67,9 +67,9 @@ class GPUCB(Choice):
 
     name: ClassVar[str] = "gp_ucb"
     learns: ClassVar[bool] = True
-    patient: ClassVar[bool] = True
+    ignores_zero_reward: ClassVar[bool] = True
     revision: ClassVar[int] = 2
-    grows: ClassVar[frozenset[str]] = Rows.ARRAYS
+    variable_length: ClassVar[frozenset[str]] = Rows.ARRAYS
 
     def __init__(
         self,

@@ -70,7 +70,7 @@ class LinUCB(Choice):
 
     name: ClassVar[str] = "linucb"
     learns: ClassVar[bool] = True
-    patient: ClassVar[bool] = True
+    ignores_zero_reward: ClassVar[bool] = True
 
     def __init__(
         self,

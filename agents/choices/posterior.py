@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .beliefs import Beliefs
+from .components.arm_posteriors import ArmPosteriors
+from .components.execution_model import ExecutionModel
 from .contract import Array, Choice, Pick, Pull, State
 from .interval import Interval
-from .readings import Readings
 
 RENEWAL = 10
 """The prior is learned anew every so many steps."""
@@ -66,7 +66,7 @@ class Posterior(Choice):
 
     name: ClassVar[str] = "posterior"
     learns: ClassVar[bool] = True
-    patient: ClassVar[bool] = True
+    ignores_zero_reward: ClassVar[bool] = True
     revision: ClassVar[int] = 2
 
     def __init__(
@@ -80,8 +80,8 @@ class Posterior(Choice):
         self.optimism = optimism
         self.focus = focus
         self._t = 0
-        self._beliefs = Beliefs(self.candidates, optimism)
-        self._readings = Readings(points)
+        self._beliefs = ArmPosteriors(self.candidates, optimism)
+        self._readings = ExecutionModel(points)
 
     def choose(
         self,

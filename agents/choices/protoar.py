@@ -39,7 +39,7 @@ class ProtoAR(Choice):
 
     name: ClassVar[str] = "protoar"
     learns: ClassVar[bool] = False
-    patient: ClassVar[bool] = True
+    ignores_zero_reward: ClassVar[bool] = True
 
     def choose(
         self,

@@ -76,7 +76,7 @@ class TAP(Choice):
 
     name: ClassVar[str] = "tap"
     learns: ClassVar[bool] = False
-    patient: ClassVar[bool] = True
+    ignores_zero_reward: ClassVar[bool] = True
 
     def __init__(self, points: Array, window: int) -> None:
         super().__init__(points, window)

@@ -16,8 +16,8 @@ import confluent_kafka
 
 from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.errors import BrokerError
+from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.options import KafkaOptions
-from onward.streams.kafka.topics import create_topics
 from onward.streams.topics import TopicPlan
 
 Kind = Literal["auto", "real", "embedded"]

@@ -1,10 +1,10 @@
-"""Ingest and keeper as the worker runs them, ledger included, on a Kafka that forgets: Onward alone is measured.
+"""Ingest and processor as the worker runs them, ledger included, on a Kafka that forgets: Onward alone is measured.
 
     async with MemoryWorker(spec, state_folder) as worker:
         await worker.serve(applications, now_ms)
         worker.cpu_seconds
 
-What ingest appends is handed to the keeper at once; outputs are counted and dropped.
+What ingest appends is handed to the processor at once; outputs are counted and dropped.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from onward.benchmarks.arena.load import Sent
-from onward.streams.ingest import Ingest
-from onward.streams.keeper import Keeper, Keeping
+from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
-from onward.streams.policy import load_program_spec
-from onward.streams.program import assemble_all
+from onward.streams.programs.program import assemble_all
+from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import OutRecord, Record, TopicPartition
 from onward.streams.topics import Topics
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 
 T = TypeVar("T")
 
@@ -97,7 +97,9 @@ class MemoryWorker:
         metrics = Metrics()
         parts: Mapping[str, Any] = {"topics": self.topics, "programs": self._programs, "publisher": self.kafka}
         self._ingest = Ingest(**parts, metrics=metrics, clock_ms=self._clock_ms)
-        self._keeper = Keeper(**parts, metrics=metrics, clock_ms=self._clock_ms, keeping=Keeping(state))
+        self._processor = PartitionProcessor(
+            **parts, metrics=metrics, clock_ms=self._clock_ms, config=ProcessorConfig(state)
+        )
 
     async def serve(self, applications: Sequence[Sent], now_ms: int) -> None:
         """Serve at most a chunk of applications, then let event time be ``now_ms``."""
@@ -119,19 +121,19 @@ class MemoryWorker:
         gc.freeze()
         gc.set_threshold(_GARBAGE_OBJECTS)
         self._journal = [TopicPartition(self.topics.journal, 0)]
-        await self._keeper.assigned(self._journal)
+        await self._processor.assigned(self._journal)
         await self._ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
         await self._keep()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await self._keeper.revoked(self._journal)
+        await self._processor.revoked(self._journal)
         gc.unfreeze()
         gc.set_threshold(*self._threshold)
 
     async def _keep(self) -> None:
         if chunk := self.kafka.take_journal():
-            await self._keeper.handle(chunk)
+            await self._processor.handle(chunk)
 
     def _clock_ms(self) -> int:
         return self._now_ms

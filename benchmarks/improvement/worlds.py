@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from onward.agents.choices import Verifier
 from onward.benchmarks.improvement.verifier import fit, look_up
-from onward.environments.improvement import Classifier, ImprovementWorld, Judge, train
+from onward.environments.improvement import Classifier, ImprovementWorld, TrainedModel, train
 from onward.environments.population import SPEC, Population
 from onward.schemas.events import Value
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import Table, TableError, read_table
 from onward.streams.errors import UsageError
-from onward.streams.verifying import FittedVerifier
+from onward.streams.programs.verifier_training import FittedVerifier
 
 TITLES = MappingProxyType({"credit": "Credit", "diabetes": "Diabetes", "compas": "COMPAS"})
 """The paper's data sets: the stem of the file, and the name in the paper."""
@@ -112,7 +112,7 @@ class Worlds:
         """Who trusts what does not depend on the setting: the model and its training rows are those of the seed."""
         return fit(self.world(seed, Setting()), seed)
 
-    def _train(self, seed: int) -> Judge:
+    def _train(self, seed: int) -> TrainedModel:
         return train(self.data.table, seed=seed, classifier=self._classifier)
 
 

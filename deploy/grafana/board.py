@@ -30,7 +30,7 @@ class Query(NamedTuple):
     legend: str
 
 
-class View(NamedTuple):
+class PanelSpec(NamedTuple):
     """One panel: time series, or one big number when ``number`` is set. ``unit`` is Grafana's name of it."""
 
     title: str
@@ -53,30 +53,30 @@ def _quantiles(metric: str, label: str, window: str = "$__rate_interval") -> tup
     )
 
 
-ROWS: dict[str, tuple[View, ...]] = {
+ROWS: dict[str, tuple[PanelSpec, ...]] = {
     "State": (
-        View(
+        PanelSpec(
             "Workers ready",
             "Workers that have caught up.",
             "short",
             (Query('sum(onward_ready{job="onward"})', "ready"),),
             number=True,
         ),
-        View(
+        PanelSpec(
             "Version",
             "What runs.",
             "short",
             (Query('count by (version) (onward_info{job="onward"})', "{{version}}"),),
             number=True,
         ),
-        View(
+        PanelSpec(
             "Open recourses",
             "Recourses that wait for their fate.",
             "short",
             (Query('sum by (program) (onward_open_recourses{program=~"$program"})', "{{program}}"),),
             number=True,
         ),
-        View(
+        PanelSpec(
             "Mean expected reward",
             "Of the recourses given; known only where a simulator publishes it.",
             "percentunit",
@@ -85,25 +85,25 @@ ROWS: dict[str, tuple[View, ...]] = {
         ),
     ),
     "People": (
-        View(
+        PanelSpec(
             "Applications",
             "Accepted applications.",
             PER_SECOND,
             (Query(_rate("onward_applications_total", "program"), "{{program}}"),),
         ),
-        View(
+        PanelSpec(
             "Decisions",
             "Approved and rejected.",
             PER_SECOND,
             (Query(_rate("onward_decisions_total", "program", "decision"), "{{program}} {{decision}}"),),
         ),
-        View(
+        PanelSpec(
             "Answers",
             "Rejected people with a way forward, and with none.",
             PER_SECOND,
             (Query(_rate("onward_recourses_total", "program", "kind"), "{{program}} {{kind}}"),),
         ),
-        View(
+        PanelSpec(
             "Time to an answer",
             "From the application's record time to the acknowledged recourse.",
             "s",
@@ -111,19 +111,19 @@ ROWS: dict[str, tuple[View, ...]] = {
         ),
     ),
     "Learning": (
-        View(
+        PanelSpec(
             "Fates",
             "What became of recourses and outcomes.",
             PER_SECOND,
             (Query(_rate("onward_fates_total", "program", "fate"), "{{program}} {{fate}}"),),
         ),
-        View(
+        PanelSpec(
             "Outcome delay",
             "Event time from a recourse to its outcome, over the last hour's outcomes.",
             "s",
             _quantiles("onward_outcome_delay_seconds", "program", window="1h"),
         ),
-        View(
+        PanelSpec(
             "Outcome delay in steps",
             "Answers given between a recourse and its outcome, over the last hour's outcomes.",
             "short",
@@ -131,25 +131,25 @@ ROWS: dict[str, tuple[View, ...]] = {
         ),
     ),
     "Records": (
-        View(
+        PanelSpec(
             "Read",
             "Records from the input topics.",
             PER_SECOND,
             (Query(_rate("onward_ingested_records_total", "topic", program=False), "{{topic}}"),),
         ),
-        View(
+        PanelSpec(
             "Dead letters",
             "Records that could not be used, by reason.",
             PER_SECOND,
             (Query(_rate("onward_dead_letters_total", "reason", program=False), "{{reason}}"),),
         ),
-        View(
+        PanelSpec(
             "Repeats",
             "Events left out because they had been seen.",
             PER_SECOND,
             (Query(_rate("onward_duplicates_total", "event", program=False), "{{event}}"),),
         ),
-        View(
+        PanelSpec(
             "Waiting",
             "Events that wait for an earlier one.",
             "short",
@@ -157,13 +157,13 @@ ROWS: dict[str, tuple[View, ...]] = {
         ),
     ),
     "Work": (
-        View(
+        PanelSpec(
             "Lag",
             "Records not read yet.",
             "short",
             (Query("max by (topic, partition) (onward_lag_records)", "{{topic}}/{{partition}}"),),
         ),
-        View(
+        PanelSpec(
             "Watermark age",
             "How far event time is behind the clock.",
             "s",
@@ -174,8 +174,8 @@ ROWS: dict[str, tuple[View, ...]] = {
                 ),
             ),
         ),
-        View("Chunk time", "By stage of the work.", "s", _quantiles("onward_chunk_seconds", "stage")),
-        View(
+        PanelSpec("Chunk time", "By stage of the work.", "s", _quantiles("onward_chunk_seconds", "stage")),
+        PanelSpec(
             "Chunk size",
             "Mean records in a chunk.",
             "short",
@@ -187,13 +187,13 @@ ROWS: dict[str, tuple[View, ...]] = {
                 ),
             ),
         ),
-        View(
+        PanelSpec(
             "Processor",
             "Cores in use, by worker.",
             "short",
             (Query('rate(process_cpu_seconds_total{job="onward"}[$__rate_interval])', "{{instance}}"),),
         ),
-        View(
+        PanelSpec(
             "Memory",
             "Resident memory, by worker.",
             "bytes",
@@ -201,7 +201,7 @@ ROWS: dict[str, tuple[View, ...]] = {
         ),
     ),
     "Snapshots": (
-        View(
+        PanelSpec(
             "Snapshot age",
             "Since a partition's newest snapshot was taken: about what a worker without its ledger folds again.",
             "s",
@@ -212,13 +212,13 @@ ROWS: dict[str, tuple[View, ...]] = {
                 ),
             ),
         ),
-        View(
+        PanelSpec(
             "Snapshot time",
             "To take one and to restore one, over the last hour.",
             "s",
             _quantiles("onward_snapshot_seconds", "action", window="1h"),
         ),
-        View(
+        PanelSpec(
             "Snapshot failures",
             "Those that could not be taken, or were refused, in the last hour.",
             "short",
@@ -264,7 +264,7 @@ def render() -> str:
     return JSONEncoder(sort_keys=True, indent=2).encode(board.build()) + "\n"
 
 
-def _panel(view: View, columns: int) -> stat.Panel | timeseries.Panel:
+def _panel(view: PanelSpec, columns: int) -> stat.Panel | timeseries.Panel:
     panel: stat.Panel | timeseries.Panel
     if view.number:
         panel = stat.Panel().height(PANEL_HEIGHT // 2).text_mode(BigValueTextMode.VALUE_AND_NAME)

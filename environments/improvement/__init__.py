@@ -2,7 +2,7 @@
 
 from .classifiers import CLASSIFIERS, Classifier
 from .draws import Draws, draw_noise
-from .people import THRESHOLD, Arms, Judge, People, train
+from .people import THRESHOLD, Arms, People, TrainedModel, train
 from .told import Told
 from .updates import ModelUpdates
 from .world import DueOutcome, ImprovementWorld
@@ -15,10 +15,10 @@ __all__ = [
     "Draws",
     "DueOutcome",
     "ImprovementWorld",
-    "Judge",
     "ModelUpdates",
     "People",
     "Told",
+    "TrainedModel",
     "draw_noise",
     "train",
 ]

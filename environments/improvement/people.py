@@ -39,7 +39,7 @@ class People(NamedTuple):
     rejected: NDArray[np.bool_]
 
 
-class Judge(NamedTuple):
+class TrainedModel(NamedTuple):
     """The classifier that decides about people, and the data set as it splits it.
 
     Row indices of the three parts 2:1:1, stratified by label: training, recourse instances, test; whether it accepts
@@ -54,7 +54,7 @@ class Judge(NamedTuple):
     state: dict[str, Any]
 
 
-def train(table: Table, *, seed: int, classifier: Classifier = "rf") -> Judge:
+def train(table: Table, *, seed: int, classifier: Classifier = "rf") -> TrainedModel:
     """Split a data set and fit a classifier to its training rows: the same seed, the same judge."""
     random = np.random.RandomState(seed)
     training, rest = train_test_split(
@@ -63,7 +63,7 @@ def train(table: Table, *, seed: int, classifier: Classifier = "rf") -> Judge:
     recourse, test = train_test_split(rest, test_size=0.5, stratify=table.labels[rest], random_state=random)
     estimator = CLASSIFIERS[classifier](random).fit(table.X[training], table.labels[training])
     state = random.get_state(legacy=False)
-    return Judge(training, recourse, test, estimator, approves(estimator, table.X), state)
+    return TrainedModel(training, recourse, test, estimator, approves(estimator, table.X), state)
 
 
 def approves(estimator: Any, X: Floats) -> NDArray[np.bool_]:
@@ -73,7 +73,7 @@ def approves(estimator: Any, X: Floats) -> NDArray[np.bool_]:
 
 
 def draw_arms(
-    table: Table, judge: Judge, codec: FeatureCodec, random: np.random.RandomState, most: int, noise: float
+    table: Table, judge: TrainedModel, codec: FeatureCodec, random: np.random.RandomState, most: int, noise: float
 ) -> Arms:
     """The accepted rows that keep the constraints, a random ``most`` of them if there are more."""
     accepted = judge.recourse[judge.accepted[judge.recourse]]
@@ -93,7 +93,9 @@ def approval_plan(people: int, approved_share: float, seed: int) -> NDArray[np.b
     return rejected
 
 
-def draw_people(table: Table, judge: Judge, rejected: NDArray[np.bool_], random: np.random.RandomState) -> People:
+def draw_people(
+    table: Table, judge: TrainedModel, rejected: NDArray[np.bool_], random: np.random.RandomState
+) -> People:
     """Rejected: predicted negative and truly negative. Approved: predicted positive."""
     test, accepted = judge.test, judge.accepted
     negatives = test[~accepted[test] & (table.labels[test] == 0)]

@@ -26,7 +26,7 @@ from ...schemas.table import Table
 from ..feasibility import feasible
 from .classifiers import Classifier
 from .draws import DELAY, Draws, draw
-from .people import THRESHOLD, Arms, Judge, People, Row, approval_plan, delays, draw_arms, draw_people, train
+from .people import THRESHOLD, Arms, People, Row, TrainedModel, approval_plan, delays, draw_arms, draw_people, train
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -98,7 +98,7 @@ class ImprovementWorld:
         approved_share: float = 0.0,
         classifier: Classifier = "rf",
         acted: CostName = "l1",
-        judge: Judge | None = None,
+        judge: TrainedModel | None = None,
     ) -> ImprovementWorld:
         """Build the world of a data set, as the stored reference worlds were built (same seed, same world).
 

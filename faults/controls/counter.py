@@ -15,8 +15,8 @@ from onward.faults.fleet import Fleet, Orders
 from onward.faults.patience import Patience
 from onward.faults.site import PARTITIONS, Site
 from onward.schemas.events import Application
+from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader
-from onward.streams.kafka.topics import create_topics
 from onward.streams.records import Record
 from onward.streams.topics import TopicPlan
 

@@ -7,7 +7,7 @@ import sys
 from onward.faults.checker import Findings
 from onward.faults.fleet import Orders, Slot
 from onward.faults.site import Site
-from onward.streams.keeper import Stage
+from onward.streams.worker.partition_processor import Stage
 
 _COMMAND = (sys.executable, "-P", "-m", "onward.faults.send_soon_worker")
 _VISITS = (10, 30)

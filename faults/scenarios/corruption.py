@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from onward.faults.fleet import Fleet, Orders, Slot
 from onward.faults.site import PARTITIONS, Site
-from onward.streams.snapshots import POINTER
+from onward.streams.snapshots.store import POINTER
 
 _PAGE = 4096
 _MAGIC_BYTES = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onward.faults.fleet import SESSION_SECONDS, Fleet, Orders, Slot
 from onward.faults.site import Site
 from onward.faults.worker import POINTS
-from onward.streams.keeper import PORTION_ENTRIES
+from onward.streams.worker.partition_processor import PORTION_ENTRIES
 
 _CHUNKS = (1, 7, 40, 200, 1000)
 _MOST_VISITS = 12

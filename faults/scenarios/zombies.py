@@ -6,7 +6,7 @@ import time
 
 from onward.faults.fleet import SESSION_SECONDS, Fleet, Orders, Slot, told
 from onward.faults.site import Site
-from onward.streams.keeper import Stage
+from onward.streams.worker.partition_processor import Stage
 
 KAFKA_AWAY = 3
 """What a worker ends with that had something to publish while it stood still: it takes it for not acknowledged."""

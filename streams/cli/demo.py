@@ -15,20 +15,20 @@ import msgspec
 from rich.console import Console
 
 from ...environments.rounds import Scoreboard
-from .. import connection
 from ..errors import OnwardError
+from ..kafka import connection
+from ..kafka.admin.topics import create_topics
 from ..kafka.client import EventReader
 from ..kafka.embedded import EmbeddedBroker
 from ..kafka.options import KafkaOptions
-from ..kafka.topics import create_topics
+from ..outputs.decoder import DecodedEvent, EventDecoder
 from ..records import Record
 from ..settings import BrokerSettings, DemoSettings
-from ..simulation import Play, Simulation
-from ..spectator import Read, Spectator
-from ..tally import Summary, Tally
+from ..simulation.lockstep import Play, Simulation
+from ..simulation.run_stats import RunStats, Summary
 from ..topics import Topics, plan
 from .drive import connect, drain, play
-from .live import View, tables, view, write_picture
+from .live import ProgressDisplay, tables, view, write_picture
 from .places import check_file, make_new_folder
 from .programs import write_programs
 from .silence import silence
@@ -65,15 +65,15 @@ class _Run:
         self.boards = {policy: Scoreboard(world, every=CURVE_ROUNDS) for policy in policies}
         plays = [Play(program, world, board) for program, board in zip(specs, self.boards.values(), strict=True)]
         self.simulation = Simulation(plays)
-        self._tally = Tally(self.simulation.rejects)
+        self._stats = RunStats(self.simulation.rejects)
 
-    def count(self, record: Record, read: Read, now_ms: float) -> None:
+    def count(self, record: Record, read: DecodedEvent, now_ms: float) -> None:
         """Count what was read."""
-        self._tally.add(record, read.id, read.event, now_ms)
+        self._stats.add(record, read.id, read.event, now_ms)
 
     def summary(self) -> Summary:
         """Everything counted so far."""
-        return self._tally.summary({policy: board.now for policy, board in self.boards.items()})
+        return self._stats.summary({policy: board.now for policy, board in self.boards.items()})
 
 
 def demo(settings: DemoSettings) -> int:
@@ -101,7 +101,7 @@ def demo(settings: DemoSettings) -> int:
     return _conclude(settings, console, run, report, facts)
 
 
-def _prepare(settings: DemoSettings, work: Path, screen: View) -> _Run:
+def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Run:
     screen.note("building the world and its model ...")
     shape = {"seed": settings.seed, "people": settings.people}
     named = build_world(settings.data, settings.spec, **shape, approved_share=settings.approved_share)
@@ -120,7 +120,7 @@ def _work_folder(keep: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _kafka(settings: DemoSettings, screen: View) -> Iterator[_Kafka]:
+def _kafka(settings: DemoSettings, screen: ProgressDisplay) -> Iterator[_Kafka]:
     """The Kafka that was given, or an embedded one, with this run's own topics."""
     if settings.brokers:
         prefix = f"{settings.topic_prefix}demo-{settings.seed}-{secrets.token_hex(2)}."
@@ -139,7 +139,7 @@ def _kafka(settings: DemoSettings, screen: View) -> Iterator[_Kafka]:
         yield _Kafka(own, broker.options(), topics, flags)
 
 
-def _serve(run: _Run, kafka: _Kafka, work: Path, screen: View) -> None:
+def _serve(run: _Run, kafka: _Kafka, work: Path, screen: ProgressDisplay) -> None:
     """Let the worker serve the whole world, and count what is on the topics."""
     screen.note("starting the worker ...")
     flags = [
@@ -149,7 +149,7 @@ def _serve(run: _Run, kafka: _Kafka, work: Path, screen: View) -> None:
     ]
     with (
         WorkerProcess(kafka.settings, flags, work / "worker.log") as worker,
-        connect(kafka.options, kafka.topics, Spectator(kafka.topics).topics, "beginning") as link,
+        connect(kafka.options, kafka.topics, EventDecoder(kafka.topics).topics, "beginning") as link,
     ):
         _await_worker(worker, kafka)
         screen.note(f"serving {run.total:,} rejected people ...")

@@ -12,9 +12,9 @@ from ...schemas.events import Application, Outcome
 from ..errors import OnwardError
 from ..kafka.client import EventReader, EventWriter
 from ..kafka.options import KafkaOptions
+from ..outputs.decoder import DecodedEvent, EventDecoder
 from ..records import Record
-from ..simulation import Outgoing, Simulation
-from ..spectator import Read, Spectator
+from ..simulation.lockstep import Outgoing, Simulation
 from ..topics import Topics
 
 TURN_SECONDS = 0.05
@@ -22,7 +22,7 @@ TURN_SECONDS = 0.05
 QUIET_SECONDS = 0.5
 DRAIN_SECONDS = 15.0
 
-Seen = Callable[[Record, Read, float], None]
+Seen = Callable[[Record, DecodedEvent, float], None]
 """Told of every event that was read, with the time of reading in milliseconds since the epoch."""
 
 
@@ -33,19 +33,19 @@ class Link:
     topics: Topics
     writer: EventWriter
     reader: EventReader
-    spectator: Spectator
+    decoder: EventDecoder
 
     def publish(self, events: Iterable[Outgoing]) -> None:
         """Send events."""
         for event in events:
             self.writer.send(event.topic(self.topics), event.value, key=event.key, headers=event.headers)
 
-    def read(self, seconds: float) -> Iterator[tuple[Record, Read, float]]:
+    def read(self, seconds: float) -> Iterator[tuple[Record, DecodedEvent, float]]:
         """What arrives first within some seconds."""
         records = self.reader.poll(seconds)
         now_ms = time.time() * 1000
         for record in records:
-            event = self.spectator.read(record)
+            event = self.decoder.read(record)
             if event is not None:
                 yield record, event, now_ms
 
@@ -56,7 +56,7 @@ def connect(
 ) -> Iterator[Link]:
     """A link that reads the topics of these names."""
     with EventReader(options, names, start=start) as reader, EventWriter(options) as writer:
-        yield Link(topics, writer, reader, Spectator(topics))
+        yield Link(topics, writer, reader, EventDecoder(topics))
 
 
 def play(

@@ -15,14 +15,14 @@ from rich.table import Column, Table
 from ...agents.evaluation import Estimate
 from ...schemas.events import NoRecourse, Recourse
 from ...schemas.specfile import SpecError
-from .. import connection
 from ..errors import UsageError
-from ..evaluation import Answer, Judge, Judged, check_alike, with_choice, without_exploration
+from ..kafka import connection
 from ..kafka.client import EventReader
-from ..policy import load_program_spec
-from ..program import Program, assemble
+from ..programs.program import Program, assemble
+from ..programs.spec_check import load_program_spec
 from ..records import Record, TopicPartition
-from ..refolding import Closing, Refolding, Step
+from ..replay.evaluation import Answer, PolicyEvaluation, PolicyEvaluator, check_alike, with_choice, without_exploration
+from ..replay.journal_replay import Closing, JournalReplay, Step
 from ..settings import EvaluateSettings
 from ..topics import Topics
 from .silence import silence
@@ -112,16 +112,18 @@ def _answers(records: Iterable[Record], program: Program) -> Answers:
     return answers
 
 
-def _judged(journal: Iterable[Record], program: Program, target: Program, topics: Topics, answers: Answers) -> Judged:
-    judge = Judge(program, target)
-    folds: dict[int, Refolding] = {}
+def _judged(
+    journal: Iterable[Record], program: Program, target: Program, topics: Topics, answers: Answers
+) -> PolicyEvaluation:
+    judge = PolicyEvaluator(program, target)
+    folds: dict[int, JournalReplay] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="onward-evaluate-")))
         for record in journal:
             fold = folds.get(record.partition)
             if fold is None:
                 place = TopicPartition(record.topic, record.partition)
-                fold = stack.enter_context(closing(Refolding(program, topics, place, folder)))
+                fold = stack.enter_context(closing(JournalReplay(program, topics, place, folder)))
                 folds[record.partition] = fold
             _tell(judge, fold.feed(record), program, answers)
         for fold in folds.values():
@@ -132,7 +134,7 @@ def _judged(journal: Iterable[Record], program: Program, target: Program, topics
     return judged
 
 
-def _tell(judge: Judge, happened: Iterable[Step | Closing], program: Program, answers: Answers) -> None:
+def _tell(judge: PolicyEvaluator, happened: Iterable[Step | Closing], program: Program, answers: Answers) -> None:
     for one in happened:
         if isinstance(one, Step):
             _check(one, program, answers)
@@ -152,7 +154,7 @@ def _check(step: Step, program: Program, answers: Answers) -> None:
         )
 
 
-def _as_json(judged: Judged, program: Program, target: Program) -> dict[str, object]:
+def _as_json(judged: PolicyEvaluation, program: Program, target: Program) -> dict[str, object]:
     evaluation = judged.evaluation
     return {
         "program": program.name,
@@ -190,7 +192,7 @@ def _interval(estimate: Estimate | None) -> dict[str, float] | None:
     return {"value": estimate.value, "standard_error": estimate.error, "low": estimate.low, "high": estimate.high}
 
 
-def _print(judged: Judged, program: Program, target: Program) -> None:
+def _print(judged: PolicyEvaluation, program: Program, target: Program) -> None:
     evaluation = judged.evaluation
     share = evaluation.matched / evaluation.steps if evaluation.steps else 0.0
     lines = (

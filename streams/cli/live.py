@@ -21,7 +21,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ..errors import UsageError
-from ..tally import Summary
+from ..simulation.run_stats import Summary
 
 BAR_WIDTH = 40
 PICTURE_COLUMNS = 88
@@ -29,7 +29,7 @@ PICTURE = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.
 """rich's frame without the fonts that it would load from a server."""
 
 
-class View(AbstractContextManager["View"], ABC):
+class ProgressDisplay(AbstractContextManager["ProgressDisplay"], ABC):
     """Shows how far a run is. ``every_seconds`` is how often it wants to be told."""
 
     every_seconds: float
@@ -56,7 +56,7 @@ class View(AbstractContextManager["View"], ABC):
         """Leave the screen as it is."""
 
 
-class PlainView(View):
+class PlainDisplay(ProgressDisplay):
     """Lines on standard error."""
 
     every_seconds = 5.0
@@ -82,7 +82,7 @@ class PlainView(View):
         return self
 
 
-class LiveView(View):
+class LiveDisplay(ProgressDisplay):
     """A screen that is drawn anew a few times a second."""
 
     every_seconds = 0.25
@@ -108,9 +108,9 @@ class LiveView(View):
         self._live.__exit__(None, None, None)
 
 
-def view(console: Console, quiet: bool) -> View:
+def view(console: Console, quiet: bool) -> ProgressDisplay:
     """A live screen where there is a terminal and nobody asked for quiet."""
-    return PlainView() if quiet or not console.is_terminal else LiveView(console)
+    return PlainDisplay() if quiet or not console.is_terminal else LiveDisplay(console)
 
 
 def tables(summary: Summary) -> Group:

@@ -23,8 +23,8 @@ from ...agents.choices import TAP
 from ...environments.improvement import ImprovementWorld
 from ...schemas.spec import ProgramSpec
 from ..errors import UsageError
-from ..models import write_bundle
-from ..verifying import FittedVerifier, fit_verifier
+from ..programs.bundle import write_bundle
+from ..programs.verifier_training import FittedVerifier, fit_verifier
 
 SPEC_FILE = "spec.yaml"
 MODEL_FOLDER = "model"

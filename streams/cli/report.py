@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..errors import UsageError
-from ..tally import Summary
+from ..simulation.run_stats import Summary
 
 ORACLE = "#6b7280"
 COLOURS = ("#c2570c", "#0f766e", "#4338ca", "#be185d", "#4d7c0f", "#0369a1")

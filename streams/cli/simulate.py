@@ -11,13 +11,13 @@ from pathlib import Path
 from time import monotonic
 
 from ...environments.rounds import Scoreboard
-from .. import connection
 from ..errors import OnwardError, UsageError
+from ..kafka import connection
 from ..metrics import Metrics
-from ..readiness import Readiness
 from ..settings import SimulateSettings
-from ..simulation import Play, Simulation
-from ..web import make_app
+from ..simulation.lockstep import Play, Simulation
+from ..worker.readiness import Readiness
+from ..worker.web import make_app
 from .drive import Link, connect, play
 from .flags import missing
 from .programs import program_name, write_programs

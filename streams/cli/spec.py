@@ -11,7 +11,7 @@ from ...schemas.encoding import FeatureCodec
 from ...schemas.specfile import LoadedSpec, SpecError
 from ...schemas.table import TableError
 from ..errors import UsageError
-from ..policy import load_program_spec
+from ..programs.spec_check import load_program_spec
 
 
 def check(paths: Sequence[Path]) -> int:

@@ -10,10 +10,10 @@ from rich.table import Table
 
 from ...schemas.specfile import SpecError
 from ..errors import UsageError
-from ..models import MANIFEST, Manifest
-from ..policy import load_program_spec
-from ..training import ESTIMATORS, EstimatorName
-from ..training import train as train_model
+from ..programs.bundle import MANIFEST, Manifest
+from ..programs.spec_check import load_program_spec
+from ..programs.training import ESTIMATORS, EstimatorName
+from ..programs.training import train as train_model
 
 
 def train(csv: Path, spec: Path, output: Path, estimator: str, seed: int) -> int:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-from ..web import serve
+from ..worker.web import serve
 
 
 @contextmanager

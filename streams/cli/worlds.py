@@ -13,7 +13,7 @@ from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import SpecError
 from ...schemas.table import Table, TableError, read_table
 from ..errors import UsageError
-from ..policy import load_program_spec
+from ..programs.spec_check import load_program_spec
 
 PACKAGED = SPEC.parent
 """Specs of well-known data files, by the file's stem."""

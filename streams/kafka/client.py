@@ -23,8 +23,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from ..errors import BrokerError
 from ..records import Headers, Record
+from .admin.preflight import unreachable
 from .options import KafkaOptions
-from .reach import unreachable
 
 log = logging.getLogger("librdkafka")
 

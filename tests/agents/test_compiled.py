@@ -34,7 +34,7 @@ def test_one_may_call_another_of_its_file() -> None:
 def test_one_of_another_file_is_not_known() -> None:
     from numba import TypingError
 
-    from onward.agents.choices.forest import __dict__ as forest
+    from onward.agents.choices.components.regression_forest import __dict__ as forest
 
     other = next(value for value in forest.values() if isinstance(value, compiled))
 

@@ -4,8 +4,8 @@ import pytest
 
 from onward.benchmarks import face
 from onward.benchmarks.workers import Args, even_name, workers
-from onward.streams.journal import journal_key
-from onward.streams.partitioning import partition_of
+from onward.streams.ingest.partitioning import partition_of
+from onward.streams.journal.journal import journal_key
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 4, 6])

@@ -12,7 +12,7 @@ from tape import MINUTE_MS, TIMED, tape
 from onward.faults.checker import Findings, compare_outputs, compare_states, name_of
 from onward.faults.demands import POISON, demands_of, met
 from onward.faults.reference import dump, standing, uninterrupted
-from onward.streams.effects import GENERATION
+from onward.streams.outputs.emission import GENERATION
 from onward.streams.records import Record
 
 

@@ -11,7 +11,7 @@ from tape import MINUTE_MS, TIMED, tape
 
 from onward.faults.scenarios.corruption import flip
 from onward.streams.errors import DamagedLedgerError
-from onward.streams.ledgercheck import examine
+from onward.streams.ledger.check import examine
 
 
 @pytest.fixture(scope="module", params=[0, 3, 300])

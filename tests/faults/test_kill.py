@@ -20,7 +20,7 @@ from onward.schemas.events import Application, Outcome
 from onward.schemas.headers import TYPES, cloud_event_headers
 from onward.schemas.specfile import load_spec
 from onward.streams.kafka.client import EventReader, EventWriter
-from onward.streams.program import assemble_all
+from onward.streams.programs.program import assemble_all
 from onward.streams.topics import Topics, plan
 
 PEOPLE = 240

@@ -16,14 +16,14 @@ from onward.faults.people import everybody
 from onward.faults.programs import write_programs
 from onward.faults.reference import dump, standing, uninterrupted
 from onward.schemas.specfile import load_spec
-from onward.streams.effects import GENERATION
-from onward.streams.journal import read
+from onward.streams.journal.journal import read
 from onward.streams.kafka.client import EventReader, EventWriter
-from onward.streams.keeper import Stage
-from onward.streams.program import assemble_all
+from onward.streams.outputs.deduplicator import Deduplicator, Verdict
+from onward.streams.outputs.emission import GENERATION
+from onward.streams.programs.program import assemble_all
 from onward.streams.records import Record
-from onward.streams.repeats import Repeats, Verdict
 from onward.streams.topics import Topics, plan
+from onward.streams.worker.partition_processor import Stage
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
@@ -33,7 +33,7 @@ ZOMBIES, SUCCESSORS = 1, 2
 """The generations of the first owner's outputs, and of the second's."""
 
 
-class Place:
+class JournalPosition:
     """Topics, what is sent to them, and workers."""
 
     def __init__(self, broker, folder, partitions=PARTITIONS):
@@ -153,15 +153,15 @@ def generation(record):
 
 
 def test_one_that_wakes_before_it_has_published_writes_nothing_more_and_ends(real, tmp_path):
-    place = Place(real, tmp_path, partitions=1)
+    place = JournalPosition(real, tmp_path, partitions=1)
     assert not overtaken(place, Stage.COMPUTED).late
     assert place.check().duplicates == 0
 
 
 def test_what_its_producer_had_comes_after_its_successors_and_is_dropped_as_stale(real, tmp_path):
-    place = Place(real, tmp_path, partitions=1)
+    place = JournalPosition(real, tmp_path, partitions=1)
     outputs, late = overtaken(place, Stage.OUTPUTS_IN_FLIGHT)
-    reader, read_as = Repeats(), {verdict: [] for verdict in Verdict}
+    reader, read_as = Deduplicator(), {verdict: [] for verdict in Verdict}
     for record in outputs:
         read_as[reader.judge(record)].append(record)
     assert late
@@ -176,7 +176,7 @@ def test_what_its_producer_had_comes_after_its_successors_and_is_dropped_as_stal
 
 
 def test_one_that_wakes_with_nothing_under_way_joins_again(real, tmp_path):
-    place = Place(real, tmp_path)
+    place = JournalPosition(real, tmp_path)
     place.send(*place.topics.inputs)
     with place.worker("zombie") as zombie:
         until(place.answered)

@@ -18,7 +18,7 @@ from fuzz_inputs import FIELD, RECORD, Target
 from pipeline import START_MS
 from raw_batches import NO_NAME, batch
 
-from onward.streams.kafka.batches import _KeptRecords, _PartitionRecords
+from onward.streams.kafka.consume.tolerant_records import _KeptRecords, _PartitionRecords
 
 HEAD = struct.Struct(">qiib")
 ATTRIBUTES_TO_COUNT = struct.Struct(">hiqqqhii")

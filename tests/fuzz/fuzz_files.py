@@ -16,9 +16,9 @@ from onward.schemas.spec import FeatureType, ProgramSpec
 from onward.schemas.speccheck import MOST_COLUMNS
 from onward.schemas.specfile import MAX_PROBLEMS, parse_spec
 from onward.schemas.table import TableError, read_csv, read_table
-from onward.streams.policy import policy_faults
-from onward.streams.rawrows import read_rows, write_rows
-from onward.streams.steps import step_generator
+from onward.streams.engine.selection import step_generator
+from onward.streams.programs.raw_rows import read_rows, write_rows
+from onward.streams.programs.spec_check import policy_faults
 
 SPEC = b"""\
 program: loan

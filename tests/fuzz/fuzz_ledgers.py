@@ -15,14 +15,14 @@ from fuzz_inputs import TOPICS, Target, folder, local_file_systems, record_of
 from fuzz_records import JOURNAL_SEEDS
 from pipeline import START_MS, Run, idle_tick
 
+from onward.streams.engine.watermark import required_topics
 from onward.streams.errors import DamagedLedgerError, OnwardError
-from onward.streams.journal import read
-from onward.streams.ledger import Ledger
-from onward.streams.ledgercheck import DamageError, Standing, examine, standing
-from onward.streams.packing import pack, unpack
+from onward.streams.journal.journal import read
+from onward.streams.ledger.array_codec import pack, unpack
+from onward.streams.ledger.check import DamageError, Standing, examine, standing
+from onward.streams.ledger.checksum import with_checksum, without_checksum
+from onward.streams.ledger.ledger import Ledger
 from onward.streams.records import Record, TopicPartition
-from onward.streams.sealing import sealed, unsealed
-from onward.streams.watermark import required_topics
 
 JOURNAL = TopicPartition("journal", 0)
 WAITING_LIMIT = 100
@@ -55,7 +55,7 @@ def case(data: bytes) -> None:
     with closing(sqlite3.connect(file)) as db, db:
         db.execute("PRAGMA synchronous=OFF")
         assert db.execute(
-            "UPDATE cases SET body = ? WHERE rowid = (SELECT min(rowid) FROM cases)", (sealed(data),)
+            "UPDATE cases SET body = ? WHERE rowid = (SELECT min(rowid) FROM cases)", (with_checksum(data),)
         ).rowcount
     _examined(file)
 
@@ -137,8 +137,8 @@ def _flipped(kept: bytes) -> bytes:
 GOOD = good_ledger()
 with closing(sqlite3.connect(":memory:")) as _db:
     _db.deserialize(GOOD)
-    BODIES = [bytes(unsealed(body)) for (body,) in _db.execute("SELECT body FROM cases ORDER BY rowid")]
-    LEARNERS = [bytes(unsealed(learned)) for (learned,) in _db.execute("SELECT learner FROM shards")]
+    BODIES = [bytes(without_checksum(body)) for (body,) in _db.execute("SELECT body FROM cases ORDER BY rowid")]
+    LEARNERS = [bytes(without_checksum(learned)) for (learned,) in _db.execute("SELECT learner FROM shards")]
 OBJECTS = msgspec.msgpack.encode({"x": ("|O", (1,), bytes(8))})
 PROMISES = {
     "an array of objects": OBJECTS,
@@ -167,9 +167,12 @@ TARGETS = {
             "an offset that is no whole number": changed("UPDATE meta SET value = 1.5 WHERE name = 'offset'"),
             "a case that cannot be read": changed("UPDATE cases SET body = X'ff'"),
             "what is learned by no program": changed("UPDATE OR IGNORE shards SET program = 'x'"),
-            "another bit of what was learned": changed("UPDATE shards SET learner = ?", _flipped(sealed(LEARNERS[0]))),
+            "another bit of what was learned": changed(
+                "UPDATE shards SET learner = ?", _flipped(with_checksum(LEARNERS[0]))
+            ),
             "another bit of a case": changed(
-                "UPDATE cases SET body = ? WHERE rowid = (SELECT min(rowid) FROM cases)", _flipped(sealed(BODIES[0]))
+                "UPDATE cases SET body = ? WHERE rowid = (SELECT min(rowid) FROM cases)",
+                _flipped(with_checksum(BODIES[0])),
             ),
             "a table of another name": GOOD.replace(b"settled", b"settles"),
         },

@@ -25,20 +25,20 @@ from onward.schemas.events import (
     Tick,
 )
 from onward.schemas.headers import TYPES, CloudEvent
-from onward.streams import journal
 from onward.streams.errors import OnwardError
-from onward.streams.ingest import Ingest, Intake, Limits
+from onward.streams.ingest.ingest import Ingest, Intake, Limits
+from onward.streams.ingest.partitioning import partition_of
+from onward.streams.journal import journal
 from onward.streams.metrics import Metrics
-from onward.streams.partitioning import partition_of
+from onward.streams.outputs.decoder import DecodedEvent, EventDecoder
+from onward.streams.outputs.deduplicator import Deduplicator, Verdict
 from onward.streams.records import OutRecord, Record, TopicPartition
-from onward.streams.repeats import Repeats, Verdict
-from onward.streams.spectator import Read, Spectator
-from onward.streams.tally import Tally
+from onward.streams.simulation.run_stats import RunStats
 
 LARGEST_KAFKA_RECORD = 1 << 20
 JOURNAL_PARTITIONS = 3
 HOUR_MS = 3_600_000
-BODIES = {**INPUTS, TOPICS.applications: journal.Submitted}
+BODIES = {**INPUTS, TOPICS.applications: journal.RawApplication}
 
 # --- inputs ---------------------------------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ def _line(event: Input | Tick | DeadLetter, time_ms: int = START_MS, offset: int
     if isinstance(event, Tick):
         line = journal.tick_line(event, time_ms)
     elif isinstance(event, DeadLetter):
-        line = journal.letter_line(event, record)
+        line = journal.dead_letter_line(event, record)
     else:
         line = journal.line_of(CloudEvent(f"id-{offset}", "test", None, time_ms), TYPES[kind], record)
     [packed] = journal.pack(TOPICS.journal, 0, [line])
@@ -189,15 +189,15 @@ SHOWN = (TOPICS.applications, TOPICS.outcomes, *TOPICS.outputs)
 
 def outputs(data: bytes) -> None:
     """What is read from the topics is an event or none, is new or a repeat, and can be counted."""
-    spectator, tally, repeats = Spectator(TOPICS), Tally(lambda program, application: True), Repeats()
+    decoder, stats, repeats = EventDecoder(TOPICS), RunStats(lambda program, application: True), Deduplicator()
     for offset, text in enumerate(data.split(RECORD)[:8]):
         record = record_of(text, SHOWN, offset)
         assert isinstance(repeats.judge(record), Verdict)
-        found = spectator.read(record)
+        found = decoder.read(record)
         if found is not None:
-            assert isinstance(found, Read)
-            tally.add(record, found.id, found.event, 1e12)
-    msgspec.json.encode(tally.summary({}))
+            assert isinstance(found, DecodedEvent)
+            stats.add(record, found.id, found.event, 1e12)
+    msgspec.json.encode(stats.summary({}))
 
 
 _NONE = NoRecourse("loan", 0, "a", 1, "immutable", "region", "linucb", "v", "s", "m")

@@ -20,11 +20,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
 from onward.streams.errors import ModelError
-from onward.streams.ledgercheck import Standing
-from onward.streams.models import Artefact, FeatureColumn, Manifest, load_bundle, read_manifest
-from onward.streams.rawrows import write_rows
+from onward.streams.ledger.check import Standing
+from onward.streams.programs.bundle import Artefact, FeatureColumn, Manifest, load_bundle, read_manifest
+from onward.streams.programs.raw_rows import write_rows
 from onward.streams.records import TopicPartition
-from onward.streams.snapshots import POINTER, Snapshot, SnapshotError, Snapshots
+from onward.streams.snapshots.store import POINTER, Snapshot, SnapshotError, Snapshots
 
 JOURNAL = TopicPartition("journal", 0)
 LOAN = PROGRAMS["loan"]

@@ -12,7 +12,7 @@ from fuzz_inputs import FIELD, RECORD, Target, record_of
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.headers import Problem, format_time, parse_time, read_headers
 from onward.schemas.spec import Feature
-from onward.streams.effects import Position
+from onward.streams.outputs.emission import OutputPosition
 
 
 def headers(data: bytes) -> None:
@@ -43,10 +43,10 @@ def times(data: bytes) -> None:
 def position(data: bytes) -> None:
     """A position or ``ValueError``."""
     try:
-        found = Position.parse(data)
+        found = OutputPosition.parse(data)
     except ValueError:
         return
-    assert Position.parse(found.header()) == found
+    assert OutputPosition.parse(found.header()) == found
 
 
 _KINDS = [

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from onward.streams.cli.flags import parse_settings
-from onward.streams.connection import connection, worker_options
 from onward.streams.errors import UsageError
-from onward.streams.letters import HEADER_BYTES, letter_of_record
+from onward.streams.journal.dead_letters import HEADER_BYTES, dead_letter_of_record
+from onward.streams.kafka.connection import connection, worker_options
 from onward.streams.records import Record
 from onward.streams.settings import (
     LARGEST_RECORD_BYTES,
@@ -132,5 +132,5 @@ def test_the_dead_letter_of_the_largest_record_fits_a_kafka_record() -> None:
         worker("--max-record-bytes", str(LARGEST_RECORD_BYTES + 1))
     headers = [("h", b"\0" * (HEADER_BYTES - 1))]
     record = Record("applications", 0, 2**62, 0, b"\0" * HEADER_BYTES, b"\0" * (LARGEST_RECORD_BYTES + 1), headers)
-    letter = letter_of_record(record, "oversized", "d" * 1000, LARGEST_RECORD_BYTES)
+    letter = dead_letter_of_record(record, "oversized", "d" * 1000, LARGEST_RECORD_BYTES)
     assert len(msgspec.json.encode(letter)) < worker_options(worker()).max_request_bytes - HEADER_BYTES

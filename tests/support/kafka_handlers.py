@@ -9,8 +9,8 @@ from typing import Any
 
 import confluent_kafka
 
+from onward.streams.kafka.consume.worker import run_worker
 from onward.streams.kafka.options import KafkaOptions
-from onward.streams.kafka.worker import run_worker
 from onward.streams.records import ChunkHandler, Record, TopicPartition
 
 

@@ -20,14 +20,14 @@ from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import SourcePosition, Tick
 from onward.schemas.headers import TYPES, cloud_event_headers
 from onward.schemas.spec import ProgramSpec
-from onward.streams.ingest import Ingest
-from onward.streams.journal import pack, tick_line
-from onward.streams.keeper import Keeper, Keeping
+from onward.streams.ingest.ingest import Ingest
+from onward.streams.journal.journal import pack, tick_line
 from onward.streams.metrics import Metrics
-from onward.streams.models import Artefact, Manifest, ModelBundle
-from onward.streams.program import Program
+from onward.streams.programs.bundle import Artefact, Manifest, ModelBundle
+from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 
 START_MS = 1_790_000_000_000
 """Event time of the tests' first event."""
@@ -137,14 +137,14 @@ class Run:
 
     async def fold(self, journal: Sequence[Record], cuts: Sequence[int] = (), name: str = "ledger") -> Path:
         """Fold a journal in chunks cut at these offsets; outputs go to the broker."""
-        keeping = Keeping(self.directory / name, self.waiting_limit)
-        keeper = Keeper(self.topics, self.programs, self.broker, Metrics(), no_clock, keeping)
+        config = ProcessorConfig(self.directory / name, self.waiting_limit)
+        processor = PartitionProcessor(self.topics, self.programs, self.broker, Metrics(), no_clock, config)
         partition = TopicPartition(self.topics.journal, 0)
-        await keeper.assigned([partition])
+        await processor.assigned([partition])
         for start, end in pairwise(sorted({0, *cuts, len(journal)})):
-            await keeper.handle(journal[start:end])
-        await keeper.revoked([partition])
-        return keeping.directory / f"{self.topics.journal}-0.sqlite"
+            await processor.handle(journal[start:end])
+        await processor.revoked([partition])
+        return config.directory / f"{self.topics.journal}-0.sqlite"
 
     def outputs(self) -> dict[str, list[tuple[bytes | None, bytes, int, tuple[tuple[str, bytes], ...]]]]:
         """Every byte that was published, by topic."""

@@ -12,8 +12,8 @@ import fsspec
 from pipeline import dump, no_clock
 from tape import DAY_MS, JOURNAL, MINUTE_MS, TIMED, tape
 
-from onward.streams.keeper import Keeper, Keeping
 from onward.streams.metrics import Metrics
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 
 FIRST, SECOND = 9, 16
 """Journal offsets at which the first worker takes snapshots."""
@@ -40,27 +40,27 @@ def whole(directory):
 
 
 class Worker:
-    """A keeper with a folder of its own."""
+    """A processor with a folder of its own."""
 
     def __init__(self, story, name, snapshots=None, seconds=0.0, clock_ms=no_clock):
         run, self.metrics = story.run, Metrics()
         self.journal = list(story.journal)
         self.ledger = run.directory / name / "journal-0.sqlite"
-        keeping = Keeping(self.ledger.parent, snapshots=snapshots, snapshot_seconds=seconds)
-        self.keeper = Keeper(run.topics, run.programs, run.broker, self.metrics, clock_ms, keeping)
+        config = ProcessorConfig(self.ledger.parent, snapshots=snapshots, snapshot_seconds=seconds)
+        self.processor = PartitionProcessor(run.topics, run.programs, run.broker, self.metrics, clock_ms, config)
 
     async def begins(self):
         """Where it goes on."""
-        return (await self.keeper.assigned([JOURNAL]))[JOURNAL]
+        return (await self.processor.assigned([JOURNAL]))[JOURNAL]
 
     async def folds(self, start, end=None):
-        await self.keeper.handle(self.journal[start:end])
+        await self.processor.handle(self.journal[start:end])
 
     async def works(self, end=None):
         """Begin, fold, end in good order; return where it went on."""
         start = await self.begins()
         await self.folds(start, end)
-        await self.keeper.revoked([JOURNAL])
+        await self.processor.revoked([JOURNAL])
         return start
 
     def count(self, metric, **labels):
@@ -75,7 +75,7 @@ def dies_after_two(story, snapshots, name="first"):
         await worker.begins()
         for start, end in ((0, FIRST), (FIRST, SECOND)):
             await worker.folds(start, end)
-            await worker.keeper.take_snapshots()
+            await worker.processor.take_snapshots()
         await worker.folds(SECOND, SECOND + 1)
         return worker
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pipeline import START_MS, Run, Sender, build_program, idle_tick, no_clock
 
 from onward.schemas.events import Application, DeadLetter, Decision, NoRecourse, Outcome, Recourse, Reward
-from onward.streams.keeper import Keeper, Keeping
 from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
@@ -65,13 +65,15 @@ class Tape:
 
     async def folded(self, name, parts, observe=lambda _: None):
         for part in parts:
-            keeping = Keeping(self.run.directory / name, self.run.waiting_limit)
-            keeper = Keeper(self.run.topics, self.run.programs, self.run.broker, Metrics(), no_clock, keeping, observe)
-            await keeper.assigned([JOURNAL])
+            config = ProcessorConfig(self.run.directory / name, self.run.waiting_limit)
+            processor = PartitionProcessor(
+                self.run.topics, self.run.programs, self.run.broker, Metrics(), no_clock, config, observe
+            )
+            await processor.assigned([JOURNAL])
             try:
-                await keeper.handle(list(part))
+                await processor.handle(list(part))
             finally:
-                await keeper.revoked([JOURNAL])
+                await processor.revoked([JOURNAL])
 
     def fates(self):
         return [(fate.application, fate.fate) for fate in self.run.events("rewards", Reward)]

@@ -12,12 +12,12 @@ import msgspec
 from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Model
 from ....schemas.headers import TYPES, cloud_event_headers
-from ... import connection
 from ...errors import UsageError
+from ...kafka import connection
+from ...kafka.admin.preflight import reach
 from ...kafka.client import EventWriter
-from ...kafka.reach import reach
-from ...models import Manifest, load_bundle, read_manifest
-from ...policy import load_program_spec
+from ...programs.bundle import Manifest, load_bundle, read_manifest
+from ...programs.spec_check import load_program_spec
 from ...settings import ModelSettings
 from ..flags import parse_settings
 from ..silence import silence

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.console import Console
 from rich.table import Column, Table
 
-from ...connection import connection
-from ...connection import topics as topic_names
-from ...kafka.extents import Extent, extents
+from ...kafka.admin.offsets import PartitionOffsets, extents
+from ...kafka.connection import connection
+from ...kafka.connection import topics as topic_names
 from ...settings import StatusSettings
 from ...topics import Topics
 from ..flags import parse_settings
 
 if TYPE_CHECKING:
-    from ...summary import LedgerSummary
+    from ...ledger.summary import LedgerSummary
 
 DESCRIPTION = """Show the topics' offsets, the lag of the workers' group and, with --state-dir, what the ledgers hold.
 The ledgers are only read; a worker may be running."""
@@ -32,7 +32,7 @@ LONGEST_VERSION, VERSION_TAIL = 20, 12
 class _Reading(NamedTuple):
     """A partition that workers read (``is_read``) or write, and the next offset to read of it, None when not known."""
 
-    extent: Extent
+    extent: PartitionOffsets
     is_read: bool
     position: int | None
 
@@ -59,12 +59,12 @@ def run(args: Sequence[str]) -> int:
 
 def _ledgers(state_dir: Path) -> list[LedgerSummary]:
     # Imported late, because the learners come along: a look at the topics alone should not wait for them.
-    from ...summary import summaries
+    from ...ledger.summary import summaries
 
     return summaries(state_dir)
 
 
-def _reading(extent: Extent, topics: Topics, ledgers: Iterable[LedgerSummary]) -> _Reading:
+def _reading(extent: PartitionOffsets, topics: Topics, ledgers: Iterable[LedgerSummary]) -> _Reading:
     """Of the journal a ledger knows better than the group: it is committed chunk by chunk, the group now and then.
     One that stands beyond the journal's end is of another journal."""
     if extent.topic not in (*topics.inputs, topics.journal):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from ... import connection
 from ...errors import BrokerError, UsageError
-from ...kafka.topics import check_topics, create_topics
+from ...kafka import connection
+from ...kafka.admin.topics import check_topics, create_topics
 from ...settings import TopicSettings
 from ...topics import plan
 from ..flags import parse_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...training import ESTIMATORS
+from ...programs.training import ESTIMATORS
 from ..flags import CommandParser
 from ..train import train
 

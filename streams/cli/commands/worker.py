@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from ... import logs
-from ...service import run_service
+from ...kafka.service import run_service
 from ...settings import WorkerSettings
+from ...worker import logs
 from ..flags import parse_settings
 from ..places import check_state_dir
 

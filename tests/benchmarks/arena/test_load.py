@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from onward.benchmarks.arena.load import Shape, write_load
-from onward.streams.policy import load_program_spec
-from onward.streams.program import assemble
+from onward.streams.programs.program import assemble
+from onward.streams.programs.spec_check import load_program_spec
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from onward.streams.errors import UsageError
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
-from onward.streams.simulation import World
+from onward.streams.simulation.lockstep import World
 from onward.streams.topics import Topics
 
 TOPICS = Topics()

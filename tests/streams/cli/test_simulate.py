@@ -13,10 +13,10 @@ from onward.streams.cli.worker_process import WorkerProcess
 from onward.streams.errors import OnwardError, UsageError
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.metrics import Metrics
-from onward.streams.readiness import Readiness
 from onward.streams.settings import BrokerSettings
 from onward.streams.topics import Topics
-from onward.streams.web import make_app
+from onward.streams.worker.readiness import Readiness
+from onward.streams.worker.web import make_app
 
 WORLD = ["--policies", "linucb", "--seed", "2"]
 

@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from onward.streams import cli, summary
+from onward.streams import cli
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
-from onward.streams.summary import LedgerSummary, ProgramSummary
+from onward.streams.ledger.ledger import summary
+from onward.streams.ledger.summary import LedgerSummary, ProgramSummary
 from onward.streams.topics import Topics
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from onward.streams.errors import BrokerError
+from onward.streams.ingest.partitioning import partition_of
 from onward.streams.kafka.client import EventReader, EventWriter
-from onward.streams.partitioning import partition_of
 
 
 def test_what_is_written_is_read(broker):

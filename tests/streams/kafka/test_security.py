@@ -8,11 +8,11 @@ from kafka_handlers import Recorder, until, working
 
 from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.errors import BrokerError
+from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader, EventWriter
+from onward.streams.kafka.consume.worker import run_worker
 from onward.streams.kafka.options import KafkaOptions
-from onward.streams.kafka.publisher import KafkaPublisher
-from onward.streams.kafka.topics import create_topics
-from onward.streams.kafka.worker import run_worker
+from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.records import OutRecord
 from onward.streams.topics import TopicPlan
 

@@ -1,0 +1,1 @@
+"""What several choices are made of: posteriors, regressions, kernels, buffers."""

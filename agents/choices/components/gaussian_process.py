@@ -1,0 +1,83 @@
+"""A Gaussian process of radial covariance and prior variance 1, by the inverse of a Cholesky factor that grows.
+
+Its products of matrices are loops of its own: a library of linear algebra divides them among as many threads as there
+are processors, each number of threads rounds otherwise, and where candidates are equal that decides.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...compiled import compiled
+
+Array = NDArray[np.float64]
+
+
+@compiled
+def factorise(known: int, rows: Array, reach: float, noise: float, inverse: Array) -> None:
+    """Bring ``inverse`` W, lower triangular, up to date, so that W (covariance + noise) W' is the identity: the first
+    ``known`` rows of ``rows``, (n, columns), it knows already."""
+    solved = np.empty(len(rows))
+    for i in range(known, len(rows)):
+        shared = covariance(rows[:i], rows[i : i + 1], reach)[:, 0]
+        squares = 0.0
+        for k in range(i):
+            solved[k] = dot(inverse[k], shared, k + 1)
+            squares += solved[k] * solved[k]
+            inverse[i, k] = 0.0
+        scale = math.sqrt(1.0 + noise - squares)
+        for k in range(i):
+            share = solved[k] / scale
+            for j in range(k + 1):
+                inverse[i, j] -= share * inverse[k, j]
+        inverse[i, i] = 1.0 / scale
+
+
+@compiled
+def predict(inverse: Array, rows: Array, labels: Array, asked: Array, reach: float) -> tuple[Array, Array]:
+    """Mean and variance at ``asked`` (F, columns), given ``labels`` (n,) of which the prior mean is 0: (F,) each."""
+    shared = covariance(rows, asked, reach)
+    mean, variance, solved = np.zeros(len(asked)), np.ones(len(asked)), np.empty(len(asked))
+    for i in range(len(rows)):
+        solved[:] = 0.0
+        for k in range(i + 1):
+            weight = inverse[i, k]
+            for f in range(len(asked)):
+                solved[f] += weight * shared[k, f]
+        residual = dot(inverse[i], labels, i + 1)
+        for f in range(len(asked)):
+            mean[f] += residual * solved[f]
+            variance[f] -= solved[f] * solved[f]
+    return mean, variance
+
+
+@compiled
+def covariance(some: Array, others: Array, reach: float) -> Array:
+    """exp(-distance^2 / (2 reach^2)) of n rows with F others, (n, F)."""
+    found = np.empty((len(some), len(others)))
+    for i in range(len(some)):
+        for f in range(len(others)):
+            distance = 0.0
+            for d in range(some.shape[1]):
+                difference = some[i, d] - others[f, d]
+                distance += difference * difference
+            found[i, f] = math.exp(distance / (-2.0 * reach * reach))
+    return found
+
+
+@compiled
+def dot(some: Array, others: Array, count: int) -> float:
+    """The product of the first ``count`` numbers, in four sums, which a processor adds to side by side."""
+    one, two, three, four = 0.0, 0.0, 0.0, 0.0
+    whole = count - count % 4
+    for i in range(0, whole, 4):
+        one += some[i] * others[i]
+        two += some[i + 1] * others[i + 1]
+        three += some[i + 2] * others[i + 2]
+        four += some[i + 3] * others[i + 3]
+    for i in range(whole, count):
+        one += some[i] * others[i]
+    return (one + two) + (three + four)

@@ -1,0 +1,1 @@
+"""Build tools: schemas and tables of the docs, written from the code."""

@@ -1,0 +1,1 @@
+"""Checks what the input topics bring and appends it to the journal."""

@@ -1,0 +1,1 @@
+"""The one ordered log: its entries, its lines, its dead letters."""

@@ -1,0 +1,1 @@
+"""Topics, offsets and reachability of a Kafka."""

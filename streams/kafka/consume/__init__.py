@@ -1,0 +1,1 @@
+"""Chunks of records from Kafka to their handlers, on Faust and aiokafka."""

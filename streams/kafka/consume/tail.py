@@ -1,0 +1,95 @@
+"""The last records of a partition, whatever gaps transactions, compaction or deletion left between them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import aiokafka
+from aiokafka.errors import KafkaError
+
+from ...errors import BrokerError
+from ...records import Record, TopicPartition
+from ..closing import close
+from ..options import KafkaOptions
+from .tolerant_records import read_tolerantly
+
+T = TypeVar("T")
+
+_POLL_MS = 200
+_STOP_SECONDS = 3.0
+
+
+async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[Record], T], count: int) -> list[T]:
+    """What ``see`` makes of the last ``count`` records, in offset order; fewer when there are fewer.
+
+    Looks back ``count`` offsets, and twice as far again until enough records turn up or the beginning is reached; it
+    may see older records too. No record is kept: in memory is what one fetch brings. Raise ``BrokerError`` on failure,
+    which it also is when the broker brings nothing for the time of one request.
+    """
+    tp = aiokafka.TopicPartition(*partition)
+    async with _reading(options, f"{partition.topic} partition {partition.partition}") as (consumer, go_on):
+        consumer.assign([tp])
+        start = end = (await consumer.end_offsets([tp]))[tp]
+        first = (await consumer.beginning_offsets([tp]))[tp]
+        seen: list[T] = []
+        back = count
+        while len(seen) < count and start > first:
+            before, start = start, max(first, end - back)
+            seen = [*await _between(consumer, tp, start, before, see, go_on), *seen]
+            back *= 2
+        return seen[-count:]
+
+
+async def end_offsets(options: KafkaOptions, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """The offset the next record of each partition will get; raise ``BrokerError`` on failure."""
+    wanted = [aiokafka.TopicPartition(*partition) for partition in partitions]
+    async with _reading(options, ", ".join(sorted({tp.topic for tp in wanted}))) as (consumer, _):
+        ends: Mapping[Any, int] = await consumer.end_offsets(wanted)
+    return {TopicPartition(tp.topic, tp.partition): offset for tp, offset in ends.items()}
+
+
+@contextlib.asynccontextmanager
+async def _reading(options: KafkaOptions, what: str) -> AsyncIterator[tuple[Any, Callable[[], None]]]:
+    """A consumer, and what gives it the time of one request anew."""
+    # One connection a call: unsubscribing a kept consumer and closing it soon after can block aiokafka for ever.
+    read_tolerantly()
+    consumer = aiokafka.AIOKafkaConsumer(
+        **options.aiokafka(),
+        group_id=None,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        fetch_max_wait_ms=options.fetch_max_wait_ms,
+        max_partition_fetch_bytes=options.fetch_partition_bytes,
+    )
+    seconds, clock = options.request_timeout_ms / 1000, asyncio.get_running_loop().time
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            await consumer.start()
+            yield consumer, lambda: limit.reschedule(clock() + seconds)
+    except (KafkaError, TimeoutError) as error:
+        raise BrokerError(f"{what} cannot be read: {str(error) or type(error).__name__}") from error
+    finally:
+        await close(consumer._client, consumer.stop(), _STOP_SECONDS)
+
+
+async def _between(
+    consumer: Any,
+    tp: aiokafka.TopicPartition,
+    start: int,
+    end: int,
+    see: Callable[[Record], T],
+    go_on: Callable[[], None],
+) -> list[T]:
+    consumer.seek(tp, start)
+    seen: list[T] = []
+    at = start
+    while at < end:
+        fetched = await consumer.getmany(tp, timeout_ms=_POLL_MS)
+        seen.extend(see(record) for record in fetched.get(tp, ()) if record.offset < end)
+        before, at = at, await consumer.position(tp)
+        if at > before:
+            go_on()
+    return seen

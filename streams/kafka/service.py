@@ -1,0 +1,133 @@
+"""A worker: programs, publisher, ingest, processor, web pages and Kafka, put together and run."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from ..ingest.ingest import DAY_MS, Ingest, Limits
+from ..metrics import Metrics
+from ..programs.program import assemble_all
+from ..programs.spec_check import load_program_spec
+from ..records import ChunkHandler, Lag, TopicPartition
+from ..settings import WorkerSettings
+from ..snapshots.store import Snapshots
+from ..worker.lease import Lease
+from ..worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage, nothing
+from ..worker.readiness import CaughtUp
+from ..worker.web import make_app, serve
+from .connection import topics as topic_names
+from .connection import worker_options
+from .consume.worker import Timer, run_worker
+from .produce.publisher import KafkaPublisher
+
+log = logging.getLogger(__name__)
+
+LAG_SECONDS = 1.0
+SNAPSHOT_LOOK_SECONDS = 10.0
+"""Between two looks for ledgers of which a snapshot is due."""
+GARBAGE_OBJECTS = 100_000
+"""New objects between two looks of the garbage collector. Chunks make many objects and no cycles: with Python's 700 the
+collector took a third of the engine's time."""
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class _Progress:
+    """How far the worker is, once Kafka has told."""
+
+    def __init__(self) -> None:
+        self._lag: Lag | None = None
+
+    async def started(self, lag: Lag) -> None:
+        self._lag = lag
+
+    def lag(self, partition: TopicPartition) -> int | None:
+        return None if self._lag is None else self._lag.lag(partition)
+
+
+async def run_service(
+    settings: WorkerSettings,
+    *,
+    clock_ms: Callable[[], int] = wall_clock_ms,
+    observe: Callable[[Stage], None] = nothing,
+    stop: asyncio.Event | None = None,
+    signals: bool = True,
+) -> None:
+    """Run a worker until a signal or ``stop``; raise an ``OnwardError`` when something fails."""
+    programs = assemble_all([load_program_spec(path) for path in settings.spec])
+    topics, options, metrics, progress = topic_names(settings), worker_options(settings), Metrics(), _Progress()
+    config = _processor_config(settings)
+    lease = Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
+    for program in programs.values():
+        log.info(
+            "program", extra={"program": program.name, "sha256": program.sha256, "version": program.bundle.version}
+        )
+    gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS)
+    async with AsyncExitStack() as stack:
+        publisher = await stack.enter_async_context(KafkaPublisher(options))
+        ingest = Ingest(topics, programs, publisher, metrics, clock_ms, _limits(settings))
+        processor = PartitionProcessor(topics, programs, publisher, metrics, clock_ms, config, observe, lease.hold)
+        readiness = CaughtUp(progress, lambda: processor.partitions if processor.assigned_once else None)
+        if settings.web:
+            page = make_app(metrics, readiness)
+            port = await stack.enter_async_context(serve(page, settings.web_host, settings.web_port))
+            log.info("serving /metrics, /healthz and /readyz", extra={"address": f"{settings.web_host}:{port}"})
+
+        timers = _timers(settings, ingest, processor, metrics, progress, lease)
+        handlers: dict[str, ChunkHandler] = {**dict.fromkeys(topics.inputs, ingest), topics.journal: processor}
+        try:
+            await run_worker(
+                options,
+                handlers,
+                timers=timers,
+                on_started=progress.started,
+                stop=stop,
+                signals=signals,
+                lease=lease,
+            )
+        except BaseException as error:
+            readiness.fail(error)
+            raise
+
+
+def _timers(
+    settings: WorkerSettings, ingest: Ingest, processor: PartitionProcessor, metrics: Metrics, lag: Lag, lease: Lease
+) -> list[Timer]:
+    async def tick() -> None:
+        if lease.runs:
+            await ingest.tick(lag)
+
+    async def watch_lag() -> None:
+        for partition in processor.partitions:
+            behind = lag.lag(partition)
+            if behind is not None:
+                metrics.lag_records.labels(*partition).set(behind)
+
+    timers: list[Timer] = [(LAG_SECONDS, watch_lag)]
+    if settings.tick_seconds:
+        timers.append((settings.tick_seconds, tick))
+    if settings.snapshots:
+        timers.append((min(SNAPSHOT_LOOK_SECONDS, settings.snapshot_minutes * 60), processor.take_snapshots))
+    return timers
+
+
+def _limits(settings: WorkerSettings) -> Limits:
+    return Limits(
+        record_bytes=settings.max_record_bytes,
+        future_ms=round(settings.max_future_seconds * 1000),
+        age_ms=round(settings.max_age_days * DAY_MS),
+    )
+
+
+def _processor_config(settings: WorkerSettings) -> ProcessorConfig:
+    snapshots = Snapshots(settings.snapshots, settings.snapshots_kept) if settings.snapshots else None
+    return ProcessorConfig(settings.state_dir, settings.waiting_limit, snapshots, settings.snapshot_minutes * 60)

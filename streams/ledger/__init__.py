@@ -1,0 +1,1 @@
+"""The state of a journal partition in one SQLite file."""

@@ -1,0 +1,79 @@
+"""What the ledgers of a state directory hold, read without disturbing the worker that writes them."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import LedgerError
+from .schema import CLOSE, SCHEMA_VERSION
+
+
+class ProgramSummary(NamedTuple):
+    """One program in one ledger. ``steps`` counts its answers, ``open_recourses`` those without a fate yet.
+
+    ``begun`` says that a person or a new model of the program has come to this ledger. Until then, which is for ever
+    where no shard of it belongs, ``model`` is the first one, whatever the others have.
+    """
+
+    program: str
+    model: str
+    begun: bool
+    shards: int
+    steps: int
+    open_recourses: int
+
+
+class LedgerSummary(NamedTuple):
+    """One ledger. ``offset`` is the next journal offset to fold, ``watermark_ms`` the event time that
+    all its programs have reached, if any."""
+
+    path: Path
+    partition: int
+    offset: int
+    watermark_ms: int | None
+    waiting_events: int
+    programs: tuple[ProgramSummary, ...]
+
+
+def summaries(state_dir: Path) -> list[LedgerSummary]:
+    """Every ledger of the folder by partition; ``LedgerError`` when there is none or one cannot be read."""
+    paths = sorted(state_dir.glob("*.sqlite"))
+    if not paths:
+        raise LedgerError(f"there are no ledgers (*.sqlite) in {state_dir}: is it the worker's --state-dir?")
+    return sorted(map(_summary, paths), key=lambda summary: summary.partition)
+
+
+def _summary(path: Path) -> LedgerSummary:
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            # One transaction, so that all numbers are of the same moment.
+            db.execute("BEGIN")
+            meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
+            if meta["schema"] != SCHEMA_VERSION:
+                raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
+            (watermark,) = db.execute(_WATERMARK).fetchone()
+            waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
+            programs = tuple(
+                ProgramSummary(name, model, bool(begun), *counts)
+                for name, model, begun, *counts in db.execute(_PROGRAMS)
+            )
+            return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
+    except (sqlite3.Error, KeyError) as error:
+        raise LedgerError(f"ledger {path} cannot be read: {error}") from error
+
+
+_WATERMARK = """
+SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END
+FROM (SELECT DISTINCT decisions FROM programs) LEFT JOIN watermarks USING (decisions)
+"""
+_PROGRAMS = f"""
+SELECT program, version,
+    sha256 != first_model OR EXISTS (SELECT 1 FROM shards WHERE shards.program = programs.program),
+    (SELECT count(*) FROM shards WHERE shards.program = programs.program),
+    (SELECT coalesce(sum(step), 0) FROM shards WHERE shards.program = programs.program),
+    (SELECT count(*) FROM cases WHERE cases.program = programs.id AND queue >= {CLOSE})
+FROM programs ORDER BY program
+"""

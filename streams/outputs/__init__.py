@@ -1,0 +1,1 @@
+"""What is published, and how readers decode it and drop repeats."""

@@ -1,0 +1,1 @@
+"""Programs: specs assembled with their models, models loaded, scored and trained."""

@@ -1,0 +1,128 @@
+"""Training a program's first model from a data file.
+
+The rows are split 2:1:1, stratified by label, as in ARLIM (Kanamori et al. 2025, section 6.1): one half to fit the
+model, a quarter of which the rows that the model accepts become the recourse instances, and a quarter that measures it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier
+
+from ...agents.choices import TAP
+from ...agents.goals import accepted
+from ...schemas.encoding import FeatureCodec
+from ...schemas.events import Value
+from ...schemas.specfile import LoadedSpec
+from ...schemas.table import Table, TableError, read_table
+from ..errors import UsageError
+from .bundle import Manifest, write_bundle
+from .scoring import DecisionModel, scorer
+from .verifier_training import fit_verifier
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+EstimatorName = Literal["random_forest", "logistic_regression", "mlp"]
+
+REFERENCE_ROWS = 5000
+"""Rows of the training half kept as the population of percentile costs."""
+
+ESTIMATORS: Mapping[EstimatorName, Callable[[np.random.RandomState], Any]] = {
+    "random_forest": lambda random: RandomForestClassifier(random_state=random),
+    "logistic_regression": lambda random: LogisticRegression(max_iter=1000, random_state=random),
+    "mlp": lambda random: MLPClassifier(max_iter=500, early_stopping=True, n_iter_no_change=30, random_state=random),
+}
+
+
+def train(csv: Path, loaded: LoadedSpec, output: Path, *, estimator: EstimatorName, seed: int) -> Manifest:
+    """Train on a CSV with labels and write the bundle to the folder ``output``, which must not exist.
+
+    The version names the estimator and a hash of everything the model depends on: the same data, spec, seed and
+    library give the same version and the same scores. Raises ``UsageError`` for data that cannot be trained on.
+    """
+    table = _read(csv, loaded)
+    codec = FeatureCodec(loaded.spec)
+    random = np.random.RandomState(seed)
+    fit, recourse, held_out = _split(table.labels, csv, random)
+    fitted = ESTIMATORS[estimator](random).fit(table.X[fit], table.labels[fit])
+    model = scorer(fitted, codec.dimension)
+    threshold = loaded.spec.model.threshold
+    instances = _instances(table, recourse, model, codec)
+    if not instances:
+        raise UsageError(
+            f"{csv}: the model accepts none of the {len(recourse)} rows set aside as recourse instances; "
+            f"lower model.threshold ({threshold}) or give more data"
+        )
+    verifier = None
+    if loaded.spec.policy.choice == TAP.name:
+        verifier = fit_verifier(fitted, table.X[fit], table.labels[fit], random)
+    return write_bundle(
+        output,
+        loaded.spec,
+        codec.columns,
+        version=f"{estimator.replace('_', '-')}-{_fingerprint(csv, loaded, estimator, seed)}",
+        estimator=fitted,
+        instances=instances[: loaded.spec.candidates],
+        reference=[table.rows[index] for index in fit[:REFERENCE_ROWS]],
+        verifier=verifier,
+        metrics=_metrics(table, held_out, model, threshold) | {"training_rows": len(fit), "instances": len(instances)},
+    )
+
+
+def _read(csv: Path, loaded: LoadedSpec) -> Table:
+    try:
+        return read_table(csv, loaded.spec)
+    except TableError as error:
+        raise UsageError(str(error)) from None
+
+
+def _split(labels: NDArray[np.int64], csv: Path, random: np.random.RandomState) -> tuple[Indices, Indices, Indices]:
+    """Shuffled row indices: half, quarter, quarter."""
+    try:
+        fit, rest = train_test_split(np.arange(len(labels)), test_size=0.5, stratify=labels, random_state=random)
+        recourse, held_out = train_test_split(rest, test_size=0.5, stratify=labels[rest], random_state=random)
+    except ValueError:
+        desired = int(labels.sum())
+        raise UsageError(
+            f"{csv}: {desired} rows with the desired label and {len(labels) - desired} without: too few to split 2:1:1"
+        ) from None
+    return fit, recourse, held_out
+
+
+def _instances(
+    table: Table, recourse: Indices, model: DecisionModel, codec: FeatureCodec
+) -> Sequence[Mapping[str, Value]]:
+    """Rows that the model accepts and that keep the program's constraints."""
+    approved = accepted(model.score(table.X[recourse]), codec.spec.model.threshold)
+    rows = (table.rows[index] for index in recourse[approved])
+    return [row for row in rows if codec.violated_constraint(row) is None]
+
+
+def _metrics(table: Table, held_out: Indices, model: DecisionModel, threshold: float) -> dict[str, float]:
+    score, label = model.score(table.X[held_out]), table.labels[held_out]
+    approved = accepted(score, threshold).astype(np.int64)
+    return {
+        "accuracy": float(accuracy_score(label, approved)),
+        "balanced_accuracy": float(balanced_accuracy_score(label, approved)),
+        "roc_auc": float(roc_auc_score(label, score)),
+        "brier_score": float(brier_score_loss(label, score)),
+        "approval_rate": float(approved.mean()),
+        "desired_rate": float(label.mean()),
+        "held_out_rows": float(len(held_out)),
+    }
+
+
+def _fingerprint(csv: Path, loaded: LoadedSpec, estimator: str, seed: int) -> str:
+    parts = (hashlib.sha256(csv.read_bytes()).hexdigest(), loaded.sha256, estimator, str(seed), sklearn.__version__)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

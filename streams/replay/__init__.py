@@ -1,0 +1,1 @@
+"""The journal folded again, to evaluate another policy on it."""

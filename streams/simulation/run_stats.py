@@ -1,0 +1,203 @@
+"""Counts what became of every application, from nothing but the records that a consumer read from the topics.
+
+    stats = RunStats(topics, simulation.rejects)
+    for record in reader.poll(): stats.add(record, read(record), now_ms)
+    stats.summary({"linucb": scoreboard.now})
+
+The worker's own counters are not asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol, get_args
+
+import numpy as np
+from msgspec import Struct
+
+from ...schemas.events import Application, DeadLetter, Fate, NoRecourse, Outcome, Output, Recourse, Reward
+from ..outputs.emission import GENERATION
+from ..records import Record
+
+CLOSING = ("rewarded", "censored", "unseen")
+"""The fates that close a recourse."""
+
+
+class Score(Protocol):
+    """A policy's score so far, see ``PolicySummary``."""
+
+    @property
+    def rounds(self) -> int:
+        """How many answers were scored."""
+
+    @property
+    def mer(self) -> float:
+        """Mean expected reward."""
+
+    @property
+    def improvement(self) -> float:
+        """Share of suggestions that really improve."""
+
+    @property
+    def cost(self) -> float:
+        """Mean cost."""
+
+    @property
+    def regret(self) -> float:
+        """What the best suggestions would have brought more, in all."""
+
+    @property
+    def oracle_mer(self) -> float:
+        """Mean expected reward of the best suggestions."""
+
+
+class PolicySummary(Struct, frozen=True):
+    """Means over a policy's answers; ``mer`` is the mean expected reward, ``regret`` a sum."""
+
+    mer: float
+    improvement: float
+    cost: float
+    regret: float
+
+
+class Latency(Struct, frozen=True):
+    """From an application's record time to the reading of its answer, in seconds; None where nothing was answered."""
+
+    p50: float | None
+    p99: float | None
+
+
+class Summary(Struct, frozen=True):
+    """What ``onward demo --json`` prints; ``docs/demo.md`` defines every figure."""
+
+    applications: int
+    rejected: int
+    recourse: int
+    none: int
+    lost: int
+    duplicates: int
+    conflicting_duplicates: int
+    dead_letters: int
+    fates: dict[str, int]
+    open: int
+    policies: dict[str, PolicySummary]
+    oracle_mer: float
+    events_per_second: float
+    latency_seconds: Latency
+
+
+class _Case(NamedTuple):
+    program: str
+    application: str
+
+
+class RunStats:
+    """Adds up records in any order.
+
+    ``rejects(program, application)`` says whether the world's model rejects an application.
+    """
+
+    def __init__(self, rejects: Callable[[str, str], bool]) -> None:
+        self._rejects = rejects
+        self._seen: dict[tuple[str, str], bytes] = {}
+        self._sent_ms: dict[_Case, int] = {}
+        self._rejected: set[_Case] = set()
+        self._answered_ms: dict[_Case, float] = {}
+        self._recourses: set[_Case] = set()
+        self._closed: set[_Case] = set()
+        self._counts: Counter[str] = Counter()
+        self._fates: Counter[str] = Counter()
+        self._records = 0
+        self._first_ms = self._last_ms = 0.0
+
+    @property
+    def answers(self) -> int:
+        """Rejected people who were answered."""
+        return len(self._rejected & self._answered_ms.keys())
+
+    def add(self, record: Record, identity: str, event: Application | Outcome | Output, now_ms: float) -> None:
+        """Count a record that was read at ``now_ms`` (since the epoch, as the records' timestamps)."""
+        self._first_ms = self._first_ms if self._records else now_ms
+        self._last_ms = now_ms
+        self._records += 1
+        match event:
+            case Application():
+                self._application(_Case(event.program, event.application), record)
+            case Outcome():
+                pass
+            case _:
+                if self._is_new(record, identity):
+                    self._output(event, now_ms)
+
+    def summary(self, scores: Mapping[str, Score]) -> Summary:
+        """Everything so far. ``scores`` are those of the policies by name, all in the same world."""
+        most = max(scores.values(), key=lambda score: score.rounds, default=None)
+        seconds = (self._last_ms - self._first_ms) / 1000
+        return Summary(
+            applications=len(self._sent_ms),
+            rejected=len(self._rejected),
+            recourse=self._counts["recourse"],
+            none=self._counts["none"],
+            lost=len(self._rejected) - self.answers,
+            duplicates=self._counts["duplicates"],
+            conflicting_duplicates=self._counts["conflicting_duplicates"],
+            dead_letters=self._counts["dead_letters"],
+            fates={fate: self._fates[fate] for fate in get_args(Fate)},
+            open=len(self._recourses - self._closed),
+            policies={
+                name: PolicySummary(score.mer, score.improvement, score.cost, score.regret)
+                for name, score in scores.items()
+            },
+            oracle_mer=0.0 if most is None else most.oracle_mer,
+            events_per_second=self._records / seconds if seconds > 0 else 0.0,
+            latency_seconds=self._latency(),
+        )
+
+    def _application(self, case: _Case, record: Record) -> None:
+        if case in self._sent_ms:
+            return
+        self._sent_ms[case] = record.timestamp_ms
+        if self._rejects(*case):
+            self._rejected.add(case)
+
+    def _is_new(self, record: Record, identity: str) -> bool:
+        # A later owner of the partition repeats what a former one wrote under its own generation.
+        headers = tuple(header for header in record.headers if header[0] != GENERATION)
+        digest = hashlib.sha256(repr((record.key, record.value, headers)).encode()).digest()
+        first = self._seen.setdefault((record.topic, identity), digest)
+        if first is digest:
+            return True
+        self._counts["duplicates"] += 1
+        self._counts["conflicting_duplicates"] += first != digest
+        return False
+
+    def _output(self, event: Output, now_ms: float) -> None:
+        if isinstance(event, DeadLetter):
+            self._counts["dead_letters"] += 1
+            return
+        case = _Case(event.program, event.application)
+        match event:
+            case Reward():
+                self._fates[event.fate] += 1
+                if event.fate in CLOSING:
+                    self._closed.add(case)
+            case Recourse():
+                self._counts["recourse"] += 1
+                self._recourses.add(case)
+                self._answered_ms.setdefault(case, now_ms)
+            case NoRecourse():
+                self._counts["none"] += 1
+                self._answered_ms.setdefault(case, now_ms)
+
+    def _latency(self) -> Latency:
+        waits = [
+            (answered_ms - self._sent_ms[case]) / 1000
+            for case, answered_ms in self._answered_ms.items()
+            if case in self._sent_ms
+        ]
+        if not waits:
+            return Latency(None, None)
+        p50, p99 = np.quantile(waits, (0.5, 0.99))
+        return Latency(float(p50), float(p99))

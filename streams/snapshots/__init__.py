@@ -1,0 +1,1 @@
+"""Copies of ledgers: taken, stored, and begun with."""

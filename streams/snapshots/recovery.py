@@ -1,0 +1,171 @@
+"""Opening the ledger of a journal partition that this worker has been given, from whatever there is of it.
+
+In this order: the worker's own file, unless it is damaged; the newest snapshot that is good, if it is ahead of that; a
+new ledger, into which the journal is folded from its beginning. All lead to the same state: the fold is the same.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+from ..errors import DamagedLedgerError, LedgerError
+from ..ledger.check import examine
+from ..ledger.file import copy_beside, look_of, put_in_place, set_aside, tidy, told
+from ..ledger.ledger import Ledger
+from ..ledger.schema import SCHEMA_VERSION
+from ..metrics import Metrics
+from ..records import TopicPartition
+from ..threads import in_thread
+from .store import Snapshot, SnapshotError, Snapshots
+
+log = logging.getLogger(__name__)
+
+
+class RecoveredLedger(NamedTuple):
+    """A ledger, the offset at which its journal partition ended, and the newest snapshot that is listed of it."""
+
+    ledger: Ledger
+    journal_end: int
+    newest: Snapshot | None
+
+
+class _Left(NamedTuple):
+    """A ledger as it was when it was closed here: its files, and its journal offset and generation."""
+
+    look: Sequence[tuple[int, int, int]]
+    committed: tuple[int, int]
+
+
+class LedgerRecovery:
+    """Opens ledgers; without ``snapshots`` from the worker's own files alone.
+
+    One that was closed here and that nobody has touched since is not examined again: every rebalance takes all ledgers
+    from a worker and gives most of them back. Damage that the disk does meanwhile ends the worker, as it does to a
+    ledger that is open, and the next start examines them all.
+    """
+
+    def __init__(self, snapshots: Snapshots | None, metrics: Metrics, clock_ms: Callable[[], int]) -> None:
+        self._snapshots = snapshots
+        self._metrics = metrics
+        self._clock_ms = clock_ms
+        self._left: dict[Path, _Left] = {}
+
+    def close(self, ledger: Ledger) -> None:
+        """Close a ledger that was opened here and claimed."""
+        ledger.close()
+        with suppress(OSError):
+            self._left[ledger.path] = _Left(look_of(ledger.path), ledger.committed)
+
+    async def open(
+        self, path: Path, journal: TopicPartition, journal_end: Callable[[TopicPartition], Awaitable[int]]
+    ) -> RecoveredLedger:
+        """Open the ledger at ``path``, made if need be; raise ``LedgerError``."""
+        ledger = await self._own(path, journal)
+        try:
+            listed = await self._listed(journal)
+            # Asked after the list: no snapshot that is in it can be ahead of this journal's end.
+            end = await journal_end(journal)
+            ahead = [snapshot for snapshot in listed if snapshot.ledger.offset > (ledger.standing[0] if ledger else 0)]
+            with told(path), copy_beside(path) as copy:
+                if await self._fetched(ahead, end, copy):
+                    if ledger:
+                        ledger.close()
+                    put_in_place(copy, path)
+                    ledger = None
+            if ledger is None:
+                ledger = Ledger(path, *journal)
+        except BaseException:
+            if ledger:
+                ledger.close()
+            raise
+        return RecoveredLedger(ledger, end, listed[0] if listed else None)
+
+    async def _own(self, path: Path, journal: TopicPartition) -> Ledger | None:
+        with told(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            tidy(path)
+            try:
+                if ledger := self._as_left(path, journal):
+                    return ledger
+                # In a thread: it takes seconds for a million cases, in which heartbeats must go on. To its end: the
+                # file must not be renamed meanwhile by whoever opens it next.
+                there = await in_thread(partial(examine, path), to_its_end=True)
+                return Ledger(path, *journal) if there else None
+            except DamagedLedgerError as error:
+                aside = set_aside(path, self._clock_ms())
+                log.error("ledger %s is damaged (%s) and made anew; it is kept as %s", path, error.how, aside.name)
+                return None
+
+    def _as_left(self, path: Path, journal: TopicPartition) -> Ledger | None:
+        left = self._left.pop(path, None)
+        if left is None or not left.look or look_of(path) != left.look:
+            return None
+        ledger = Ledger(path, *journal)
+        try:
+            as_left = ledger.standing == left.committed
+        except BaseException:
+            ledger.close()
+            raise
+        if not as_left:
+            ledger.close()
+        return ledger if as_left else None
+
+    async def _listed(self, journal: TopicPartition) -> Sequence[Snapshot]:
+        snapshots = self._snapshots
+        if snapshots is None:
+            return ()
+        try:
+            return await in_thread(lambda _: snapshots.listed(journal))
+        except SnapshotError as error:
+            self._refused("snapshots cannot be listed: %s", error)
+            return ()
+
+    async def _fetched(self, ahead: Sequence[Snapshot], end: int, copy: Path) -> bool:
+        """Fetch the first snapshot that is good; whether there is one."""
+        if self._snapshots is None:
+            return False
+        for snapshot in ahead:
+            started = perf_counter()
+            try:
+                _check(snapshot, end)
+                await in_thread(partial(self._snapshots.fetch, snapshot, copy))
+            except SnapshotError as error:
+                self._refused("snapshot %s is refused: %s", snapshot.file, error)
+                continue
+            seconds = perf_counter() - started
+            self._metrics.snapshot_seconds.labels("restore").observe(seconds)
+            extra = {
+                "partition": snapshot.ledger.partition,
+                "offset": snapshot.ledger.offset,
+                "seconds": round(seconds, 3),
+            }
+            log.info("restored snapshot %s", snapshot.file, extra=extra)
+            return True
+        return False
+
+    def _refused(self, message: str, *values: object) -> None:
+        self._metrics.snapshot_failures.labels("restore").inc()
+        log.warning(message, *values)
+
+
+def _check(snapshot: Snapshot, journal_end: int) -> None:
+    """Refuse a snapshot of no use. What says that the worker is not to run with this setting is a ``LedgerError``."""
+    found = snapshot.ledger
+    if found.schema > SCHEMA_VERSION:
+        raise LedgerError(
+            f"snapshot {snapshot.file} has a ledger of schema {found.schema}, this version reads {SCHEMA_VERSION}: "
+            "run the version that wrote it, or use another --snapshots"
+        )
+    if found.schema < SCHEMA_VERSION:
+        raise SnapshotError(f"its ledger has schema {found.schema}, this version reads {SCHEMA_VERSION}")
+    if found.offset > journal_end:
+        raise LedgerError(
+            f"snapshot {snapshot.file} stands at journal offset {found.offset}, but partition {found.partition} of "
+            f"{found.journal} ends at {journal_end}: it is of another journal, use another --snapshots"
+        )

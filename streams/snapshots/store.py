@@ -1,0 +1,305 @@
+"""Snapshots of ledgers at an fsspec address, so that a worker without a ledger need not fold the whole journal.
+
+    snapshots = Snapshots("s3://bucket/onward", keep=3)
+    snapshot = snapshots.send(Path("state/journal-3.sqlite"), TopicPartition("journal", 3), now_ms, stop)
+    snapshots.enlist(snapshot)
+    newest, *older = snapshots.listed(TopicPartition("journal", 3))
+    snapshots.fetch(newest, Path("state/copy"), stop)
+
+``ADDRESS/JOURNAL-PARTITION/`` holds ledgers named after their journal offset and content, and ``snapshots.json``, which
+lists those that count, newest first. A snapshot is added in this order, so that a crash anywhere leaves what was there:
+    1. the ledger is copied beside itself, in one read transaction, and checked;
+    2. the copy is sent to the address;
+    3. ``snapshots.json`` is replaced by one that lists it;
+    4. files that are not listed any more are deleted, and those that a crash has left.
+
+All calls block: run them in a thread. ``stop`` ends them early, with a ``SnapshotError``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import secrets
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import IO, Annotated
+
+import fsspec
+import msgspec
+from fsspec.implementations.local import LocalFileSystem
+from msgspec import Meta, Struct
+
+from ...schemas.problems import JSON_ERRORS
+from ..errors import UsageError
+from ..ledger.check import DamageError, Standing, standing
+from ..ledger.file import copy_beside, copy_ledger, has_room
+from ..records import TopicPartition
+
+log = logging.getLogger(__name__)
+
+POINTER = "snapshots.json"
+LARGEST_POINTER_BYTES = 1 << 20
+BLOCK_BYTES = 4 << 20
+PROGRESS_SECONDS = 5.0
+
+_DATA = re.compile(r"(\d{20})-[0-9a-f]{16}\.sqlite(\.[0-9a-f]+\.part)?")
+
+
+class SnapshotError(Exception):
+    """A snapshot cannot be taken or is refused. It ends nothing: there are those before, and there is the journal."""
+
+
+class _MissingError(SnapshotError):
+    """A file is not there."""
+
+
+class Snapshot(Struct, frozen=True):
+    """A ledger as it was. ``size`` is in bytes, ``taken_ms`` since the epoch."""
+
+    file: Annotated[str, Meta(pattern=r"^\d{20}-[0-9a-f]{16}\.sqlite$")]
+    size: int
+    sha256: str
+    taken_ms: int
+    ledger: Standing
+
+    @property
+    def journal(self) -> TopicPartition:
+        """The journal partition it is of."""
+        return TopicPartition(self.ledger.journal, self.ledger.partition)
+
+
+class _Pointer(Struct, frozen=True):
+    snapshots: list[Snapshot]
+
+
+class Snapshots:
+    """The snapshots of all journal partitions at one address. Of each ``keep`` are kept."""
+
+    def __init__(self, address: str, keep: int) -> None:
+        try:
+            self._system, root = fsspec.core.url_to_fs(address)
+        except (ImportError, OSError, ValueError) as error:
+            raise UsageError(f"--snapshots {address}: not an address that can be used: {_line(error)}") from None
+        self._root = root.rstrip("/")
+        self._keep = keep
+
+    def listed(self, journal: TopicPartition) -> list[Snapshot]:
+        """The snapshots of a journal partition, newest first; none when there is no list or it cannot be understood.
+
+        Raise ``SnapshotError`` when the address cannot be read.
+        """
+        path = self._path(journal, POINTER)
+        try:
+            with _told(path), self._system.open(path, "rb") as file:
+                content = file.read(LARGEST_POINTER_BYTES)
+            found = msgspec.json.decode(content, type=_Pointer).snapshots
+        except _MissingError:
+            return []
+        except JSON_ERRORS as error:
+            log.warning("list of snapshots %s cannot be understood and is left out: %s", path, error)
+            return []
+        for snapshot in found:
+            if snapshot.journal != journal:
+                log.warning("snapshot %s of %s is refused: it is of %s-%d", snapshot.file, path, *snapshot.journal)
+        own = (snapshot for snapshot in found if snapshot.journal == journal)
+        return sorted(own, key=_newness, reverse=True)
+
+    def send(self, ledger: Path, journal: TopicPartition, now_ms: int, stop: Event, *, values: bool = True) -> Snapshot:
+        """Send a copy of a ledger that may be written meanwhile; raise ``SnapshotError``.
+
+        Without ``values`` its pages only are checked. A worker never begins with anything else for that: ``fetch``
+        checks all of it.
+        """
+        with copy_beside(ledger) as copy:
+            # Step 1: copy and check. What is damaged must not push out what is whole.
+            snapshot = _copied(ledger, copy, now_ms, stop, values=values)
+            if snapshot.journal != journal:
+                raise SnapshotError(f"ledger {ledger} is of {snapshot.journal}, not of {journal}")
+            self._among(journal, snapshot)
+            # Step 2: send.
+            self._send(copy, self._path(journal, snapshot.file), stop)
+        return snapshot
+
+    def enlist(self, snapshot: Snapshot) -> None:
+        """List a snapshot that was sent, and delete what is not listed any more; raise ``SnapshotError``."""
+        journal = snapshot.journal
+        # Step 3: list. Another worker may have changed the list meanwhile.
+        kept = self._among(journal, snapshot)
+        self._list(journal, kept)
+        # Step 4: tidy.
+        self._tidy(journal, kept)
+
+    def fetch(self, snapshot: Snapshot, target: Path, stop: Event) -> None:
+        """Write a snapshot to ``target`` and through to the disk.
+
+        Raise ``SnapshotError`` unless it is what the list says, ``OSError`` when ``target`` cannot be written.
+        """
+        digest, size = hashlib.sha256(), 0
+        with target.open("wb") as file:
+            for block in self._blocks(snapshot, stop):
+                size += len(block)
+                digest.update(block)
+                if size <= snapshot.size:
+                    file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+        if size != snapshot.size:
+            raise SnapshotError(f"it has {size} bytes, not {snapshot.size}")
+        if digest.hexdigest() != snapshot.sha256:
+            raise SnapshotError(f"its sha256 is {digest.hexdigest()}, not {snapshot.sha256}")
+        if _standing(target, stop) != snapshot.ledger:
+            raise SnapshotError("its ledger is not the one that the list tells of")
+
+    def _among(self, journal: TopicPartition, snapshot: Snapshot) -> list[Snapshot]:
+        """What is to be listed with a new snapshot among it, newest first; ``SnapshotError`` if it is none of them."""
+        offset = snapshot.ledger.offset
+        others = [known for known in self.listed(journal) if known.ledger.offset != offset]
+        kept = sorted([snapshot, *others], key=_newness, reverse=True)[: self._keep]
+        if snapshot not in kept:
+            raise SnapshotError(f"{len(kept)} of later journal offsets than {offset} are listed: another worker's")
+        return kept
+
+    # --- the address ---------------------------------------------------------------------------------------------
+
+    def _path(self, journal: TopicPartition, name: str) -> str:
+        return f"{self._folder(journal)}/{name}"
+
+    def _folder(self, journal: TopicPartition) -> str:
+        return f"{self._root}/{journal.topic}-{journal.partition}"
+
+    def _send(self, copy: Path, path: str, stop: Event) -> None:
+        progress = _Progress("sent", path, copy.stat().st_size)
+        with _told(path):
+            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            with copy.open("rb") as source, self._appearing(path) as file:
+                while block := source.read(BLOCK_BYTES):
+                    _check(stop)
+                    file.write(block)
+                    progress.add(len(block))
+            self._system.invalidate_cache(path)
+            size = self._system.info(path)["size"]
+        if size != progress.total:
+            raise SnapshotError(f"{path} has {size} bytes, {progress.total} were sent")
+
+    def _appearing(self, path: str) -> AbstractContextManager[IO[bytes]]:
+        """A file to write. An object store shows it when it is closed, on a disk it is renamed then."""
+        if isinstance(self._system, LocalFileSystem):
+            return _renamed(path)
+        file: AbstractContextManager[IO[bytes]] = self._system.open(path, "wb")
+        return file
+
+    def _list(self, journal: TopicPartition, snapshots: list[Snapshot]) -> None:
+        path = self._path(journal, POINTER)
+        content = msgspec.json.format(msgspec.json.encode(_Pointer(snapshots))) + b"\n"
+        with _told(path), self._appearing(path) as file:
+            file.write(content)
+
+    def _blocks(self, snapshot: Snapshot, stop: Event) -> Iterator[bytes]:
+        """A snapshot's content, or a little more than it should be."""
+        path = self._path(snapshot.journal, snapshot.file)
+        progress = _Progress("fetched", path, snapshot.size)
+        with _told(path), self._system.open(path, "rb", block_size=BLOCK_BYTES) as source:
+            while progress.done <= snapshot.size and (block := source.read(BLOCK_BYTES)):
+                _check(stop)
+                progress.add(len(block))
+                yield block
+
+    def _tidy(self, journal: TopicPartition, kept: Sequence[Snapshot]) -> None:
+        """Delete what is not listed; but what has a later offset may be on its way, from another worker."""
+        names, newest = {snapshot.file for snapshot in kept}, kept[0].ledger.offset
+        folder = self._folder(journal)
+        with _told(folder):
+            self._system.invalidate_cache(folder)
+            for path in self._system.ls(folder, detail=False):
+                name = str(path).rpartition("/")[2]
+                data = _DATA.fullmatch(name)
+                if data and name not in names and int(data[1]) <= newest:
+                    self._system.rm_file(path)
+
+
+class _Progress:
+    """Says now and then how far a large file is."""
+
+    def __init__(self, what: str, path: str, total: int) -> None:
+        self.total, self.done = total, 0
+        self._what, self._path = what, path
+        self._next = monotonic() + PROGRESS_SECONDS
+
+    def add(self, size: int) -> None:
+        self.done += size
+        if monotonic() > self._next:
+            self._next = monotonic() + PROGRESS_SECONDS
+            log.info("%s %d of %d MB of %s", self._what, self.done / 1e6, self.total / 1e6, self._path)
+
+
+def _copied(ledger: Path, copy: Path, now_ms: int, stop: Event, *, values: bool) -> Snapshot:
+    try:
+        if not has_room(ledger):
+            raise SnapshotError(f"a copy would take more than half of what is free in {ledger.parent}")
+        copy_ledger(ledger, copy, partial(_check, stop))
+        found = _standing(copy, stop, values=values)
+        digest = hashlib.sha256()
+        with copy.open("rb") as file:
+            while block := file.read(BLOCK_BYTES):
+                _check(stop)
+                digest.update(block)
+        sha256 = digest.hexdigest()
+        return Snapshot(f"{found.offset:020}-{sha256[:16]}.sqlite", copy.stat().st_size, sha256, now_ms, found)
+    except (OSError, sqlite3.Error) as error:
+        raise SnapshotError(f"{ledger} cannot be copied: {_line(error)}") from error
+
+
+def _standing(copy: Path, stop: Event, *, values: bool = True) -> Standing:
+    try:
+        return standing(copy, stop, values=values)
+    except DamageError as error:
+        _check(stop)
+        raise SnapshotError(f"its ledger is damaged: {error}") from error
+
+
+def _newness(snapshot: Snapshot) -> int:
+    return snapshot.ledger.offset
+
+
+def _check(stop: Event) -> None:
+    if stop.is_set():
+        raise SnapshotError("it was given up halfway")
+
+
+@contextmanager
+def _renamed(path: str) -> Iterator[IO[bytes]]:
+    """A file on a disk that appears whole or not at all, as in an object store all do."""
+    part = Path(f"{path}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """One error for whatever a file system raises: each has errors of its own."""
+    try:
+        yield
+    except SnapshotError:
+        raise
+    except FileNotFoundError as error:
+        raise _MissingError(f"{path} is missing") from error
+    except Exception as error:
+        raise SnapshotError(f"{path}: {_line(error)}") from error
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,111 @@
+"""Logging: JSON lines for machines or text for people, on standard error.
+
+    logger = logging.getLogger(__name__)
+    logger.info("chunk committed", extra={"topic": "journal", "partition": 3, "offset": 1200})
+
+Only the fields named in ``FIELDS`` leave the process: ids, positions and counts, never what a person sent.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import sys
+from datetime import UTC, datetime
+from typing import TextIO
+
+from ..settings import LogFormat, LogLevel
+
+FIELDS = (
+    "program",
+    "shard",
+    "application",
+    "event",
+    "step",
+    "fate",
+    "kind",
+    "reason",
+    "topic",
+    "partition",
+    "offset",
+    "records",
+    "behind",
+    "seconds",
+    "group",
+    "version",
+    "sha256",
+    "address",
+)
+"""What may be given as ``extra``; anything else is left out."""
+
+OURS = "onward"
+
+
+REPEATED_SECONDS = 30.0
+_REMEMBERED = 1_000
+
+
+class NotAgain(logging.Filter):
+    """Lets a line of another's logger pass once in ``REPEATED_SECONDS``, by the times of the lines: Kafka's clients say
+    what they miss with every attempt, ten times a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: dict[tuple[str, ...], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the line is one of ours, or news."""
+        if record.name.partition(".")[0] == OURS:
+            return True
+        if record.exc_info:
+            return True
+        line, now = (record.name, str(record.msg), str(record.args)), record.created
+        if 0 <= now - self._told.get(line, -math.inf) < REPEATED_SECONDS:
+            return False
+        if len(self._told) >= _REMEMBERED:
+            self._told.clear()
+        self._told[line] = now
+        return True
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time (ISO 8601, UTC), level, logger, message, the allowed fields, and the traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_fields(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+class TextFormatter(logging.Formatter):
+    """``09:15:02 INFO onward.streams.engine.process: chunk committed partition=3 offset=1200``, in local time."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", datefmt="%H:%M:%S")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line with its fields behind."""
+        return " ".join((super().formatMessage(record), *(f"{key}={value}" for key, value in _fields(record).items())))
+
+
+def configure(level: LogLevel, form: LogFormat, stream: TextIO | None = None) -> None:
+    """Set the process's logging: our loggers from ``level`` on, everybody else's from warnings on."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.addFilter(NotAgain())
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger(OURS).setLevel(level.upper())
+    logging.captureWarnings(True)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    return {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}

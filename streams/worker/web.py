@@ -1,0 +1,73 @@
+"""The worker's small web server: ``/metrics`` for Prometheus, ``/healthz`` and ``/readyz`` for a supervisor."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+
+from ..errors import UsageError
+from ..metrics import Metrics
+from .readiness import Readiness
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+
+def make_app(metrics: Metrics, readiness: Callable[[], Readiness]) -> web.Application:
+    """The three pages.
+
+    ``/healthz`` is 200 while the event loop answers and nothing has failed; ``/readyz`` is 200 once the worker has
+    caught up. Otherwise both are 503 with the reason as text. No page shows anything about a person.
+    """
+    app = web.Application()
+    app.router.add_get("/metrics", _metrics_page(metrics, readiness))
+    app.router.add_get("/healthz", _health_page(readiness))
+    app.router.add_get("/readyz", _ready_page(readiness))
+    return app
+
+
+@asynccontextmanager
+async def serve(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
+    """Serve ``app`` while the context lasts; yields the bound port (``port`` 0 takes a free one)."""
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        try:
+            await site.start()
+        except OSError as error:
+            reason = error.strerror or error
+            raise UsageError(f"cannot serve on {host}:{port} ({reason}): choose another --web-port") from error
+        yield int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()
+
+
+def _metrics_page(metrics: Metrics, readiness: Callable[[], Readiness]) -> Handler:
+    async def page(_: web.Request) -> web.Response:
+        metrics.ready.set(readiness().ready)
+        return web.Response(body=metrics.expose(), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+
+    return page
+
+
+def _health_page(readiness: Callable[[], Readiness]) -> Handler:
+    async def page(_: web.Request) -> web.Response:
+        failure = readiness().failure
+        return _answer(failure is None, failure)
+
+    return page
+
+
+def _ready_page(readiness: Callable[[], Readiness]) -> Handler:
+    async def page(_: web.Request) -> web.Response:
+        state = readiness()
+        return _answer(state.ready, state.reason)
+
+    return page
+
+
+def _answer(fine: bool, reason: str | None) -> web.Response:
+    return web.Response(text="ok\n") if fine else web.Response(status=503, text=f"{reason}\n")

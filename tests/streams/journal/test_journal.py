@@ -1,0 +1,100 @@
+"""Packing and reading journal records."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+from hypothesis import example, given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from onward.deploy.generate.schemas import documents
+from onward.schemas.events import Application, Decision, Outcome, SourcePosition, Tick
+from onward.schemas.headers import CloudEvent
+from onward.streams.journal.journal import (
+    CE_TYPES,
+    PACK_BYTES,
+    PACK_LINES,
+    JournalPosition,
+    RawApplication,
+    line_of,
+    pack,
+    read,
+    tick_line,
+)
+from onward.streams.kafka.options import KafkaOptions
+from onward.streams.records import Record, TopicPartition
+
+SCHEMA = Draft202012Validator(json.loads({str(name): text for name, text in documents().items()}["json/journal.json"]))
+
+
+def line(number, padding=0, time_ms=None):
+    body = Application("loan", f"x{number}", {"note": "n" * padding})
+    record = Record("applications", 1, number, 1000 + number, None, b" " + msgspec.json.encode(body) + b"\n", ())
+    return line_of(CloudEvent(f"id{number}", "portal", None, time_ms), CE_TYPES[RawApplication], record)
+
+
+def stored(packed):
+    return [
+        Record(out.topic, out.partition, at, out.timestamp_ms, out.key, out.value, out.headers)
+        for at, out in enumerate(packed)
+    ]
+
+
+@given(st.lists(st.sampled_from([0, 10, PACK_BYTES // 3, PACK_BYTES + 1]), min_size=1, max_size=20))
+def test_what_is_packed_is_read_in_order_whole_and_within_the_limits(paddings):
+    records = stored(pack("journal", 2, [line(number, padding) for number, padding in enumerate(paddings)]))
+    entries = [entry for record in records for entry in read(record)]
+    assert [entry.id for entry in entries] == [f"id{number}" for number in range(len(paddings))]
+    assert [entry.place for entry in entries] == [
+        JournalPosition(record.offset, at) for record in records for at in range(len(read(record)))
+    ]
+    for number, entry in enumerate(entries):
+        assert (entry.source, entry.source_offset) == (TopicPartition("applications", 1), number)
+        assert entry.timestamp_ms == entry.time_ms == 1000 + number
+        body = msgspec.json.decode(entry.raw, type=Application)
+        assert (body.program, body.application) == (entry.body.program, entry.body.application)
+        assert body.features == msgspec.json.decode(entry.body.features)
+    for record in records:
+        assert len(read(record)) == 1 or sum(len(entry.raw) for entry in read(record)) <= PACK_BYTES
+        SCHEMA.validate(json.loads(record.value))
+
+
+@given(st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=1000))
+@example("\N{GRINNING FACE}" * 1000)
+def test_names_of_any_length_make_no_record_that_kafka_refuses(name):
+    record = Record("decisions", 1, 0, 1000, None, b'{"program":"loan","application":"x","approved":false}', ())
+    lines = [line_of(CloudEvent(name[:200], name, None, None), CE_TYPES[Decision], record)] * PACK_LINES
+    packed = list(pack("journal", 0, lines))
+    assert sum(len(read(record)) for record in stored(packed)) == PACK_LINES
+    assert max(len(out.value) for out in packed) < KafkaOptions(brokers=("b:1",)).max_request_bytes / 2
+
+
+def test_a_record_without_lines_is_foreign():
+    [entry] = read(Record("journal", 0, 7, 1000, None, b"[]", ()))
+    assert (entry.place, entry.body.reason) == (JournalPosition(7, 0), "foreign_record")
+
+
+def test_a_record_is_full_at_its_lines():
+    assert [len(read(record)) for record in stored(pack("j", 0, map(line, range(2 * PACK_LINES + 1))))] == [
+        PACK_LINES,
+        PACK_LINES,
+        1,
+    ]
+
+
+def test_a_tick_has_no_source():
+    tick = Tick((SourcePosition("outcomes", 0, 5),))
+    [record] = stored(pack("j", 0, [tick_line(tick, 7)]))
+    [entry] = read(record)
+    assert (entry.body, entry.source, entry.time_ms) == (tick, None, 7)
+
+
+@given(st.binary() | st.builds(lambda kind: msgspec.json.encode([{"type": kind, "id": "1"}]), st.text()))
+def test_anything_else_is_one_dead_letter(value):
+    outcome = msgspec.json.encode(Outcome("loan", "x", "improved"))
+    for content in (value, outcome, None):
+        entries = read(Record("journal", 0, 3, 5, None, content, ()))
+        assert [entry.body.reason for entry in entries] in (["foreign_record"], [])
+        assert entries or content == b"[]"

@@ -1,0 +1,213 @@
+"""How a worker ends: told to, by an error, or without a broker."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import time
+
+import aiokafka
+import confluent_kafka
+import pytest
+from kafka_handlers import Recorder, committed, until, working
+
+from onward.streams.errors import BrokerError, LedgerError
+from onward.streams.kafka.consume.tail import tail
+from onward.streams.kafka.consume.worker import _Worker, run_worker
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.records import TopicPartition
+from onward.streams.worker.lease import Lease
+
+
+async def test_what_waits_behind_a_chunk_that_failed_is_not_begun(broker):
+    topic = broker.topic(2)
+
+    async def refuse(chunk):
+        await asyncio.sleep(0.05)
+        if chunk[0].partition == 0:
+            raise LedgerError("the disk is full")
+        await asyncio.sleep(0.3)
+
+    recorder = Recorder(first=refuse)
+    for partition in (0, 1):
+        broker.fill(topic, 30, partition=partition)
+    with pytest.raises(LedgerError, match="the disk is full"):
+        await run_worker(broker.options(chunk_records=10), {topic: recorder}, signals=False)
+    assert len(recorder.chunks) <= 1, "at most what was under way already"
+    assert not recorder.owned
+    assert committed(broker.options(), topic) == confluent_kafka.OFFSET_INVALID
+
+
+async def test_a_handler_that_is_cancelled_ends_the_worker(broker):
+    topic = broker.topic()
+    broker.fill(topic, 3)
+
+    async def cancelled(chunk):
+        if chunk[0].offset == 0:
+            raise asyncio.CancelledError
+
+    recorder = Recorder(first=cancelled)
+    with pytest.raises(BrokerError, match="given up half-way"):
+        await run_worker(broker.options(chunk_records=1), {topic: recorder}, signals=False)
+    assert not recorder.records
+    assert committed(broker.options(), topic) == confluent_kafka.OFFSET_INVALID
+
+
+async def test_a_rebalance_while_the_worker_ends_waits_for_the_chunk_under_way(broker, monkeypatch):
+    topic, go, stop = broker.topic(), asyncio.Event(), asyncio.Event()
+    recorder = Recorder(first=lambda chunk: go.wait())
+    worker = _Worker(broker.options(), {topic: recorder}, [], None, stop, Lease(0.9, 60.0))
+    running = asyncio.create_task(worker.run())
+    await until(lambda: recorder.owned)
+    broker.fill(topic, 1)
+    await until(lambda: recorder.under_way)
+    stop.set()
+    await until(lambda: worker._app.should_stop)
+    consumer = worker._app.consumer
+    # Faust marks the consumer as closed here, and its connections would be left to the end of the process.
+    monkeypatch.setattr(worker._app, "_on_rebalance_when_stopped", lambda: None)
+    worker._app.on_rebalance_start()
+    letting_go = asyncio.create_task(consumer.on_partitions_revoked(consumer.assignment()))
+    await asyncio.sleep(0.1)
+    assert recorder.owned, "the chunk under way keeps its partition"
+    go.set()
+    await letting_go
+    await running
+    assert not recorder.owned
+    assert committed(broker.options(), topic) == 1
+
+
+@pytest.mark.parametrize("start", [-1, 11])
+async def test_a_ledger_that_does_not_fit_its_partition_is_refused(broker, start):
+    topic = broker.topic()
+    broker.fill(topic, 10)
+    with pytest.raises(BrokerError, match=f"holds offsets 0 to 10, the ledger stands at {start}"):
+        await run_worker(broker.options(), {topic: Recorder({TopicPartition(topic, 0): start})}, signals=False)
+
+
+async def test_what_a_handler_raises_ends_the_worker_and_nothing_of_its_chunk_is_committed(broker):
+    topic = broker.topic()
+    broker.fill(topic, 10)
+
+    async def refuse(chunk):
+        if chunk[-1].offset >= 4:
+            raise LedgerError("the disk is full")
+
+    recorder = Recorder(first=refuse)
+    begun = time.monotonic()
+    with pytest.raises(LedgerError, match="the disk is full"):
+        await run_worker(broker.options(chunk_records=4), {topic: recorder}, signals=False)
+    assert time.monotonic() - begun < 8
+    assert not recorder.owned
+    handled = len(recorder.records)
+    assert handled <= 4
+    assert committed(broker.options(), topic) in ((handled,) if handled else (confluent_kafka.OFFSET_INVALID,))
+    after = Recorder()
+    async with working(broker.options(), {topic: after}):
+        await until(lambda: handled + len(after.records) == 10)
+    assert after.records[0].offset == handled
+
+
+async def test_an_error_while_getting_ready_ends_the_worker_with_one_line(broker, caplog):
+    class Refusing(Recorder):
+        async def assigned(self, partitions):
+            raise LedgerError("state/journal-0.db is corrupt")
+
+    topic = broker.topic()
+    broker.fill(topic, 1)
+    recorder = Refusing()
+    with pytest.raises(LedgerError, match="is corrupt"):
+        await run_worker(broker.options(), {topic: recorder}, signals=False)
+    assert not recorder.chunks
+    assert [line.getMessage() for line in caplog.records if line.name.startswith(("onward", "faust", "mode"))] == [
+        "the worker ends: state/journal-0.db is corrupt"
+    ]
+
+
+async def test_sigterm_finishes_the_chunk_under_way_and_commits_it(broker):
+    topic = broker.topic()
+    broker.fill(topic, 100)
+    begun = asyncio.Event()
+
+    async def slowly(chunk):
+        begun.set()
+        await asyncio.sleep(0.2)
+
+    recorder = Recorder(first=slowly)
+    worker = asyncio.create_task(run_worker(broker.options(chunk_records=10), {topic: recorder}))
+    await asyncio.wait_for(begun.wait(), 10)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.wait_for(worker, 5)
+    assert 0 < len(recorder.records) < 100
+    assert committed(broker.options(), topic) == len(recorder.records)
+    assert not recorder.owned
+
+
+async def test_timers_tick_and_their_errors_end_the_worker(broker):
+    ticks = []
+
+    async def tick():
+        ticks.append(1)
+        if len(ticks) == 3:
+            raise LedgerError("tick")
+
+    with pytest.raises(LedgerError, match="tick"):
+        await run_worker(broker.options(), {broker.topic(): Recorder()}, timers=[(0.01, tick)], signals=False)
+    assert len(ticks) == 3
+
+
+async def test_no_connection_outlives_a_fetch_that_is_cancelled_before_it_began(broker, monkeypatch):
+    topic, stop, clients = broker.topic(), asyncio.Event(), []
+    broker.fill(topic, 3)
+    stop_consumer = aiokafka.AIOKafkaConsumer.stop
+
+    async def stop_while_fetching(consumer):
+        clients.append(consumer._client)
+        consumer._fetcher._pending_tasks.add(asyncio.ensure_future(asyncio.sleep(60)))
+        await stop_consumer(consumer)
+
+    monkeypatch.setattr(aiokafka.AIOKafkaConsumer, "stop", stop_while_fetching)
+    running = asyncio.create_task(run_worker(broker.options(), {topic: Recorder()}, stop=stop, signals=False))
+    assert len(await tail(broker.options(), TopicPartition(topic, 0), lambda record: record, 3)) == 3
+    stop.set()
+    await running
+    assert len(clients) == 2
+    assert not any(connection.connected() for client in clients for connection in client._conns.values())
+
+
+async def test_no_broker_is_one_clear_line_in_bounded_time(broker):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    options = broker.options(brokers=(f"127.0.0.1:{port}",), connect_timeout_ms=1000)
+    begun = time.monotonic()
+    with pytest.raises(BrokerError, match=f"no Kafka broker answers at 127.0.0.1:{port} within 1 s") as caught:
+        await run_worker(options, {"t": Recorder()}, signals=False)
+    assert time.monotonic() - begun < 3
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_silent_broker_is_given_up_too(broker):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        options = broker.options(brokers=(f"127.0.0.1:{server.getsockname()[1]}",), connect_timeout_ms=1000)
+        with pytest.raises(BrokerError, match="within 1 s"):
+            await asyncio.wait_for(run_worker(options, {"t": Recorder()}, signals=False), 5)
+
+
+@pytest.mark.kafka
+async def test_a_missing_topic_is_named(real):
+    with pytest.raises(BrokerError, match=r"topics do not exist on .*: nowhere; create them first"):
+        await run_worker(real.options(), {"nowhere": Recorder(), real.topic(): Recorder()}, signals=False)
+
+
+async def test_a_worker_whose_broker_is_gone_still_stops():
+    recorder, stop = Recorder(), asyncio.Event()
+    with EmbeddedBroker({"t": 2}) as gone:
+        worker = asyncio.create_task(run_worker(gone.options(), {"t": recorder}, stop=stop))
+        await until(lambda: recorder.owned)
+    await asyncio.sleep(0.2)
+    assert not worker.done()
+    stop.set()
+    await asyncio.wait_for(worker, 10)
+    assert not recorder.owned

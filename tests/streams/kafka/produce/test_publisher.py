@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+import tracemalloc
+import uuid
+
+import aiokafka
+import pytest
+from aiokafka.errors import KafkaTimeoutError
+
+from onward.streams.errors import BrokerError
+from onward.streams.kafka.admin.topics import create_topics
+from onward.streams.kafka.client import EventReader
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.kafka.produce.publisher import KafkaPublisher
+from onward.streams.records import OutRecord, TopicPartition
+from onward.streams.topics import TopicPlan
+
+NOW_MS = int(time.time() * 1000)
+"""Kafka soon deletes records that are older than the retention."""
+
+
+def out(topic, number, partition=0, size=0):
+    return OutRecord(topic, partition, NOW_MS + number, b"k", b"%d" % number + b" " * size, (("n", b"1"),))
+
+
+def number_of(record):
+    return int(record.value)
+
+
+def read(broker, *topics):
+    with EventReader(broker.options(), topics) as reader:
+        records = []
+        while not reader.caught_up:
+            records += reader.poll(1.0)
+    return records
+
+
+async def test_records_keep_their_order_within_a_partition_over_many_batches(broker):
+    topic = broker.topic(3)
+    records = [out(topic, number, number % 3, size=100) for number in range(3000)]
+    async with KafkaPublisher(broker.options(batch_bytes=4096)) as publisher:
+        await asyncio.gather(publisher.publish(records[:2000]), asyncio.sleep(0))
+        await publisher.publish(records[2000:])
+        ends = await publisher.end_offsets([TopicPartition(topic, partition) for partition in range(3)])
+    assert ends == {TopicPartition(topic, partition): 1000 for partition in range(3)}
+    found = read(broker, topic)
+    for partition in range(3):
+        values = [int(record.value) for record in found if record.partition == partition]
+        assert values == list(range(partition, 3000, 3))
+    assert found[0].timestamp_ms == NOW_MS + int(found[0].value)
+    assert (found[0].key, list(found[0].headers)) == (b"k", [("n", b"1")])
+
+
+@pytest.mark.kafka
+async def test_the_end_of_a_topic_that_is_gone_is_not_waited_for(real):
+    there, gone = real.topic(1), uuid.uuid4().hex
+    async with KafkaPublisher(real.options()) as publisher:
+        with pytest.raises(BrokerError, match=rf"topics do not exist on .*: {gone}; create them first"):
+            await publisher.end_offsets([TopicPartition(there, 0), TopicPartition(gone, 0)])
+
+
+@pytest.mark.parametrize("compression", ["gzip", "lz4", "zstd"])
+async def test_every_compression_is_read_back(broker, compression):
+    topic = broker.topic()
+    async with KafkaPublisher(broker.options(compression=compression)) as publisher:
+        await publisher.publish([out(topic, number) for number in range(50)])
+        assert await publisher.tail(topic, 0, number_of, 50) == list(range(50))
+
+
+async def test_a_record_too_large_is_refused_before_anything_is_sent(broker):
+    topic = broker.topic()
+    async with KafkaPublisher(broker.options(max_request_bytes=10_000)) as publisher:
+        with pytest.raises(BrokerError, match=f"a record of 10011 bytes for {topic} partition 0 is larger than"):
+            await publisher.publish([out(topic, 1), out(topic, 2, size=9997)])
+        await publisher.publish([out(topic, 3, size=9000)])
+        assert await publisher.tail(topic, 0, number_of, 9) == [3]
+
+
+@pytest.mark.kafka
+async def test_a_record_the_broker_finds_too_large_fails_the_publisher(real):
+    topic = real.topic()
+    async with KafkaPublisher(real.options(max_request_bytes=4 << 20)) as publisher:
+        with pytest.raises(BrokerError, match=f"publishing 1 records to {topic} failed"):
+            await publisher.publish([out(topic, 1, size=2 << 20)])
+
+
+@pytest.mark.kafka
+async def test_nothing_follows_a_batch_that_is_refused_even_if_it_is_the_first(real):
+    topic = f"t-{uuid.uuid4().hex}"
+    create_topics(real.options(), [TopicPlan(topic, 1, 1, {"max.message.bytes": "20000"})])
+    records = [out(topic, 1, size=30_000), out(topic, 2, size=5_000)]
+    async with KafkaPublisher(real.options(batch_bytes=31_000)) as publisher:
+        with pytest.raises(BrokerError, match=f"publishing 2 records to {topic} failed"):
+            await publisher.publish(records)
+    assert read(real, topic) == []
+
+
+async def test_tail_gives_the_last_records_or_all_there_are(broker):
+    topic = broker.topic(2)
+    async with KafkaPublisher(broker.options()) as publisher:
+        assert await publisher.tail(topic, 0, number_of, 3) == []
+        await publisher.publish([out(topic, number) for number in range(10)])
+        assert await publisher.tail(topic, 0, number_of, 3) == [7, 8, 9]
+        assert await publisher.tail(topic, 0, number_of) == [9]
+        assert len(await publisher.tail(topic, 0, number_of, 99)) == 10
+        assert await publisher.tail(topic, 1, number_of, 3) == []
+
+
+async def test_tail_keeps_nothing_of_records_but_what_is_seen_in_them(broker):
+    topic, size = broker.topic(), 100_000
+    options = broker.options()
+    async with KafkaPublisher(options) as publisher:
+        await publisher.publish([out(topic, number, size=size) for number in range(45)])
+        await publisher.tail(topic, 0, number_of)
+        tracemalloc.start()
+        try:
+            assert await publisher.tail(topic, 0, number_of, 45) == list(range(45))
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    most = options.fetch_partition_bytes if broker.is_real else options.batch_bytes
+    assert peak < 5 * most
+
+
+async def test_tail_may_take_any_time_as_long_as_records_come(broker):
+    topic = broker.topic()
+    async with KafkaPublisher(broker.options(batch_bytes=2000, request_timeout_ms=1000)) as publisher:
+        await publisher.publish([out(topic, number, size=1000) for number in range(8)])
+
+        def slowly(record):
+            time.sleep(0.2)
+            return number_of(record)
+
+        assert await publisher.tail(topic, 0, slowly, 8) == list(range(8))
+
+
+async def test_a_tail_that_does_not_come_is_told(broker, monkeypatch):
+    topic = broker.topic()
+    async with KafkaPublisher(broker.options(request_timeout_ms=400)) as publisher:
+        await publisher.publish([out(topic, 1)])
+
+        async def nothing(*_, **__):
+            await asyncio.sleep(0.1)
+            return {}
+
+        monkeypatch.setattr(aiokafka.AIOKafkaConsumer, "getmany", nothing)
+        with pytest.raises(BrokerError, match=f"{topic} partition 0 cannot be read: TimeoutError"):
+            await publisher.tail(topic, 0, number_of)
+
+
+@pytest.mark.kafka
+async def test_tail_looks_behind_the_gaps_of_transactions(real):
+    topic = real.topic()
+    options = real.options()
+    producer = aiokafka.AIOKafkaProducer(**options.aiokafka(), transactional_id=topic)
+    async with producer:
+        for number in range(4):
+            async with producer.transaction():
+                await producer.send_and_wait(topic, b"%d" % number, partition=0)
+    async with KafkaPublisher(options) as publisher:
+        assert await publisher.tail(topic, 0, number_of, 2) == [2, 3]
+        assert await publisher.tail(topic, 0, number_of, 9) == [0, 1, 2, 3]
+
+
+async def test_partitions_are_counted(broker):
+    topic = broker.topic(3)
+    async with KafkaPublisher(broker.options()) as publisher:
+        assert await publisher.partitions(topic) == 3
+
+
+@pytest.mark.kafka
+async def test_a_topic_that_does_not_exist_is_named(real):
+    async with KafkaPublisher(real.options(connect_timeout_ms=1000)) as publisher:
+        with pytest.raises(BrokerError, match="topic nowhere does not exist"):
+            await publisher.partitions("nowhere")
+
+
+async def test_a_broker_that_is_gone_fails_the_publisher_in_bounded_time():
+    with EmbeddedBroker({"t": 1}) as broker:
+        publisher = KafkaPublisher(broker.options(delivery_timeout_ms=500))
+        await publisher.start()
+        await publisher.publish([out("t", 1)])
+    begun = time.monotonic()
+    with pytest.raises(BrokerError, match=r"publishing 1 records to t failed: not acknowledged within 0\.5 s"):
+        await publisher.publish([out("t", 2)])
+    with pytest.raises(BrokerError, match="publishing 1 records to t failed"):
+        await publisher.publish([out("t", 3)])
+    await publisher.close()
+    assert time.monotonic() - begun < 8
+
+
+async def test_no_broker_is_told_at_the_start():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with EmbeddedBroker() as broker:
+        options = broker.options(brokers=(f"127.0.0.1:{port}",), connect_timeout_ms=600)
+    with pytest.raises(BrokerError, match="no Kafka broker answers"):
+        await KafkaPublisher(options).start()
+
+
+async def test_a_turn_that_aiokafka_gives_up_too_soon_is_waited_for(broker, monkeypatch):
+    topic = broker.topic()
+    async with KafkaPublisher(broker.options()) as publisher:
+        send_batch, refusals = publisher._producer.send_batch, iter([KafkaTimeoutError(), KafkaTimeoutError()])
+
+        async def impatient(*batch, **place):
+            for refusal in refusals:
+                raise refusal
+            return await send_batch(*batch, **place)
+
+        monkeypatch.setattr(publisher._producer, "send_batch", impatient)
+        await publisher.publish([out(topic, 1)])
+    assert [int(record.value) for record in read(broker, topic)] == [1]

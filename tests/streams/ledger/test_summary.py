@@ -1,0 +1,42 @@
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from pipeline import START_MS, Run, Sender, build_program
+
+from onward.schemas.events import Application
+from onward.streams.errors import LedgerError
+from onward.streams.ledger.summary import summaries
+
+
+async def test_the_summary_counts_what_the_worker_answered(tmp_path: Path) -> None:
+    programs = {name: build_program(name, window={"steps": 4}) for name in ("loans", "mortgages")}
+    run, sender = Run(programs, tmp_path), Sender()
+    people = [Application("loans", f"a{number}", {"region": "north", "income": 10, "debts": 9}) for number in range(6)]
+    records = [
+        sender.record(run.topics.applications, person, time_ms=START_MS + number, id=f"e{number}")
+        for number, person in enumerate(people)
+    ]
+    journal = await run.ingest(records)
+    ledger = await run.fold(journal)
+    (summary,) = summaries(ledger.parent)
+    loans, mortgages = summary.programs
+    assert (summary.partition, summary.offset, summary.waiting_events) == (0, len(journal), 0)
+    assert (loans.program, loans.model, loans.shards, loans.steps, loans.open_recourses) == ("loans", "v1", 1, 6, 4)
+    assert (loans.begun, mortgages) == (True, ("mortgages", "v1", False, 0, 0, 0))
+
+
+def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match=r"there are no ledgers \(\*\.sqlite\) in"):
+        summaries(tmp_path)
+    (tmp_path / "journal-0.sqlite").write_text("not a database at all, but long enough to be read as one " * 20)
+    with pytest.raises(LedgerError, match=r"journal-0\.sqlite cannot be read"):
+        summaries(tmp_path)
+    (tmp_path / "journal-0.sqlite").unlink()
+    with closing(sqlite3.connect(tmp_path / "journal-0.sqlite")) as db:
+        db.execute("CREATE TABLE meta (name TEXT, value)")
+        db.execute("INSERT INTO meta VALUES ('schema', 99)")
+        db.commit()
+    with pytest.raises(LedgerError, match="has schema 99"):
+        summaries(tmp_path)

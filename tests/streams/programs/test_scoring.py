@@ -1,0 +1,130 @@
+import warnings
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
+
+from onward.streams.programs.forests import FEW_ROWS, Forest
+from onward.streams.programs.scoring import scorer
+
+COLUMNS = 5
+RNG = np.random.default_rng(11)
+X = RNG.random((400, COLUMNS))
+X[:, 0] = np.round(X[:, 0] * 4) / 4
+Y = (X @ RNG.normal(size=COLUMNS) + 0.4 * RNG.normal(size=400) > 0.3).astype(int)
+ROWS = RNG.random((150, COLUMNS))
+
+
+def fitted(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a network that has not converged is as good for this
+        return estimator.fit(X, Y)
+
+
+FORESTS = {
+    "random forest": fitted(RandomForestClassifier(40, random_state=0)),
+    "extra trees": fitted(ExtraTreesClassifier(15, random_state=1, bootstrap=True)),
+    "weighted": fitted(RandomForestClassifier(10, class_weight="balanced", min_samples_leaf=3, random_state=2)),
+    "stumps": fitted(RandomForestClassifier(7, max_depth=1, random_state=3)),
+}
+OTHERS = {
+    "logistic": fitted(LogisticRegression()),
+    "relu": fitted(MLPClassifier((33, 9), max_iter=20, random_state=0)),
+    "tanh": fitted(MLPClassifier((17,), activation="tanh", max_iter=20, random_state=0)),
+    "logistic units": fitted(MLPClassifier((8,), activation="logistic", solver="sgd", max_iter=20, random_state=0)),
+    "identity": fitted(MLPClassifier((4,), activation="identity", solver="lbfgs", max_iter=20, random_state=0)),
+}
+ALL = FORESTS | OTHERS
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_a_forest_scores_as_scikit_learn_does_bit_for_bit(name):
+    model = scorer(FORESTS[name], COLUMNS)
+    on_the_edge = np.repeat(X[:20], COLUMNS, axis=0)
+    for tree, row in zip(FORESTS[name].estimators_ * 20, on_the_edge, strict=False):
+        inner = tree.tree_.feature >= 0
+        row[tree.tree_.feature[inner]] = tree.tree_.threshold[inner]
+    for rows in (ROWS, on_the_edge, ROWS[:FEW_ROWS], on_the_edge[:3], ROWS[:1], ROWS[:0]):
+        assert (model.score(rows) == FORESTS[name].predict_proba(rows)[:, 1]).all() if len(rows) else True
+        assert model.score(rows).shape == (len(rows),)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_linear_model_or_network_scores_as_scikit_learn_does(name):
+    ours, theirs = scorer(OTHERS[name], COLUMNS).score(ROWS), OTHERS[name].predict_proba(ROWS)[:, 1]
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ALL)
+@given(cuts=st.lists(st.integers(0, len(ROWS)), max_size=12), order=st.permutations(range(0, len(ROWS), 10)))
+def test_a_row_scores_the_same_whatever_stands_beside_it(name, cuts, order):
+    model = scorer(ALL[name], COLUMNS)
+    whole = model.score(ROWS)
+    edges = [0, *sorted(cuts), len(ROWS)]
+    pieces = [model.score(ROWS[first:last]) for first, last in pairwise(edges)]
+    assert np.concatenate(pieces).tobytes() == whole.tobytes()
+    assert model.score(ROWS[order]).tobytes() == whole[order].tobytes()
+
+
+def test_far_rows_do_not_overflow():
+    model = scorer(OTHERS["logistic"], COLUMNS)
+    direction = np.sign(OTHERS["logistic"].coef_)
+    assert model.score(1e6 * direction).tolist() == [1.0]
+    assert model.score(-1e6 * direction).tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "says"),
+    [
+        (fitted(SVC()), "type sklearn.svm._classes.SVC is not supported"),
+        (fitted(LinearRegression()), "LinearRegression is not supported"),
+        (RandomForestClassifier(2).fit(X, Y + 1), r"fitted on the classes 0 and 1, not \[1 2\]"),
+        (RandomForestClassifier(2).fit(X, Y * 0), "fitted on the classes 0 and 1"),
+        (RandomForestClassifier(2).fit(X[:, :4], Y), "takes 4 columns, the spec has 5"),
+        (LogisticRegression(), "fitted on the classes 0 and 1, not None"),
+    ],
+)
+def test_what_cannot_decide_is_refused_with_its_reason(estimator, says):
+    with pytest.raises(ValueError, match=says):
+        scorer(estimator, COLUMNS)
+
+
+def test_weights_that_are_not_finite_are_refused():
+    broken = LogisticRegression().fit(X, Y)
+    broken.coef_ = broken.coef_ * np.nan
+    with pytest.raises(ValueError, match="not finite"):
+        scorer(broken, COLUMNS)
+
+
+def tree(**changes):
+    sound = {
+        "node_count": 3,
+        "n_features": COLUMNS,
+        "children_left": np.array([1, -1, -1]),
+        "children_right": np.array([2, -1, -1]),
+        "feature": np.array([0, -2, -2]),
+        "threshold": np.array([0.5, -2.0, -2.0]),
+        "value": np.array([[[0.5, 0.5]], [[1.0, 0.0]], [[0.0, 1.0]]]),
+    }
+    return SimpleNamespace(estimators_=[SimpleNamespace(tree_=SimpleNamespace(**{**sound, **changes}))])
+
+
+def test_a_tree_of_a_foreign_file_must_be_a_tree():
+    assert Forest(tree(), COLUMNS).score(np.array([[0.4] * COLUMNS, [0.6] * COLUMNS])).tolist() == [0.0, 1.0]
+    for changes, says in [
+        ({"children_left": np.array([0, -1, -1])}, "does not come after it"),
+        ({"children_left": np.array([-5, -1, -1])}, "does not come after it"),
+        ({"children_right": np.array([3, -1, -1])}, "does not come after it"),
+        ({"feature": np.array([COLUMNS, -2, -2])}, "a column that does not exist"),
+        ({"value": np.zeros((3, 1, 3))}, "not a tree over 5"),
+        ({"n_features": 4}, "not a tree over 5"),
+    ]:
+        with pytest.raises(ValueError, match=says):
+            Forest(tree(**changes), COLUMNS)

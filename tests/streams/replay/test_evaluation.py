@@ -1,0 +1,201 @@
+"""Policies evaluated on journals: what is replayed is what happened, and nothing of the future is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from pipeline import MemoryBroker, Run, build_program
+from tape import MINUTE_MS, RICH, Tape
+
+from onward.schemas.events import Reward
+from onward.streams.errors import BrokerError, UsageError
+from onward.streams.programs.program import Program
+from onward.streams.records import TopicPartition
+from onward.streams.replay.evaluation import PolicyEvaluator, check_alike, with_choice
+from onward.streams.replay.journal_replay import Closing, JournalReplay, Step
+from onward.streams.topics import Topics
+
+PEOPLE, SHARE = 40, 0.5
+JOURNAL = TopicPartition("journal", 0)
+WINDOWS = {"steps": {"steps": 3}, "time": {"time": "PT10M", "lateness": "PT1M"}}
+DETERMINISTIC = ["factored", "linucb", "posterior", "protoar"]
+
+
+def with_policy(program, **changes):
+    policy = msgspec.structs.replace(program.spec.policy, **changes)
+    return replace(program, spec=msgspec.structs.replace(program.spec, policy=policy))
+
+
+def exploring(choice="linucb", window="steps", share=SHARE):
+    return with_policy(build_program(choice=choice, window=WINDOWS[window]), exploration=share)
+
+
+def story(program, directory):
+    """People who come by the minute; of what they were told some comes true, and some never saw it. Another program's
+    people come between them."""
+    other = build_program("other", window={"time": "PT5M"})
+    tape = Tape(Run({program.name: program, other.name: other}, directory))
+    for minute in range(PEOPLE):
+        features = {"region": ("north", "south")[minute % 2], "income": 10.0 + minute % 7, "debts": 4 + minute % 3}
+        tape.applies(f"p{minute}", minute * MINUTE_MS, features=RICH if minute == 5 else features)
+        tape.applies(f"q{minute}", minute * MINUTE_MS, features=features, program="other")
+        if minute % 5 == 3:
+            tape.tells(f"p{minute - 1}", minute * MINUTE_MS, result="unseen")
+        elif minute % 2:
+            tape.tells(f"p{minute - 1}", minute * MINUTE_MS)
+        tape.tick(minute * MINUTE_MS)
+    tape.fold()
+    return tape
+
+
+def refolded(program, records, directory):
+    """Steps and closings of a journal."""
+    fold = JournalReplay(program, Topics(), JOURNAL, directory)
+    happened = [one for record in records for one in fold.feed(record)] + list(fold.rest())
+    fold.close()
+    return happened
+
+
+def judged(program, target, happened):
+    judge = PolicyEvaluator(program, target)
+    for one in happened:
+        if isinstance(one, Step):
+            judge.step(one)
+        else:
+            judge.close(one)
+    return judge.judged()
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_journal_folded_again_gives_what_was_published(window, tmp_path):
+    program = exploring(window=window)
+    tape = story(program, tmp_path)
+    happened = refolded(program, tape.journal, tmp_path / "again")
+    answers = [answer for answer in tape.answers() if answer.program == program.name]
+    steps = [one for one in happened if isinstance(one, Step)]
+    assert [(step.number, str(step.candidate), step.propensity) for step in steps] == [
+        (answer.step, answer.options[0].candidate, answer.options[0].propensity) for answer in answers
+    ]
+    assert {answer.policy_version for answer in answers} == {program.policy_version}
+    closings = {one.number: one.reward for one in happened if isinstance(one, Closing)}
+    rewards = [event for event in tape.run.events("rewards", Reward) if event.program == program.name]
+    assert closings == {event.step: event.reward for event in rewards}
+    assert {0.0, 1.0, None} == set(closings.values())
+    at = steps[7]
+    assert at.execution[at.feasible.tolist().index(at.candidate)] == answers[7].options[0].execution_probability
+
+
+@pytest.mark.parametrize("choice", DETERMINISTIC)
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_policy_on_its_own_log_wants_what_was_taken_unless_that_was_drawn(choice, window, tmp_path):
+    program = exploring(choice, window)
+    happened = refolded(program, story(program, tmp_path).journal, tmp_path / "again")
+    steps = {one.number: one for one in happened if isinstance(one, Step)}
+    found = judged(program, program, happened)
+    finished = found.evaluation.steps + found.unseen
+    assert finished + found.unfinished == len(steps) == PEOPLE - 1
+    assert 0 < found.unfinished < 15
+    seen = [
+        steps[one.number]
+        for one in happened
+        if isinstance(one, Closing) and one.reward is not None and one.number < finished
+    ]
+    greedy = [step for step in seen if step.propensity > SHARE]
+    assert 0 < found.evaluation.matched == len(greedy) < len(seen) == found.evaluation.steps
+
+
+def test_a_policy_learns_nothing_from_what_comes_later(tmp_path):
+    """The same picks and the same expectations at every step, however the log goes on."""
+    program = exploring()
+    target = with_choice(program, "posterior", {"focus": 2.0})
+    happened = refolded(program, story(program, tmp_path).journal, tmp_path / "again")
+    middle = len(happened) // 2
+    whole, half = PolicyEvaluator(program, target), PolicyEvaluator(program, target)
+    rows = []
+    for judge, part in ((whole, happened), (half, happened[:middle])):
+        for one in part:
+            judge.step(one) if isinstance(one, Step) else judge.close(one)
+        rows.append([(row.target, row.taken, row.wanted) for row in judge._shards[0].rows.values()])
+    assert rows[0][: len(rows[1])] == rows[1]
+    assert len(rows[1]) > 12
+    assert {target for target, _, _ in rows[0]} == {0.0, 1.0}
+
+
+def test_without_exploration_there_is_no_number(tmp_path):
+    program = exploring(share=0.0)
+    happened = refolded(program, story(program, tmp_path).journal, tmp_path / "again")
+    found = judged(program, with_choice(program, "protoar", {}), happened).evaluation
+    assert found.unsupported > 0
+    assert found.doubly_robust is None
+    assert "`exploration` above 0" in found.doubt
+    own = judged(program, program, happened).evaluation
+    assert (own.unsupported, own.matched) == (0, own.steps)
+
+
+def test_exploration_of_nothing_changes_no_byte_and_chunks_change_none_of_some(tmp_path):
+    outputs = []
+    for name, program in (("plain", build_program(window=WINDOWS["steps"])), ("none", exploring(share=0.0))):
+        outputs.append(story(program, tmp_path / name).run.outputs())
+    assert outputs[0] == outputs[1]
+    whole = story(exploring("posterior"), tmp_path / "whole")
+    again = Tape(Run(whole.run.programs, tmp_path / "again"))
+    again.run.broker = MemoryBroker()
+    again.run.broker.logs["journal", 0] = list(whole.journal)
+    again.fold(parts=[[record] for record in whole.journal])
+    assert again.run.outputs() == whole.run.outputs() != outputs[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"choice": "posterior"},
+        {"parameters": {"regularisation": 30.0}},
+        {"exploration": 0.1},
+        {"seed": 1},
+        {"cost": "max_percentile_shift"},
+        {"window": msgspec.structs.replace(build_program().spec.policy.window, steps=11)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_version_of_a_policy_changes_with_it(change):
+    assert with_policy(build_program(), **change).policy_version != build_program().policy_version
+
+
+def test_the_version_of_a_policy_is_not_changed_by_what_is_default_anyway_but_by_the_code(monkeypatch):
+    program = build_program()
+    choice = type(program.learner())
+    default = choice.parameters()["regularisation"].default
+    version = build_program().policy_version
+    assert with_policy(build_program(), parameters={"regularisation": default}).policy_version == version
+    monkeypatch.setattr(choice, "revision", 2)
+    assert build_program().policy_version != version
+
+
+def test_what_cannot_be_evaluated_is_refused(tmp_path):
+    program = exploring()
+    with pytest.raises(UsageError, match="there is no choice 'lin'"):
+        with_choice(program, "lin", {})
+    with pytest.raises(UsageError, match="no verifier, which tap needs"):
+        with_choice(program, "tap", {})
+    with pytest.raises(UsageError, match=r"the specs differ in shards: only `program` and `policy` may differ"):
+        check_alike(program, build_program(shards=2))
+    with pytest.raises(UsageError, match="the candidates of models v1 and v1 differ"):
+        check_alike(program, replace(program, points=np.flip(program.points)))
+    check_alike(program, build_program("another", choice="protoar"))
+    journal = list(story(program, tmp_path).journal)
+    with pytest.raises(BrokerError, match="journal partition 0 begins at offset 3"):
+        refolded(program, journal[3:], tmp_path / "again")
+
+
+def test_other_costs_are_those_of_the_evaluated_policy(tmp_path):
+    """With nu 0 everything is equally easy, and ProtoAR takes the first; its own cost gives the easiest."""
+    program: Program = exploring("protoar")
+    happened = refolded(program, story(program, tmp_path).journal, tmp_path / "again")
+    careless = replace(program, nu=0.0)
+    found = judged(program, careless, happened).evaluation
+    seen = {one.number for one in happened if isinstance(one, Closing) and one.reward is not None}
+    steps = [one for one in happened if isinstance(one, Step) and one.number in seen][: found.steps]
+    assert found.matched == sum(step.candidate == step.feasible[0] for step in steps)

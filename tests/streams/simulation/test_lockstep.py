@@ -1,0 +1,274 @@
+"""The lock-step driver: what it publishes when, and a whole world played through ingest and processor in memory."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import pytest
+from pipeline import START_MS, MemoryBroker, no_clock
+
+from onward.agents.choices import LinUCB, Pull
+from onward.environments.improvement import ImprovementWorld
+from onward.environments.population import SPEC, Population
+from onward.schemas.events import Application, DeadLetter, NoRecourse, Option, Outcome, Recourse, Reward
+from onward.schemas.specfile import load_spec
+from onward.streams.cli.programs import write_programs
+from onward.streams.ingest.ingest import Ingest
+from onward.streams.metrics import Metrics
+from onward.streams.outputs.decoder import EventDecoder
+from onward.streams.programs.program import assemble_all
+from onward.streams.records import Record, TopicPartition
+from onward.streams.simulation.lockstep import Play, Simulation
+from onward.streams.topics import Topics
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+
+
+class Due(NamedTuple):
+    application: str
+    result: str
+    due: int
+
+
+@dataclass
+class TinyWorld:
+    """Applications "0", "1", ...; ``outcomes`` maps t to the application after which its outcome is known."""
+
+    rejected: tuple[bool, ...]
+    outcomes: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def people(self):
+        return len(self.rejected)
+
+    def application(self, t):
+        return str(t), {"income": 1.5}
+
+    def number(self, application):
+        return int(application)
+
+    def is_rejected(self, t):
+        return self.rejected[t]
+
+    def outcome(self, t, k):
+        return Due(str(t), "improved", self.outcomes[t]) if t in self.outcomes else None
+
+
+@dataclass
+class Board:
+    scored: list[tuple[int, int | None]] = field(default_factory=list)
+
+    def record(self, t, k):
+        self.scored.append((t, k))
+
+
+def simulation(world, prefix=""):
+    board = Board()
+    return Simulation([Play("loan", world, board)], prefix), board
+
+
+def recourse(application, candidate=7, program="loan"):
+    option = Option(str(candidate), (), 0.1, 0.9, 1.0)
+    return Recourse(program, 0, application, 0, (option,), "linucb", "v", "s", "m")
+
+
+def none(application):
+    return NoRecourse("loan", 0, application, 0, "not_reachable", "", "linucb", "v", "s", "m")
+
+
+def fate(outcome, kind="rewarded"):
+    return Reward("loan", 0, "x", kind, 1.0, outcome=outcome)
+
+
+def ids(events):
+    return [event.id for event in events]
+
+
+def test_approved_people_are_not_waited_for_and_rejected_ones_are():
+    play, _ = simulation(TinyWorld((False, False, True, False)))
+    assert ids(play.outgoing(0)) == [f"loan/application/{t}" for t in range(3)]
+    assert play.outgoing(0) == []
+    assert play.awaited == ("loan/application/2",)
+    play.receive(none("2"))
+    assert ids(play.outgoing(0)) == ["loan/application/3"]
+    assert play.done
+
+
+def test_an_outcome_is_told_when_it_is_due_and_the_next_round_waits_for_its_fate():
+    play, board = simulation(TinyWorld((True, True, True), {0: 1, 1: 1}))
+    play.outgoing(0)
+    play.receive(recourse("0", candidate=3))
+    assert ids(play.outgoing(0)) == ["loan/application/1"]
+    play.receive(recourse("1"))
+    assert ids(play.outgoing(0)) == ["loan/outcome/0"]
+    play.receive(fate("loan/outcome/0", "late"))
+    assert ids(play.outgoing(0)) == ["loan/outcome/1"]
+    assert play.outgoing(0) == []
+    play.receive(fate("loan/outcome/1"))
+    assert ids(play.outgoing(0)) == ["loan/application/2"]
+    play.receive(none("2"))
+    assert play.done
+    assert board.scored == [(0, 3), (1, 7), (2, None)]
+
+
+def test_what_is_due_after_the_last_application_is_told_in_the_order_it_is_due():
+    play, _ = simulation(TinyWorld((True, True), {0: 9, 1: 5}))
+    for name in ("0", "1"):
+        play.outgoing(0)
+        play.receive(recourse(name))
+    told = []
+    while not play.done:
+        (event,) = play.outgoing(0)
+        told.append(event.id)
+        play.receive(fate(event.id))
+    assert told == ["loan/outcome/1", "loan/outcome/0"]
+
+
+def test_repeats_and_other_peoples_events_are_ignored():
+    play, board = simulation(TinyWorld((True, True)))
+    play.outgoing(0)
+    for event in (recourse("0"), recourse("0", candidate=8), recourse("0", program="other"), fate("nobody's")):
+        play.receive(event)
+    play.outgoing(0)
+    play.receive(recourse("0"))
+    play.receive(Reward("loan", 0, "0", "censored", 0.0))
+    assert play.awaited == ("loan/application/1",)
+    assert board.scored == [(0, 7)]
+
+
+def test_a_dead_letter_of_our_own_does_not_stop_the_play():
+    play, board = simulation(TinyWorld((True, True)))
+    play.outgoing(0)
+    headers = (("ce_id", b"loan/application/0"),)
+    play.receive(DeadLetter("wrong_type", "", "applications", 0, 0, 2, "0" * 64, b"{}", headers=headers))
+    assert play.refusal.reason == "wrong_type"
+    assert ids(play.outgoing(0)) == ["loan/application/1"]
+    assert board.scored == []
+
+
+def test_a_limit_holds_applications_back_and_event_time_never_goes_back():
+    play, _ = simulation(TinyWorld((False, False, False)), prefix="run-")
+    (first,) = play.outgoing(1000, until=1)
+    assert first.event == Application("loan", "run-0", {"income": 1.5})
+    assert first.key == b"run-0"
+    assert play.outgoing(1000, until=1) == []
+    assert [event.time_ms for event in play.outgoing(400)] == [1000, 1000]
+
+
+def test_only_own_rejected_people_are_known_as_rejected():
+    play, _ = simulation(TinyWorld((True, False)), prefix="run-")
+    assert play.rejects("loan", "run-0")
+    for program, application in (
+        ("loan", "run-1"),
+        ("loan", "0"),
+        ("loan", "run-x"),
+        ("loan", "run-2"),
+        ("b", "run-0"),
+    ):
+        assert not play.rejects(program, application)
+
+
+# --- a whole world ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def world():
+    spec = load_spec(SPEC).spec
+    table = Population(seed=3).table(spec, 1200)
+    return ImprovementWorld.from_table(table, spec, seed=3, people=220, instances=30, approved_share=0.2)
+
+
+class Memory:
+    """Ingest and processor around an in-memory broker, fed one event at a time."""
+
+    def __init__(self, specs, directory):
+        self.topics, self.broker = Topics(), MemoryBroker()
+        programs = assemble_all([load_spec(path) for path in specs])
+        self.ingest = Ingest(self.topics, programs, self.broker, Metrics(), no_clock)
+        self.processor = PartitionProcessor(
+            self.topics, programs, self.broker, Metrics(), no_clock, ProcessorConfig(directory)
+        )
+        self.sent = defaultdict(int)
+        self.read = defaultdict(int)
+
+    async def start(self):
+        await self.ingest.assigned([TopicPartition(name, 0) for name in self.topics.inputs])
+        await self.processor.assigned([TopicPartition(self.topics.journal, 0)])
+
+    async def publish(self, event):
+        topic = event.topic(self.topics)
+        record = Record(topic, 0, self.sent[topic], event.time_ms, event.key, event.value, event.headers)
+        self.sent[topic] += 1
+        await self.ingest.handle([record])
+        await self.processor.handle(self.news(self.topics.journal))
+
+    def news(self, topic):
+        log = self.broker.logs[topic, 0]
+        start, self.read[topic] = self.read[topic], len(log)
+        return log[start:]
+
+
+async def played(world, policies, folder):
+    """The picks of every program: what each rejected application was suggested, in order."""
+    specs = write_programs("loan", world, folder / "programs", policies)
+    boards = {program: Board() for program in specs}
+    simulation = Simulation([Play(program, world, board) for program, board in boards.items()])
+    memory = Memory(specs.values(), folder / "state")
+    decoder = EventDecoder(memory.topics)
+    await memory.start()
+    now_ms = START_MS
+    while not simulation.done:
+        now_ms += 1
+        for event in simulation.outgoing(now_ms):
+            await memory.publish(event)
+        for topic in memory.topics.outputs:
+            for record in memory.news(topic):
+                simulation.receive(decoder.read(record).event)
+    return {program: board.scored for program, board in boards.items()}
+
+
+def plain_loop(world, learner):
+    """LinUCB in the world's own rounds, without a pipeline: a reward counts when at most ``window`` rounds late."""
+    picks, arriving = [], defaultdict(list)
+    people = [t for t in range(world.people) if world.is_rejected(t)]
+    candidates = range(len(world.instances))
+    for number, t in enumerate(people):
+        execution = np.array([math.exp(-world.cost(t, k) / len(world.columns)) for k in candidates])
+        feasible = np.flatnonzero([world.is_feasible(t, k) for k in candidates])
+        pick = learner.choose(np.zeros(1), feasible, execution[feasible], np.random.default_rng)
+        picks.append((t, None if pick is None else pick.candidate))
+        outcome = None if pick is None else world.outcome(t, pick.candidate)
+        if outcome is not None and outcome.due < world.people and people.index(outcome.due) < number + learner.window:
+            arriving[outcome.due].append(Pull(number, pick.candidate, execution[pick.candidate]))
+        for pull in arriving.pop(t, []):
+            learner.update(pull, 1.0)
+    return picks
+
+
+async def test_a_world_played_through_the_pipeline_gives_the_picks_of_plain_loops(world, tmp_path):
+    picks = await played(world, ("protoar", "linucb"), tmp_path)
+    assert picks["loan-linucb"] == plain_loop(world, LinUCB(np.zeros((len(world.instances), 1)), 10))
+    easiest = [
+        (t, min((k for k in range(len(world.instances)) if world.is_feasible(t, k)), key=lambda k: world.cost(t, k)))
+        if any(world.is_feasible(t, k) for k in range(len(world.instances)))
+        else (t, None)
+        for t in range(world.people)
+        if world.is_rejected(t)
+    ]
+    assert picks["loan-protoar"] == easiest
+
+
+def test_events_are_published_as_the_contract_says(world):
+    play, _ = simulation(TinyWorld((True,), {0: 0}))
+    (application,) = play.outgoing(START_MS)
+    play.receive(recourse("0"))
+    (outcome,) = play.outgoing(START_MS)
+    topics = Topics(prefix="demo.")
+    assert application.topic(topics) == "demo.applications"
+    assert outcome.topic(topics) == "demo.outcomes"
+    assert msgspec.json.decode(outcome.value, type=Outcome) == Outcome("loan", "0", "improved")
+    assert dict(outcome.headers)["ce_type"] == b"onward.outcome.v1"

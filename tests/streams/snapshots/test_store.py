@@ -1,0 +1,137 @@
+"""Snapshots: what they hold, how many are kept, and what a crash leaves."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from threading import Event
+
+import msgspec
+import pytest
+from pipeline import dump
+from takeovers import damage, files, offsets, taken, told
+from tape import JOURNAL, rows
+
+from onward.streams.errors import UsageError
+from onward.streams.ledger.ledger import Ledger
+from onward.streams.ledger.schema import SCHEMA_VERSION
+from onward.streams.snapshots.store import POINTER, SnapshotError, Snapshots
+
+
+class CrashError(BaseException):
+    """Not even what catches every exception survives it."""
+
+
+def test_a_snapshot_is_the_ledger_and_leaves_no_copy_behind(tmp_path, address):
+    story = told(tmp_path)
+    ledger = story.fold()
+    snapshots = Snapshots(address, keep=3)
+    snapshot = taken(snapshots, ledger, now_ms=5)
+    assert snapshots.listed(JOURNAL) == [snapshot]
+    assert (snapshot.ledger.offset, snapshot.ledger.schema, snapshot.taken_ms) == (
+        len(story.journal),
+        SCHEMA_VERSION,
+        5,
+    )
+    assert files(address) == [snapshot.file, POINTER]
+    snapshots.fetch(snapshot, tmp_path / "copy", Event())
+    assert dump(tmp_path / "copy") == dump(ledger)
+    assert [path.name for path in ledger.parent.iterdir()] == [ledger.name]
+
+
+def test_only_so_many_are_kept_newest_first(tmp_path, address):
+    story = told(tmp_path)
+    snapshots = Snapshots(address, keep=2)
+    for end in range(3, 8):
+        taken(snapshots, story.fold(parts=[story.journal[end - 1 if end > 3 else 0 : end]]))
+    assert offsets(snapshots) == [7, 6]
+    assert files(address) == [*sorted(snapshot.file for snapshot in snapshots.listed(JOURNAL)), POINTER]
+
+
+def test_a_worker_that_is_behind_does_not_push_out_what_is_newer(tmp_path, address):
+    story = told(tmp_path)
+    snapshots = Snapshots(address, keep=1)
+    taken(snapshots, story.fold("ahead"))
+    with pytest.raises(SnapshotError, match="later journal offsets than 3"):
+        taken(snapshots, story.fold("behind", parts=[story.journal[:3]]))
+    assert offsets(snapshots) == [len(story.journal)]
+
+
+def test_a_snapshot_of_a_ledger_that_is_being_written_is_one_commit_s(tmp_path):
+    ledger, snapshots, done = tmp_path / "journal-0.sqlite", Snapshots(str(tmp_path / "snapshots"), keep=1), Event()
+    Ledger(ledger, *JOURNAL).close()
+
+    def write():
+        with closing(sqlite3.connect(ledger, isolation_level=None, timeout=0)) as db:
+            for number in range(100_000):
+                if done.is_set():
+                    break
+                db.execute("BEGIN IMMEDIATE")
+                db.executemany("INSERT INTO settled VALUES (?, ?, 0)", [(f"{number}", f"{n}") for n in range(20)])
+                db.execute("UPDATE meta SET value = value + 1 WHERE name = 'offset'")
+                db.execute("COMMIT")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen = set()
+    for _ in range(15):
+        snapshot = taken(snapshots, ledger)
+        snapshots.fetch(snapshot, tmp_path / "copy", Event())
+        assert rows(tmp_path / "copy", "SELECT count(*) FROM settled") == [(20 * snapshot.ledger.offset,)]
+        seen.add(snapshot.ledger.offset)
+    assert writer.is_alive(), "the writer was stopped by a lock"
+    done.set()
+    writer.join()
+    assert len(seen) > 10
+
+
+@pytest.mark.parametrize("step", ["send", "list", "tidy"])
+def test_a_crash_anywhere_leaves_what_was_there_and_the_next_one_cleans_up(tmp_path, address, monkeypatch, step):
+    story = told(tmp_path)
+    snapshots = Snapshots(address, keep=1)
+    taken(snapshots, story.fold(parts=[story.journal[:3]]))
+
+    def crash(*_):
+        raise CrashError
+
+    with monkeypatch.context() as patch:
+        if step == "list":
+            patch.setattr(msgspec.json, "format", crash)
+        else:
+            patch.setattr(f"onward.streams.snapshots.store.{'_check' if step == 'send' else 'Snapshots._tidy'}", crash)
+        ledger = story.fold(parts=[story.journal[3:6]])
+        with pytest.raises(CrashError):
+            taken(snapshots, ledger)
+    (listed,) = Snapshots(address, keep=1).listed(JOURNAL)
+    assert listed.ledger.offset == (6 if step == "tidy" else 3)
+    snapshots.fetch(listed, tmp_path / "copy", Event())
+    newest = taken(snapshots, story.fold(parts=[story.journal[6:]]))
+    assert files(address) == [newest.file, POINTER]
+
+
+def test_a_damaged_ledger_does_not_push_out_whole_snapshots(tmp_path, address):
+    story, snapshots = told(tmp_path), Snapshots(address, keep=1)
+    good = taken(snapshots, story.fold(parts=[story.journal[:3]]))
+    ledger = story.fold(parts=[story.journal[3:]])
+    damage(ledger)
+    with pytest.raises(SnapshotError, match="damaged"):
+        taken(snapshots, ledger)
+    assert snapshots.listed(JOURNAL) == [good]
+
+
+def test_what_is_given_up_ends_early(tmp_path, address):
+    story, snapshots, stop = told(tmp_path), Snapshots(address, keep=1), Event()
+    snapshot = taken(snapshots, story.fold(parts=[story.journal[:3]]))
+    ledger = story.fold(parts=[story.journal[3:]])
+    stop.set()
+    with pytest.raises(SnapshotError, match="given up"):
+        snapshots.send(ledger, JOURNAL, 0, stop)
+    with pytest.raises(SnapshotError, match="given up"):
+        snapshots.fetch(snapshot, tmp_path / "copy", stop)
+    assert snapshots.listed(JOURNAL) == [snapshot]
+
+
+def test_an_address_of_no_known_kind_is_a_wrong_setting():
+    with pytest.raises(UsageError, match="--snapshots nothing://x: not an address"):
+        Snapshots("nothing://x", keep=1)

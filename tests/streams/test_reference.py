@@ -1,6 +1,0 @@
-from onward.streams.reference import PAGE, renew
-
-
-def test_the_tables_of_the_operations_page_are_current() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert renew(page) == page, "run: make generate"

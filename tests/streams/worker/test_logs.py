@@ -1,0 +1,80 @@
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from onward.streams.worker import logs
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    root, ours = logging.getLogger(), logging.getLogger("onward")
+    before = (root.level, list(root.handlers), ours.level)
+    yield
+    logging.captureWarnings(False)
+    root.setLevel(before[0])
+    root.handlers[:] = before[1]
+    ours.setLevel(before[2])
+
+
+def test_json_lines_hold_ids_and_leave_out_everything_else() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "json", stream)
+    extra = {"program": "loans", "offset": 12, "features": {"income": 31_000}, "income": 31_000}
+    logging.getLogger("onward.streams.engine.process").info("chunk %s", "committed", extra=extra)
+    line = json.loads(stream.getvalue())
+    assert line.pop("time").endswith("+00:00")
+    assert line == {
+        "level": "info",
+        "logger": "onward.streams.engine.process",
+        "message": "chunk committed",
+        "program": "loans",
+        "offset": 12,
+    }
+
+
+def test_an_exception_stays_on_its_line() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "json", stream)
+    try:
+        raise ValueError("no\nway")
+    except ValueError:
+        logging.getLogger("onward").exception("stopped")
+    (line,) = stream.getvalue().splitlines()
+    assert "ValueError: no\nway" in json.loads(line)["exception"]
+
+
+def test_libraries_are_heard_from_warnings_on_and_ours_from_the_level_on() -> None:
+    stream = io.StringIO()
+    logs.configure("debug", "text", stream)
+    logging.getLogger("aiokafka").info("chatter")
+    logging.getLogger("faust").warning("trouble")
+    logging.getLogger("onward").debug("detail", extra={"partition": 3})
+    heard = [line.split(" ", 1)[1] for line in stream.getvalue().splitlines()]
+    assert heard == ["WARNING faust: trouble", "DEBUG onward: detail partition=3"]
+
+
+def test_what_a_library_says_again_and_again_is_told_once_in_a_while() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "text", stream)
+    for name, second in [("faust", 0), ("faust", 1), ("onward.x", 1), ("onward.x", 2), ("faust", 29.9), ("faust", 30)]:
+        line = logging.LogRecord(name, logging.WARNING, "", 0, "%s is gone at %s", ("topic", name), None)
+        line.created = 1_000_000.0 + second
+        logging.getLogger(name).handle(line)
+    told = [line.split()[2].rstrip(":") for line in stream.getvalue().splitlines()]
+    assert told == ["faust", "onward.x", "onward.x", "faust"]
+
+
+def test_neither_a_traceback_nor_a_line_that_cannot_be_written_is_taken_for_a_repeat(monkeypatch) -> None:
+    stream = io.StringIO()
+    logs.configure("info", "text", stream)
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    for reason in ("first", "second"):
+        try:
+            raise ValueError(reason)
+        except ValueError:
+            logging.getLogger("faust").exception("crashed")
+    logging.getLogger("faust").warning("%d records", "many")
+    assert [word for word in ("first", "second", "many") if word in stream.getvalue()] == ["first", "second"]
