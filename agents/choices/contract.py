@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, g
 import numpy as np
 from numpy.typing import NDArray
 
+from ..options import OptionBatch, Options
 from .interval import Interval
 
 Array = NDArray[np.float64]
@@ -23,41 +24,29 @@ State = Mapping[str, NDArray[Any]]
 
 
 class Pick(NamedTuple):
-    """The candidate to suggest, the probability with which this choice takes it in this situation, and the
-    execution probability it is counted with: the given one, or the learner's own estimate of it."""
+    """An arm to suggest, the probability with which this choice takes it in this situation, and the execution
+    probability it is counted with: the given one, or the learner's own estimate of it."""
 
-    candidate: int
+    arm: int
+    propensity: float
+    execution: float
+
+
+class PlacedPick(NamedTuple):
+    """A pick of a batch: ``place`` says which of the batch's options it is."""
+
+    place: int
     propensity: float
     execution: float
 
 
 class Pull(NamedTuple):
-    """An earlier pick, as the caller kept it. ``step`` counts the calls of ``choose`` from 0, also those that found
-    nothing; ``execution`` is that of the pick."""
+    """An earlier pick, as the caller kept it. ``step`` counts the steps from 0, also those that found nothing;
+    ``execution`` is that of the pick."""
 
     step: int
-    candidate: int
+    arm: int
     execution: float
-
-
-class Run(NamedTuple):
-    """n people who take a step each, one after the other, while nothing is learned. Person i of ``people``, (n, D), has
-    the candidates ``feasible[first[i] : last[i]]``, ascending, and as many of the execution probabilities."""
-
-    people: Array
-    first: NDArray[np.intp]
-    last: NDArray[np.intp]
-    feasible: NDArray[np.intp]
-    execution: Array
-
-
-class Picks(NamedTuple):
-    """The picks of a run: for each person where the candidate stands in ``Run.feasible``, -1 where there is none, and
-    what its ``Pick`` says."""
-
-    places: Sequence[int]
-    propensity: Sequence[float]
-    execution: Sequence[float]
 
 
 class Parameter(NamedTuple):
@@ -130,30 +119,34 @@ class Choice(ABC):
             if value not in known[name].interval:
                 raise ValueError(f"{name} is {value}: {cls.name} needs a number {known[name].interval}")
 
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """What ``equip`` must be given: artefacts that are fitted together with a model, by name."""
+
+    def equip(self, **artefacts: Any) -> None:
+        """Take what this choice ``needs``, before its first step."""
+        if artefacts.keys() != self.needs:
+            raise ValueError(f"{self.name} needs {sorted(self.needs)}, not {sorted(artefacts)}")
+
     @abstractmethod
-    def choose(
-        self, person: Array, feasible: NDArray[np.intp], execution: Array, random: Callable[[], np.random.Generator]
-    ) -> Pick | None:
-        """Take one step: pick a feasible candidate, or None when there is none.
+    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
+        """Take one step: pick one of a person's options, or None when there is none.
 
-        Parameters
-        ----------
-        person
-            Who asks, encoded and scaled as the candidates are, shape (D,).
-        feasible
-            The candidates that this person can become, ascending, shape (F,).
-        execution
-            Their execution probabilities for this person, shape (F,), in [0, 1].
-        random
-            Gives the generator of this step; called only by a choice that draws.
+        ``random`` gives the generator of this step; only a choice that draws calls it.
         """
 
-    def choose_run(self, run: Run, random: Callable[[int], np.random.Generator]) -> Picks:
-        """Take the steps of a run: what as many calls of ``choose`` do, and maybe sooner.
+    def select(self, options: Options, most: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:  # noqa: ARG002
+        """Take one step: pick up to ``most`` of a person's options, best first. By default the one of ``choose``."""
+        pick = self.choose(options, random)
+        return () if pick is None else (pick,)
 
-        ``random`` gives the generator of the run's i-th step.
+    def select_batch(
+        self, batch: OptionBatch, most: int, random: Callable[[int], np.random.Generator]
+    ) -> list[tuple[PlacedPick, ...]]:
+        """Take the steps of n people, one after the other, while nothing is learned: what n calls of ``select`` do.
+
+        ``random`` gives the generator of the i-th person's step.
         """
-        return picked_one_by_one(run, self.choose, random)
+        return select_one_by_one(batch, lambda options, draw: self.select(options, most, draw), random)
 
     @abstractmethod
     def update(self, pull: Pull, reward: float) -> None:
@@ -201,20 +194,20 @@ class Choice(ABC):
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in numbers.items())})"
 
 
-def picked_one_by_one(
-    run: Run,
-    choose: Callable[[Array, NDArray[np.intp], Array, Callable[[], np.random.Generator]], Pick | None],
+def select_one_by_one(
+    batch: OptionBatch,
+    select: Callable[[Options, Callable[[], np.random.Generator]], Sequence[Pick]],
     random: Callable[[int], np.random.Generator],
-) -> Picks:
-    """The picks of a run, from a call of ``choose`` for each step."""
-    places, propensity, execution = [], [], []
-    for i, (first, last) in enumerate(zip(run.first.tolist(), run.last.tolist(), strict=True)):
-        feasible = run.feasible[first:last]
-        pick = choose(run.people[i], feasible, run.execution[first:last], partial(random, i))
-        places.append(-1 if pick is None else first + int(feasible.searchsorted(pick.candidate)))
-        propensity.append(0.0 if pick is None else pick.propensity)
-        execution.append(0.0 if pick is None else pick.execution)
-    return Picks(places, propensity, execution)
+) -> list[tuple[PlacedPick, ...]]:
+    """The picks of a batch, from a call of ``select`` for each person."""
+    selected = []
+    for i, first in enumerate(batch.first.tolist()):
+        options = batch.of(i)
+        picks = select(options, partial(random, i))
+        selected.append(
+            tuple(PlacedPick(first + int(options.arm.searchsorted(pick.arm)), *pick[1:]) for pick in picks)
+        )
+    return selected
 
 
 def _sizes(arrays: _Arrays) -> str:

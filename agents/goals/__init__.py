@@ -1,5 +1,10 @@
-"""What must be reached for a decision to be favourable."""
+"""What must be reached for a decision to be favourable, and until when."""
 
-from .threshold import accepted
+from ..registry import Registry
+from .contract import Goal
+from .threshold import Threshold
 
-__all__ = ["accepted"]
+registry = Registry(Goal, __name__, __path__)  # type: ignore[type-abstract]
+"""Every goal by the name that a program spec's ``policy.goal`` uses."""
+
+__all__ = ["Goal", "Threshold", "registry"]

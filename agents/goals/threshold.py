@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
+from .contract import Goal
 
-def accepted(score: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
-    """Which scores a model approves: those strictly above its threshold.
+
+class Threshold(Goal):
+    """A score strictly above the model's decision threshold.
 
     A score on the threshold is rejected. With threshold 0.5 that is what a classifier's own prediction says where the
     undesired class comes first, and it happens: half of a forest's trees can vote each way.
 
-    Parameters
-    ----------
-    score
-        Probabilities of the desired label, shape (n,).
-    threshold
-        Between 0 and 1.
-
     Examples
     --------
-    >>> accepted(np.array([0.4, 0.5, 0.51]), threshold=0.5)
+    >>> Threshold(0.5).reached(np.array([0.4, 0.5, 0.51]))
     array([False, False,  True])
     """
-    return np.greater(score, threshold)
+
+    name: ClassVar[str] = "threshold"
+
+    def reached(self, score: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which scores, shape (n,), the model approves."""
+        return np.greater(score, self.threshold)

@@ -1,0 +1,87 @@
+"""What every candidate generator is: it proposes what people could change."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+Mutable = Literal["none", "up", "down", "any"]
+Reaches = Callable[[Array], Mask]
+"""Tells which encoded rows, (n, D), reach the goal under the current model, (n,)."""
+
+
+class Space(NamedTuple):
+    """What people may change: D encoded columns of F features.
+
+    ``feature_of`` (D,) is the feature of each column. ``mutable`` and ``smallest_change`` (F,), on the scale of the
+    columns and 0 where any change will do, are rules of each feature. ``max_changes`` is the most features that may
+    change, None for all. ``feature_names`` (F,) are for explanations.
+    """
+
+    feature_of: Indices
+    mutable: Sequence[Mutable]
+    smallest_change: Array
+    max_changes: int | None
+    feature_names: Sequence[str]
+
+
+class Proposals(NamedTuple):
+    """P options of n people, by person, then by arm.
+
+    ``people`` and ``arm`` are indices of shape (P,). The target of option i is ``points[point[i]]``, with ``points``
+    (M, D) and ``point`` (P,).
+    """
+
+    people: Indices
+    arm: Indices
+    points: Array
+    point: Indices
+
+
+class Explanation(NamedTuple):
+    """Why a person has no option: the rule that excluded the last candidates, and where it does so."""
+
+    reason: str
+    detail: str
+
+
+class CandidateGenerator(ABC):
+    """Proposes options for people, each with the arm that a choice learns about.
+
+    A generator is deterministic. It never proposes what the rules forbid. A person's options are the same whoever else
+    is in the batch.
+    """
+
+    name: ClassVar[str]
+    """What a program spec's ``policy.generator`` calls it."""
+
+    arms: Array
+    """The arms as choices know them, encoded, shape (K, D). They are fixed for a program's life."""
+
+    @classmethod
+    @abstractmethod
+    def build(cls, space: Space, instances: Array, allowed: Mask) -> Self:
+        """The generator of a program.
+
+        ``instances`` (K, D) are encoded rows that the program's first model accepts, ``allowed`` (K,) says which of
+        them keep the cross-feature constraints.
+        """
+
+    @abstractmethod
+    def under(self, reaches: Reaches) -> Self:
+        """The same arms under another model."""
+
+    @abstractmethod
+    def propose(self, people: Array) -> Proposals:
+        """The options of encoded people, shape (n, D)."""
+
+    @abstractmethod
+    def explain(self, person: Array) -> Explanation:
+        """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one."""

@@ -1,0 +1,33 @@
+"""What every goal is: the score that must be reached, and until when it holds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Goal(ABC):
+    """Which score leads to a yes.
+
+    Parameters
+    ----------
+    threshold
+        The decision threshold of the program's model, in [0, 1].
+    """
+
+    name: ClassVar[str]
+    """What a program spec's ``policy.goal`` calls it."""
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+
+    @abstractmethod
+    def reached(self, score: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which scores, shape (n,), reach the goal."""
+
+    def until_ms(self, time_ms: int) -> int | None:  # noqa: ARG002 -- goals that expire override it
+        """Until which event time the goal holds for an answer given at ``time_ms``; None: it does not expire."""
+        return None

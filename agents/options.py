@@ -1,0 +1,72 @@
+"""Options: what people could change, as arrays.
+
+An *arm* is what a choice learns about, say a recourse instance. An *option* is what one person reads: an arm with a
+target, a cost and an execution probability of their own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Options(NamedTuple):
+    """The F options of one person (D,), by ascending ``arm`` (F,).
+
+    The target of option i is ``points[point[i]]``, with ``points`` (M, D) and ``point`` (F,). ``execution`` (F,) are the
+    execution probabilities, in [0, 1].
+    """
+
+    person: Array
+    arm: Indices
+    points: Array
+    point: Indices
+    execution: Array
+
+    def __len__(self) -> int:
+        """F."""
+        return len(self.arm)
+
+    def only(self, at: int) -> Options:
+        """The option at one place, alone."""
+        one = slice(at, at + 1)
+        return self._replace(arm=self.arm[one], point=self.point[one], execution=self.execution[one])
+
+    @property
+    def targets(self) -> Array:
+        """What the person would become, (F, D)."""
+        return self.points[self.point]
+
+
+class OptionBatch(NamedTuple):
+    """The options of n people (n, D). Those of person i are ``first[i] : last[i]`` of the arrays of shape (P,).
+
+    ``arm``, ``point`` and ``execution`` are as in ``Options``, ``cost`` is in the unit of the program's cost.
+    """
+
+    people: Array
+    first: Indices
+    last: Indices
+    arm: Indices
+    points: Array
+    point: Indices
+    cost: Array
+    execution: Array
+
+    def __len__(self) -> int:
+        """The number of people n."""
+        return len(self.first)
+
+    def of(self, person: int) -> Options:
+        """The options of one person."""
+        own = slice(self.first[person], self.last[person])
+        return Options(self.people[person], self.arm[own], self.points, self.point[own], self.execution[own])
+
+    def select(self, rows: Indices) -> OptionBatch:
+        """The same for some of the people only, in the order of ``rows``; the option arrays are shared."""
+        return self._replace(people=self.people[rows], first=self.first[rows], last=self.last[rows])
