@@ -43,6 +43,10 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         self._found = dict(sorted(self._found.items()))
         return method
 
+    def discard(self, name: str) -> None:
+        """Take a method out again."""
+        del self._found[name]
+
     def __getitem__(self, name: str) -> type[T]:
         return self._found[name]
 

@@ -30,7 +30,7 @@ from onward.benchmarks.arena.machine import fixed_work, is_optimised_python
 from onward.benchmarks.arena.process import WatchedProcess
 from onward.benchmarks.face import Row, progress
 from onward.streams.ingest.partitioning import partition_of
-from onward.streams.journal.journal import journal_key
+from onward.streams.journal.entries import journal_key
 from onward.streams.topics import plan
 
 ONWARD, FAUST, QUIX = "onward", "stock faust", "quix streams"

@@ -37,6 +37,15 @@ class Application(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     applicant: Identifier | None = None
 
 
+class RawApplication(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """An application whose features are still JSON: only its program knows how to read them."""
+
+    program: str
+    application: Identifier
+    features: Raw
+    applicant: Identifier | None = None
+
+
 class Decision(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """An external system's answer to an application."""
 
@@ -49,13 +58,15 @@ class Decision(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 class Outcome(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What happened in the real world after a recourse.
 
-    ``improved``: the person carried the suggestion out and it really improved their situation (reward 1);
-    ``not_improved``: it is known that it did not (reward 0); ``unseen``: the person was never shown it.
+    ``improved``: the person carried a suggestion out and it really improved their situation (reward 1);
+    ``not_improved``: it is known that it did not (reward 0); ``unseen``: the person was never shown it. ``option`` is
+    the id of the option that the outcome is about; it may be left out where the recourse has only one.
     """
 
     program: ProgramName
     application: Identifier
     result: Result
+    option: Identifier | None = None
 
 
 class Model(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -77,18 +88,29 @@ class Change(Struct, frozen=True, gc=False):
 
 
 class Option(Struct, frozen=True, gc=False):
-    """One concrete set of changes. ``cost`` is in the unit of the program's cost function (dimensionless for l1)."""
+    """One concrete set of changes.
+
+    ``id`` names the option within its recourse, ``candidate`` the arm that the choice learns about. ``cost`` is in the
+    unit of the program's cost function (dimensionless for l1). ``promise`` holds what the program's promise guarantees,
+    as numbers by name.
+    """
 
     candidate: str
     changes: tuple[Change, ...]
     cost: float
     execution_probability: float
     propensity: float
+    id: str = "1"
+    promise: dict[str, float] | None = None
 
 
 class Recourse(Struct, frozen=True, gc=False, tag_field="kind", tag="recourse"):
-    """A way forward for one rejected application. ``step`` counts the program shard's answers from 0;
-    ``policy_version`` changes with everything that makes the policy pick as it does, but for what it has learned."""
+    """A way forward for one rejected application: one option or more, best first.
+
+    ``step`` counts the program shard's answers from 0. ``policy_version`` changes with everything that makes the policy
+    pick as it does, except what it has learned. ``applicant`` is the one that the application named. ``expires_at`` is
+    the event time until which the goal holds.
+    """
 
     program: str
     shard: int
@@ -101,10 +123,12 @@ class Recourse(Struct, frozen=True, gc=False, tag_field="kind", tag="recourse"):
     model: str
     closes_after_steps: int | None = None
     closes_at: str | None = None
+    applicant: str | None = None
+    expires_at: str | None = None
 
 
 class NoRecourse(Struct, frozen=True, gc=False, tag_field="kind", tag="none"):
-    """A rejected application for which no candidate is feasible, with the rule that excluded the last ones."""
+    """A rejected application without any option, with the rule that excluded the last candidates."""
 
     program: str
     shard: int
@@ -116,11 +140,16 @@ class NoRecourse(Struct, frozen=True, gc=False, tag_field="kind", tag="none"):
     policy_version: str
     spec: str
     model: str
+    applicant: str | None = None
 
 
 class Reward(Struct, frozen=True, gc=False):
-    """A fate. ``rewarded``, ``censored`` and ``unseen`` close a recourse, exactly once each; ``late`` and
-    ``dangling`` tell what became of an outcome that could not count any more, or never could."""
+    """A fate.
+
+    ``rewarded``, ``censored`` and ``unseen`` close a recourse, exactly once each. ``late`` and ``dangling`` are for
+    outcomes that came too late to count, or that have no recourse. ``option`` and ``candidate`` are those of the
+    credited option; they are None where a recourse has several and the outcome names none.
+    """
 
     program: str
     shard: int
@@ -130,10 +159,11 @@ class Reward(Struct, frozen=True, gc=False):
     step: int | None = None
     candidate: str | None = None
     outcome: str | None = None
+    option: str | None = None
 
 
 class DeadLetter(Struct, frozen=True, gc=False):
-    """A record that Onward could not use: why, where it stood, and its original bytes (base64 in JSON).
+    """A record that Onward could not use: the reason, its position, and its original bytes (base64 in JSON).
 
     ``value`` is cut at the size limit when the record was oversized; ``size`` and ``sha256`` are of the whole.
     """
@@ -151,7 +181,7 @@ class DeadLetter(Struct, frozen=True, gc=False):
 
 
 class SourcePosition(Struct, frozen=True, gc=False, array_like=True):
-    """How far one input partition has been read, in event time. ``time_ms`` is None while it is not known."""
+    """The clock of one input partition: the latest event time read from it, None while it is not known."""
 
     topic: str
     partition: Int64
@@ -159,17 +189,17 @@ class SourcePosition(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Tick(Struct, frozen=True, gc=False):
-    """Event time passing in input partitions that have nothing to read (appended to the journal by ingest)."""
+    """Event time passing in input partitions that have nothing to read. Ingest appends it to the journal."""
 
     sources: tuple[SourcePosition, ...]
 
 
 class Journaled(Struct, frozen=True, gc=False, omit_defaults=True):
-    """One event as a line of a journal record, which is an array of them.
+    """One event as a line of a journal record, which is an array of lines.
 
     ``time`` is the event time, ``timestamp`` that of the input's Kafka record, both in milliseconds since the epoch.
-    ``topic``, ``partition`` and ``offset`` say where it was read; ticks were read nowhere. ``data`` is the event's own
-    JSON, as it was sent.
+    ``topic``, ``partition`` and ``offset`` are the position of the input record; a tick has none. ``data`` is the
+    event's own JSON, as it was sent.
     """
 
     type: str
@@ -181,7 +211,3 @@ class Journaled(Struct, frozen=True, gc=False, omit_defaults=True):
     partition: Int64 = -1
     offset: Int64 = -1
     source: str | None = None
-
-
-Input = Application | Decision | Outcome | Model
-Output = Recourse | NoRecourse | Reward | DeadLetter

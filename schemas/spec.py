@@ -92,6 +92,9 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True):
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """Which suggestion is chosen and how its difficulty is counted.
 
+    ``generator``, ``goal`` and ``promise`` name methods, as ``choice`` does. ``options`` is the most options that a
+    recourse may have; every choice that comes with Onward suggests one.
+
     ``nu`` scales cost in the execution probability exp(-nu cost); by default 1/D with D the encoded features.
     ``parameters`` are those of the choice (its page in docs/ lists them). ``exploration`` is the share of steps whose
     candidate is drawn evenly among the feasible ones instead, so that another policy can be evaluated.
@@ -99,6 +102,10 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
     choice: Name = "posterior"
     parameters: dict[str, float] = {}
+    generator: Name = "instances"
+    goal: Name = "threshold"
+    promise: Name = "none"
+    options: Annotated[int, Meta(ge=1, le=10)] = 1
     cost: Literal["l1", "max_percentile_shift"] = "l1"
     nu: Annotated[float, Meta(ge=0)] | None = None
     exploration: Annotated[float, Meta(ge=0, le=1)] = 0.0

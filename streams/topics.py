@@ -3,47 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+
+from ..schemas.kinds import Flow, Kind, kinds
 
 DAY_MS = 24 * 60 * 60 * 1000
 UNLIMITED = -1
 RECORD_BYTES = 1_048_588
-"""What a topic must take at once, Kafka's own default: a batch of the publisher's and what surrounds it."""
+"""The least ``max.message.bytes`` of a topic, Kafka's own default: a batch of the publisher's with its framing."""
 
 
 @dataclass(frozen=True)
 class Topics:
-    """Topic names. ``prefix`` keeps several installations on one cluster apart."""
+    """Topic names: ``topics.journal``, and one for each topic of the table of kinds: ``topics.dead_letters``.
+
+    ``prefix`` keeps several installations on one cluster apart.
+    """
 
     prefix: str = ""
-    applications: str = "applications"
-    decisions: str = "decisions"
-    outcomes: str = "outcomes"
-    models: str = "models"
-    journal: str = "journal"
-    recourse: str = "recourse"
-    rewards: str = "rewards"
-    dead_letters: str = "dead-letters"
 
-    def __post_init__(self) -> None:
-        for own in fields(self):
-            if own.name != "prefix":
-                object.__setattr__(self, own.name, self.prefix + getattr(self, own.name))
+    @property
+    def journal(self) -> str:
+        """The one ordered log."""
+        return f"{self.prefix}journal"
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What ingest reads."""
-        return (self.applications, self.decisions, self.outcomes, self.models)
+        """The topics that ingest reads."""
+        return self._named("input")
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """What the engine writes; each has exactly as many partitions as the journal."""
-        return (self.recourse, self.rewards, self.dead_letters)
+        """The topics that the engine writes. Each has exactly as many partitions as the journal."""
+        return self._named("output")
+
+    def of(self, kind: Kind) -> str:
+        """The topic of an input or output kind."""
+        assert kind.topic is not None, f"{kind.name} has no topic"
+        return self.prefix + kind.topic
+
+    def __getattr__(self, name: str) -> str:
+        for kind in kinds:
+            if kind.topic is not None and kind.topic.replace("-", "_") == name:
+                return self.of(kind)
+        raise AttributeError(f"there is no topic {name!r}")
+
+    def _named(self, flow: Flow) -> tuple[str, ...]:
+        return tuple(map(self.of, kinds.of(flow)))
 
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """What a topic must look like on the broker. ``least`` are settings that may also be larger."""
+    """The partitions, replication and settings of a topic. Settings in ``least`` may also be larger."""
 
     name: str
     partitions: int
@@ -55,9 +66,8 @@ class TopicPlan:
 def plan(topics: Topics, partitions: int, replication: int) -> Iterator[TopicPlan]:
     """How every topic is created and checked.
 
-    The journal is kept for ever by default: it is what state is rebuilt from. Nothing is compacted, because every
-    record of every topic is a fact of its own. Records have the times that their writers give them: who folds the
-    journal again must find the same.
+    The journal is kept for ever: state is rebuilt from it. Nothing is compacted, because every record of every topic is
+    a fact of its own. Records keep the timestamps that their writers give them, so that a replay finds the same.
     """
     durable = {
         "cleanup.policy": "delete",

@@ -62,6 +62,9 @@ class CandidateGenerator(ABC):
     name: ClassVar[str]
     """What a program spec's ``policy.generator`` calls it."""
 
+    copies_instances: ClassVar[bool] = False
+    """Whether every target is an instance itself: ``point`` is then the instance's number."""
+
     arms: Array
     """The arms as choices know them, encoded, shape (K, D). They are fixed for a program's life."""
 

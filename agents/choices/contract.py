@@ -204,9 +204,7 @@ def select_one_by_one(
     for i, first in enumerate(batch.first.tolist()):
         options = batch.of(i)
         picks = select(options, partial(random, i))
-        selected.append(
-            tuple(PlacedPick(first + int(options.arm.searchsorted(pick.arm)), *pick[1:]) for pick in picks)
-        )
+        selected.append(tuple(PlacedPick(first + int(options.arm.searchsorted(pick.arm)), *pick[1:]) for pick in picks))
     return selected
 
 

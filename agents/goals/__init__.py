@@ -2,9 +2,9 @@
 
 from ..registry import Registry
 from .contract import Goal
-from .threshold import Threshold
+from .threshold import Threshold, accepted
 
 registry = Registry(Goal, __name__, __path__)  # type: ignore[type-abstract]
 """Every goal by the name that a program spec's ``policy.goal`` uses."""
 
-__all__ = ["Goal", "Threshold", "registry"]
+__all__ = ["Goal", "Threshold", "accepted", "registry"]

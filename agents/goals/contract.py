@@ -8,6 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
 
 class Goal(ABC):
     """Which score leads to a yes.
@@ -25,7 +28,7 @@ class Goal(ABC):
         self.threshold = threshold
 
     @abstractmethod
-    def reached(self, score: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def reached(self, score: Array) -> Mask:
         """Which scores, shape (n,), reach the goal."""
 
     def until_ms(self, time_ms: int) -> int | None:  # noqa: ARG002 -- goals that expire override it

@@ -10,20 +10,25 @@ from numpy.typing import NDArray
 from .contract import Goal
 
 
-class Threshold(Goal):
-    """A score strictly above the model's decision threshold.
+def accepted(score: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
+    """Which scores, shape (n,), a model approves: those strictly above its threshold.
 
     A score on the threshold is rejected. With threshold 0.5 that is what a classifier's own prediction says where the
     undesired class comes first, and it happens: half of a forest's trees can vote each way.
 
     Examples
     --------
-    >>> Threshold(0.5).reached(np.array([0.4, 0.5, 0.51]))
+    >>> accepted(np.array([0.4, 0.5, 0.51]), threshold=0.5)
     array([False, False,  True])
     """
+    return np.greater(score, threshold)
+
+
+class Threshold(Goal):
+    """A score that the program's model approves."""
 
     name: ClassVar[str] = "threshold"
 
     def reached(self, score: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which scores, shape (n,), the model approves."""
-        return np.greater(score, self.threshold)
+        return accepted(score, self.threshold)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ class Promise(ABC):
     """What a program spec's ``policy.promise`` calls it."""
 
     @abstractmethod
-    def guarantee(self, target: Array, score: Callable[[Array], Array]) -> Mapping[str, float] | None:
+    def guarantee(self, target: Array, score: Callable[[Array], Array]) -> dict[str, float] | None:
         """What is guaranteed of a target, shape (D,), as numbers by name; None: nothing.
 
         ``score`` gives the current model's scores, (n,), of encoded rows (n, D).

@@ -11,7 +11,6 @@ import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,8 @@ import msgspec
 from ruamel.yaml import YAML
 
 from ...schemas import headers
-from ...schemas.events import (
-    Application,
-    DeadLetter,
-    Decision,
-    Journaled,
-    Model,
-    NoRecourse,
-    Outcome,
-    Recourse,
-    Reward,
-    Tick,
-)
+from ...schemas.events import Journaled
+from ...schemas.kinds import Kind, kinds
 from ...schemas.spec import ProgramSpec
 
 HERE = Path(__file__).parents[2] / "schemas"
@@ -40,72 +29,18 @@ OUTPUT_HEADERS = {
     "onward_position": "The journal offset that caused the event, and the event's number among those it caused.",
     "onward_generation": "Counts the owners that the partition has had; readers may ignore it.",
 }
+JOURNAL = "Everything that came in, in the one order that state is computed from. Internal."
+JOURNAL_TITLE = "Events in the order in which they are applied"
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Message:
-    """An event as a message. ``kinds`` are its structs; more than one make a tagged union. A journal record is no
-    CloudEvent itself but an array of ``lines``."""
-
-    name: str
-    title: str
-    kinds: tuple[type[msgspec.Struct], ...]
-    lines: bool = False
-
-    @property
-    def ce_type(self) -> str:
-        """The CloudEvents type."""
-        return headers.TYPES[self.kinds[0]]
-
-
-@dataclass(frozen=True)
-class Channel:
-    """A topic. ``action`` is Onward's own part: it receives inputs, sends outputs, and does both with the journal.
-    ``headers`` are those that Onward adds to the ones of CloudEvents, with what they say."""
-
-    topic: str
-    description: str
-    messages: tuple[str, ...]
-    actions: tuple[str, ...]
-    headers: Mapping[str, str] | None = None
-
-
-MESSAGES = (
-    Message("application", "What a person sent", (Application,)),
-    Message("decision", "An external system's answer to an application", (Decision,)),
-    Message("outcome", "What happened after a recourse", (Outcome,)),
-    Message("model", "A new model version", (Model,)),
-    Message("recourse", "A way forward, or why there is none", (Recourse, NoRecourse)),
-    Message("reward", "The fate of a recourse", (Reward,)),
-    Message("dead-letter", "A record that Onward could not use", (DeadLetter,)),
-    Message("tick", "Event time passing without records", (Tick,)),
-    Message("journal", "Events in the order in which they are applied", (Journaled,), lines=True),
-)
-CHANNELS = (
-    Channel("applications", "Applications, keyed as the sender likes.", ("application",), ("receive",)),
-    Channel("decisions", "Decisions of programs with `decisions: external`.", ("decision",), ("receive",)),
-    Channel("outcomes", "Delayed outcomes.", ("outcome",), ("receive",)),
-    Channel("models", "New model versions of programs.", ("model",), ("receive",)),
-    Channel(
-        "journal",
-        "Everything that came in, in the one order that state is computed from. Internal.",
-        ("journal",),
-        ("send", "receive"),
-    ),
-    Channel("recourse", "One answer to each rejected application.", ("recourse",), ("send",), OUTPUT_HEADERS),
-    Channel("rewards", "The fate of every recourse and outcome.", ("reward",), ("send",), OUTPUT_HEADERS),
-    Channel("dead-letters", "Records that could not be used.", ("dead-letter",), ("send",), OUTPUT_HEADERS),
-)
 
 
 def documents() -> dict[Path, str]:
     """Every generated file, relative to ``schemas/``, with its text."""
     texts = {Path("asyncapi.yaml"): _yaml(asyncapi())}
-    for message in MESSAGES:
-        schema = _of_lines(message) if message.lines else json_schema(message.kinds, message.title)
-        texts[Path("json", f"{message.name}.json")] = _json(schema)
+    for kind in kinds:
+        texts[Path("json", f"{kind.name}.json")] = _json(json_schema(kind.structs, kind.title))
+    texts[Path("json", "journal.json")] = _json(_journal_schema())
     texts[Path("json", "program-spec.json")] = _json(json_schema((ProgramSpec,), "A program spec"))
     return texts
 
@@ -119,13 +54,25 @@ def json_schema(kinds: Sequence[type[msgspec.Struct]], title: str) -> Json:
     return plain
 
 
-def _of_lines(message: Message) -> Json:
-    line = json_schema(message.kinds, message.title)
-    return {"$schema": DIALECT, "title": message.title, "type": "array", "items": line["$defs"]["Journaled"]}
+def _journal_schema() -> Json:
+    line = json_schema((Journaled,), JOURNAL_TITLE)
+    return {"$schema": DIALECT, "title": JOURNAL_TITLE, "type": "array", "items": line["$defs"]["Journaled"]}
 
 
 def asyncapi() -> Json:
     """The AsyncAPI 3.0 document of the topics, as Onward sees them."""
+    inputs, outputs = kinds.of("input"), kinds.of("output")
+    channels = {
+        **{kind.topic: _channel(kind.topic, kind.description, kind.name) for kind in inputs},
+        "journal": _channel("journal", JOURNAL, "journal"),
+        **{kind.topic: _channel(kind.topic, kind.description, kind.name) for kind in outputs},
+    }
+    operations = [
+        *(("receive", kind.topic, kind.name) for kind in inputs),
+        *(("send", "journal", "journal"), ("receive", "journal", "journal")),
+        *(("send", kind.topic, kind.name) for kind in outputs),
+    ]
+    messages = {kind.name: _message(kind) for kind in (*inputs, *outputs)}
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -136,70 +83,66 @@ def asyncapi() -> Json:
             "An installation may put a prefix before every topic name.",
         },
         "defaultContentType": "application/json",
-        "channels": {channel.topic: _channel(channel) for channel in CHANNELS},
-        "operations": {
-            f"{action}-{channel.topic}": _operation(channel, action)
-            for channel in CHANNELS
-            for action in channel.actions
-        },
-        "components": {"messages": {message.name: _message(message, added) for message, added in _variants()}},
+        "channels": channels,
+        "operations": {f"{action}-{topic}": _operation(action, topic, name) for action, topic, name in operations},
+        "components": {"messages": {**messages, "journal": _journal_message()}},
     }
 
 
-def _variants() -> list[tuple[Message, Mapping[str, str] | None]]:
-    """Each message that travels by itself, and the headers that Onward adds to it."""
-    added = {name: channel.headers for channel in CHANNELS for name in channel.messages}
-    return [(message, added[message.name]) for message in MESSAGES if message.name in added]
-
-
-def _channel(channel: Channel) -> Json:
+def _channel(topic: str | None, description: str, message: str) -> Json:
     return {
-        "address": channel.topic,
-        "description": channel.description,
-        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in channel.messages},
+        "address": topic,
+        "description": description,
+        "messages": {message: {"$ref": f"#/components/messages/{message}"}},
     }
 
 
-def _operation(channel: Channel, action: str) -> Json:
+def _operation(action: str, topic: str | None, message: str) -> Json:
     return {
         "action": action,
-        "channel": {"$ref": f"#/channels/{channel.topic}"},
-        "messages": [{"$ref": f"#/channels/{channel.topic}/messages/{name}"} for name in channel.messages],
+        "channel": {"$ref": f"#/channels/{topic}"},
+        "messages": [{"$ref": f"#/channels/{topic}/messages/{message}"}],
     }
 
 
-def _message(message: Message, added: Mapping[str, str] | None) -> Json:
-    payload = {"schemaFormat": SCHEMA_FORMAT, "schema": {"$ref": f"./json/{message.name}.json"}}
-    if message.lines:
-        return {
-            "name": f"onward.{message.name}.v1",
-            "title": message.title,
-            "contentType": "application/json",
-            "payload": payload,
-        }
+def _payload(name: str) -> Json:
+    return {"schemaFormat": SCHEMA_FORMAT, "schema": {"$ref": f"./json/{name}.json"}}
+
+
+def _message(kind: Kind) -> Json:
     return {
-        "name": message.ce_type,
-        "title": message.title,
+        "name": kind.ce_type,
+        "title": kind.title,
         "contentType": "application/json",
-        "headers": _header_schema(message, added),
-        "payload": payload,
+        "headers": _header_schema(kind),
+        "payload": _payload(kind.name),
     }
 
 
-def _header_schema(message: Message, added: Mapping[str, str] | None) -> Json:
+def _journal_message() -> Json:
+    """A journal record is no CloudEvent itself but an array of lines."""
+    return {
+        "name": "onward.journal.v1",
+        "title": JOURNAL_TITLE,
+        "contentType": "application/json",
+        "payload": _payload("journal"),
+    }
+
+
+def _header_schema(kind: Kind) -> Json:
     """Senders must give ``ce_id``; what Onward publishes has every header."""
     identity = {"type": "string", "minLength": 1, "maxLength": headers.MAX_ID_CHARACTERS}
     properties: dict[str, Mapping[str, Any]] = {
         headers.CE_SPECVERSION: {"type": "string", "const": headers.SPEC_VERSION.decode()},
         headers.CE_ID: {**identity, "description": "The idempotency key: a repeated id is a repeated event."},
         headers.CE_SOURCE: {"type": "string", "minLength": 1, "maxLength": headers.MAX_NAME_CHARACTERS},
-        headers.CE_TYPE: {"type": "string", "const": message.ce_type},
+        headers.CE_TYPE: {"type": "string", "const": kind.ce_type},
         headers.CE_TIME: {"type": "string", "format": "date-time", "description": "Event time."},
         headers.CONTENT_TYPE: {"type": "string"},
     }
-    if added is None:
+    if kind.flow == "input":
         return {"type": "object", "properties": properties, "required": [headers.CE_ID]}
-    for name, description in added.items():
+    for name, description in OUTPUT_HEADERS.items():
         properties[name] = {"type": "string", "description": description}
     return {"type": "object", "properties": properties, "required": list(properties)}
 

@@ -128,7 +128,7 @@ def _judged(
             _tell(judge, fold.feed(record), program, answers)
         for fold in folds.values():
             _tell(judge, fold.rest(), program, answers)
-    judged = judge.judged()
+    judged = judge.evaluation()
     if not judged.answered:
         raise UsageError(f"{topics.journal} holds no answers of program {program.name!r}: is it the spec of another?")
     return judged
@@ -145,7 +145,8 @@ def _tell(judge: PolicyEvaluator, happened: Iterable[Step | Closing], program: P
 
 def _check(step: Step, program: Program, answers: Answers) -> None:
     """What is folded again must be what was published, or its probabilities are another policy's."""
-    own = Answer(step.candidate, step.propensity, program.policy_version)
+    arm, propensity = step.picked[0] if step.picked else (None, 0.0)
+    own = Answer(arm, propensity, program.policy_version)
     published = answers.get((step.shard, step.number), own)
     if published != own:
         raise UsageError(

@@ -1,92 +1,99 @@
-"""What can be told of applications before any of them is answered, computed for many at once.
+"""Assessment: scores, options and costs of people, computed for many at once before any of them is answered.
 
-Scores, feasible candidates and costs do not depend on what the learner has seen, so a chunk's worth is computed in
-one go. Every row is the same whatever else is in the batch, which is why results do not depend on chunk cuts.
+None of it depends on what a learner has seen, so a chunk's worth is computed together. Every row is the same whatever
+else is in the batch, so results do not depend on where chunks are cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Raw, Struct
 from numpy.typing import NDArray
 
 from ...agents.costs import execution_probability
+from ...agents.options import OptionBatch, Options
 from ...schemas.encoding import Problem, Values
-from ..journal.journal import JournalPosition
+from ..journal.entries import JournalPosition
 from ..programs.program import Program
 from .state import CurrentModel
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 BATCH_PAIRS = 1_000_000
-"""Most person-candidate pairs held at once (about 100 MB)."""
+"""The most pairs of a person and an arm that are held at once (about 100 MB)."""
+
+Assessed = Mapping[JournalPosition, "Assessment | Problem"]
 
 
-class Rejected(Struct, frozen=True, gc=False, eq=False):
-    """n rejected people and their P feasible pairs. Person i of ``people``, (n, D), has the candidates
-    ``feasible[first[i] : last[i]]``, ascending, with their ``cost`` and ``execution`` probability, all (P,)."""
+class Person(NamedTuple):
+    """A person to assess: the JSON of their features, and the decision; None where the program's model decides."""
 
-    people: Array
-    first: Indices
-    last: Indices
-    feasible: Indices
-    cost: Array
-    execution: Array
+    features: bytes | Raw
+    approved: bool | None = None
 
 
 class Assessment(Struct, frozen=True, gc=False, eq=False):
-    """One person: raw values, whether the program's model approves, and, when it does not, where the rest stands."""
+    """One person: raw values, score under the current model, and where their options are in a batch.
+
+    ``batch`` is None for an approved person.
+    """
 
     values: Values
-    among: Rejected | None = None
+    score: float
+    batch: OptionBatch | None = None
     row: int = 0
 
     @property
     def approved(self) -> bool:
-        """Whether the program's model approves."""
-        return self.among is None
+        """Whether the person is approved."""
+        return self.batch is None
+
+    @property
+    def options(self) -> Options:
+        """The options of a rejected person."""
+        assert self.batch is not None, "an approved person has no options"
+        return self.batch.of(self.row)
 
 
-def assess(
-    program: Program, model: CurrentModel, people: Mapping[JournalPosition, bytes | Raw]
-) -> dict[JournalPosition, Assessment | Problem]:
-    """Assess people, by place in the journal, under a model. Given is the JSON of their features; what does not fit
-    the spec gives its problem."""
-    result: dict[JournalPosition, Assessment | Problem] = {}
-    places: list[JournalPosition] = []
+def assess(program: Program, model: CurrentModel, people: Mapping[JournalPosition, Person]) -> Assessed:
+    """Assess people under a model, by journal position. Features that do not fit the spec give the problem."""
+    assessed: dict[JournalPosition, Assessment | Problem] = {}
+    positions: list[JournalPosition] = []
     rows: list[Values] = []
-    for place, features in people.items():
-        values = program.codec.read(features)
+    for position, person in people.items():
+        values = program.codec.read(person.features)
         if isinstance(values, Problem):
-            result[place] = values
+            assessed[position] = values
         else:
-            places.append(place)
+            positions.append(position)
             rows.append(values)
+    if not rows:
+        return assessed
     encoded = program.codec.encode_read(rows)
-    approved = _approvals(program, model, encoded)
-    for index in np.flatnonzero(approved).tolist():
-        result[places[index]] = Assessment(rows[index])
-    rejected = np.flatnonzero(~approved)
-    block = max(1, BATCH_PAIRS // max(1, len(program.points)))
+    scores = model.bundle.model.score(encoded)
+    approved = [people[position].approved for position in positions]
+    by_model = program.approves(scores).tolist()
+    rejected = np.flatnonzero(
+        [not (own if given is None else given) for given, own in zip(approved, by_model, strict=True)]
+    )
+    for index, score in enumerate(scores.tolist()):
+        assessed[positions[index]] = Assessment(rows[index], score)
+    block = max(1, BATCH_PAIRS // max(1, len(program.arms)))
     for start in range(0, len(rejected), block):
         some = rejected[start : start + block]
-        among = _rejected(program, model, encoded[some])
+        batch = propose(program, model, encoded[some])
         for row, index in enumerate(some.tolist()):
-            result[places[index]] = Assessment(rows[index], among, row)
-    return result
+            assessed[positions[index]] = Assessment(rows[index], scores.item(index), batch, row)
+    return assessed
 
 
-def _approvals(program: Program, model: CurrentModel, encoded: Array) -> NDArray[np.bool_]:
-    if program.spec.decisions == "external" or not len(encoded):
-        return np.zeros(len(encoded), dtype=bool)
-    return program.approves(model.bundle.model.score(encoded))
-
-
-def _rejected(program: Program, model: CurrentModel, people: Array) -> Rejected:
-    pairs = model.candidates.feasible(people)
-    cost = program.cost.of_pairs(program.points, people, pairs.candidates, pairs.people)
-    ends = np.searchsorted(pairs.people, np.arange(len(people) + 1))
-    return Rejected(people, ends[:-1], ends[1:], pairs.candidates, cost, execution_probability(cost, program.nu))
+def propose(program: Program, model: CurrentModel, people: Array) -> OptionBatch:
+    """The options of encoded people, shape (n, D), with their costs and execution probabilities."""
+    proposals = model.generator.propose(people)
+    cost = program.cost.of_pairs(proposals.points, people, proposals.point, proposals.people)
+    ends = np.searchsorted(proposals.people, np.arange(len(people) + 1))
+    execution = execution_probability(cost, program.nu)
+    return OptionBatch(people, ends[:-1], ends[1:], proposals.arm, proposals.points, proposals.point, cost, execution)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from ..journal.journal import CaseKey, JournalPosition
-from ..records import TopicPartition
+from ..journal.entries import CaseKey, Entry
 
 
 class Status(IntEnum):
@@ -23,14 +22,22 @@ class Status(IntEnum):
     UNSEEN = 6
 
 
+class CaseOption(Struct, frozen=True, gc=False, array_like=True):
+    """An option that a person was given: its arm, and the execution probability that the learner counts it with."""
+
+    arm: int
+    execution: float
+
+
 class Case(Struct, gc=False, array_like=True):
     """One application. Stored as an array: never reorder the fields.
 
     ``time_ms`` is the event time of the application and, once there is one, of the decision if that is later.
-    ``event``, ``decision`` and ``outcome`` are the ``ce_id`` of what was applied; a repeat is known by them.
-    ``features`` holds the application's JSON while a decision is awaited. An open case closes either when its
-    window of steps has passed or when the watermark passes ``closes_ms``; a case
-    is forgotten when the watermark passes ``forget_ms``.
+    ``event``, ``decision`` and ``outcome`` are the ``ce_id`` of the events that were applied, to recognise a repeat.
+    ``features`` is the application's JSON, kept until the case is closed. ``score`` is the one under the model at the
+    decision. Option n of ``options``, counted from 1, is the recourse's option with the id n. An open case closes when
+    its window of steps has passed or when the watermark passes ``closes_ms``; a case that is not open is forgotten when
+    the watermark passes ``forget_ms``.
     """
 
     key: CaseKey
@@ -38,35 +45,32 @@ class Case(Struct, gc=False, array_like=True):
     status: Status
     time_ms: int
     event: str
+    applicant: str | None = None
     decision: str | None = None
     outcome: str | None = None
     features: bytes | None = None
+    score: float | None = None
     step: int | None = None
-    candidate: int | None = None
-    execution: float | None = None
+    options: tuple[CaseOption, ...] = ()
     deadline_ms: int | None = None
     closes_ms: int | None = None
+    closes_step: int | None = None
     forget_ms: int | None = None
 
 
 class ProcessedEvent(NamedTuple):
-    """What names an event that ended without changing a case."""
+    """What names an event that ended without changing a case. A ``ce_id`` alone is unique for its sender only."""
 
     program: str
     event: str
 
 
-class Waiting(NamedTuple):
-    """An event that came before what it refers to. ``place`` is where it stands in the journal, ``expires_ms`` the
-    watermark at which nothing it refers to can come any more, ``payload`` its original JSON."""
+def processed_event(entry: Entry) -> ProcessedEvent:
+    """The name of an entry's event, which is about a case."""
+    program, application = entry.key
+    return ProcessedEvent(program, joined(type(entry.body).__name__, application, entry.id))
 
-    place: JournalPosition
-    key: CaseKey
-    kind: Literal["decision", "outcome"]
-    event: str
-    time_ms: int
-    timestamp_ms: int
-    expires_ms: int
-    source: TopicPartition | None
-    source_offset: int
-    payload: bytes
+
+def joined(*names: str) -> str:
+    """Names as one, different for different names, whatever characters they hold."""
+    return "/".join(name.replace("%", "%25").replace("/", "%2F") for name in names)

@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ..journal.journal import CaseKey, JournalPosition
+from ..journal.entries import CaseKey, JournalPosition
 from ..outputs.emission import Emission
-from .cases import Case, ProcessedEvent, Waiting
+from .cases import Case, ProcessedEvent
 from .state import ShardKey
+from .timers import Timer
+from .waiting import WaitingEvent
 
 
 @dataclass
 class Effects:
-    """Everything one chunk changed.
+    """Everything that one chunk changed.
 
-    ``counted`` is for the metrics: what, which program or topic, and a detail, each time it came about. ``delays``
-    holds, for every outcome that counted, the program, its delay in milliseconds of event time and in steps.
+    ``waiting`` holds the events that wait now (None: waits no longer), ``processed`` when each processed event is
+    forgotten, ``timers`` those that are set (True) and cancelled (False). ``counted`` is for the metrics: what, which
+    program or topic, and a detail, once for each time. ``delays`` holds, for every outcome that counted, the program
+    and its delay in milliseconds of event time and in steps.
     """
 
     emissions: list[Emission] = field(default_factory=list)
     cases: dict[CaseKey, Case] = field(default_factory=dict)
-    waiting: dict[JournalPosition, Waiting] = field(default_factory=dict)
-    no_longer_waiting: set[JournalPosition] = field(default_factory=set)
-    settled: dict[ProcessedEvent, int] = field(default_factory=dict)
+    timers: dict[Timer, bool] = field(default_factory=dict)
+    waiting: dict[JournalPosition, WaitingEvent | None] = field(default_factory=dict)
+    processed: dict[ProcessedEvent, int] = field(default_factory=dict)
     shards: set[ShardKey] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
     counted: list[tuple[str, str, str]] = field(default_factory=list)

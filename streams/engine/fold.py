@@ -1,161 +1,197 @@
-"""A fold under way: the state, what the ledger holds of the cases concerned, and the effects so far."""
+"""The fold of one chunk under way: what handlers read and change."""
 
 from __future__ import annotations
 
-import heapq
-from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...schemas.events import DeadLetter, Decision, Outcome, Output, Reward
-from ..errors import LedgerError
+from msgspec import Struct
+
+from ...agents.options import Options
+from ...schemas.events import DeadLetter
 from ..journal.dead_letters import dead_letter_of_event
-from ..journal.journal import CaseKey, Entry, shard_of
+from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..outputs.emission import Emission
+from ..programs.bundle import ModelBundle
 from ..programs.program import Program
-from .cases import Case, ProcessedEvent, Waiting
+from .cases import Case, ProcessedEvent, processed_event
 from .effects import Effects
-from .state import PartitionState, Shard, ShardKey
-from .watermark import Decider
+from .state import PartitionState, Shard
+from .timers import Order, Timer, TimerQueue, forget_event, timer_of
+from .waiting import WaitingEvent
+from .watermark import Move
+
+
+class Footprint:
+    """What a chunk may touch, as the handlers of its entries declare it.
+
+    ``cases`` and ``processed`` are names by program. ``steps`` is the most steps that each program may take.
+    """
+
+    def __init__(self) -> None:
+        self.cases: defaultdict[str, set[str]] = defaultdict(set)
+        self.processed: defaultdict[str, set[str]] = defaultdict(set)
+        self.steps: Counter[str] = Counter()
+        self.moves: list[Move] = []
+
+    def case(self, key: CaseKey) -> None:
+        """An entry may read or change this case."""
+        self.cases[key.program].add(key.application)
+
+    def repeat(self, entry: Entry) -> None:
+        """An entry may be a repeat of an event that ended without a case."""
+        program, event = processed_event(entry)
+        self.processed[program].add(event)
+
+    def step(self, program: str) -> None:
+        """An entry may take a step of one of the program's shards."""
+        self.steps[program] += 1
 
 
 @dataclass(frozen=True)
 class LedgerView:
-    """What the ledger holds of what a chunk may touch: cases by key, open cases whose window may close (those of
-    windows of steps by step), and when settled events are forgotten, by name."""
+    """What is at rest of what a chunk may touch: cases by key, the timers that may fire, when processed events are
+    forgotten, and the model bundles that its model events announce."""
 
-    cases: dict[CaseKey, Case] = field(default_factory=dict)
-    due: Sequence[Case] = ()
-    settled: Mapping[ProcessedEvent, int] = field(default_factory=dict)
-
-
-def processed_event_of(entry: Entry) -> ProcessedEvent:
-    """What names a decision or outcome that ended without a case; a ``ce_id`` alone is unique for its sender only."""
-    body = entry.body
-    assert isinstance(body, Decision | Outcome), f"{type(body).__name__} cannot be settled"
-    return ProcessedEvent(body.program, joined(type(body).__name__, body.application, entry.id))
+    cases: Mapping[CaseKey, Case] = field(default_factory=dict)
+    timers: Sequence[Timer] = ()
+    processed: Mapping[ProcessedEvent, int] = field(default_factory=dict)
+    models: Mapping[JournalPosition, ModelBundle] = field(default_factory=dict)
 
 
-def joined(*names: str) -> str:
-    """Names as one, different for different names whatever characters they hold."""
-    return "/".join(name.replace("%", "%25").replace("/", "%2F") for name in names)
+StepObserver = Callable[[Shard, Options, Sequence[tuple[int, float]]], None]
+"""Called with each step that a shard takes: the person's options, and the arm and propensity of each picked one."""
 
 
 class Fold:
-    """Gathers effects. Every output takes the journal position of the entry that is being folded."""
+    """Collects the effects of a chunk. Every output has the journal position of the entry that is being folded."""
 
-    def __init__(self, state: PartitionState, view: LedgerView) -> None:
+    def __init__(
+        self,
+        state: PartitionState,
+        view: LedgerView,
+        orders: Mapping[str, Order],
+        observe_step: StepObserver | None = None,
+    ) -> None:
         self.state = state
         self.view = view
         self.effects = Effects()
-        self.number = 0
+        self.observe_step = observe_step
         self.cases = dict(view.cases)
-        self.closing: dict[Decider, list[tuple[int, CaseKey, int, Case]]] = {"model": [], "external": []}
-        self.open_steps: defaultdict[ShardKey, deque[Case]] = defaultdict(deque)
-        for case in view.due:
-            self.cases[case.key] = case
-            if case.closes_ms is None:
-                self.open_steps[ShardKey(case.key.program, case.shard)].append(case)
-                continue
-            decider = self.program(case.key.program).spec.decisions
-            self.closing[decider].append((case.closes_ms, case.key, case.step or 0, case))
-        for heap in self.closing.values():
-            heapq.heapify(heap)
+        self.timers = TimerQueue(orders, lambda program: state.program(program).spec.decisions)
+        self.effects.timers = self.timers.changed
+        self._timer_of = {key: timer_of(case) for key, case in view.cases.items()}
+        self._number = 0
+        for timer in view.timers:
+            self.timers.load(timer)
 
     def begin(self, entry: Entry) -> None:
-        """Turn to the next entry; outputs are numbered within their journal record."""
-        if entry.place.line == 0:
-            self.number = 0
+        """Turn to the next entry. Outputs are numbered within their journal record."""
+        if entry.position.line == 0:
+            self._number = 0
         self.entry = entry
 
-    def first_time(self, entry: Entry) -> bool:
-        """Whether the entry's input record has not been folded yet; from now on it has."""
-        if entry.source is None:
-            return True
-        seen = self.state.positions.get(entry.source, -1)
-        if entry.source_offset <= seen:
-            self.count("appended_twice")
-            return False
-        self.state.positions[entry.source] = entry.source_offset
-        return True
-
-    def program(self, name: str) -> Program:
-        """A program of this worker; what stands in the journal must not be skipped because a spec is missing."""
-        program = self.state.programs.get(name)
-        if program is None:
-            raise LedgerError(f"the journal holds records of program {name!r}: start the worker with its spec too")
-        return program
+    # --- cases -----------------------------------------------------------------------------------------------------
 
     def case(self, key: CaseKey) -> Case | None:
-        """A case that is known and not yet past its retention."""
+        """A case that is known and not forgotten."""
         case = self.cases.get(key)
         if case is None or case.forget_ms is None:
             return case
-        return None if self.state.is_past_retention(self.program(key.program), case.forget_ms) else case
+        return None if self.state.has_forgotten(self.state.program(key.program), case.forget_ms) else case
 
-    def touch(self, case: Case) -> Case:
-        """Note that a case is new or has changed."""
-        self.cases[case.key] = case
-        self.effects.cases[case.key] = case
-        return case
-
-    def settle(self, entry: Entry) -> None:
-        """Remember an event that ended without a case, to know its repeat."""
-        settled = processed_event_of(entry)
-        self.effects.settled[settled] = self.forget_ms(self.program(settled.program), entry.time_ms)
+    def save(self, case: Case) -> None:
+        """Write a case that is new or has changed. Its timer follows from it."""
+        key, timer = case.key, timer_of(case)
+        self.cases[key] = self.effects.cases[key] = case
+        before = self._timer_of.get(key)
+        if before != timer:
+            if before is not None:
+                self.timers.cancel(before)
+            self.timers.set(timer)
+            self._timer_of[key] = timer
 
     def forget_ms(self, program: Program, time_ms: int, kept_ms: int | None = None) -> int:
-        """When what ended at this time is forgotten. Retention does not begin before the watermark, or what comes
-        late would be forgotten at once."""
+        """When a case or event that ended at this time is forgotten.
+
+        Retention begins at the watermark at the earliest: a late event would be forgotten at once otherwise.
+        """
         watermark_ms = self.state.watermark_ms(program)
         begins_ms = time_ms if watermark_ms is None else max(time_ms, watermark_ms)
         return begins_ms + (program.retention_ms if kept_ms is None else kept_ms)
 
+    # --- events without a case -------------------------------------------------------------------------------------
+
     def was_processed(self, entry: Entry) -> bool:
         """Whether this event ended without a case before."""
-        settled = processed_event_of(entry)
-        forget_ms = self.effects.settled.get(settled, self.view.settled.get(settled))
-        return forget_ms is not None and not self.state.is_past_retention(self.program(settled.program), forget_ms)
+        event = processed_event(entry)
+        forget_ms = self.effects.processed.get(event, self.view.processed.get(event))
+        return forget_ms is not None and not self.state.has_forgotten(self.state.program(event.program), forget_ms)
 
-    def no_longer_waits(self, event: Waiting) -> None:
-        """Note that an event was taken off the waiting list."""
-        self.effects.waiting.pop(event.place, None)
-        self.effects.no_longer_waiting.add(event.place)
+    def remember(self, entry: Entry) -> None:
+        """Remember an event that ended without a case, so that its repeat is recognised."""
+        event = processed_event(entry)
+        program = self.state.program(event.program)
+        before = self.effects.processed.get(event, self.view.processed.get(event))
+        if before is not None:
+            self.timers.cancel(forget_event(event, before))
+        self.effects.processed[event] = forget_ms = self.forget_ms(program, entry.time_ms)
+        self.timers.set(forget_event(event, forget_ms))
 
-    def count(self, what: str, which: str = "", detail: str = "") -> None:
-        """Count for the metrics."""
-        self.effects.counted.append((what, which, detail))
+    def wait(self, entry: Entry) -> None:
+        """Let an event wait for the case that it is about."""
+        waiting, kind = self.state.waiting, entry.kind.name
+        if waiting.holds(entry.key, kind, entry.id):
+            self.count("duplicates", kind)
+            return
+        if waiting.full:
+            detail = f"{waiting.limit} events wait for what they refer to already (setting waiting_limit)"
+            self.dead_letter(entry, "waiting_list_full", detail)
+            return
+        # Once for clocks that are apart, once for an application that is out of order.
+        expires_ms = entry.time_ms + 2 * self.state.program(entry.key.program).lateness_ms
+        event = WaitingEvent.of(entry, expires_ms)
+        waiting.add(event)
+        self.effects.waiting[event.position] = event
+        self.timers.set(event.timer)
 
-    def emit(self, event: Output, identity: str, time_ms: int, program: str = "", shard: int = 0) -> None:
-        """Publish an event caused by the entry being folded."""
-        entry = self.entry
-        number = self.number
-        self.number = number + 1
+    def take_waiting(self, key: CaseKey) -> Iterable[Entry]:
+        """Take the events that wait for a case: decisions first, since outcomes follow them, else as they came."""
+        events = self.state.waiting.take(key)
+        for event in events:
+            self.effects.waiting[event.position] = None
+            self.timers.cancel(event.timer)
+        return [event.entry for event in sorted(events, key=lambda event: event.kind)]
+
+    def give_up_waiting(self, timer: Timer) -> Entry:
+        """Take the event whose ``wait`` timer has fired."""
+        event = self.state.waiting.give_up(timer)
+        self.effects.waiting[event.position] = None
+        return event.entry
+
+    # --- outputs ---------------------------------------------------------------------------------------------------
+
+    def emit(self, event: Struct, identity: str, time_ms: int, program: str = "", shard: int = 0) -> None:
+        """Publish an event caused by the entry that is being folded."""
+        entry, number = self.entry, self._number
+        self._number = number + 1
         source, key = self.state.programs[program].addresses[shard] if program else ("onward", None)
-        emission = Emission(entry.place.offset, number, identity, source, key, time_ms, entry.timestamp_ms, event)
-        self.effects.emissions.append(emission)
+        offset = entry.position.offset
+        self.effects.emissions.append(
+            Emission(offset, number, identity, source, key, time_ms, entry.timestamp_ms, event)
+        )
 
     def dead_letter(self, entry: Entry, reason: str, detail: str) -> None:
         """Publish a dead letter for an event that cannot be applied."""
         letter = dead_letter_of_event(entry.id, entry.source, entry.source_offset, bytes(entry.raw), reason, detail)
-        self.dead_letter_as_is(entry, letter)
+        self.publish_dead_letter(letter, entry.time_ms)
 
-    def dead_letter_as_is(self, entry: Entry, letter: DeadLetter) -> None:
+    def publish_dead_letter(self, letter: DeadLetter, time_ms: int) -> None:
         """Publish a dead letter."""
         self.count("dead_letters", letter.reason)
-        identity = f"dead-letter/{letter.topic}/{letter.partition}/{letter.offset}"
-        self.emit(letter, identity, entry.time_ms)
+        self.emit(letter, f"dead-letter/{letter.topic}/{letter.partition}/{letter.offset}", time_ms)
 
-    def dangling(self, entry: Entry, outcome: Outcome) -> None:
-        """Publish the fate of an outcome that has no recourse."""
-        self.settle(entry)
-        program = self.program(outcome.program)
-        shard = shard_of(outcome.application, program.spec.shards)
-        event = Reward(program.name, shard, outcome.application, "dangling", outcome=entry.id)
-        self.count("fates", program.name, "dangling")
-        identity = joined("dangling", program.name, outcome.application, entry.id)
-        self.emit(event, identity, entry.time_ms, program.name, shard)
-
-    def changed(self, shard: Shard) -> None:
-        """Note that a learner has changed."""
-        self.effects.shards.add(shard.key)
+    def count(self, what: str, which: str = "", detail: str = "") -> None:
+        """Count for the metrics."""
+        self.effects.counted.append((what, which, detail))

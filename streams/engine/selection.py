@@ -1,25 +1,25 @@
-"""Which candidate the learner takes for each rejected person of a chunk.
+"""Selection: which options the learner picks for each rejected person of a chunk.
 
-New applications that come one after the other teach the learner nothing in between, so their steps are taken ahead, as
-a run, when the first of them is answered. What is picked is what single steps would pick: a run ends where something
-could be learned, and holds only people of whom it is certain that they will be answered.
+New applications that follow each other teach the learner nothing in between. Their steps are therefore taken together,
+as a run, when the first of them is answered. The picks are those of single steps: a run ends where something could be
+learned, and holds only people who are certain to be answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
 
-from ...agents.choices import Exploration, Run
+from ...agents.choices import Exploration
+from ...agents.choices.contract import PlacedPick
+from ...agents.options import OptionBatch
 from ...schemas.encoding import Problem
-from ...schemas.events import DeadLetter, Model, Tick
-from ..journal.journal import CaseKey, Entry, JournalPosition, RawApplication, shard_of
+from ..journal.entries import Entry, JournalPosition, shard_of
 from ..programs.program import Program
-from ..records import TopicPartition
-from .assessment import Assessment, Rejected
+from .assessment import Assessed, Assessment, Person, assess
 from .fold import Fold
 from .state import Shard, ShardKey
 
@@ -27,131 +27,140 @@ COIN = (1,)
 """The use of random numbers that says which steps explore, and what."""
 
 
-class Chosen(Struct, frozen=True, gc=False):
-    """A step's pick: the candidate, its cost and execution probability for this person, the probability with which it
-    was picked, and the execution probability that the learner counts it with."""
+class Selected(Struct, frozen=True, gc=False):
+    """An option that a step picked.
 
-    candidate: int
+    ``point`` is the row of its target in the batch's points. ``cost`` and ``execution`` are those of the person,
+    ``propensity`` is the probability of the pick, ``learner_execution`` the one that the learner counts the pick with.
+    """
+
+    arm: int
+    point: int
     cost: float
     execution: float
     propensity: float
-    counted: float
-
-
-class _Person(Struct, frozen=True, gc=False):
-    """Somebody whose step is to be taken."""
-
-    place: JournalPosition
-    row: int
+    learner_execution: float
 
 
 class _Run(NamedTuple):
-    among: Rejected
-    people: list[_Person]
+    """People of one shard and one batch who take a step each: their positions and their rows in the batch."""
+
+    batch: OptionBatch
+    positions: list[JournalPosition]
+    rows: list[int]
 
 
-class Steps:
-    """Takes the steps of a segment: of journal entries under one model.
+class LookAhead:
+    """What is computed ahead for a segment: for journal entries under one model.
 
     Parameters
     ----------
     fold
         As it stands before the segment.
-    segment
-        The entries.
-    assessments
-        Of those who may be rejected.
+    people
+        The entries that may reject a person, each with the person.
     """
 
-    def __init__(
-        self, fold: Fold, segment: Sequence[Entry], assessments: Mapping[JournalPosition, Assessment | Problem]
-    ) -> None:
+    def __init__(self, fold: Fold, people: Sequence[tuple[Entry, Person]]) -> None:
         self._fold = fold
-        self._ahead: dict[JournalPosition, Chosen | None] = {}
+        self._people = {entry.position: person for entry, person in people}
+        self._assessed = _assess_all(fold, people)
         self._runs: dict[JournalPosition, _Run] = {}
-        self._plan(segment, assessments)
+        self._selected: dict[JournalPosition, tuple[Selected, ...]] = {}
+        self._open_runs: dict[ShardKey, _Run] = {}
 
-    def take(self, program: Program, shard: Shard, place: JournalPosition, found: Assessment) -> Chosen | None:
-        """Take the shard's next step for the person at this place, of an application or decision; None when they have
-        no feasible candidate."""
-        run = self._runs.pop(place, None)
+    # --- planning ---------------------------------------------------------------------------------------------------
+
+    def extend_run(self, entry: Entry) -> None:
+        """Plan that the person of this entry takes a step next: they are certain to be answered, if rejected."""
+        assessment = self._assessed.get(entry.position)
+        if not isinstance(assessment, Assessment) or assessment.batch is None:
+            return
+        program = self._fold.state.program(entry.key.program)
+        shard = ShardKey(program.name, shard_of(entry.key.application, program.spec.shards))
+        run = self._open_runs.get(shard)
+        if run is not None and run.batch is assessment.batch:
+            run.positions.append(entry.position)
+            run.rows.append(assessment.row)
+        elif program.ignores_zero_reward:
+            run = _Run(assessment.batch, [entry.position], [assessment.row])
+            self._open_runs[shard] = self._runs[entry.position] = run
+
+    def end_runs(self) -> None:
+        """Plan that something may be learned here."""
+        self._open_runs.clear()
+
+    # --- folding ----------------------------------------------------------------------------------------------------
+
+    def assessment(self, program: Program, position: JournalPosition, person: Person) -> Assessment | Problem:
+        """The assessment of the person at this position."""
+        ahead = self._people.get(position)
+        # A name that was forgotten and used again has another person's features.
+        if ahead is not None and ahead.approved == person.approved and bytes(ahead.features) == bytes(person.features):
+            return self._assessed[position]
+        return assess(program, self._fold.state.model(program), {position: person})[position]
+
+    def select(
+        self, program: Program, shard: Shard, position: JournalPosition, assessment: Assessment
+    ) -> tuple[Selected, ...]:
+        """Take the shard's next step for the person at this position; no options: there are none to pick."""
+        run = self._runs.pop(position, None)
         if run is not None:
-            self._ahead.update(zip([person.place for person in run.people], _chosen(program, shard, run), strict=True))
-        if place in self._ahead:
-            return self._ahead.pop(place)
-        assert found.among is not None, "only who is rejected takes a step"
-        (chosen,) = _chosen(program, shard, _Run(found.among, [_Person(place, found.row)]))
-        return chosen
+            self._selected.update(zip(run.positions, _take_steps(program, shard, run), strict=True))
+        if position in self._selected:
+            return self._selected.pop(position)
+        assert assessment.batch is not None, "only a rejected person takes a step"
+        [selected] = _take_steps(program, shard, _Run(assessment.batch, [position], [assessment.row]))
+        return selected
 
     def end(self) -> None:
         """The segment has been folded."""
-        assert not self._ahead, f"{len(self._ahead)} steps were taken for people who were not answered"
-
-    def _plan(self, segment: Sequence[Entry], assessments: Mapping[JournalPosition, Assessment | Problem]) -> None:
-        state, cases, waiting = self._fold.state, self._fold.cases, self._fold.state.waiting.by_case
-        under_way: dict[ShardKey, _Run] = {}
-        named: set[CaseKey] = set()
-        read: dict[TopicPartition, int] = {}
-        for entry in segment:
-            body = entry.body
-            again = False
-            if entry.source is not None:
-                before = read.get(entry.source)
-                if before is None:
-                    before = state.positions.get(entry.source, -1)
-                again = entry.source_offset <= before
-                read[entry.source] = max(before, entry.source_offset)
-            if isinstance(body, (Tick, DeadLetter)):
-                continue
-            if isinstance(body, Model):
-                return
-            key = entry.key
-            if type(body) is not RawApplication or again or key in named or key in cases or key in waiting:
-                # Whether this is answered, or what it teaches, is for the fold to say.
-                under_way.clear()
-            else:
-                found = assessments.get(entry.place)
-                if isinstance(found, Assessment) and found.among is not None:
-                    self._add(under_way, key, _Person(entry.place, found.row), found.among)
-            named.add(key)
-
-    def _add(self, under_way: dict[ShardKey, _Run], key: CaseKey, person: _Person, among: Rejected) -> None:
-        program = self._fold.program(key.program)
-        shards = program.spec.shards
-        shard = ShardKey(key.program, 0 if shards == 1 else shard_of(key.application, shards))
-        run = under_way.get(shard)
-        if run is not None and run.among is among:
-            run.people.append(person)
-        elif program.ignores_zero_reward:
-            under_way[shard] = self._runs[person.place] = _Run(among, [person])
+        assert not self._selected, f"{len(self._selected)} steps were taken for people who were not answered"
 
 
 def step_generator(program: Program, shard: int, step: int, use: tuple[int, ...] = ()) -> np.random.Generator:
-    """The random numbers of one step: the same for the same seed, program, shard, step and ``use`` (none: the
-    choice's), whatever came before."""
+    """The random numbers of one step: the same for the same seed, program, shard, step and ``use``.
+
+    The choice has the ``use`` (), exploration has ``COIN``.
+    """
     name = int.from_bytes(program.name.encode(), "big")
     seed = np.random.SeedSequence([program.spec.policy.seed, name, shard], spawn_key=use)
     return np.random.Generator(np.random.Philox(seed).jumped(step))
 
 
-def _chosen(program: Program, shard: Shard, run: _Run) -> list[Chosen | None]:
-    among = run.among
-    rows = np.array([person.row for person in run.people])
-    step = shard.step
+def _assess_all(fold: Fold, people: Sequence[tuple[Entry, Person]]) -> Assessed:
+    by_program: dict[str, dict[JournalPosition, Person]] = {}
+    for entry, person in people:
+        by_program.setdefault(entry.key.program, {})[entry.position] = person
+    assessed: dict[JournalPosition, Assessment | Problem] = {}
+    for name, group in by_program.items():
+        program = fold.state.program(name)
+        assessed.update(assess(program, fold.state.model(program), group))
+    return assessed
+
+
+def _take_steps(program: Program, shard: Shard, run: _Run) -> list[tuple[Selected, ...]]:
+    batch = run.batch.select(np.array(run.rows))
+    first_step, policy = shard.step, program.spec.policy
 
     def random(after: int) -> np.random.Generator:
-        return step_generator(program, shard.number, step + after)
+        return step_generator(program, shard.number, first_step + after)
 
-    steps = Run(among.people[rows], among.first[rows], among.last[rows], among.feasible, among.execution)
-    share = program.spec.policy.exploration
-    if share:
-        coins = (step_generator(program, shard.number, step + after, COIN) for after in range(len(rows)))
-        picks = Exploration(shard.learner, share).choose_run(steps, random, coins)
+    if policy.exploration:
+        coins = (step_generator(program, shard.number, first_step + after, COIN) for after in range(len(batch)))
+        picks = Exploration(shard.learner, policy.exploration).select_batch(batch, random, coins)
     else:
-        picks = shard.learner.choose_run(steps, random)
-    if not len(among.feasible):
-        return [None] * len(rows)
-    candidates = among.feasible[picks.places].tolist()
-    costs, executions = among.cost[picks.places].tolist(), among.execution[picks.places].tolist()
-    columns = zip(picks.places, candidates, costs, executions, picks.propensity, picks.execution, strict=True)
-    return [None if place < 0 else Chosen(*rest) for place, *rest in columns]
+        picks = shard.learner.select_batch(batch, policy.options, random)
+    return [tuple(_selected(batch, pick) for pick in of_person) for of_person in picks]
+
+
+def _selected(batch: OptionBatch, pick: PlacedPick) -> Selected:
+    at = pick.place
+    return Selected(
+        batch.arm.item(at),
+        batch.point.item(at),
+        batch.cost.item(at),
+        batch.execution.item(at),
+        pick.propensity,
+        pick.execution,
+    )

@@ -1,20 +1,20 @@
-"""What the engine folds: everything a journal partition's ledger holds, but the cases at rest on disk."""
+"""What the engine folds: everything that a journal partition's ledger holds, except the cases at rest on disk."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...agents.candidates import RecourseInstances
+from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
-from ..journal.journal import CaseKey, JournalPosition
+from ..errors import LedgerError
+from ..journal.entries import Entry
 from ..programs.bundle import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
-from .cases import Waiting
-from .watermark import Decider, Watermarks
+from .waiting import WaitingEvents
+from .watermark import Watermarks
 
 
 class ShardKey(NamedTuple):
@@ -26,7 +26,7 @@ class ShardKey(NamedTuple):
 
 @dataclass
 class Shard:
-    """One learner and its bandit clock."""
+    """One learner, and the number of the step it takes next."""
 
     program: Program
     number: int
@@ -39,85 +39,52 @@ class Shard:
 
 @dataclass(frozen=True)
 class CurrentModel:
-    """The model a program decides with now, and the candidates it accepts."""
+    """The model that a program decides with now, and the generator that proposes what it accepts."""
 
     bundle: ModelBundle
-    candidates: RecourseInstances
+    generator: CandidateGenerator
 
-
-@dataclass
-class WaitingRoom:
-    """Events that came before what they refer to, by case, in the order of the journal."""
-
-    limit: int
-    by_case: dict[CaseKey, list[Waiting]] = field(default_factory=dict)
-    expiry: dict[Decider, list[tuple[int, JournalPosition, CaseKey]]] = field(
-        default_factory=lambda: {"model": [], "external": []}
-    )
-    size: int = 0
-
-    @property
-    def full(self) -> bool:
-        """Whether nothing more may wait."""
-        return self.size >= self.limit
-
-    def add(self, event: Waiting, decider: Decider) -> None:
-        """Let an event wait until the watermark of its program's decider gives it up."""
-        self.by_case.setdefault(event.key, []).append(event)
-        heapq.heappush(self.expiry[decider], (event.expires_ms, event.place, event.key))
-        self.size += 1
-
-    def holds(self, key: CaseKey, kind: str, event: str) -> bool:
-        """Whether an event of this kind and id already waits for this case."""
-        return any((waiting.kind, waiting.event) == (kind, event) for waiting in self.by_case.get(key, ()))
-
-    def take(self, key: CaseKey) -> list[Waiting]:
-        """Everything that waits for a case; it waits no longer."""
-        events = self.by_case.pop(key, [])
-        self.size -= len(events)
-        return events
-
-    def expired(self, decider: Decider, watermark_ms: int) -> Iterator[Waiting]:
-        """Take what waits in vain: first those that expired first, then in the order of the journal."""
-        expiry = self.expiry[decider]
-        while expiry and expiry[0][0] < watermark_ms:
-            _, place, key = heapq.heappop(expiry)
-            events = self.by_case.get(key, [])
-            for index, event in enumerate(events):
-                if event.place == place:
-                    del events[index]
-                    self.size -= 1
-                    if not events:
-                        del self.by_case[key]
-                    yield event
-                    break
+    @classmethod
+    def of(cls, program: Program, bundle: ModelBundle) -> CurrentModel:
+        """A model of a program."""
+        return cls(bundle, program.generator_under(bundle))
 
 
 @dataclass
 class PartitionState:
-    """The state of one journal partition. ``offset`` is the next journal offset to read; ``positions`` the highest
-    input offset seen of each input partition, by which a record appended twice is known."""
+    """The state of one journal partition.
+
+    ``offset`` is the next journal offset to read. ``positions`` holds the highest input offset seen of each input
+    partition, by which a record that was appended twice is recognised.
+    """
 
     partition: int
     programs: Mapping[str, Program]
     watermarks: Watermarks
-    waiting: WaitingRoom
+    waiting: WaitingEvents
     offset: int = 0
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     shards: dict[tuple[str, int], Shard] = field(default_factory=dict)
     models: dict[str, CurrentModel] = field(default_factory=dict)
 
+    def program(self, name: str) -> Program:
+        """A program of this worker. Raise ``LedgerError``: a missing spec must not make it skip events."""
+        program = self.programs.get(name)
+        if program is None:
+            raise LedgerError(f"the journal holds records of program {name!r}: start the worker with its spec too")
+        return program
+
     def watermark_ms(self, program: Program) -> int | None:
         """The watermark of a program."""
         return self.watermarks.values_ms[program.spec.decisions]
 
-    def is_past_retention(self, program: Program, forget_ms: int) -> bool:
-        """Whether what is forgotten at this event time is: told by the watermark, so by the journal alone."""
+    def has_forgotten(self, program: Program, forget_ms: int) -> bool:
+        """Whether the watermark has passed ``forget_ms``."""
         watermark_ms = self.watermark_ms(program)
         return watermark_ms is not None and forget_ms < watermark_ms
 
     def shard(self, program: Program, number: int) -> Shard:
-        """A shard, with a new learner when it is the first time it is asked for."""
+        """A shard, with a new learner when it is used for the first time."""
         shard = self.shards.get((program.name, number))
         if shard is None:
             shard = Shard(program, number, program.learner())
@@ -128,5 +95,22 @@ class PartitionState:
         """The program's current model: its first one until a model event replaces it."""
         current = self.models.get(program.name)
         if current is None:
-            current = self.models[program.name] = CurrentModel(program.bundle, program.candidates(program.bundle))
+            current = self.models[program.name] = CurrentModel.of(program, program.bundle)
         return current
+
+    def unseen(self, entries: Iterable[Entry]) -> list[bool]:
+        """For each of the entries that follow: whether its input record has not been folded before."""
+        seen: dict[TopicPartition, int] = {}
+        unseen = []
+        for entry in entries:
+            source = entry.source
+            if source is None:
+                unseen.append(True)
+                continue
+            last = seen.get(source)
+            if last is None:
+                last = self.positions.get(source, -1)
+            is_new = entry.source_offset > last
+            unseen.append(is_new)
+            seen[source] = entry.source_offset if is_new else last
+        return unseen

@@ -1,30 +1,50 @@
-"""Watermarks: the event times before which nothing more is expected, told by the journal alone.
+"""Watermarks: the event times before which no more events are expected, computed from the journal alone.
 
-Each input partition has a clock, the latest event time read from it (or told by a tick while it is idle). A watermark
-is the earliest of these clocks, so it never runs ahead of an input that is slower than the others, in whatever order
-the inputs reached the journal. While a topic that events must come from has not been heard of, there is no watermark.
+Each input partition has a clock: the latest event time read from it, or told by a tick while it is idle. A watermark is
+the earliest of these clocks. It never runs ahead of an input that is slower than the others, in whatever order the
+inputs reach the journal. Until every topic that a watermark waits for has been heard of, there is no watermark.
 
-Programs that decide by their own model need not wait for the decisions topic, so there are two watermarks. Both are
-kept whatever programs there are: adding one changes nothing for the others.
+Programs that decide by their own model do not wait for the decisions topic, so there are two watermarks. Both are kept
+whatever programs there are: adding a program changes nothing for the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import get_args
 
+from ...schemas.events import SourcePosition, Tick
+from ...schemas.kinds import Decider, kinds
+from ..journal.entries import Entry
 from ..records import TopicPartition
 from ..topics import Topics
 
-Decider = Literal["model", "external"]
-"""Who decides a program's applications, as its spec says: what its watermark waits for depends on it."""
+Move = tuple[TopicPartition, int | None]
+"""A clock and the event time that it moves to. None announces the partition."""
 
 
 def required_topics(topics: Topics) -> Mapping[Decider, frozenset[str]]:
     """The input topics that each watermark waits for."""
-    own = frozenset({topics.applications, topics.outcomes})
-    return {"model": own, "external": own | {topics.decisions}}
+    inputs = kinds.of("input")
+    return {
+        decider: frozenset(topics.of(kind) for kind in inputs if decider in kind.clocks)
+        for decider in get_args(Decider)
+    }
+
+
+def clock_moves(entry: Entry) -> Iterable[Move]:
+    """The clocks that an entry moves: those that a tick names, or that of the partition an input was read from."""
+    body = entry.body
+    if isinstance(body, Tick):
+        return [_move(source) for source in body.sources]
+    if entry.source is not None and entry.kind.clocks:
+        return ((entry.source, entry.time_ms),)
+    return ()
+
+
+def _move(source: SourcePosition) -> Move:
+    return TopicPartition(source.topic, source.partition), source.time_ms
 
 
 @dataclass
@@ -42,7 +62,7 @@ class Watermarks:
                 self.values_ms[decider] = self._earliest(decider)
 
     def advance(self, source: TopicPartition, time_ms: int | None) -> bool:
-        """Move one clock, never backwards; True if a watermark moved. ``time_ms`` None announces the partition."""
+        """Move one clock, never backwards. Return whether a watermark moved."""
         if source.topic not in self._clocked:
             return False
         known = source in self.clocks
@@ -56,21 +76,29 @@ class Watermarks:
             if source.topic not in topics or (before is not None and value is not None and before > value):
                 continue
             earliest = self._earliest(decider)
-            # A partition heard of for the first time may be behind: what has been concluded stays concluded.
+            # A partition heard of for the first time may be behind: a watermark does not go back.
             if earliest is not None and (value is None or earliest > value):
                 self.values_ms[decider] = earliest
                 moved = True
         return moved
 
-    def after(self, moves: Iterable[tuple[TopicPartition, int | None]]) -> Mapping[Decider, int | None]:
+    def after(self, moves: Iterable[Move]) -> Mapping[Decider, int | None]:
         """The watermarks once these moves are made, without making them."""
+        moves = list(moves)
+        if all(source in self.clocks for source, _ in moves):
+            # Among known clocks only the last time of each counts; a newly announced one holds the watermark.
+            latest: dict[TopicPartition, int | None] = {}
+            for source, time_ms in moves:
+                if time_ms is not None and time_ms > (latest.get(source) or time_ms - 1):
+                    latest[source] = time_ms
+            moves = list(latest.items())
         future = Watermarks(self.required, dict(self.clocks), dict(self.values_ms))
         for source, time_ms in moves:
             future.advance(source, time_ms)
         return future.values_ms
 
     def known(self) -> Iterator[tuple[Decider, int]]:
-        """Those that there are, always in the same order."""
+        """The watermarks that exist, always in the same order."""
         for decider in self.required:
             value = self.values_ms[decider]
             if value is not None:

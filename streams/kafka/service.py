@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from ..ingest.ingest import DAY_MS, Ingest, Limits
+from ..ingest.ingest import Ingest
+from ..ingest.validation import DAY_MS, Limits
 from ..metrics import Metrics
 from ..programs.program import assemble_all
 from ..programs.spec_check import load_program_spec
@@ -17,7 +18,7 @@ from ..records import ChunkHandler, Lag, TopicPartition
 from ..settings import WorkerSettings
 from ..snapshots.store import Snapshots
 from ..worker.lease import Lease
-from ..worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage, nothing
+from ..worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage, ignore_stage
 from ..worker.readiness import CaughtUp
 from ..worker.web import make_app, serve
 from .connection import topics as topic_names
@@ -57,7 +58,7 @@ async def run_service(
     settings: WorkerSettings,
     *,
     clock_ms: Callable[[], int] = wall_clock_ms,
-    observe: Callable[[Stage], None] = nothing,
+    observe: Callable[[Stage], None] = ignore_stage,
     stop: asyncio.Event | None = None,
     signals: bool = True,
 ) -> None:

@@ -1,7 +1,7 @@
-"""Whether a ledger's file is whole: its pages, its indexes, and every value in them as this version reads it.
+"""Checks that a ledger's file is whole: its pages, its indexes, and every value in them as this version reads it.
 
-What passes can be loaded and folded. So a damage that ends a worker cannot end it again when it is started the next
-time: the file does not pass, and is made anew from a snapshot that does, or from the journal.
+A file that passes can be loaded and folded. So damage that ends a worker cannot end it again at the next start: the
+file does not pass, and is replaced by a snapshot that does, or rebuilt from the journal.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from ...schemas.kinds import Decider
 from ..engine.cases import Case
-from ..engine.watermark import Decider
+from ..engine.timers import ABOUT_A_CASE, WAIT, timer_of
 from ..errors import DamagedLedgerError
 from .array_codec import unpack
 from .checksum import without_checksum
-from .file import DAMAGE_ERRORS, connected, told
-from .schema import SCHEMA_VERSION, place_of
+from .file import DAMAGE_ERRORS, connected, ledger_errors
+from .schema import SCHEMA_VERSION
 
 _decode_case = msgspec.msgpack.Decoder(Case).decode
 
@@ -31,28 +32,27 @@ _ROWS: Mapping[str, Any] = {
     "shards": tuple[str, int, int, str, bytes],
     "sources": tuple[str, int, int | None, Literal[0, 1], int | None],
     "watermarks": tuple[Decider, int],
-    "waiting": tuple[
-        int, int, str, str, Literal["decision", "outcome"], str, int, int, int, str | None, int | None, int, bytes
-    ],
-    "settled": tuple[str, str, int],
+    "waiting": tuple[int, int, str, str, str, str, int, int, int, str | None, int | None, int, bytes],
+    "timers": tuple[int, str, int, int, str],
+    "processed_events": tuple[str, str, int],
 }
-"""What the rows of a table are. SQLite itself takes any value in any column."""
+"""The types of the rows of a table. SQLite itself takes any value in any column."""
 
 _UNREADABLE = (None, sqlite3.SQLITE_ERROR)
-"""The codes of errors which say here that text is not UTF-8, or that a table or a column is missing."""
+"""The error codes of text that is not UTF-8, and of a missing table or column."""
 
 
 _STEPS = 100_000
-"""Of SQLite's machine, between two looks whether a check is to stop: some ten thousand rows, tens of milliseconds.
-Every look may wait 5 ms for Python's lock."""
+"""Steps of SQLite's machine between two calls of the progress handler: about ten thousand rows, tens of milliseconds.
+Each call may wait 5 ms for Python's lock."""
 
 
 class DamageError(Exception):
-    """A file is no ledger, or a damaged one."""
+    """A file is not a ledger, or damaged."""
 
 
 class Standing(Struct, frozen=True):
-    """What a ledger says of itself: its schema, its journal partition, and the next journal offset to fold."""
+    """The identity of a ledger: schema, journal partition, next journal offset to fold, newest generation."""
 
     schema: int
     journal: str
@@ -62,11 +62,11 @@ class Standing(Struct, frozen=True):
 
 
 def examine(ledger: Path, stop: Event | None = None) -> bool:
-    """Check a ledger that is not open; whether there is one. One of another schema is for whoever opens it to refuse.
+    """Check a ledger that is not open; return whether there is one. Opening it refuses another schema.
 
-    Raise ``DamagedLedgerError``, or ``LedgerError`` when it cannot be read or is told to ``stop``.
+    Raise ``DamagedLedgerError``, or ``LedgerError`` when it cannot be read or ``stop`` is set.
     """
-    with told(ledger):
+    with ledger_errors(ledger):
         if not ledger.exists():
             return False
         try:
@@ -84,9 +84,9 @@ def examine(ledger: Path, stop: Event | None = None) -> bool:
 
 
 def standing(copy: Path, stop: Event | None = None, *, values: bool = True) -> Standing:
-    """Check a ledger that nobody writes, and tell where it stands; raise ``DamageError``, also when told to ``stop``.
+    """Check a ledger that nobody writes and return its standing. Raise ``DamageError``, also when ``stop`` is set.
 
-    Without ``values`` its pages only are checked, in a tenth of the time.
+    Without ``values`` only its pages are checked, in a tenth of the time.
     """
     try:
         with _reading(copy, "mode=ro&immutable=1", stop) as db:
@@ -104,17 +104,17 @@ def _reading(ledger: Path, query: str, stop: Event | None) -> Iterator[sqlite3.C
 
 
 def _check(db: sqlite3.Connection) -> Standing:
-    # All of one moment: a worker that was cut off may still write.
+    # One read transaction: a worker that was cut off may still write.
     db.execute("BEGIN")
-    # Not quick_check, which takes an eighth of its time: an index that has lost a case would let it be begun again.
-    said = _check_pages(db, "integrity_check")
-    if said.schema == SCHEMA_VERSION:
+    # Not quick_check, which takes an eighth of the time: an index that has lost a case would let it begin again.
+    standing = _check_pages(db, "integrity_check")
+    if standing.schema == SCHEMA_VERSION:
         for table, row_type in _ROWS.items():
             for row in db.execute(f"SELECT * FROM {table}"):
                 msgspec.convert(row, row_type)
         _check_programs(db)
         _check_cases(db)
-    return said
+    return standing
 
 
 def _check_pages(db: sqlite3.Connection, check: Literal["quick_check", "integrity_check"] = "quick_check") -> Standing:
@@ -127,7 +127,9 @@ def _check_pages(db: sqlite3.Connection, check: Literal["quick_check", "integrit
 def _check_programs(db: sqlite3.Connection) -> None:
     for table in ("shards", "waiting"):
         for (name,) in db.execute(f"SELECT DISTINCT program FROM {table} EXCEPT SELECT program FROM programs"):
-            raise DamageError(f"table {table} tells of program {name!r}, which there is not")
+            raise DamageError(f"table {table} names program {name!r}, which does not exist")
+    for (id,) in db.execute("SELECT DISTINCT program FROM timers EXCEPT SELECT id FROM programs"):
+        raise DamageError(f"table timers names program {id}, which does not exist")
     for program, shard, learner in db.execute("SELECT program, shard, learner FROM shards"):
         try:
             unpack(without_checksum(learner))
@@ -137,7 +139,21 @@ def _check_programs(db: sqlite3.Connection) -> None:
 
 def _check_cases(db: sqlite3.Connection) -> None:
     names = dict(db.execute("SELECT id, program FROM programs"))
-    for id, application, queue, due, body in db.execute("SELECT program, application, queue, due, body FROM cases"):
+    probe = "SELECT 1 FROM timers WHERE program = ? AND kind = ? AND shard = ? AND due = ? AND key = ?"
+    cases = 0
+    for id, application, body in db.execute("SELECT program, application, body FROM cases"):
         case = _decode_case(without_checksum(body))
-        if (*case.key, *place_of(case)) != (names.get(id), application, queue, due):
-            raise DamageError(f"case {application!r} is not the one that its row tells of")
+        if case.key != (names.get(id), application):
+            raise DamageError(f"case {application!r} is not the one that its row names")
+        if db.execute(probe, (id, *timer_of(case)[1:])).fetchone() is None:
+            raise DamageError(f"case {application!r} has no timer")
+        cases += 1
+    kinds = tuple(ABOUT_A_CASE)
+    [(timers,)] = db.execute(f"SELECT count(*) FROM timers WHERE kind IN ({','.join('?' * len(kinds))})", kinds)
+    [(waits, waiting)] = db.execute(
+        "SELECT (SELECT count(*) FROM timers WHERE kind = ?), count(*) FROM waiting", (WAIT,)
+    )
+    if waits != waiting:
+        raise DamageError(f"{waits} timers give up waiting events, and {waiting} wait")
+    if timers != cases:
+        raise DamageError(f"{timers} timers are about cases, and there are {cases} cases")

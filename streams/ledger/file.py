@@ -1,8 +1,8 @@
-"""Ledgers as files: copied while they are written, put in place, set aside.
+"""Ledgers as files: copied while they are written, replaced, set aside.
 
 A ledger's file has companions, ``-wal`` and ``-shm``, which belong to its content: SQLite would read the ``-wal`` of
-one ledger into another. So a file goes before its companions, and they before another file comes: a crash between
-leaves no ledger, which can be made anew, and never a mixture.
+one ledger into another. A file is therefore deleted before its companions, and they before another file comes. A crash
+in between leaves no ledger, which can be rebuilt, and never a mixture.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from ..errors import DamagedLedgerError, LedgerError
 from .checksum import ChecksumError
 
 DAMAGED_KEPT = 2
-"""Damaged ledgers of one journal partition that are left for somebody to look at; older ones are deleted."""
+"""Damaged ledgers of one journal partition that are kept for inspection; older ones are deleted."""
 
 DAMAGE_ERRORS = (UnicodeDecodeError, MemoryError, msgspec.MsgspecError, ChecksumError)
-"""What comes of a damaged file beside SQLite's own errors: it asks for as much memory as the file says,
-or its contents cannot be read."""
+"""The errors of a damaged file beside SQLite's own: it asks for the memory that the file says, or a value cannot be
+read."""
 
 _DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _PAGES = 4096
-"""That are copied in one go: 16 MiB."""
+"""Pages that are copied in one go: 16 MiB."""
 _WAL, _SHM = "-wal", "-shm"
 _COPY, _DAMAGED = ".copy", ".damaged-"
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Say what went wrong with which file."""
+def ledger_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the file into a ``LedgerError`` that names it, ``DamagedLedgerError`` where it is damaged."""
     try:
         yield
     except OSError as error:
         raise LedgerError(f"ledger {path} cannot be opened: {error.strerror}; check --state-dir") from error
     except sqlite3.Error as error:
-        # The code's low byte says what, its others where.
+        # The low byte of an extended code is the primary code.
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGES:
             raise DamagedLedgerError(path, str(error)) from error
         raise LedgerError(
@@ -54,13 +54,13 @@ def told(path: Path) -> Iterator[None]:
 
 
 def connected(path: Path, query: str) -> sqlite3.Connection:
-    """A connection with what SQLite lets one say in the query of a file's address. Raise ``sqlite3.Error``."""
+    """A connection with parameters in the query of the file's URI. Raise ``sqlite3.Error``."""
     return sqlite3.connect(f"{path.resolve().as_uri()}?{query}", uri=True)
 
 
 @contextmanager
 def copy_beside(ledger: Path) -> Iterator[Path]:
-    """A path for a copy of a ledger, on the same disk; what is there at the end is deleted."""
+    """A path for a copy of a ledger, on the same disk; a file that is there at the end is deleted."""
     copy = ledger.with_name(f"{ledger.name}.{secrets.token_hex(4)}{_COPY}")
     try:
         yield copy
@@ -77,8 +77,8 @@ def tidy(ledger: Path) -> None:
 def copy_ledger(ledger: Path, copy: Path, look: Callable[[], None]) -> None:
     """Copy a ledger that may be written meanwhile, as of its newest commit. Raise ``OSError`` or ``sqlite3.Error``.
 
-    It is one read transaction: writers go on, and the copy is not begun again for their sake. What ``look`` raises now
-    and then ends it.
+    It is one read transaction: writers go on, and the copy does not start over for them. ``look`` is called now and
+    then; an exception of it ends the copy.
     """
     with closing(connected(ledger, "mode=ro")) as source, closing(sqlite3.connect(copy)) as target:
         target.execute("PRAGMA journal_mode=OFF")
@@ -89,23 +89,23 @@ def copy_ledger(ledger: Path, copy: Path, look: Callable[[], None]) -> None:
 
 
 def size_bytes(ledger: Path) -> int:
-    """The size of a ledger with what is not in its file yet."""
+    """The size of a ledger, with its write-ahead log."""
     return sum(part.stat().st_size for part in (ledger, ledger.with_name(ledger.name + _WAL)) if part.exists())
 
 
-def look_of(ledger: Path) -> Sequence[tuple[int, int, int]]:
-    """What is another when a ledger's file was written or replaced, or what is not in it yet; empty without a file."""
+def file_stamp(ledger: Path) -> Sequence[tuple[int, int, int]]:
+    """Inode, size and time of a ledger's files: another value after a write or a replacement; empty without a file."""
     found = [part.stat() for part in (ledger, ledger.with_name(ledger.name + _WAL)) if part.exists()]
     return [(part.st_ino, part.st_size, part.st_mtime_ns) for part in found if part.st_size]
 
 
 def has_room(ledger: Path) -> bool:
-    """Whether a copy takes no more than half of what is free: the disk must not fill up because of it."""
+    """Whether a copy takes at most half of the free space: it must not fill the disk."""
     return shutil.disk_usage(ledger.parent).free >= 2 * size_bytes(ledger)
 
 
 def put_in_place(copy: Path, ledger: Path) -> None:
-    """Let a copy become the ledger, which must not be open. The copy is on the disk already."""
+    """Replace the ledger, which must not be open, by a copy, which is flushed to the disk already."""
     for old in (ledger, *_companions(ledger)):
         old.unlink(missing_ok=True)
     copy.replace(ledger)

@@ -16,20 +16,24 @@ from typing import Self
 
 import msgspec
 
-from ...schemas.events import DeadLetter, Decision, Outcome, Tick
-from ..engine.cases import Case, ProcessedEvent, Waiting
+from ...schemas.kinds import Decider
+from ..engine.cases import Case, ProcessedEvent
 from ..engine.effects import Effects
-from ..engine.fold import LedgerView, processed_event_of
-from ..engine.state import CurrentModel, PartitionState, Shard, ShardKey, WaitingRoom
-from ..engine.watermark import Decider, Watermarks
+from ..engine.fold import Footprint, LedgerView
+from ..engine.handlers import timer_handlers
+from ..engine.state import CurrentModel, PartitionState, Shard, ShardKey
+from ..engine.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
+from ..engine.waiting import WaitingEvent, WaitingEvents
+from ..engine.watermark import Watermarks
 from ..errors import LedgerError
-from ..journal.journal import CaseKey, Entry, JournalPosition, RawApplication
+from ..journal.entries import CaseKey, JournalPosition
+from ..programs.bundle import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
 from .array_codec import pack, unpack
 from .checksum import with_checksum, without_checksum
-from .file import told
-from .schema import CLOSE, FORGET, SCHEMA, SCHEMA_VERSION, place_of
+from .file import ledger_errors
+from .schema import SCHEMA, SCHEMA_VERSION
 
 _encode_case = msgspec.msgpack.Encoder().encode
 _decode_case = msgspec.msgpack.Decoder(Case).decode
@@ -37,12 +41,15 @@ _PARAMETERS_A_QUERY = 5000
 
 
 class Ledger:
-    """One journal partition's ledger. One process may have it open for writing. ``examine`` what others have left."""
+    """One journal partition's ledger. Only one process may have it open for writing.
+
+    A file that another process has left is to be checked first (``ledger/check.py``).
+    """
 
     def __init__(self, path: Path, journal: str, partition: int) -> None:
         self.path = path
         self.partition = partition
-        with told(path):
+        with ledger_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None)
             try:
@@ -51,7 +58,7 @@ class Ledger:
                 self._db.execute("PRAGMA locking_mode=NORMAL")
                 self._create_or_check(journal)
             except BaseException:
-                # Closed later, it would delete the -wal of the ledger that has come in its place.
+                # Closed later, it would delete the -wal of the ledger that has replaced it.
                 self._db.close()
                 raise
 
@@ -66,22 +73,22 @@ class Ledger:
         self._db.close()
 
     @property
-    def standing(self) -> tuple[int, int]:
-        """The next journal offset to fold and the newest owner's generation, as the file says."""
-        with told(self.path):
+    def progress(self) -> tuple[int, int]:
+        """The next journal offset to fold and the newest owner's generation, as stored."""
+        with ledger_errors(self.path):
             found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('offset', 'generation')"))
             return found["offset"], found["generation"]
 
     @property
     def committed(self) -> tuple[int, int]:
-        """The same as last committed here, once it is claimed."""
+        """The same, as last committed by this object; only after ``claim``."""
         return self._offset, self._generation
 
     def load(
         self, programs: Mapping[str, Program], required: Mapping[Decider, frozenset[str]], waiting_limit: int
     ) -> PartitionState:
-        """Everything but the cases at rest. Refuse programs that are not those the ledger was written with."""
-        with told(self.path):
+        """Everything except the cases at rest. Refuse programs other than those the ledger was written with."""
+        with ledger_errors(self.path):
             self._register(programs)
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
             self._offset: int = meta["offset"]
@@ -100,72 +107,63 @@ class Ledger:
                 partition=self.partition,
                 programs=programs,
                 watermarks=Watermarks(required, clocks, dict(self._db.execute("SELECT * FROM watermarks"))),
-                waiting=WaitingRoom(waiting_limit),
+                waiting=WaitingEvents(waiting_limit),
                 offset=self._offset,
                 positions=positions,
             )
             self._load_models(state)
             self._load_shards(state)
             for event in self._waiting():
-                state.waiting.add(event, programs[event.key.program].spec.decisions)
+                state.waiting.add(event)
             return state
 
     def claim(self, after: int) -> int:
-        """Begin to write as a new owner, of a later generation than all before and than ``after``; return it."""
-        with told(self.path), self._transaction():
+        """Become the owner, with a generation above all before and above ``after``; return it."""
+        with ledger_errors(self.path), self._transaction():
             (found,) = self._db.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
             self._generation = max(found, after) + 1
             self._db.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (self._generation,))
         return self._generation
 
-    def view(self, state: PartitionState, chunk: Sequence[Entry]) -> LedgerView:
-        """What a chunk may touch of what is at rest."""
-        wanted: dict[str, set[str]] = {}
-        events: list[ProcessedEvent] = []
-        moves: list[tuple[TopicPartition, int | None]] = []
-        cases: dict[CaseKey, Case] = {}
-        answers: Counter[str] = Counter()
-        timed = any(program.window_ms is not None for program in state.programs.values())
-        for entry in chunk:
-            body = entry.body
-            if isinstance(body, (RawApplication, Decision, Outcome)):
-                key = entry.key
-                if key.program in state.programs:  # of any other there are no cases; whoever folds the entry says so
-                    wanted.setdefault(key.program, set()).add(key.application)
-                if not isinstance(body, Outcome):
-                    answers[key.program] += 1
-                if not isinstance(body, RawApplication):
-                    events.append(processed_event_of(entry))
-            if not timed:
-                continue
-            if isinstance(body, Tick):
-                moves.extend((TopicPartition(at.topic, at.partition), at.time_ms) for at in body.sources)
-            elif entry.source is not None and not isinstance(body, DeadLetter):
-                moves.append((entry.source, entry.time_ms))
-        with told(self.path):
-            for program, applications in wanted.items():
-                cases.update((case.key, case) for case in self._cases(program, sorted(applications)))
-            due = [*self._due(state, moves, cases), *self._due_by_steps(state, answers, cases)]
-            return LedgerView(cases, due, self._settled(events))
+    def view(
+        self, state: PartitionState, touched: Footprint, models: Mapping[JournalPosition, ModelBundle]
+    ) -> LedgerView:
+        """What is at rest of what a chunk may touch, with the ``models`` that it announces."""
+        # The fold refuses entries of an unknown program; nothing of it is at rest.
+        programs = [name for name in touched.cases if name in state.programs]
+        with ledger_errors(self.path):
+            cases = {case.key: case for name in programs for case in self._cases(name, sorted(touched.cases[name]))}
+            timers = list(self._due(state, touched))
+            named: dict[str, set[str]] = {}
+            for timer in timers:
+                if timer_handlers[timer.kind].about_case and CaseKey(timer.program, timer.key) not in cases:
+                    named.setdefault(timer.program, set()).add(timer.key)
+            for name, applications in named.items():
+                cases.update((case.key, case) for case in self._cases(name, sorted(applications)))
+            return LedgerView(cases, timers, self._processed(touched), models)
 
     def commit(self, state: PartitionState, effects: Effects) -> None:
         """Write effects, state and journal offset in one transaction."""
-        with told(self.path), self._transaction():
+        with ledger_errors(self.path), self._transaction():
             self._write_cases(effects)
             self._write_waiting(effects)
             self._db.executemany(
-                "INSERT OR REPLACE INTO settled VALUES (?, ?, ?)", [(*what, ms) for what, ms in effects.settled.items()]
+                "INSERT OR REPLACE INTO processed_events VALUES (?, ?, ?)",
+                [(*event, forget_ms) for event, forget_ms in effects.processed.items()],
             )
+            self._write_timers(effects)
             self._write_shards(state, effects)
             self._write_models(state, effects)
             self._write_progress(state)
         self._offset = state.offset
 
     def open_recourses(self) -> Counter[str]:
-        """How many recourses of each program wait for their fate."""
-        with told(self.path):
-            count = "SELECT count(*) FROM cases WHERE program = ? AND queue >= ?"
-            return Counter({name: self._db.execute(count, (id, CLOSE)).fetchone()[0] for name, id in self._ids.items()})
+        """The number of open recourses of each program."""
+        with ledger_errors(self.path):
+            count = "SELECT count(*) FROM timers WHERE program = ? AND kind = ?"
+            return Counter(
+                {name: self._db.execute(count, (id, WINDOW)).fetchone()[0] for name, id in self._ids.items()}
+            )
 
     # --- opening -------------------------------------------------------------------------------------------------
 
@@ -212,7 +210,7 @@ class Ledger:
         for name, manifest, sha256 in rows.fetchall():
             program = state.programs[name]
             bundle = program.load(manifest, sha256)
-            state.models[name] = CurrentModel(bundle, program.candidates(bundle))
+            state.models[name] = CurrentModel.of(program, bundle)
 
     def _load_shards(self, state: PartitionState) -> None:
         for name, number, step, choice, learner in self._db.execute("SELECT * FROM shards"):
@@ -233,12 +231,12 @@ class Ledger:
                 ) from error
             state.shards[ShardKey(name, number)] = shard
 
-    def _waiting(self) -> Iterator[Waiting]:
+    def _waiting(self) -> Iterator[WaitingEvent]:
         for row in self._db.execute("SELECT * FROM waiting ORDER BY journal_offset, line"):
             offset, line, program, application, kind, event, *times, topic, partition, source_offset, payload = row
             source = None if topic is None else TopicPartition(topic, partition)
             key = CaseKey(program, application)
-            yield Waiting._make(
+            yield WaitingEvent._make(
                 (JournalPosition(offset, line), key, kind, event, *times, source, source_offset, payload)
             )
 
@@ -248,44 +246,30 @@ class Ledger:
             query = f"SELECT body FROM cases WHERE program = ? AND application IN ({marks})"
             yield from map(_case, self._db.execute(query, (self._ids[program], *some)))
 
-    def _due(
-        self, state: PartitionState, moves: Sequence[tuple[TopicPartition, int | None]], known: Mapping[CaseKey, Case]
-    ) -> list[Case]:
-        after = state.watermarks.after(moves)
-        due: list[Case] = []
-        for program in state.programs.values():
-            if program.window_ms is not None and (before_ms := after[program.spec.decisions]) is not None:
-                rows = self._db.execute(
-                    "SELECT body FROM cases WHERE program = ? AND queue = ? AND due < ?",
-                    (self._ids[program.name], CLOSE, before_ms),
-                )
-                due.extend(known.get(case.key, case) for case in map(_case, rows))
-        return due
-
-    def _due_by_steps(
-        self, state: PartitionState, answers: Mapping[str, int], known: Mapping[CaseKey, Case]
-    ) -> Iterator[Case]:
-        """Those whose window of steps closes when there are so many answers more."""
+    def _due(self, state: PartitionState, touched: Footprint) -> Iterator[Timer]:
+        """The timers that may fire in a chunk: by its last watermarks, and by the most steps that it may take."""
+        watermarks = state.watermarks.after(touched.moves)
+        for name, program in state.programs.items():
+            if (watermark_ms := watermarks[program.spec.decisions]) is not None:
+                yield from self._due_before(name, EVENT_TIME, watermark_ms)
         for shard in state.shards.values():
-            window, more = shard.program.window_steps, answers.get(shard.program.name, 0)
-            if window is not None and more:
-                rows = self._db.execute(
-                    "SELECT body FROM cases WHERE program = ? AND queue = ? AND due < ? ORDER BY due",
-                    (self._ids[shard.key.program], shard.number, shard.step + more - window),
-                )
-                yield from (known.get(case.key, case) for case in map(_case, rows))
+            if steps := touched.steps[shard.program.name]:
+                yield from self._due_before(shard.key.program, shard.number, shard.step + steps)
 
-    def _settled(self, events: Sequence[ProcessedEvent]) -> Mapping[ProcessedEvent, int]:
+    def _due_before(self, program: str, shard: int, due: int) -> Iterator[Timer]:
+        """Those of one clock; retention is not among them, since ``commit`` sees to it."""
+        query = "SELECT kind, due, key FROM timers WHERE program = ? AND shard = ? AND kind = ? AND due < ?"
+        for kind in tuple(timer_handlers):
+            for row in self._db.execute(query, (self._ids[program], shard, kind, due)):
+                yield Timer(program, row[0], shard, *row[1:])
+
+    def _processed(self, touched: Footprint) -> Mapping[ProcessedEvent, int]:
         found: dict[ProcessedEvent, int] = {}
-        programs: dict[str, list[str]] = {}
-        for program, event in events:
-            programs.setdefault(program, []).append(event)
-        for program, names in programs.items():
-            for some in _portions(names):
+        for program, names in touched.processed.items():
+            for some in _portions(sorted(names)):
                 marks = ",".join("?" * len(some))
-                rows = self._db.execute(
-                    f"SELECT event, forget_ms FROM settled WHERE program = ? AND event IN ({marks})", (program, *some)
-                )
+                query = f"SELECT event, forget_ms FROM processed_events WHERE program = ? AND event IN ({marks})"
+                rows = self._db.execute(query, (program, *some))
                 found.update((ProcessedEvent(program, event), forget_ms) for event, forget_ms in rows)
         return found
 
@@ -297,7 +281,7 @@ class Ledger:
         try:
             yield
         except BaseException:
-            # On a full disk and the like SQLite has rolled back already.
+            # After some errors, such as a full disk, SQLite has rolled back already.
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
@@ -305,24 +289,31 @@ class Ledger:
 
     def _write_cases(self, effects: Effects) -> None:
         self._db.executemany(
-            "INSERT INTO cases VALUES (?, ?, ?, ?, ?) ON CONFLICT (program, application) "
-            "DO UPDATE SET queue = excluded.queue, due = excluded.due, body = excluded.body",
-            [self._row(case) for case in effects.cases.values()],
+            "INSERT INTO cases VALUES (?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET body = excluded.body",
+            [
+                (self._ids[program], application, with_checksum(_encode_case(case)))
+                for (program, application), case in effects.cases.items()
+            ],
         )
 
-    def _row(self, case: Case) -> tuple[int, str, int, int, bytes]:
-        program, application = case.key
-        queue, due = place_of(case)
-        assert due is not None, f"{case.key} is due for nothing"
-        return self._ids[program], application, queue, due, with_checksum(_encode_case(case))
+    def _write_timers(self, effects: Effects) -> None:
+        ids = self._ids
+        rows: dict[bool, list[tuple[int, str, int, int, str]]] = {True: [], False: []}
+        for (program, kind, shard, due, key), is_set in effects.timers.items():
+            rows[is_set].append((ids[program], kind, shard, due, key))
+        self._db.executemany(
+            "DELETE FROM timers WHERE program = ? AND kind = ? AND shard = ? AND due = ? AND key = ?", rows[False]
+        )
+        self._db.executemany("INSERT OR IGNORE INTO timers VALUES (?, ?, ?, ?, ?)", rows[True])
 
     def _write_waiting(self, effects: Effects) -> None:
-        self._db.executemany("DELETE FROM waiting WHERE journal_offset = ? AND line = ?", effects.no_longer_waiting)
+        gone = [position for position, event in effects.waiting.items() if event is None]
+        self._db.executemany("DELETE FROM waiting WHERE journal_offset = ? AND line = ?", gone)
         self._db.executemany(
             "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
-                    *event.place,
+                    *event.position,
                     *event.key,
                     event.kind,
                     event.event,
@@ -334,6 +325,7 @@ class Ledger:
                     event.payload,
                 )
                 for event in effects.waiting.values()
+                if event is not None
             ],
         )
 
@@ -373,12 +365,19 @@ class Ledger:
         known = list(state.watermarks.known())
         self._db.executemany("INSERT OR REPLACE INTO watermarks VALUES (?, ?)", known)
         for program in state.programs.values():
-            before_ms = state.watermark_ms(program) or 0
-            self._db.execute(
-                "DELETE FROM cases WHERE program = ? AND queue = ? AND due < ?",
-                (self._ids[program.name], FORGET, before_ms),
-            )
-            self._db.execute("DELETE FROM settled WHERE program = ? AND forget_ms < ?", (program.name, before_ms))
+            if (watermark_ms := state.watermark_ms(program)) is not None:
+                self._forget(program.name, watermark_ms)
+
+    def _forget(self, program: str, watermark_ms: int) -> None:
+        """Delete the cases and processed events whose retention the watermark has passed."""
+        id = self._ids[program]
+        due = "SELECT key FROM timers WHERE program = ? AND kind = ? AND shard = ? AND due < ?"
+        case = (id, FORGET_CASE, EVENT_TIME, watermark_ms)
+        event = (id, FORGET_EVENT, EVENT_TIME, watermark_ms)
+        self._db.execute(f"DELETE FROM cases WHERE program = ? AND application IN ({due})", (id, *case))
+        self._db.execute(f"DELETE FROM processed_events WHERE program = ? AND event IN ({due})", (program, *event))
+        for timers in (case, event):
+            self._db.execute("DELETE FROM timers WHERE program = ? AND kind = ? AND shard = ? AND due < ?", timers)
 
 
 def _portions(values: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -7,8 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..engine.timers import WINDOW
 from ..errors import LedgerError
-from .schema import CLOSE, SCHEMA_VERSION
+from .schema import SCHEMA_VERSION
 
 
 class ProgramSummary(NamedTuple):
@@ -74,6 +75,6 @@ SELECT program, version,
     sha256 != first_model OR EXISTS (SELECT 1 FROM shards WHERE shards.program = programs.program),
     (SELECT count(*) FROM shards WHERE shards.program = programs.program),
     (SELECT coalesce(sum(step), 0) FROM shards WHERE shards.program = programs.program),
-    (SELECT count(*) FROM cases WHERE cases.program = programs.id AND queue >= {CLOSE})
+    (SELECT count(*) FROM timers WHERE timers.program = programs.id AND kind = '{WINDOW}')
 FROM programs ORDER BY program
 """

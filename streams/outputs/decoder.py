@@ -1,14 +1,13 @@
-"""Records of the topics, decoded for whoever looks on from outside: events by the topic they were read from."""
+"""Events of the topics, decoded for readers outside the worker."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-import msgspec
+from msgspec import Struct
 
-from ...schemas.events import Application, DeadLetter, NoRecourse, Outcome, Output, Recourse, Reward
 from ...schemas.headers import CloudEvent, read_headers
+from ...schemas.kinds import kinds
 from ...schemas.problems import JSON_ERRORS
 from ..records import Record
 from ..topics import Topics
@@ -18,21 +17,14 @@ class DecodedEvent(NamedTuple):
     """An event and its ``ce_id``."""
 
     id: str
-    event: Application | Outcome | Output
+    event: Struct
 
 
 class EventDecoder:
-    """Decodes what is read from applications, outcomes, recourse, rewards and dead letters."""
+    """Decodes the records of every input and output topic."""
 
     def __init__(self, topics: Topics) -> None:
-        answers: Callable[[bytes], Recourse | NoRecourse] = msgspec.json.Decoder(Recourse | NoRecourse).decode
-        self._decoders: Mapping[str, Callable[[bytes], Application | Outcome | Output]] = {
-            topics.applications: msgspec.json.Decoder(Application).decode,
-            topics.outcomes: msgspec.json.Decoder(Outcome).decode,
-            topics.recourse: answers,
-            topics.rewards: msgspec.json.Decoder(Reward).decode,
-            topics.dead_letters: msgspec.json.Decoder(DeadLetter).decode,
-        }
+        self._decoders = {topics.of(kind): kind.decode for kind in kinds if kind.topic is not None}
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -40,7 +32,7 @@ class EventDecoder:
         return tuple(self._decoders)
 
     def read(self, record: Record) -> DecodedEvent | None:
-        """The event; None for a record that is none, which the pipeline makes a dead letter of."""
+        """The event; None for a record that is no event, for which the pipeline publishes a dead letter."""
         attributes = read_headers(record.headers)
         if not isinstance(attributes, CloudEvent):
             return None

@@ -1,9 +1,9 @@
-"""Outputs that were published before, recognised by whoever reads them.
+"""The deduplicator: readers of the outputs recognise what was published before.
 
-Every output says where it comes from in the journal (``onward_position``) and which owner of the partition wrote it
-(``onward_generation``). Positions rise within a partition. A worker that was paused, lost its partition and still had
-records under way may write some of them after the new owner has: they are the same bytes at a position that was read
-already, so whoever keeps the highest position of each partition drops them and loses nothing.
+Every output carries its position in the journal (``onward_position``) and the generation of the partition's owner who
+wrote it (``onward_generation``). Positions rise within a partition. A worker that was paused and has lost its partition
+may still have records in flight, which arrive behind its successor's. They are the same bytes at a position that was
+read already: a reader that keeps the highest position of each partition drops them and loses nothing.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .emission import GENERATION, POSITION, OutputPosition
 
 BEFORE_ALL = OutputPosition(-1, -1)
 LARGEST = 2**62
-"""No offset and no count of owners comes near it, and a ledger can hold what follows."""
+"""An upper bound of offsets and generations; a ledger can hold larger numbers."""
 
 
-class Verdict(StrEnum):
-    """What an output is to a reader who has seen all before it."""
+class Classification(StrEnum):
+    """An output, to a reader who has read all outputs before it."""
 
     NEW = "new"
     REPEATED = "repeated"
@@ -41,21 +41,21 @@ class Deduplicator:
     def __init__(self) -> None:
         self._marks: dict[TopicPartition, HighWaterMark] = {}
 
-    def judge(self, record: Record) -> Verdict:
-        """What the record is; one without a position is new, since it cannot be told."""
+    def classify(self, record: Record) -> Classification:
+        """Classify a record. One without a position counts as new."""
         place = TopicPartition(record.topic, record.partition)
         before = self._marks.get(place, HighWaterMark())
         found = _mark(record)
         if found is None:
-            return Verdict.NEW
+            return Classification.NEW
         generation = max(before.generation, found.generation)
         self._marks[place] = HighWaterMark(max(before.position, found.position), generation)
         if found.position > before.position:
-            return Verdict.NEW
-        return Verdict.STALE if found.generation < generation else Verdict.REPEATED
+            return Classification.NEW
+        return Classification.STALE if found.generation < generation else Classification.REPEATED
 
     def mark(self, topic: str, partition: int) -> HighWaterMark:
-        """How far a partition has come."""
+        """How far a partition has been read."""
         return self._marks.get(TopicPartition(topic, partition), HighWaterMark())
 
 

@@ -32,6 +32,7 @@ import skops
 import skops.io
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from ...agents.choices.components.verifier import Verifier
 from ...schemas.events import Identifier, ProgramName, Value
 from ...schemas.problems import JSON_ERRORS
 from ...schemas.spec import FeatureType, Name, ProgramSpec
@@ -109,6 +110,12 @@ class ModelBundle:
     instances: list[dict[str, Value]]
     reference: list[dict[str, Value]]
     verifier: BundledVerifier | None = None
+
+    def artefact(self, name: str) -> Any:
+        """An artefact that a choice needs (``Choice.needs``), None where the bundle lacks it."""
+        if name != "verifier" or self.verifier is None:
+            return None
+        return Verifier(self.verifier.model.score, self.model.score, self.verifier.tolerance)
 
 
 class BundledVerifier(NamedTuple):

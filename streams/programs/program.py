@@ -1,8 +1,8 @@
-"""A program, assembled: spec, codec, recourse instances, cost, choice and first model, ready for the engine.
+"""A program, assembled: its spec and first model, and one method from each room of ``agents/``, by name.
 
-Everything here is fixed for the program's life; what changes while it runs (learner, current model, step) is in
-``state.py``. The set of candidates comes from the first model's bundle and stays, so that what is learned about a
-candidate outlives a retrained model; each model only says which of them it accepts.
+Everything here is fixed for the program's life. What changes while it runs (learner, current model, step) is in
+``engine/state.py``. The arms come from the first model's bundle and stay, so that what is learned about an arm outlives
+a retrained model.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agents.candidates import RecourseInstances
-from ...agents.choices import TAP, Choice, Verifier, registry
+from ...agents import candidates, choices, goals, promises
+from ...agents.candidates import CandidateGenerator, Space
+from ...agents.choices import Choice
 from ...agents.costs import L1, Cost, MaxPercentileShift
-from ...agents.goals import accepted
+from ...agents.goals import Goal, accepted
+from ...agents.options import Options
+from ...agents.promises import Promise
+from ...schemas.decoding import decode
 from ...schemas.encoding import FeatureCodec, Values
 from ...schemas.events import Change, Value
-from ...schemas.spec import ProgramSpec
+from ...schemas.spec import Policy, ProgramSpec
 from ...schemas.specfile import LoadedSpec
 from ..errors import UsageError
-from ..journal.journal import journal_key
+from ..journal.entries import journal_key
 from .bundle import ModelBundle, load_bundle
 from .spec_check import policy_faults
 
@@ -41,7 +45,11 @@ POLICY_VERSION_CHARACTERS = 16
 
 @dataclass(frozen=True)
 class Program:
-    """One decision process. ``points`` are the candidates, encoded, shape (K, D); ``instances`` the same, raw."""
+    """One decision process.
+
+    ``points`` are the recourse instances, encoded, shape (K, D), and ``instances`` the same, raw. ``nu`` scales cost in
+    the execution probability.
+    """
 
     spec: ProgramSpec
     sha256: str
@@ -83,22 +91,53 @@ class Program:
         """How long a case waits for its decision, in event time."""
         return round(self.spec.retention.undecided.total_seconds() * 1000)
 
+    @cached_property
+    def goal(self) -> Goal:
+        """The score that an option must reach."""
+        return goals.registry[self.spec.policy.goal](self.spec.model.threshold)
+
+    @cached_property
+    def promise(self) -> Promise:
+        """What an option guarantees."""
+        return promises.registry[self.spec.policy.promise]()
+
+    @cached_property
+    def generator(self) -> CandidateGenerator:
+        """The generator of options, before it knows which of them a model accepts."""
+        spec = self.spec
+        space = Space(
+            self.codec.feature_of,
+            tuple(feature.mutable for feature in spec.features),
+            _smallest_changes(spec),
+            spec.constraints.max_changes,
+            tuple(feature.name for feature in spec.features),
+        )
+        allowed = np.array([self.codec.violated_constraint(row) is None for row in self.instances], dtype=bool)
+        return candidates.registry[spec.policy.generator].build(space, self.points, allowed)
+
+    def generator_under(self, bundle: ModelBundle) -> CandidateGenerator:
+        """The generator of options that reach the goal under a model."""
+        return self.generator.under(lambda rows: self.goal.reached(bundle.model.score(rows)))
+
+    @property
+    def arms(self) -> Array:
+        """The arms that the learner learns about, encoded, shape (K, D)."""
+        return self.generator.arms
+
     def learner(self) -> Choice:
         """A choice that has seen nothing."""
         policy = self.spec.policy
         window = policy.window.steps or STEPS_IN_A_TIME_WINDOW
-        learner = registry[policy.choice](self.points, window, **policy.parameters)
-        verifier = self.bundle.verifier
-        if isinstance(learner, TAP) and verifier is not None:
-            learner.verifier = Verifier(verifier.model.score, self.bundle.model.score, verifier.tolerance)
+        learner = choices.registry[policy.choice](self.arms, window, **policy.parameters)
+        learner.equip(**{name: self.bundle.artefact(name) for name in learner.needs})
         return learner
 
     @cached_property
     def policy_version(self) -> str:
-        """A hash of what decides how this program picks, but for what it has learned: the choice, its revision and
-        parameters, the rest of the policy, and the first model with the candidates."""
+        """A hash of everything that decides how this program picks, except what it has learned: the choice, its
+        revision and parameters, the rest of the policy, and the first model with its instances."""
         policy = self.spec.policy
-        choice = registry[policy.choice]
+        choice = choices.registry[policy.choice]
         parameters = {name: parameter.default for name, parameter in choice.parameters().items()} | policy.parameters
         facts = (
             policy.choice,
@@ -108,6 +147,7 @@ class Program:
             (policy.cost, self.nu),
             (policy.exploration, policy.seed),
             (self.bundle.manifest_sha256, len(self.points)),
+            *_beyond_the_defaults(policy),
         )
         content = msgspec.json.encode(facts, order="deterministic")
         return hashlib.sha256(content).hexdigest()[:POLICY_VERSION_CHARACTERS]
@@ -115,26 +155,7 @@ class Program:
     @cached_property
     def ignores_zero_reward(self) -> bool:
         """Whether a reward of 0 teaches its learner nothing."""
-        return registry[self.spec.policy.choice].ignores_zero_reward
-
-    def candidates(self, bundle: ModelBundle) -> RecourseInstances:
-        """The candidates, those masked out that a model rejects or whose instance breaks a constraint."""
-        return self._instances.with_valid(accepted(bundle.model.score(self.points), self.spec.model.threshold))
-
-    @cached_property
-    def _instances(self) -> RecourseInstances:
-        spec = self.spec
-        allowed = np.array([self.codec.violated_constraint(row) is None for row in self.instances], dtype=bool)
-        return RecourseInstances(
-            self.points,
-            self.codec.feature_of,
-            mutable=tuple(feature.mutable for feature in spec.features),
-            smallest_change=_smallest_changes(spec),
-            valid=np.ones(len(self.points), dtype=bool),
-            allowed=allowed,
-            max_changes=spec.constraints.max_changes,
-            feature_names=tuple(feature.name for feature in spec.features),
-        )
+        return choices.registry[self.spec.policy.choice].ignores_zero_reward
 
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version of this program; raise ``ModelError`` when it is refused."""
@@ -144,25 +165,32 @@ class Program:
         """Which scores, shape (n,), the program's own model approves."""
         return np.asarray(accepted(scores, self.spec.model.threshold))
 
-    def changes(self, person: Values, candidate: int) -> tuple[Change, ...]:
-        """What a person changes to become a candidate, in raw values and the spec's order."""
+    def changes(self, values: Values, options: Options, point: int) -> tuple[Change, ...]:
+        """The changes from a person's raw values to the target ``options.points[point]``, in the spec's order."""
+        if self.generator.copies_instances:
+            targets = self._instance_values[point]
+        else:
+            targets = decode(self.codec, values, options.person, options.points[point])
         return tuple(
             [
                 Change(name, current, target, unit)
-                for current, (name, target, unit) in zip(person, self._targets[candidate], strict=True)
+                for current, target, (name, unit) in zip(values, targets, self._units, strict=True)
                 if current != target
             ]
         )
 
     @cached_property
-    def _targets(self) -> list[list[tuple[str, Value, str | None]]]:
-        """For every candidate the name, value and unit of its features."""
-        features = [(feature.name, feature.unit) for feature in self.spec.features]
-        return [[(name, row[name], unit) for name, unit in features] for row in self.instances]
+    def _instance_values(self) -> list[Values]:
+        """The raw values of every instance, in the spec's order."""
+        return [tuple([row[feature.name] for feature in self.spec.features]) for row in self.instances]
+
+    @cached_property
+    def _units(self) -> list[tuple[str, str | None]]:
+        return [(feature.name, feature.unit) for feature in self.spec.features]
 
     @cached_property
     def addresses(self) -> list[tuple[str, bytes]]:
-        """For every shard what its outputs have as ``ce_source`` and as key."""
+        """The ``ce_source`` and the record key of every shard's outputs."""
         shards = range(self.spec.shards)
         return [(f"onward/{self.name}/{shard}", journal_key(self.name, shard)) for shard in shards]
 
@@ -174,8 +202,7 @@ def assemble(loaded: LoadedSpec) -> Program:
         raise UsageError(f"{loaded.path}: {fault}")
     codec = FeatureCodec(spec)
     bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns)
-    if spec.policy.choice == TAP.name and bundle.verifier is None:
-        raise UsageError(f"{loaded.path}: model {bundle.version} has no verifier, which tap needs: train one anew")
+    check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
     instances = tuple(bundle.instances[: spec.candidates])
     _, problems = codec.encode_checked(instances)
     for number, problem in enumerate(problems):
@@ -200,6 +227,20 @@ def assemble_all(specs: Sequence[LoadedSpec]) -> Mapping[str, Program]:
     return programs
 
 
+def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
+    """Raise ``UsageError`` when a bundle lacks an artefact that a choice needs."""
+    for name in sorted(choices.registry[choice].needs):
+        if bundle.artefact(name) is None:
+            raise UsageError(f"{where}model {bundle.version} has no {name}, which {choice} needs: train one anew")
+
+
+def _beyond_the_defaults(policy: Policy) -> tuple[object, ...]:
+    """The methods that a policy names beside its choice. A policy without any keeps the hash that it had."""
+    default = Policy()
+    named = (policy.generator, policy.goal, policy.promise, policy.options)
+    return () if named == (default.generator, default.goal, default.promise, default.options) else (named,)
+
+
 def _address(loaded: LoadedSpec) -> str:
     manifest = loaded.spec.model.manifest
     if "://" in manifest or Path(manifest).is_absolute():
@@ -208,7 +249,7 @@ def _address(loaded: LoadedSpec) -> str:
 
 
 def _smallest_changes(spec: ProgramSpec) -> Array:
-    """The smallest change of each feature, scaled as the codec scales it; 0 where any change can be made."""
+    """The smallest change of each feature, on the codec's scale; 0 where any change can be made."""
     smallest = np.zeros(len(spec.features))
     for index, feature in enumerate(spec.features):
         if feature.step is not None and feature.bounds is not None:

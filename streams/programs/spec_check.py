@@ -1,14 +1,22 @@
-"""Program specs, checked against the choices that there are: what ``schemas`` cannot know."""
+"""Program specs, checked against the methods that exist: ``schemas`` does not know them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ...agents.choices import registry
+from ...agents import candidates, choices, goals, promises
 from ...schemas.spec import ProgramSpec
 from ...schemas.speccheck import Fault
 from ...schemas.specfile import LoadedSpec, load_spec
+
+ROOMS: Mapping[str, Mapping[str, type]] = {
+    "choice": choices.registry,
+    "generator": candidates.registry,
+    "goal": goals.registry,
+    "promise": promises.registry,
+}
+"""The methods that each field of a policy may name."""
 
 
 def load_program_spec(path: str | Path) -> LoadedSpec:
@@ -17,13 +25,16 @@ def load_program_spec(path: str | Path) -> LoadedSpec:
 
 
 def policy_faults(spec: ProgramSpec) -> Iterator[Fault]:
-    """A choice that does not exist, or parameters that it does not take."""
+    """Methods that do not exist, and parameters that the choice does not take."""
     policy = spec.policy
-    if policy.choice not in registry:
-        yield ("policy", "choice"), f"there is no choice {policy.choice!r}: use one of {', '.join(sorted(registry))}"
+    for field, registry in ROOMS.items():
+        name = getattr(policy, field)
+        if name not in registry:
+            yield ("policy", field), f"there is no {field} {name!r}: use one of {', '.join(registry)}"
+    if policy.choice not in choices.registry:
         return
     for name, value in policy.parameters.items():
         try:
-            registry[policy.choice].check({name: value})
+            choices.registry[policy.choice].check({name: value})
         except ValueError as error:
             yield ("policy", "parameters", name), str(error)

@@ -1,30 +1,30 @@
 """Another policy, evaluated on the log of a program: what it would have suggested at each step, and what that is worth.
 
-It is asked at every step of the log, and learns from what the log's policy took and what came of it, when that learned
-it (``agents/evaluation``).
+At every step of the log the other policy picks an option. It then learns from the option that the log's policy picked
+and from its reward, at the time when the log's policy learned it (``agents/evaluation``).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from ...agents.choices import TAP
 from ...agents.costs import execution_probability
 from ...agents.evaluation import Evaluation, Expectation, Follower, Log, evaluate
+from ...agents.options import Options
 from ...schemas.spec import ModelReference, Policy, ProgramSpec, Retention
 from ..engine.selection import step_generator
 from ..errors import UsageError
-from ..programs.program import Program
+from ..programs.program import Program, check_artefacts
 from ..programs.spec_check import policy_faults
 from .journal_replay import Closing, Step
 
 FOLLOWING = (2,)
-"""The use of random numbers of the evaluated policy: it must not draw as the log's did."""
+"""The use of random numbers by the evaluated policy: it must not draw the same as the log's."""
 
 
 def with_choice(program: Program, choice: str, parameters: dict[str, float]) -> Program:
@@ -33,13 +33,12 @@ def with_choice(program: Program, choice: str, parameters: dict[str, float]) -> 
     spec = msgspec.structs.replace(program.spec, policy=policy)
     for _, fault in policy_faults(spec):
         raise UsageError(fault)
-    if choice == TAP.name and program.bundle.verifier is None:
-        raise UsageError(f"model {program.bundle.version} has no verifier, which tap needs: train one anew")
+    check_artefacts(program.bundle, choice)
     return replace(program, spec=spec)
 
 
 def without_exploration(program: Program) -> Program:
-    """The program as it is evaluated: its choice alone, which takes what it wants at every step."""
+    """The program without exploration: its choice picks at every step."""
     policy = msgspec.structs.replace(program.spec.policy, exploration=0.0)
     return replace(program, spec=msgspec.structs.replace(program.spec, policy=policy))
 
@@ -63,16 +62,19 @@ def _but_the_policy(spec: ProgramSpec) -> ProgramSpec:
 
 
 class Answer(NamedTuple):
-    """What was published of a step."""
+    """The published answer of a step: the arm that was picked, None without a recourse."""
 
-    candidate: int | None
+    arm: int | None
     propensity: float
     policy_version: str
 
 
 class PolicyEvaluation(NamedTuple):
-    """An evaluation, and how many steps were left out: without feasible candidates, never seen, or at the end of the
-    log, from the first recourse on that is open still."""
+    """An evaluation, and the steps that are left out of it.
+
+    Left out are steps without a recourse, steps whose recourse was never seen, and the end of the log from the first
+    recourse on that is still open.
+    """
 
     evaluation: Evaluation
     without_recourse: int
@@ -81,12 +83,14 @@ class PolicyEvaluation(NamedTuple):
 
     @property
     def answered(self) -> int:
-        """How many steps the log has."""
+        """The number of steps of the log."""
         return self.evaluation.steps + self.without_recourse + self.unseen + self.unfinished
 
 
 class _Row(msgspec.Struct):
-    candidate: int
+    """A recourse of the log: the columns of ``Log``, and whether it is still open."""
+
+    arm: int
     execution: float
     propensity: float
     target: float
@@ -112,11 +116,11 @@ class PolicyEvaluator:
         shard.step(step)
 
     def close(self, closing: Closing) -> None:
-        """Learn what came of a step."""
+        """Learn the reward of a step."""
         self._shards[closing.shard].close(closing)
 
-    def judged(self) -> PolicyEvaluation:
-        """Of all that was told so far."""
+    def evaluation(self) -> PolicyEvaluation:
+        """The evaluation of the steps and rewards so far."""
         rows: list[_Row] = []
         unfinished = 0
         for _, shard in sorted(self._shards.items()):
@@ -133,63 +137,63 @@ class PolicyEvaluator:
 
 
 class _Shard:
-    """``rows`` are its recourses by step."""
+    """One shard of the log; ``rows`` are its recourses by step."""
 
     def __init__(self, program: Program, target: Program, number: int) -> None:
         self._program = program
         self._target = target
         self._number = number
         self._follower = Follower(target.learner())
-        self._expectation = Expectation(len(program.points))
+        self._expectation = Expectation(len(program.arms))
         self._same_cost = (program.spec.policy.cost, program.nu) == (target.spec.policy.cost, target.nu)
         self.rows: dict[int, _Row] = {}
         self.without_recourse = 0
 
     def step(self, step: Step) -> None:
-        execution = step.execution if self._same_cost else self._execution(step.person, step.feasible)
-        wanted = self._follower.step(
-            step.person,
-            step.feasible,
-            execution,
-            step.candidate,
-            lambda: step_generator(self._target, self._number, step.number, FOLLOWING),
-        )
-        if step.candidate is None or wanted is None:
+        if len(step.picked) > 1:
+            raise UsageError(
+                f"step {step.number} of shard {step.shard} has {len(step.picked)} options: logs of one option a "
+                "recourse can be evaluated"
+            )
+        taken, propensity = step.picked[0] if step.picked else (None, 0.0)
+        options = step.options if self._same_cost else self._with_target_cost(step.options)
+        wanted = self._follower.step(options, taken, lambda: self._random(step.number))
+        if taken is None or wanted is None:
             self.without_recourse += 1
             return
-        taken_at, wanted_at = step.feasible.searchsorted([step.candidate, wanted]).tolist()
+        executions = step.options.execution
+        taken_at, wanted_at = step.options.arm.searchsorted([taken, wanted]).tolist()
         self.rows[step.number] = _Row(
-            step.candidate,
-            step.execution.item(taken_at),
-            step.propensity,
-            float(wanted == step.candidate),
-            self._expectation.of(step.candidate, step.execution.item(taken_at)),
-            self._expectation.of(wanted, step.execution.item(wanted_at)),
+            taken,
+            executions.item(taken_at),
+            propensity,
+            float(wanted == taken),
+            self._expectation.of(taken, executions.item(taken_at)),
+            self._expectation.of(wanted, executions.item(wanted_at)),
         )
 
     def close(self, closing: Closing) -> None:
         row = self.rows[closing.number]
         row.open, row.reward = False, closing.reward
         if closing.reward is None:
-            self._follower.unseen(closing.number)
+            self._follower.forget(closing.number)
             return
-        self._expectation.learn(row.candidate, row.execution, closing.reward)
+        self._expectation.learn(row.arm, row.execution, closing.reward)
         if closing.censored and self._target.ignores_zero_reward:
-            self._follower.passed(closing.number)
+            self._follower.close(closing.number)
         else:
             self._follower.reward(closing.number, closing.reward)
 
     def finished(self) -> list[_Row]:
-        """Up to the first recourse that is open: of later ones the good news would come first."""
-        found: list[_Row] = []
-        for row in self.rows.values():
-            if row.open:
-                break
-            found.append(row)
-        return found
+        """The recourses before the first open one: of those after it, rewards are heard of before their absence."""
+        return list(takewhile(lambda row: not row.open, self.rows.values()))
 
-    def _execution(self, person: NDArray[np.float64], feasible: NDArray[np.intp]) -> NDArray[np.float64]:
-        target = self._target
-        nobody_else = np.zeros(len(feasible), dtype=np.intp)
-        cost = target.cost.of_pairs(target.points, person[np.newaxis], feasible, nobody_else)
-        return execution_probability(cost, target.nu)
+    def _random(self, step: int) -> np.random.Generator:
+        return step_generator(self._target, self._number, step, FOLLOWING)
+
+    def _with_target_cost(self, options: Options) -> Options:
+        """The options with the execution probabilities that the target's cost gives."""
+        target, whose = self._target, np.zeros(len(options), dtype=np.intp)
+        cost = target.cost.of_pairs(options.points, options.person[np.newaxis], options.point, whose)
+        execution = execution_probability(cost, target.nu)
+        return Options(options.person, options.arm, options.points, options.point, execution)

@@ -19,7 +19,8 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from ...schemas.events import Application, DeadLetter, NoRecourse, Outcome, Output, Recourse, Result, Reward, Value
-from ...schemas.headers import CE_ID, TYPES, cloud_event_headers
+from ...schemas.headers import CE_ID, cloud_event_headers
+from ...schemas.kinds import ce_type
 from ..records import Headers
 from ..topics import Topics
 
@@ -94,7 +95,7 @@ class Outgoing(NamedTuple):
     @property
     def headers(self) -> Headers:
         """The record's headers."""
-        return cloud_event_headers(self.id, SOURCE, TYPES[type(self.event)], self.time_ms)
+        return cloud_event_headers(self.id, SOURCE, ce_type(self.event), self.time_ms)
 
     def topic(self, topics: Topics) -> str:
         """The topic it belongs to."""

@@ -1,7 +1,10 @@
-"""Opening the ledger of a journal partition that this worker has been given, from whatever there is of it.
+"""Ledger recovery: opens the ledger of a newly assigned journal partition.
 
-In this order: the worker's own file, unless it is damaged; the newest snapshot that is good, if it is ahead of that; a
-new ledger, into which the journal is folded from its beginning. All lead to the same state: the fold is the same.
+In this order:
+    1. the worker's own file, unless it is damaged;
+    2. the newest good snapshot, if it is ahead of that file;
+    3. an empty ledger, into which the journal is folded from its beginning.
+All lead to the same state, because the fold is the same.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import NamedTuple
 
 from ..errors import DamagedLedgerError, LedgerError
 from ..ledger.check import examine
-from ..ledger.file import copy_beside, look_of, put_in_place, set_aside, tidy, told
+from ..ledger.file import copy_beside, file_stamp, ledger_errors, put_in_place, set_aside, tidy
 from ..ledger.ledger import Ledger
 from ..ledger.schema import SCHEMA_VERSION
 from ..metrics import Metrics
@@ -28,51 +31,51 @@ log = logging.getLogger(__name__)
 
 
 class RecoveredLedger(NamedTuple):
-    """A ledger, the offset at which its journal partition ended, and the newest snapshot that is listed of it."""
+    """A ledger, the end offset of its journal partition at that time, and the newest snapshot that is listed."""
 
     ledger: Ledger
     journal_end: int
     newest: Snapshot | None
 
 
-class _Left(NamedTuple):
-    """A ledger as it was when it was closed here: its files, and its journal offset and generation."""
+class _Closed(NamedTuple):
+    """A ledger when it was closed here: the stamp of its files, and its journal offset and generation."""
 
-    look: Sequence[tuple[int, int, int]]
+    stamp: Sequence[tuple[int, int, int]]
     committed: tuple[int, int]
 
 
 class LedgerRecovery:
     """Opens ledgers; without ``snapshots`` from the worker's own files alone.
 
-    One that was closed here and that nobody has touched since is not examined again: every rebalance takes all ledgers
-    from a worker and gives most of them back. Damage that the disk does meanwhile ends the worker, as it does to a
-    ledger that is open, and the next start examines them all.
+    A ledger that was closed here and is untouched is not checked again: every rebalance revokes all partitions and
+    assigns most of them back. If the disk damages it meanwhile, the worker ends, as it does with an open ledger, and
+    the next start checks all ledgers.
     """
 
     def __init__(self, snapshots: Snapshots | None, metrics: Metrics, clock_ms: Callable[[], int]) -> None:
         self._snapshots = snapshots
         self._metrics = metrics
         self._clock_ms = clock_ms
-        self._left: dict[Path, _Left] = {}
+        self._closed: dict[Path, _Closed] = {}
 
     def close(self, ledger: Ledger) -> None:
         """Close a ledger that was opened here and claimed."""
         ledger.close()
         with suppress(OSError):
-            self._left[ledger.path] = _Left(look_of(ledger.path), ledger.committed)
+            self._closed[ledger.path] = _Closed(file_stamp(ledger.path), ledger.committed)
 
     async def open(
         self, path: Path, journal: TopicPartition, journal_end: Callable[[TopicPartition], Awaitable[int]]
     ) -> RecoveredLedger:
-        """Open the ledger at ``path``, made if need be; raise ``LedgerError``."""
+        """Open the ledger at ``path``, created if there is none; raise ``LedgerError``."""
         ledger = await self._own(path, journal)
         try:
             listed = await self._listed(journal)
-            # Asked after the list: no snapshot that is in it can be ahead of this journal's end.
+            # Asked after the list was read: no listed snapshot can be ahead of this journal's end.
             end = await journal_end(journal)
-            ahead = [snapshot for snapshot in listed if snapshot.ledger.offset > (ledger.standing[0] if ledger else 0)]
-            with told(path), copy_beside(path) as copy:
+            ahead = [snapshot for snapshot in listed if snapshot.ledger.offset > (ledger.progress[0] if ledger else 0)]
+            with ledger_errors(path), copy_beside(path) as copy:
                 if await self._fetched(ahead, end, copy):
                     if ledger:
                         ledger.close()
@@ -87,14 +90,14 @@ class LedgerRecovery:
         return RecoveredLedger(ledger, end, listed[0] if listed else None)
 
     async def _own(self, path: Path, journal: TopicPartition) -> Ledger | None:
-        with told(path):
+        with ledger_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             tidy(path)
             try:
-                if ledger := self._as_left(path, journal):
+                if ledger := self._if_untouched(path, journal):
                     return ledger
-                # In a thread: it takes seconds for a million cases, in which heartbeats must go on. To its end: the
-                # file must not be renamed meanwhile by whoever opens it next.
+                # In a thread: a million cases take seconds, and heartbeats must go on. To its end: the next owner must
+                # not rename the file meanwhile.
                 there = await in_thread(partial(examine, path), to_its_end=True)
                 return Ledger(path, *journal) if there else None
             except DamagedLedgerError as error:
@@ -102,19 +105,19 @@ class LedgerRecovery:
                 log.error("ledger %s is damaged (%s) and made anew; it is kept as %s", path, error.how, aside.name)
                 return None
 
-    def _as_left(self, path: Path, journal: TopicPartition) -> Ledger | None:
-        left = self._left.pop(path, None)
-        if left is None or not left.look or look_of(path) != left.look:
+    def _if_untouched(self, path: Path, journal: TopicPartition) -> Ledger | None:
+        closed = self._closed.pop(path, None)
+        if closed is None or not closed.stamp or file_stamp(path) != closed.stamp:
             return None
         ledger = Ledger(path, *journal)
         try:
-            as_left = ledger.standing == left.committed
+            untouched = ledger.progress == closed.committed
         except BaseException:
             ledger.close()
             raise
-        if not as_left:
+        if not untouched:
             ledger.close()
-        return ledger if as_left else None
+        return ledger if untouched else None
 
     async def _listed(self, journal: TopicPartition) -> Sequence[Snapshot]:
         snapshots = self._snapshots
@@ -127,7 +130,7 @@ class LedgerRecovery:
             return ()
 
     async def _fetched(self, ahead: Sequence[Snapshot], end: int, copy: Path) -> bool:
-        """Fetch the first snapshot that is good; whether there is one."""
+        """Fetch the first good snapshot; return whether there is one."""
         if self._snapshots is None:
             return False
         for snapshot in ahead:
@@ -155,7 +158,7 @@ class LedgerRecovery:
 
 
 def _check(snapshot: Snapshot, journal_end: int) -> None:
-    """Refuse a snapshot of no use. What says that the worker is not to run with this setting is a ``LedgerError``."""
+    """Raise ``SnapshotError`` for a snapshot of no use, ``LedgerError`` where the setting itself is wrong."""
     found = snapshot.ledger
     if found.schema > SCHEMA_VERSION:
         raise LedgerError(

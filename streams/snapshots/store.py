@@ -1,4 +1,4 @@
-"""Snapshots of ledgers at an fsspec address, so that a worker without a ledger need not fold the whole journal.
+"""The snapshot store: copies of ledgers at an fsspec address, so that a worker need not fold the whole journal.
 
     snapshots = Snapshots("s3://bucket/onward", keep=3)
     snapshot = snapshots.send(Path("state/journal-3.sqlite"), TopicPartition("journal", 3), now_ms, stop)
@@ -7,11 +7,11 @@
     snapshots.fetch(newest, Path("state/copy"), stop)
 
 ``ADDRESS/JOURNAL-PARTITION/`` holds ledgers named after their journal offset and content, and ``snapshots.json``, which
-lists those that count, newest first. A snapshot is added in this order, so that a crash anywhere leaves what was there:
+lists the valid ones, newest first. A snapshot is added in this order, so that a crash leaves the earlier ones:
     1. the ledger is copied beside itself, in one read transaction, and checked;
     2. the copy is sent to the address;
     3. ``snapshots.json`` is replaced by one that lists it;
-    4. files that are not listed any more are deleted, and those that a crash has left.
+    4. files that are no longer listed are deleted, and those that a crash has left.
 
 All calls block: run them in a thread. ``stop`` ends them early, with a ``SnapshotError``.
 """
@@ -54,15 +54,15 @@ _DATA = re.compile(r"(\d{20})-[0-9a-f]{16}\.sqlite(\.[0-9a-f]+\.part)?")
 
 
 class SnapshotError(Exception):
-    """A snapshot cannot be taken or is refused. It ends nothing: there are those before, and there is the journal."""
+    """A snapshot cannot be taken or is refused. Earlier snapshots and the journal remain."""
 
 
 class _MissingError(SnapshotError):
-    """A file is not there."""
+    """A file does not exist."""
 
 
 class Snapshot(Struct, frozen=True):
-    """A ledger as it was. ``size`` is in bytes, ``taken_ms`` since the epoch."""
+    """A copy of a ledger. ``size`` is in bytes, ``taken_ms`` since the epoch."""
 
     file: Annotated[str, Meta(pattern=r"^\d{20}-[0-9a-f]{16}\.sqlite$")]
     size: int
@@ -72,7 +72,7 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def journal(self) -> TopicPartition:
-        """The journal partition it is of."""
+        """Its journal partition."""
         return TopicPartition(self.ledger.journal, self.ledger.partition)
 
 
@@ -81,7 +81,7 @@ class _Pointer(Struct, frozen=True):
 
 
 class Snapshots:
-    """The snapshots of all journal partitions at one address. Of each ``keep`` are kept."""
+    """The snapshots of all journal partitions at one address; the newest ``keep`` of each are kept."""
 
     def __init__(self, address: str, keep: int) -> None:
         try:
@@ -92,13 +92,13 @@ class Snapshots:
         self._keep = keep
 
     def listed(self, journal: TopicPartition) -> list[Snapshot]:
-        """The snapshots of a journal partition, newest first; none when there is no list or it cannot be understood.
+        """The snapshots of a journal partition, newest first; none when there is no list or it is malformed.
 
         Raise ``SnapshotError`` when the address cannot be read.
         """
         path = self._path(journal, POINTER)
         try:
-            with _told(path), self._system.open(path, "rb") as file:
+            with _store_errors(path), self._system.open(path, "rb") as file:
                 content = file.read(LARGEST_POINTER_BYTES)
             found = msgspec.json.decode(content, type=_Pointer).snapshots
         except _MissingError:
@@ -115,24 +115,23 @@ class Snapshots:
     def send(self, ledger: Path, journal: TopicPartition, now_ms: int, stop: Event, *, values: bool = True) -> Snapshot:
         """Send a copy of a ledger that may be written meanwhile; raise ``SnapshotError``.
 
-        Without ``values`` its pages only are checked. A worker never begins with anything else for that: ``fetch``
-        checks all of it.
+        Without ``values`` only its pages are checked; ``fetch`` checks all of a snapshot before it is used.
         """
         with copy_beside(ledger) as copy:
-            # Step 1: copy and check. What is damaged must not push out what is whole.
+            # Step 1: copy and check. A damaged copy must not replace a good one.
             snapshot = _copied(ledger, copy, now_ms, stop, values=values)
             if snapshot.journal != journal:
                 raise SnapshotError(f"ledger {ledger} is of {snapshot.journal}, not of {journal}")
-            self._among(journal, snapshot)
+            self._kept(journal, snapshot)
             # Step 2: send.
             self._send(copy, self._path(journal, snapshot.file), stop)
         return snapshot
 
     def enlist(self, snapshot: Snapshot) -> None:
-        """List a snapshot that was sent, and delete what is not listed any more; raise ``SnapshotError``."""
+        """List a snapshot that was sent, and delete files that are no longer listed; raise ``SnapshotError``."""
         journal = snapshot.journal
         # Step 3: list. Another worker may have changed the list meanwhile.
-        kept = self._among(journal, snapshot)
+        kept = self._kept(journal, snapshot)
         self._list(journal, kept)
         # Step 4: tidy.
         self._tidy(journal, kept)
@@ -140,7 +139,7 @@ class Snapshots:
     def fetch(self, snapshot: Snapshot, target: Path, stop: Event) -> None:
         """Write a snapshot to ``target`` and through to the disk.
 
-        Raise ``SnapshotError`` unless it is what the list says, ``OSError`` when ``target`` cannot be written.
+        Raise ``SnapshotError`` unless it matches the list, ``OSError`` when ``target`` cannot be written.
         """
         digest, size = hashlib.sha256(), 0
         with target.open("wb") as file:
@@ -158,8 +157,8 @@ class Snapshots:
         if _standing(target, stop) != snapshot.ledger:
             raise SnapshotError("its ledger is not the one that the list tells of")
 
-    def _among(self, journal: TopicPartition, snapshot: Snapshot) -> list[Snapshot]:
-        """What is to be listed with a new snapshot among it, newest first; ``SnapshotError`` if it is none of them."""
+    def _kept(self, journal: TopicPartition, snapshot: Snapshot) -> list[Snapshot]:
+        """The snapshots to list, with a new one among them, newest first; ``SnapshotError`` if it is too old."""
         offset = snapshot.ledger.offset
         others = [known for known in self.listed(journal) if known.ledger.offset != offset]
         kept = sorted([snapshot, *others], key=_newness, reverse=True)[: self._keep]
@@ -177,7 +176,7 @@ class Snapshots:
 
     def _send(self, copy: Path, path: str, stop: Event) -> None:
         progress = _Progress("sent", path, copy.stat().st_size)
-        with _told(path):
+        with _store_errors(path):
             self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
             with copy.open("rb") as source, self._appearing(path) as file:
                 while block := source.read(BLOCK_BYTES):
@@ -190,7 +189,7 @@ class Snapshots:
             raise SnapshotError(f"{path} has {size} bytes, {progress.total} were sent")
 
     def _appearing(self, path: str) -> AbstractContextManager[IO[bytes]]:
-        """A file to write. An object store shows it when it is closed, on a disk it is renamed then."""
+        """A file to write. It appears when it is closed: object stores do so, on a disk it is renamed."""
         if isinstance(self._system, LocalFileSystem):
             return _renamed(path)
         file: AbstractContextManager[IO[bytes]] = self._system.open(path, "wb")
@@ -199,24 +198,24 @@ class Snapshots:
     def _list(self, journal: TopicPartition, snapshots: list[Snapshot]) -> None:
         path = self._path(journal, POINTER)
         content = msgspec.json.format(msgspec.json.encode(_Pointer(snapshots))) + b"\n"
-        with _told(path), self._appearing(path) as file:
+        with _store_errors(path), self._appearing(path) as file:
             file.write(content)
 
     def _blocks(self, snapshot: Snapshot, stop: Event) -> Iterator[bytes]:
-        """A snapshot's content, or a little more than it should be."""
+        """A snapshot's content, or a little more if the file is larger than listed."""
         path = self._path(snapshot.journal, snapshot.file)
         progress = _Progress("fetched", path, snapshot.size)
-        with _told(path), self._system.open(path, "rb", block_size=BLOCK_BYTES) as source:
+        with _store_errors(path), self._system.open(path, "rb", block_size=BLOCK_BYTES) as source:
             while progress.done <= snapshot.size and (block := source.read(BLOCK_BYTES)):
                 _check(stop)
                 progress.add(len(block))
                 yield block
 
     def _tidy(self, journal: TopicPartition, kept: Sequence[Snapshot]) -> None:
-        """Delete what is not listed; but what has a later offset may be on its way, from another worker."""
+        """Delete files that are not listed, except those of later offsets: another worker may be sending them."""
         names, newest = {snapshot.file for snapshot in kept}, kept[0].ledger.offset
         folder = self._folder(journal)
-        with _told(folder):
+        with _store_errors(folder):
             self._system.invalidate_cache(folder)
             for path in self._system.ls(folder, detail=False):
                 name = str(path).rpartition("/")[2]
@@ -226,7 +225,7 @@ class Snapshots:
 
 
 class _Progress:
-    """Says now and then how far a large file is."""
+    """Logs the progress of a large file now and then."""
 
     def __init__(self, what: str, path: str, total: int) -> None:
         self.total, self.done = total, 0
@@ -276,7 +275,7 @@ def _check(stop: Event) -> None:
 
 @contextmanager
 def _renamed(path: str) -> Iterator[IO[bytes]]:
-    """A file on a disk that appears whole or not at all, as in an object store all do."""
+    """A file on a disk that appears whole or not at all, as a file in an object store does."""
     part = Path(f"{path}.{secrets.token_hex(4)}.part")
     try:
         with part.open("wb") as file:
@@ -289,8 +288,8 @@ def _renamed(path: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
-    """One error for whatever a file system raises: each has errors of its own."""
+def _store_errors(path: str) -> Iterator[None]:
+    """Turn the errors of any file system into ``SnapshotError``."""
     try:
         yield
     except SnapshotError:

@@ -1,13 +1,13 @@
-"""The processor of journal partitions: folds chunks and keeps output, ledger and Kafka in step.
+"""The partition processor: folds the journal and keeps outputs, ledger and Kafka in step.
 
-The order of the steps is what delivery stands on:
-    1. a portion is read from the journal, where the ledger says;
-    2. it is computed;
-    3. its outputs are published, and all acknowledged;
+Delivery stands on the order of these steps:
+    1. a portion of the journal is read, from where the ledger stands;
+    2. it is folded into effects;
+    3. its outputs are published, and all are acknowledged;
     4. effects, state and journal offset are committed to the ledger in one transaction;
-    5. its chunk is acknowledged to Kafka (by the caller, when ``handle`` returns).
-After a crash between 3 and 4 the same outputs are computed again from the same journal: those that the tail of their
-output partition shows to be there are not published a second time.
+    5. its offsets are committed to the consumer group (by the caller, when ``handle`` has returned).
+After a crash between 3 and 4 the same outputs are computed again from the same journal. Those that the tail of their
+output partition already holds are not published a second time.
 """
 
 from __future__ import annotations
@@ -21,18 +21,16 @@ from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
 
-from prometheus_client import Counter as Metric
-
-from ...schemas.events import NoRecourse, Recourse
 from ..engine.effects import Effects
-from ..engine.fates import CLOSED
-from ..engine.process import process
+from ..engine.handlers.model import announces_models, load_models
+from ..engine.process import footprint, process
 from ..engine.state import PartitionState
 from ..engine.watermark import required_topics
 from ..errors import LedgerError
-from ..journal.journal import Entry, read
+from ..journal.entries import Entry
+from ..journal.lines import read_entries
 from ..ledger.ledger import Ledger
-from ..metrics import Family, Metrics
+from ..metrics import Metrics
 from ..outputs.deduplicator import Deduplicator, HighWaterMark
 from ..outputs.emission import Emission, OutputPosition, topic_of
 from ..programs.program import Program
@@ -42,22 +40,23 @@ from ..snapshots.scheduler import SnapshotScheduler
 from ..snapshots.store import Snapshots
 from ..topics import Topics
 from .lease import always
+from .processor_metrics import ProcessorMetrics
 
 log = logging.getLogger(__name__)
 
 PORTION_ENTRIES = 2000
-"""Events that are folded, published and committed together, or a journal record's more."""
+"""Events that are folded, published and committed together; more where one journal record holds more."""
 PUBLISHED_TOGETHER = 10_000
-"""Outputs, so that what a clock's leap closes at once need not be acknowledged within one publish's time."""
+"""Outputs of one publish: when a clock's leap closes more at once, one publish would take longer than it may."""
 TAIL_RECORDS = 5000
-"""How far back the tail of an output partition is read: what a former owner may have had under way.
+"""Records of the tail of an output partition that are read at the start, for outputs of a former owner.
 
-What is farther back is published once more, and readers drop it.
+Outputs farther back are published once more, and readers drop them.
 """
 
 
 class Stage(StrEnum):
-    """Points between the steps, in order; what observes them is told the stage that has just been reached."""
+    """Points between the steps, in order. An observer is called with the stage that has just been reached."""
 
     COMPUTED = "computed"
     OUTPUTS_IN_FLIGHT = "outputs in flight"
@@ -65,13 +64,17 @@ class Stage(StrEnum):
     LEDGER_COMMITTED = "ledger committed"
 
 
-def nothing(stage: Stage) -> None:
+def ignore_stage(stage: Stage) -> None:
     """Observe no stage."""
 
 
 @dataclass(frozen=True)
 class ProcessorConfig:
-    """How state is kept. ``waiting_limit`` is of one partition; ``snapshots`` are taken every ``snapshot_seconds``."""
+    """Where and how state is kept.
+
+    ``waiting_limit`` is the most events of a partition that may wait; ``snapshots`` are taken every
+    ``snapshot_seconds``.
+    """
 
     directory: Path
     waiting_limit: int = 10_000
@@ -81,18 +84,31 @@ class ProcessorConfig:
 
 @dataclass
 class _Partition:
-    """``journal_end`` is as it was when the ledger was opened."""
+    """A journal partition that this worker owns.
+
+    ``journal_end`` is the end offset at the time when the ledger was opened. ``published`` is the last position in each
+    output topic at that time. ``open_recourses`` counts by program.
+    """
 
     ledger: Ledger
     journal_end: int
     state: PartitionState
     generation: int
     published: dict[str, OutputPosition]
-    open: Counter[str]
+    open_recourses: Counter[str]
 
 
 class PartitionProcessor:
-    """The chunk handler of the journal."""
+    """The chunk handler of the journal.
+
+    Parameters
+    ----------
+    observe
+        Is called at each stage, for tests that stop a worker there.
+    hold
+        Returns while the worker's lease runs; is awaited before outputs are published and before the ledger is
+        committed.
+    """
 
     together = False
 
@@ -104,29 +120,28 @@ class PartitionProcessor:
         metrics: Metrics,
         clock_ms: Callable[[], int],
         config: ProcessorConfig,
-        observe: Callable[[Stage], None] = nothing,
+        observe: Callable[[Stage], None] = ignore_stage,
         hold: Callable[[], Awaitable[None]] = always,
     ) -> None:
         self._topics = topics
         self._programs = programs
         self._publisher = publisher
-        self._metrics = metrics
-        self._clock_ms = clock_ms
+        self._metrics = ProcessorMetrics(metrics, programs, clock_ms)
         self._config = config
         self._observe = observe
         self._hold = hold
-        self._opener = LedgerRecovery(config.snapshots, metrics, clock_ms)
-        self._taker = SnapshotScheduler(config.snapshots, config.snapshot_seconds, metrics, clock_ms, hold)
+        self._recovery = LedgerRecovery(config.snapshots, metrics, clock_ms)
+        self._scheduler = SnapshotScheduler(config.snapshots, config.snapshot_seconds, metrics, clock_ms, hold)
         self._partitions: dict[int, _Partition] = {}
         self.assigned_once = False
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
-        """The journal partitions this worker keeps."""
+        """The journal partitions that this worker owns."""
         return frozenset(TopicPartition(self._topics.journal, partition) for partition in self._partitions)
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Open the ledgers; the journal is read from where each of them stands."""
+        """Open the ledgers. The journal is read from where each of them stands."""
         await self._check_widths()
         offsets: dict[TopicPartition, int] = {}
         for journal in sorted(partitions):
@@ -138,115 +153,123 @@ class PartitionProcessor:
 
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """Close the ledgers."""
-        given_up = sorted(self.partitions & set(partitions))
-        await self._taker.let_go(self._offsets(given_up))
-        for journal in given_up:
-            kept = self._partitions.pop(journal.partition)
-            self._opener.close(kept.ledger)
-            self._metrics.waiting_events.remove(journal.partition)
-            self._metrics.watermark_timestamp_seconds.remove(journal.partition)
-            log.info("closed ledger", extra={"partition": journal.partition, "offset": kept.state.offset})
+        revoked = sorted(self.partitions & set(partitions))
+        await self._scheduler.let_go(self._offsets(revoked))
+        for journal in revoked:
+            owned = self._partitions.pop(journal.partition)
+            self._recovery.close(owned.ledger)
+            self._metrics.forget(journal.partition)
+            log.info("closed ledger", extra={"partition": journal.partition, "offset": owned.state.offset})
 
     async def take_snapshots(self) -> None:
         """Take the snapshots that are due."""
-        await self._taker.take_due(self._offsets(self.partitions))
-
-    def _offsets(self, journals: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        return {journal: self._partitions[journal.partition].state.offset for journal in journals}
+        await self._scheduler.take_due(self._offsets(self.partitions))
 
     async def handle(self, chunk: Sequence[Record]) -> None:
-        """Steps 2 to 4 of a chunk, in portions: journal records hold many events."""
-        kept = self._partitions[chunk[0].partition]
-        chunk = [record for record in chunk if record.offset >= kept.state.offset]
+        """Steps 1 to 4 for a chunk of one partition, in portions: a journal record holds many events."""
+        owned = self._partitions[chunk[0].partition]
+        chunk = [record for record in chunk if record.offset >= owned.state.offset]
         if not chunk:
             return
-        if chunk[0].offset != kept.state.offset:
+        if chunk[0].offset != owned.state.offset:
             raise LedgerError(
                 f"journal partition {chunk[0].partition} continues at offset {chunk[0].offset}, the ledger stands at "
-                f"{kept.state.offset}: records between are gone (retention of the journal must be unlimited)"
+                f"{owned.state.offset}: records between are gone (retention of the journal must be unlimited)"
             )
-        replayed = [record for record in chunk if record.offset < kept.journal_end]
+        replayed = [record for record in chunk if record.offset < owned.journal_end]
         if replayed:
-            await self._fold_all(kept, replayed)
-            if kept.state.offset == kept.journal_end:
-                # Only now a ledger that was made anew, or stood behind, knows how far its inputs have been read.
-                await self._check_inputs(kept.ledger, kept.state.positions)
-        await self._fold_all(kept, chunk[len(replayed) :])
+            await self._fold_all(owned, replayed)
+            if owned.state.offset == owned.journal_end:
+                # A ledger that was rebuilt, or stood behind, knows only now how far its inputs have been read.
+                await self._check_inputs(owned.ledger, owned.state.positions)
+        await self._fold_all(owned, chunk[len(replayed) :])
 
-    async def _fold_all(self, kept: _Partition, records: Sequence[Record]) -> None:
+    # --- steps 1 to 4 -----------------------------------------------------------------------------------------------
+
+    async def _fold_all(self, owned: _Partition, records: Sequence[Record]) -> None:
+        # Step 1: read portions of whole records, because outputs are numbered within a record.
         entries: list[Entry] = []
         for record in records:
-            entries.extend(read(record))
+            entries.extend(read_entries(record))
             if len(entries) >= PORTION_ENTRIES:
-                await self._fold(kept, entries)
+                await self._fold(owned, entries)
                 entries = []
         if entries:
-            await self._fold(kept, entries)
+            await self._fold(owned, entries)
 
-    async def _fold(self, kept: _Partition, entries: Sequence[Entry]) -> None:
+    async def _fold(self, owned: _Partition, entries: Sequence[Entry]) -> None:
+        # Step 2: fold. Models are loaded before, so that the fold does no I/O.
+        models = await asyncio.to_thread(load_models, owned.state, entries) if announces_models(entries) else {}
         started = perf_counter()
-
-        # Step 2: compute.
-        effects = process(kept.state, entries, kept.ledger.view(kept.state, entries))
+        view = owned.ledger.view(owned.state, footprint(entries), models)
+        effects = process(owned.state, entries, view)
         self._observe(Stage.COMPUTED)
         computed = perf_counter()
 
-        # Step 3: publish what is not there yet; return when all is acknowledged.
-        news = self._news(kept, effects.emissions)
-        for start in range(0, len(news), PUBLISHED_TOGETHER):
-            await self._publish(kept, news[start : start + PUBLISHED_TOGETHER])
+        # Step 3: publish the outputs that are not there yet; return when all are acknowledged.
+        unpublished = self._unpublished(owned, effects.emissions)
+        for start in range(0, len(unpublished), PUBLISHED_TOGETHER):
+            await self._publish(owned, unpublished[start : start + PUBLISHED_TOGETHER])
         self._observe(Stage.OUTPUTS_ACKNOWLEDGED)
         published = perf_counter()
 
         # Step 4: commit.
         await self._hold()
-        kept.ledger.commit(kept.state, effects)
+        owned.ledger.commit(owned.state, effects)
         self._observe(Stage.LEDGER_COMMITTED)
-        times = {"compute": computed - started, "publish": published - computed, "commit": perf_counter() - published}
-        self._measure(kept, effects, news, len(entries), times)
+        seconds = {"compute": computed - started, "publish": published - computed, "commit": perf_counter() - published}
+        self._measure(owned, effects, unpublished, len(entries), seconds)
 
-    async def _publish(self, kept: _Partition, emissions: Sequence[Emission]) -> None:
-        generation = b"%d" % kept.generation
-        records = [emission.record(self._topics, kept.state.partition, generation) for emission in emissions]
+    def _unpublished(self, owned: _Partition, emissions: Sequence[Emission]) -> Sequence[Emission]:
+        """The outputs that their topics do not hold: all, except those that are folded again after a crash."""
+        last = owned.published
+        if not emissions or emissions[0].position > max(last.values()):
+            return emissions
+        return [emission for emission in emissions if emission.position > last[topic_of(emission.event, self._topics)]]
+
+    async def _publish(self, owned: _Partition, emissions: Sequence[Emission]) -> None:
+        generation = b"%d" % owned.generation
+        records = [emission.record(self._topics, owned.state.partition, generation) for emission in emissions]
         await self._hold()
         publishing = asyncio.ensure_future(self._publisher.publish(records))
         await asyncio.sleep(0)
         self._observe(Stage.OUTPUTS_IN_FLIGHT)
         await publishing
 
-    async def _check_widths(self) -> None:
-        width = await self._publisher.partitions(self._topics.journal)
-        for topic in self._topics.outputs:
-            found = await self._publisher.partitions(topic)
-            if found != width:
-                raise LedgerError(
-                    f"topic {topic} has {found} partitions, the journal {width}: they must be the same "
-                    "(`onward topics check`)"
-                )
+    def _measure(
+        self,
+        owned: _Partition,
+        effects: Effects,
+        published: Sequence[Emission],
+        entries: int,
+        seconds: Mapping[str, float],
+    ) -> None:
+        self._metrics.observe_chunk(entries, seconds)
+        self._metrics.count(effects, owned.open_recourses)
+        self._metrics.observe_delays(effects, published)
+        self._metrics.show(owned.state, [partition.open_recourses for partition in self._partitions.values()])
+
+    # --- opening a ledger ------------------------------------------------------------------------------------------
 
     async def _open(self, journal: TopicPartition) -> _Partition:
         path = self._config.directory / f"{journal.topic}-{journal.partition}.sqlite"
-        ledger, journal_end, newest = await self._opener.open(path, journal, self._end)
+        ledger, journal_end, newest = await self._recovery.open(path, journal, self._end)
         try:
-            kept = await self._loaded(ledger, journal, journal_end)
+            owned = await self._load(ledger, journal, journal_end)
         except BaseException:
             ledger.close()
             raise
-        self._taker.opened(journal, path, newest)
-        return kept
+        self._scheduler.opened(journal, path, newest)
+        return owned
 
-    async def _end(self, journal: TopicPartition) -> int:
-        ends = await self._publisher.tail(*journal, lambda record: record.offset + 1)
-        return ends[-1] if ends else 0
-
-    async def _loaded(self, ledger: Ledger, journal: TopicPartition, journal_end: int) -> _Partition:
+    async def _load(self, ledger: Ledger, journal: TopicPartition, journal_end: int) -> _Partition:
         state = ledger.load(self._programs, required_topics(self._topics), self._config.waiting_limit)
         if state.offset > journal_end:
             raise LedgerError(
                 f"ledger {ledger.path} stands at journal offset {state.offset}, but the journal ends at {journal_end}: "
                 "this is another journal, use another state directory"
             )
-        marks = {topic: await self._mark(topic, journal.partition) for topic in self._topics.outputs}
+        marks = {topic: await self._high_water_mark(topic, journal.partition) for topic in self._topics.outputs}
         for topic, (position, _) in marks.items():
             if position.offset >= journal_end:
                 raise LedgerError(
@@ -260,8 +283,29 @@ class PartitionProcessor:
         log.info("opened ledger", extra=extra)
         return _Partition(ledger, journal_end, state, generation, published, ledger.open_recourses())
 
+    async def _high_water_mark(self, topic: str, partition: int) -> HighWaterMark:
+        """How far an output partition has been written. Its last record need not be the furthest: records of a former
+        owner may have arrived behind its successor's."""
+        tail = Deduplicator()
+        await self._publisher.tail(topic, partition, tail.classify, TAIL_RECORDS)
+        return tail.mark(topic, partition)
+
+    async def _end(self, journal: TopicPartition) -> int:
+        ends = await self._publisher.tail(*journal, lambda record: record.offset + 1)
+        return ends[-1] if ends else 0
+
+    async def _check_widths(self) -> None:
+        width = await self._publisher.partitions(self._topics.journal)
+        for topic in self._topics.outputs:
+            partitions = await self._publisher.partitions(topic)
+            if partitions != width:
+                raise LedgerError(
+                    f"topic {topic} has {partitions} partitions, the journal {width}: they must be the same "
+                    "(`onward topics check`)"
+                )
+
     async def _check_inputs(self, ledger: Ledger, folded: Mapping[TopicPartition, int]) -> None:
-        """Refuse inputs that were made anew: what they hold now would be taken for what has been folded already."""
+        """Refuse inputs that were deleted and created again: their records would count as folded already."""
         ends = await self._publisher.end_offsets(folded) if folded else {}
         for source, end in sorted(ends.items()):
             if end <= folded[source]:
@@ -271,66 +315,5 @@ class PartitionProcessor:
                     "make journal, outputs and all ledgers anew too"
                 )
 
-    async def _mark(self, topic: str, partition: int) -> HighWaterMark:
-        """How far an output partition has been written. Its last record need not be the furthest: a former owner may
-        have had some under way."""
-        tail = Deduplicator()
-        await self._publisher.tail(topic, partition, tail.judge, TAIL_RECORDS)
-        return tail.mark(topic, partition)
-
-    def _news(self, kept: _Partition, emissions: Sequence[Emission]) -> Sequence[Emission]:
-        """What is not in the output topics yet: all, but for what is folded again after a crash."""
-        last = kept.published
-        if not emissions or emissions[0].position > max(last.values()):
-            return emissions
-        return [emission for emission in emissions if emission.position > last[topic_of(emission.event, self._topics)]]
-
-    def _measure(
-        self, kept: _Partition, effects: Effects, news: Sequence[Emission], size: int, times: Mapping[str, float]
-    ) -> None:
-        metrics, partition = self._metrics, kept.state.partition
-        metrics.chunk_records.observe(size)
-        for stage, seconds in times.items():
-            metrics.chunk_seconds.labels(stage).observe(seconds)
-        self._count(kept, effects)
-        self._time(effects, news)
-        metrics.waiting_events.labels(partition).set(kept.state.waiting.size)
-        watermark_ms = min(kept.state.watermark_ms(program) or 0 for program in self._programs.values())
-        if watermark_ms:
-            metrics.watermark_timestamp_seconds.labels(partition).set(watermark_ms / 1000)
-
-    def _time(self, effects: Effects, news: Sequence[Emission]) -> None:
-        metrics, now_ms = self._metrics, self._clock_ms()
-        for program in {program for program, _, _ in effects.delays}:
-            delays = [(ms / 1000, steps) for name, ms, steps in effects.delays if name == program]
-            metrics.outcome_delay_seconds.observe(program, [seconds for seconds, _ in delays])
-            metrics.outcome_delay_steps.observe(program, [steps for _, steps in delays])
-        answers = [
-            (emission.event.program, max(0, now_ms - emission.timestamp_ms) / 1000)
-            for emission in news
-            if isinstance(emission.event, (Recourse, NoRecourse))
-        ]
-        for program in {program for program, _ in answers}:
-            latencies = [seconds for name, seconds in answers if name == program]
-            metrics.recourse_latency_seconds.observe(program, latencies)
-
-    def _count(self, kept: _Partition, effects: Effects) -> None:
-        metrics = self._metrics
-        counted: Mapping[str, Family[Metric]] = {
-            "applications": metrics.applications,
-            "decisions": metrics.decisions,
-            "recourses": metrics.recourses,
-            "fates": metrics.fates,
-            "duplicates": metrics.duplicates,
-            "dead_letters": metrics.dead_letters,
-        }
-        for (what, which, detail), times in effects.counts.items():
-            if what in counted:
-                counted[what].labels(*filter(None, (which, detail))).inc(times)
-            if (what, detail) == ("recourses", "recourse"):
-                kept.open[which] += times
-            elif what == "fates" and detail in CLOSED.values():
-                kept.open[which] -= times
-        for program in self._programs:
-            total = sum(partition.open[program] for partition in self._partitions.values())
-            metrics.open_recourses.labels(program).set(total)
+    def _offsets(self, journals: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return {journal: self._partitions[journal.partition].state.offset for journal in journals}

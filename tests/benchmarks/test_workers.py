@@ -5,7 +5,7 @@ import pytest
 from onward.benchmarks import face
 from onward.benchmarks.workers import Args, even_name, workers
 from onward.streams.ingest.partitioning import partition_of
-from onward.streams.journal.journal import journal_key
+from onward.streams.journal.entries import journal_key
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 4, 6])

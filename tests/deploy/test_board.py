@@ -21,7 +21,8 @@ from ruamel.yaml import YAML
 
 from onward.deploy.grafana.board import FILE, ROWS, Query, queries, render
 from onward.schemas.events import Application
-from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.schemas.headers import cloud_event_headers
+from onward.schemas.kinds import ce_type
 from onward.streams.cli import main
 from onward.streams.cli.worker_process import WorkerProcess
 from onward.streams.kafka.client import EventReader, EventWriter
@@ -128,7 +129,7 @@ def prometheus(targets: dict[str, str], folder: Path) -> Iterator[str]:
 def trouble(broker: EmbeddedBroker) -> None:
     """A record that cannot be read, and one that is sent twice."""
     with EventReader(broker.options(), [TOPICS.applications]) as reader, EventWriter(broker.options()) as writer:
-        headers = cloud_event_headers("broken", "test", TYPES[Application], time.time_ns() // 1_000_000)
+        headers = cloud_event_headers("broken", "test", ce_type(Application), time.time_ns() // 1_000_000)
         writer.send(TOPICS.applications, b"{", headers=headers)
         sent = next((record for record in reader.poll(5) if record.value != b"{"), None)
         if sent is not None:

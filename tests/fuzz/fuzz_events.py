@@ -10,7 +10,8 @@ from fuzz_inputs import FIELD, RECORD, TOPICS, VALUE, written
 from pipeline import START_MS, build_program
 
 from onward.schemas.events import Application, Decision, Input, Model, Outcome
-from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.schemas.headers import cloud_event_headers
+from onward.schemas.kinds import ce_type
 
 PERSON = {"region": "north", "income": 10.0, "debts": 4}
 PROGRAMS = {
@@ -75,9 +76,7 @@ HEADER_WORDS = [
 def sent(event: Input, time_ms: int = START_MS, id: bytes = b"id-1") -> bytes:
     """An event as an outside system would send it."""
     topic = list(INPUTS.values()).index(type(event))
-    headers = [
-        (name.encode(), content) for name, content in cloud_event_headers("", "test", TYPES[type(event)], time_ms)
-    ]
+    headers = [(name.encode(), content) for name, content in cloud_event_headers("", "test", ce_type(event), time_ms)]
     given = [(name, id if name == b"ce_id" else content) for name, content in headers]
     return written(topic, time_ms, given, msgspec.json.encode(event))
 

@@ -17,7 +17,7 @@ from pipeline import START_MS, Run, idle_tick
 
 from onward.streams.engine.watermark import required_topics
 from onward.streams.errors import DamagedLedgerError, OnwardError
-from onward.streams.journal.journal import read
+from onward.streams.journal.lines import read_entries as read
 from onward.streams.ledger.array_codec import pack, unpack
 from onward.streams.ledger.check import DamageError, Standing, examine, standing
 from onward.streams.ledger.checksum import with_checksum, without_checksum

@@ -24,7 +24,8 @@ from onward.schemas.events import (
     SourcePosition,
     Tick,
 )
-from onward.schemas.headers import TYPES, CloudEvent
+from onward.schemas.headers import CloudEvent
+from onward.schemas.kinds import ce_type
 from onward.streams.errors import OnwardError
 from onward.streams.ingest.ingest import Ingest, Intake, Limits
 from onward.streams.ingest.partitioning import partition_of
@@ -154,7 +155,7 @@ def _line(event: Input | Tick | DeadLetter, time_ms: int = START_MS, offset: int
     elif isinstance(event, DeadLetter):
         line = journal.dead_letter_line(event, record)
     else:
-        line = journal.line_of(CloudEvent(f"id-{offset}", "test", None, time_ms), TYPES[kind], record)
+        line = journal.line_of(CloudEvent(f"id-{offset}", "test", None, time_ms), ce_type(kind), record)
     [packed] = journal.pack(TOPICS.journal, 0, [line])
     return packed.value
 

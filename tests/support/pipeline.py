@@ -18,10 +18,11 @@ from onward.faults.reference import dump as dump
 from onward.faults.reference import without_generation as without_generation
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import SourcePosition, Tick
-from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.schemas.headers import cloud_event_headers
+from onward.schemas.kinds import ce_type
 from onward.schemas.spec import ProgramSpec
 from onward.streams.ingest.ingest import Ingest
-from onward.streams.journal.journal import pack, tick_line
+from onward.streams.journal.lines import pack_lines, tick_line
 from onward.streams.metrics import Metrics
 from onward.streams.programs.bundle import Artefact, Manifest, ModelBundle
 from onward.streams.programs.program import Program
@@ -64,6 +65,7 @@ def build_program(
     choice: str = "linucb",
     candidates: int = 8,
     features: Sequence[Mapping[str, Any]] = FEATURES,
+    policy: Mapping[str, Any] | None = None,
 ) -> Program:
     """A program with a linear model and made-up instances."""
     spec = msgspec.convert(
@@ -72,7 +74,7 @@ def build_program(
             "features": list(features),
             "label": {"name": "repaid"},
             "model": {"manifest": "unused"},
-            "policy": {"choice": choice, "window": dict(window or {"steps": 4})},
+            "policy": {"choice": choice, "window": dict(window or {"steps": 4}), **(policy or {})},
             "decisions": decisions,
             "shards": shards,
         },
@@ -106,7 +108,7 @@ class Sender:
     def record(self, topic: str, event: Any, *, time_ms: int, id: str, raw: bytes | None = None) -> Record:
         offset = self.sent[topic]
         self.sent[topic] += 1
-        headers = cloud_event_headers(id, "test", TYPES[type(event)], time_ms) if event is not None else []
+        headers = cloud_event_headers(id, "test", ce_type(event), time_ms) if event is not None else []
         value = msgspec.json.encode(event) if raw is None else raw
         return Record(topic, 0, offset, time_ms, None, value, headers)
 
@@ -129,8 +131,7 @@ class Run:
     async def ingest(self, records: Sequence[Record]) -> list[Record]:
         """The journal that these records, one after the other, become."""
         ingest = Ingest(self.topics, self.programs, self.broker, Metrics(), no_clock)
-        required = [self.topics.applications, self.topics.decisions, self.topics.outcomes]
-        await ingest.assigned(TopicPartition(topic, 0) for topic in required)
+        await ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
         for record in records:
             await ingest.handle([record])
         return self.broker.logs[self.topics.journal, 0]
@@ -167,6 +168,6 @@ def idle_tick(run: Run, time_ms: int) -> Record:
         SourcePosition(topic, 0, time_ms)
         for topic in (run.topics.applications, run.topics.decisions, run.topics.outcomes)
     )
-    [out] = pack(run.topics.journal, 0, [tick_line(Tick(sources), time_ms)])
+    [out] = pack_lines(run.topics.journal, 0, [tick_line(Tick(sources), time_ms)])
     log = run.broker.logs[run.topics.journal, 0]
     return Record(out.topic, 0, len(log), out.timestamp_ms, out.key, out.value, tuple(out.headers))

@@ -7,9 +7,12 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 
+import msgspec
 from pipeline import START_MS, Run, Sender, build_program, idle_tick, no_clock
 
 from onward.schemas.events import Application, DeadLetter, Decision, NoRecourse, Outcome, Recourse, Reward
+from onward.streams.engine.cases import Case
+from onward.streams.ledger.checksum import without_checksum
 from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
@@ -43,8 +46,8 @@ class Tape:
     def decides(self, name, ms, approved=False, program="loan", id=None):
         return self.send("decisions", Decision(program, name, approved), ms, id or f"d-{name}")
 
-    def tells(self, name, ms, result="improved", program="loan", id=None):
-        return self.send("outcomes", Outcome(program, name, result), ms, id or f"o-{name}")
+    def tells(self, name, ms, result="improved", program="loan", id=None, option=None):
+        return self.send("outcomes", Outcome(program, name, result, option), ms, id or f"o-{name}")
 
     def again(self, record):
         """Ingest appends a record a second time."""
@@ -76,7 +79,10 @@ class Tape:
                 await processor.revoked([JOURNAL])
 
     def fates(self):
-        return [(fate.application, fate.fate) for fate in self.run.events("rewards", Reward)]
+        return [(fate.application, fate.fate) for fate in self.rewards()]
+
+    def rewards(self):
+        return self.run.events("rewards", Reward)
 
     def answers(self):
         return self.run.events("recourse", Recourse | NoRecourse)
@@ -87,6 +93,12 @@ class Tape:
 
 def tape(tmp_path, **program):
     return Tape(Run({"loan": build_program(**program)}, tmp_path))
+
+
+def cases(ledger):
+    """The cases at rest in a ledger."""
+    bodies = rows(ledger, "SELECT body FROM cases ORDER BY rowid")
+    return [msgspec.msgpack.decode(without_checksum(body), type=Case) for (body,) in bodies]
 
 
 def rows(ledger, query):

@@ -11,7 +11,8 @@ import msgspec
 
 from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Model
-from ....schemas.headers import TYPES, cloud_event_headers
+from ....schemas.headers import cloud_event_headers
+from ....schemas.kinds import ce_type
 from ...errors import UsageError
 from ...kafka import connection
 from ...kafka.admin.preflight import reach
@@ -51,7 +52,7 @@ def announce(settings: ModelSettings) -> int:
     event = Model(program, manifest.version, address, digest)
     now_ms = time.time_ns() // 1_000_000
     # The time is part of the id, so that an earlier model can be announced again.
-    headers = cloud_event_headers(f"{program}/model/{now_ms}", SOURCE, TYPES[Model], now_ms)
+    headers = cloud_event_headers(f"{program}/model/{now_ms}", SOURCE, ce_type(Model), now_ms)
     topic, options = connection.topics(settings).models, connection.connection(settings)
     asyncio.run(reach(options, [topic]))
     with silence(), EventWriter(options) as writer:

@@ -34,7 +34,7 @@ from onward.schemas.spec import (
 from onward.schemas.speccheck import faults
 from onward.streams.engine.assessment import Assessment, Rejected, assess
 from onward.streams.engine.state import CurrentModel
-from onward.streams.journal.journal import JournalPosition
+from onward.streams.journal.entries import JournalPosition
 from onward.streams.programs.bundle import BundledVerifier, ModelBundle
 from onward.streams.programs.program import Program
 

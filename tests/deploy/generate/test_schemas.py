@@ -9,7 +9,8 @@ from ruamel.yaml import YAML
 
 from onward.deploy.generate.schemas import HERE, MESSAGES, documents, main
 from onward.schemas import events
-from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.schemas.headers import cloud_event_headers
+from onward.schemas.kinds import ce_type
 from onward.streams.topics import Topics
 
 ASYNCAPI = YAML(typ="safe", pure=True).load((HERE / "asyncapi.yaml").read_text())
@@ -116,7 +117,7 @@ def test_every_event_has_an_example():
 
 
 def test_published_headers_fit_their_schema():
-    headers = cloud_event_headers("id", "onward", TYPES[events.Recourse], 0)
+    headers = cloud_event_headers("id", "onward", ce_type(events.Recourse), 0)
     given = {name: value.decode() for name, value in headers} | {"onward_position": "1.0", "onward_generation": "1"}
     check = validator(ASYNCAPI["components"]["messages"]["recourse"]["headers"])
     check.validate(given)

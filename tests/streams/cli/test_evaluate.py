@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from onward.schemas.events import Application, Outcome
-from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.schemas.headers import cloud_event_headers
+from onward.schemas.kinds import ce_type
 from onward.streams import cli
 from onward.streams.cli.programs import write_programs
 from onward.streams.cli.worker_process import WorkerProcess
@@ -61,7 +62,7 @@ class Site:
                     (TOPICS.applications, TOPICS.outcomes), told[: 1 + (t < PEOPLE - 3)], strict=False
                 ):
                     identity = f"{name}/{topic}"
-                    headers = cloud_event_headers(identity, "test", TYPES[type(event)], START_MS + t)
+                    headers = cloud_event_headers(identity, "test", ce_type(event), START_MS + t)
                     writer.send(topic, msgspec.json.encode(event), key=name.encode(), headers=headers)
 
 

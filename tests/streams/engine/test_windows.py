@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 from pipeline import START_MS, Run, build_program, dump
-from tape import DAY_MS, MINUTE_MS, POOR, RETENTION_MS, RICH, TIMED, Tape, rows, tape
+from tape import DAY_MS, MINUTE_MS, POOR, RETENTION_MS, RICH, TIMED, Tape, cases, rows, tape
 
 from onward.schemas.events import Model, NoRecourse, Recourse
 from onward.schemas.headers import format_time
@@ -225,6 +225,23 @@ def test_retention_ends_to_the_millisecond_wherever_the_journal_is_cut(tmp_path,
     assert told[0] == told[1] == told[2]
 
 
+@pytest.mark.parametrize("approved", [False, True])
+def test_a_name_that_is_used_again_is_decided_by_its_new_features(tmp_path, approved):
+    story = tape(tmp_path, decisions="external", **TIMED)
+    story.applies("p0")
+    first = len(story.journal)
+    story.tick(400 * DAY_MS)
+    story.applies("p0", DAY_MS, {**POOR, "income": 45.0, "debts": 2}, id="again")
+    story.decides("p0", DAY_MS, approved)
+    story.applies("p1", DAY_MS)
+    story.decides("p1", DAY_MS)
+    ledger = story.fold(parts=[story.journal[:first], story.journal[first:]])
+    answers = {answer.application: answer.options[0].changes[0].current for answer in story.answers()}
+    assert answers == ({"p1": 10.0} if approved else {"p0": 45.0, "p1": 10.0})
+    scores = {case.key.application: case.score for case in cases(ledger)}
+    assert scores["p0"] != scores["p1"]
+
+
 @pytest.mark.parametrize(("past", "left"), [(0, 1), (1, 0)])
 def test_the_ledger_does_not_grow_with_what_is_past_retention(tmp_path, past, left):
     story = tape(tmp_path)
@@ -233,7 +250,7 @@ def test_the_ledger_does_not_grow_with_what_is_past_retention(tmp_path, past, le
     story.tick(DAY_MS)
     story.tick(DAY_MS + RETENTION_MS + past)
     ledger = story.fold()
-    assert rows(ledger, "SELECT count(*) FROM settled") == [(left,)]
+    assert rows(ledger, "SELECT count(*) FROM processed_events") == [(left,)]
     assert rows(ledger, "SELECT count(*) FROM cases") == [(0,)]
 
 

@@ -12,17 +12,10 @@ from jsonschema import Draft202012Validator
 from onward.deploy.generate.schemas import documents
 from onward.schemas.events import Application, Decision, Outcome, SourcePosition, Tick
 from onward.schemas.headers import CloudEvent
-from onward.streams.journal.journal import (
-    CE_TYPES,
-    PACK_BYTES,
-    PACK_LINES,
-    JournalPosition,
-    RawApplication,
-    line_of,
-    pack,
-    read,
-    tick_line,
-)
+from onward.streams.journal.entries import JournalPosition
+from onward.streams.journal.lines import CE_TYPES, PACK_BYTES, PACK_LINES, RawApplication, line_of, tick_line
+from onward.streams.journal.lines import pack_lines as pack
+from onward.streams.journal.lines import read_entries as read
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.records import Record, TopicPartition
 

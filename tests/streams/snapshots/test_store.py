@@ -58,6 +58,15 @@ def test_a_worker_that_is_behind_does_not_push_out_what_is_newer(tmp_path, addre
     assert offsets(snapshots) == [len(story.journal)]
 
 
+def test_what_another_worker_is_sending_is_not_deleted(tmp_path, address):
+    story, snapshots = told(tmp_path), Snapshots(address, keep=1)
+    ahead = snapshots.send(story.fold("ahead"), JOURNAL, 0, Event())
+    behind = taken(snapshots, story.fold("behind", parts=[story.journal[:3]]))
+    assert files(address) == [behind.file, ahead.file, POINTER]
+    snapshots.enlist(ahead)
+    assert files(address) == [ahead.file, POINTER]
+
+
 def test_a_snapshot_of_a_ledger_that_is_being_written_is_one_commit_s(tmp_path):
     ledger, snapshots, done = tmp_path / "journal-0.sqlite", Snapshots(str(tmp_path / "snapshots"), keep=1), Event()
     Ledger(ledger, *JOURNAL).close()
@@ -68,7 +77,9 @@ def test_a_snapshot_of_a_ledger_that_is_being_written_is_one_commit_s(tmp_path):
                 if done.is_set():
                     break
                 db.execute("BEGIN IMMEDIATE")
-                db.executemany("INSERT INTO settled VALUES (?, ?, 0)", [(f"{number}", f"{n}") for n in range(20)])
+                db.executemany(
+                    "INSERT INTO processed_events VALUES (?, ?, 0)", [(f"{number}", f"{n}") for n in range(20)]
+                )
                 db.execute("UPDATE meta SET value = value + 1 WHERE name = 'offset'")
                 db.execute("COMMIT")
 
@@ -78,7 +89,7 @@ def test_a_snapshot_of_a_ledger_that_is_being_written_is_one_commit_s(tmp_path):
     for _ in range(15):
         snapshot = taken(snapshots, ledger)
         snapshots.fetch(snapshot, tmp_path / "copy", Event())
-        assert rows(tmp_path / "copy", "SELECT count(*) FROM settled") == [(20 * snapshot.ledger.offset,)]
+        assert rows(tmp_path / "copy", "SELECT count(*) FROM processed_events") == [(20 * snapshot.ledger.offset,)]
         seen.add(snapshot.ledger.offset)
     assert writer.is_alive(), "the writer was stopped by a lock"
     done.set()

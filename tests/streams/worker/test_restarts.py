@@ -12,7 +12,9 @@ from tape import JOURNAL, MINUTE_MS, TIMED, Tape, rows, tape
 from onward.schemas.events import DeadLetter, Model, SourcePosition, Tick
 from onward.streams.errors import LedgerError
 from onward.streams.ingest.ingest import Ingest
-from onward.streams.journal.journal import pack, read, tick_line
+from onward.streams.journal.lines import pack_lines as pack
+from onward.streams.journal.lines import read_entries as read
+from onward.streams.journal.lines import tick_line
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.metrics import Metrics
 from onward.streams.programs.program import Program

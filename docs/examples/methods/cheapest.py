@@ -1,0 +1,44 @@
+"""A choice: the options that are easiest to carry out. It learns nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onward.agents.choices import Choice, Pick, Pull, State, registry
+from onward.agents.options import Options
+
+
+@registry.add
+class Cheapest(Choice):
+    """Picks the options of the largest execution probability."""
+
+    name: ClassVar[str] = "cheapest"
+    learns: ClassVar[bool] = False
+    ignores_zero_reward: ClassVar[bool] = True
+
+    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
+        """The easiest option."""
+        return next(iter(self.select(options, 1, random)), None)
+
+    def select(self, options: Options, most: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
+        """The easiest options, up to ``most``."""
+        best = np.argsort(-options.execution, kind="stable")[:most]
+        return tuple(Pick(options.arm.item(at), 1.0, options.execution.item(at)) for at in best)
+
+    def update(self, pull: Pull, reward: float) -> None:
+        """Learn nothing."""
+
+    def forget(self, pull: Pull) -> None:
+        """Take nothing back."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Nothing."""
+        return {}
+
+    def restore(self, state: State) -> None:
+        """Continue from nothing."""
+        self.check_state(state)

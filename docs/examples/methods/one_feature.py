@@ -1,0 +1,52 @@
+"""A generator: change one numeric feature as far as it may go. Its arms are the features."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+
+from onward.agents.candidates import CandidateGenerator, Explanation, Proposals, Space, registry
+from onward.agents.candidates.contract import Array, Mask, Reaches
+
+ENDS = {"up": 1.0, "any": 1.0, "down": 0.0}
+
+
+@registry.add
+class OneFeature(CandidateGenerator):
+    """Moves one feature to the end of its range in the direction that the spec allows."""
+
+    name: ClassVar[str] = "one_feature"
+
+    def __init__(self, space: Space, reaches: Reaches) -> None:
+        single = np.bincount(space.feature_of)[space.feature_of] == 1
+        rules = [space.mutable[feature] for feature in space.feature_of]
+        self._columns = np.flatnonzero(single & [rule in ENDS for rule in rules])
+        self._ends = np.array([ENDS.get(rules[column], 0.0) for column in self._columns])
+        self._space, self._reaches = space, reaches
+        self.arms = np.eye(len(space.feature_of))[self._columns]
+
+    @classmethod
+    def build(cls, space: Space, instances: Array, allowed: Mask) -> Self:
+        """Needs no instances."""
+        return cls(space, lambda rows: np.zeros(len(rows), dtype=bool))
+
+    def under(self, reaches: Reaches) -> Self:
+        """The same features under another model."""
+        return type(self)(self._space, reaches)
+
+    def propose(self, people: Array) -> Proposals:
+        """Every feature whose end reaches the goal."""
+        arms = len(self._columns)
+        points = np.repeat(people, arms, axis=0)
+        each = np.arange(len(points))
+        points[each, np.tile(self._columns, len(people))] = np.tile(self._ends, len(people))
+        changed = (points != np.repeat(people, arms, axis=0)).any(axis=1)
+        reached = np.flatnonzero(changed & self._reaches(points))
+        return Proposals(reached // arms, reached % arms, points, reached)
+
+    def explain(self, person: Array) -> Explanation:
+        """No single feature is enough."""
+        if len(self.propose(person[np.newaxis]).arm):
+            raise ValueError("this person has an option")
+        return Explanation("no_single_change", f"none of {len(self._columns)} features is enough alone")

@@ -1,0 +1,202 @@
+"""The kinds of events: one table, from which everything that enumerates kinds is derived.
+
+Topics, decoders, the lines of the journal, ingest, the AsyncAPI document and the JSON Schemas follow from ``kinds``.
+A new input is an entry here and a handler in ``streams/engine/handlers/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import or_
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from .events import (
+    Application,
+    DeadLetter,
+    Decision,
+    Model,
+    NoRecourse,
+    Outcome,
+    RawApplication,
+    Recourse,
+    Reward,
+    Tick,
+)
+
+Decider = Literal["model", "external"]
+"""Who decides a program's applications. Each has a watermark of its own."""
+Flow = Literal["input", "output", "journal"]
+
+BOTH: frozenset[Decider] = frozenset({"model", "external"})
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of event.
+
+    Parameters
+    ----------
+    name
+        What the CloudEvents type is made of: ``onward.NAME.v1``.
+    structs
+        The structs of its JSON; several make a tagged union.
+    title
+        One line for the generated documents.
+    flow
+        ``input``: ingest reads it; ``output``: the engine publishes it; ``journal``: it stands in the journal only.
+    topic
+        The topic of an input or output, without the installation's prefix; ``description`` is the topic's.
+    body
+        How the journal reads the JSON, where that is not the struct itself.
+    about
+        ``case``: it names a program and an application; ``program``: every shard of the program gets it.
+    waits_for
+        What must be there before it can be applied, for the documents; the handler decides.
+    clocks
+        The watermarks that wait for its topic, and that its event time moves.
+    journaled
+        Whether an output stands in the journal too, before it is published.
+    """
+
+    name: str
+    structs: tuple[type[Struct], ...]
+    title: str
+    flow: Flow
+    topic: str | None = None
+    description: str = ""
+    body: type[Struct] | None = None
+    about: Literal["case", "program"] | None = None
+    waits_for: Literal["application", "recourse"] | None = None
+    clocks: frozenset[Decider] = frozenset()
+    journaled: bool = False
+
+    @property
+    def in_journal(self) -> bool:
+        """Whether lines of the journal may hold it."""
+        return self.flow != "output" or self.journaled
+
+    @cached_property
+    def ce_type(self) -> str:
+        """The CloudEvents type."""
+        return f"onward.{self.name}.v1"
+
+    @cached_property
+    def decode(self) -> Callable[[bytes | Raw], Any]:
+        """Reads the public struct from JSON."""
+        union: Any = reduce(or_, self.structs)
+        return msgspec.json.Decoder(union).decode
+
+    @cached_property
+    def decode_body(self) -> Callable[[bytes | Raw], Any]:
+        """Reads what the journal holds."""
+        return self.decode if self.body is None else msgspec.json.Decoder(self.body).decode
+
+
+class Kinds:
+    """A table of kinds, found by name, by CloudEvents type and by struct."""
+
+    def __init__(self, *kinds: Kind) -> None:
+        self._by_name: dict[str, Kind] = {}
+        self.by_type: dict[str, Kind] = {}
+        self.by_struct: dict[type[Struct], Kind] = {}
+        for kind in kinds:
+            self.add(kind)
+
+    def add(self, kind: Kind) -> None:
+        """Add a kind; raise ``ValueError`` when its name is taken."""
+        if kind.name in self._by_name:
+            raise ValueError(f"there is a kind {kind.name!r} already")
+        self._by_name[kind.name] = self.by_type[kind.ce_type] = kind
+        for struct in (*kind.structs, *([kind.body] if kind.body else [])):
+            self.by_struct[struct] = kind
+
+    def discard(self, kind: Kind) -> None:
+        """Take a kind out again."""
+        del self._by_name[kind.name], self.by_type[kind.ce_type]
+        self.by_struct = {struct: other for struct, other in self.by_struct.items() if other is not kind}
+
+    def __getitem__(self, name: str) -> Kind:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(self._by_name.values())
+
+    def of(self, flow: Flow) -> list[Kind]:
+        """The kinds of a flow, in the order of the table."""
+        return [kind for kind in self if kind.flow == flow]
+
+
+kinds = Kinds(
+    Kind(
+        "application",
+        (Application,),
+        "What a person sent",
+        "input",
+        "applications",
+        "Applications, keyed as the sender likes.",
+        body=RawApplication,
+        about="case",
+        clocks=BOTH,
+    ),
+    Kind(
+        "decision",
+        (Decision,),
+        "An external system's answer to an application",
+        "input",
+        "decisions",
+        "Decisions of programs with `decisions: external`.",
+        about="case",
+        waits_for="application",
+        clocks=frozenset({"external"}),
+    ),
+    Kind(
+        "outcome",
+        (Outcome,),
+        "What happened after a recourse",
+        "input",
+        "outcomes",
+        "Delayed outcomes.",
+        about="case",
+        waits_for="recourse",
+        clocks=BOTH,
+    ),
+    Kind(
+        "model",
+        (Model,),
+        "A new model version",
+        "input",
+        "models",
+        "New model versions of programs.",
+        about="program",
+    ),
+    Kind(
+        "recourse",
+        (Recourse, NoRecourse),
+        "A way forward, or why there is none",
+        "output",
+        "recourse",
+        "One answer to each rejected application.",
+    ),
+    Kind("reward", (Reward,), "The fate of a recourse", "output", "rewards", "The fate of every recourse and outcome."),
+    Kind(
+        "dead-letter",
+        (DeadLetter,),
+        "A record that Onward could not use",
+        "output",
+        "dead-letters",
+        "Records that could not be used.",
+        journaled=True,
+    ),
+    Kind("tick", (Tick,), "Event time passing without records", "journal"),
+)
+"""Every kind of event, in the order in which the topics are listed and waiting events are applied."""
+
+
+def ce_type(event: Struct | type[Struct]) -> str:
+    """The CloudEvents type of an event or of its struct."""
+    return kinds.by_struct[event if isinstance(event, type) else type(event)].ce_type

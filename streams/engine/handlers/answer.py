@@ -1,0 +1,126 @@
+"""The answer to a rejected person: a recourse, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....schemas.events import NoRecourse, Option, Recourse
+from ....schemas.headers import format_time
+from ...journal.entries import Entry
+from ...programs.program import Program
+from ..assessment import Assessment
+from ..cases import Case, CaseOption, Status
+from ..fold import Fold
+from ..selection import LookAhead, Selected
+from ..state import CurrentModel, Shard
+from .registry import timer_handlers
+
+
+def answer(case: Case, program: Program, entry: Entry, assessment: Assessment, fold: Fold, ahead: LookAhead) -> None:
+    """Take the shard's next step and publish the answer; the case is open, or closed without a recourse.
+
+    Step 1: windows of steps that end with this step are closed, since the learner knows of them.
+    Step 2: the learner selects options.
+    Step 3: the answer is published, and the shard's step counted.
+    """
+    shard = fold.state.shard(program, case.shard)
+    # Step 1
+    for timer in fold.timers.due_by_step(program.name, shard.number, shard.step):
+        timer_handlers[timer.kind].fire(timer, fold)
+    # Step 2
+    selected = ahead.select(program, shard, entry.position, assessment)
+    fold.effects.shards.add(shard.key)
+    case.step = shard.step
+    if fold.observe_step is not None:
+        fold.observe_step(shard, assessment.options, [(option.arm, option.propensity) for option in selected])
+    # Step 3
+    if selected:
+        _publish_recourse(case, program, shard, assessment, selected, fold)
+    else:
+        _publish_none(case, program, shard, assessment, fold)
+    shard.step += 1
+
+
+def _publish_none(case: Case, program: Program, shard: Shard, assessment: Assessment, fold: Fold) -> None:
+    model = fold.state.model(program)
+    reason, detail = model.generator.explain(assessment.options.person)
+    case.status, case.forget_ms, case.features = Status.NO_RECOURSE, fold.forget_ms(program, case.time_ms), None
+    event = NoRecourse(
+        program=program.name,
+        shard=shard.number,
+        application=case.key.application,
+        step=shard.step,
+        reason=reason,
+        detail=detail,
+        policy=program.spec.policy.choice,
+        policy_version=program.policy_version,
+        spec=program.sha256,
+        model=model.bundle.version,
+        applicant=case.applicant,
+    )
+    fold.count("recourses", program.name, "none")
+    _emit(event, case, fold)
+
+
+def _publish_recourse(
+    case: Case, program: Program, shard: Shard, assessment: Assessment, selected: tuple[Selected, ...], fold: Fold
+) -> None:
+    model = fold.state.model(program)
+    case.options = tuple(CaseOption(option.arm, option.learner_execution) for option in selected)
+    closes_at = _open(case, program, shard)
+    expires_ms = program.goal.until_ms(case.time_ms)
+    event = Recourse(
+        program.name,
+        shard.number,
+        case.key.application,
+        shard.step,
+        _options(program, model, assessment, selected),
+        program.spec.policy.choice,
+        program.policy_version,
+        program.sha256,
+        model.bundle.version,
+        program.window_steps,
+        closes_at,
+        case.applicant,
+        None if expires_ms is None else format_time(expires_ms),
+    )
+    fold.count("recourses", program.name, "recourse")
+    _emit(event, case, fold)
+
+
+def _options(
+    program: Program, model: CurrentModel, assessment: Assessment, selected: Sequence[Selected]
+) -> tuple[Option, ...]:
+    """The options as people read them; an id is the number of the option in the recourse, from 1."""
+    options, score = assessment.options, model.bundle.model.score
+    return tuple(
+        [
+            Option(
+                str(option.arm),
+                program.changes(assessment.values, options, option.point),
+                option.cost,
+                option.execution,
+                option.propensity,
+                str(number),
+                program.promise.guarantee(options.points[option.point], score),
+            )
+            for number, option in enumerate(selected, 1)
+        ]
+    )
+
+
+def _open(case: Case, program: Program, shard: Shard) -> str | None:
+    """Open the case until its window ends; the event time at which it does, None where the window counts steps."""
+    case.status, case.forget_ms = Status.OPEN, None
+    if program.window_ms is None:
+        assert program.window_steps is not None, "a window counts steps or event time"
+        case.closes_step = shard.step + program.window_steps
+        return None
+    case.deadline_ms = case.time_ms + program.window_ms
+    case.closes_ms = case.deadline_ms + program.lateness_ms
+    return format_time(case.deadline_ms)
+
+
+def _emit(event: Recourse | NoRecourse, case: Case, fold: Fold) -> None:
+    program, application = case.key
+    fold.emit(event, f"recourse/{program}/{application}", case.time_ms, program, case.shard)

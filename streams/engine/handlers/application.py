@@ -1,0 +1,67 @@
+"""Applications: a case begins, and the program's own model decides it where the program says so."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ....schemas.encoding import Problem
+from ....schemas.events import RawApplication
+from ...journal.entries import Entry, shard_of
+from ..assessment import Person
+from ..cases import Case, Status
+from ..fold import Fold, Footprint
+from ..selection import LookAhead
+from .contract import Handler
+from .decision import apply_waiting, decide
+
+
+class ApplicationHandler(Handler):
+    """Opens a case for every application whose name is not in use."""
+
+    kind: ClassVar[str] = "application"
+
+    def touch(self, entry: Entry, footprint: Footprint) -> None:
+        """The case, and a step of its shard."""
+        footprint.case(entry.key)
+        footprint.step(entry.key.program)
+
+    def person(self, entry: Entry, fold: Fold) -> Person | None:
+        """The applicant, where the program's own model decides."""
+        event = entry.body
+        assert isinstance(event, RawApplication), f"{entry.kind.name} is no application"
+        decided_here = fold.state.program(event.program).spec.decisions == "model"
+        return Person(event.features) if decided_here else None
+
+    def is_certain(self, entry: Entry, fold: Fold) -> bool:
+        """A new name is answered at once, if the model rejects it."""
+        return entry.key not in fold.cases and entry.key not in fold.state.waiting.by_case
+
+    def apply(self, entry: Entry, event: RawApplication, fold: Fold, ahead: LookAhead) -> None:
+        """Open the case; decide it if the program's own model does."""
+        program = fold.state.program(event.program)
+        known = fold.case(entry.key)
+        if known is not None:
+            _refuse(entry, event, known, fold)
+            return
+        fold.count("applications", event.program)
+        shard = shard_of(event.application, program.spec.shards)
+        case = Case(entry.key, shard, Status.AWAITING_DECISION, entry.time_ms, entry.id, event.applicant)
+        case.features = bytes(event.features)
+        if program.spec.decisions == "external":
+            case.forget_ms = fold.forget_ms(program, entry.time_ms, program.undecided_ms)
+            fold.save(case)
+            apply_waiting(case, fold, ahead)
+            return
+        assessment = ahead.assessment(program, entry.position, Person(event.features))
+        if isinstance(assessment, Problem):
+            fold.dead_letter(entry, assessment.reason, assessment.detail)
+        else:
+            decide(case, program, entry, assessment, fold, ahead)
+
+
+def _refuse(entry: Entry, event: RawApplication, known: Case, fold: Fold) -> None:
+    if known.event == entry.id:
+        fold.count("duplicates", "application")
+        return
+    detail = f"application {event.application!r} is known under another ce_id; a new one needs a new name"
+    fold.dead_letter(entry, "application_already_known", detail)

@@ -1,0 +1,65 @@
+"""What every handler is: it applies the events of one kind."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from ...journal.entries import Entry
+from ..assessment import Person
+from ..fold import Fold, Footprint
+from ..selection import LookAhead
+from ..timers import Timer, by_program_and_key
+
+
+class Handler(ABC):
+    """Applies the events of one kind, and says beforehand what they touch.
+
+    The ledger's view, the look ahead and the runs of steps are derived from what a handler declares: ``touch``,
+    ``person``, ``is_certain`` and ``ends_segment``.
+    """
+
+    kind: ClassVar[str]
+    """The name of the kind in ``schemas/kinds.py``."""
+
+    ends_segment: ClassVar[bool] = False
+    """Whether people after such an event are assessed otherwise than those before it."""
+
+    def touch(self, entry: Entry, footprint: Footprint) -> None:
+        """Declare what the entry may touch: by default the case that it is about."""
+        if entry.kind.about == "case":
+            footprint.case(entry.key)
+
+    def person(self, entry: Entry, fold: Fold) -> Person | None:  # noqa: ARG002
+        """The person whom the entry decides about, where their features are known already."""
+        return None
+
+    def is_certain(self, entry: Entry, fold: Fold) -> bool:  # noqa: ARG002
+        """Whether the person of ``person``, if rejected, is certain to take the next step of their shard."""
+        return False
+
+    @abstractmethod
+    def apply(self, entry: Entry, event: Any, fold: Fold, ahead: LookAhead) -> None:
+        """Apply an event."""
+
+    def give_up(self, entry: Entry, event: Any, fold: Fold) -> None:
+        """What becomes of an event that has waited in vain. Kinds whose events wait override this."""
+        raise NotImplementedError(f"events of kind {self.kind} do not wait")
+
+
+class TimerHandler(ABC):
+    """Fires the timers of one kind."""
+
+    kind: ClassVar[str]
+    """The ``kind`` of its timers."""
+
+    about_case: ClassVar[bool] = True
+    """Whether the key of a timer is an application, whose case ``fire`` may read or change."""
+
+    def order(self, timer: Timer) -> tuple[Any, ...]:
+        """The order of timers that are due at the same time."""
+        return by_program_and_key(timer)
+
+    @abstractmethod
+    def fire(self, timer: Timer, fold: Fold) -> None:
+        """A timer is due."""

@@ -1,0 +1,21 @@
+"""Dead letters: input records that ingest could not use, published from the journal."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ....schemas.events import DeadLetter
+from ...journal.entries import Entry
+from ..fold import Fold
+from ..selection import LookAhead
+from .contract import Handler
+
+
+class DeadLetterHandler(Handler):
+    """Publishes the dead letters that stand in the journal."""
+
+    kind: ClassVar[str] = "dead-letter"
+
+    def apply(self, entry: Entry, event: DeadLetter, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+        """Publish it."""
+        fold.publish_dead_letter(event, entry.time_ms)

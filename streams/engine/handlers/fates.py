@@ -1,0 +1,108 @@
+"""The fates of recourses and outcomes.
+
+Three fates close a recourse, once: *rewarded* (an outcome came in the window), *censored* (the window closed, the
+learner gets a reward of 0) and *unseen* (the person was never shown it, the learner takes the pull back). Two are fates
+of outcomes: *late* (after the window) and *dangling* (there is no recourse, or not yet one at the outcome's time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....agents.choices import Pull
+from ....schemas.events import Fate, Reward
+from ...journal.entries import Entry, shard_of
+from ..cases import Case, Status, joined
+from ..fold import Fold
+from ..state import Shard
+
+CLOSED: dict[Status, Fate] = {Status.REWARDED: "rewarded", Status.CENSORED: "censored", Status.UNSEEN: "unseen"}
+"""The fates that close a recourse."""
+
+
+def credited(case: Case, option: str | None) -> int | None:
+    """The number, from 0, of the option that an outcome is about; None where it names none of several.
+
+    Raise ``KeyError`` when the recourse has no option of this id.
+    """
+    if option is None:
+        return 0 if len(case.options) == 1 else None
+    if option.isdecimal() and 1 <= int(option) <= len(case.options) and option == str(int(option)):
+        return int(option) - 1
+    raise KeyError(option)
+
+
+def learn(shard: Shard, case: Case, reward: float | None, option: int | None) -> None:
+    """Tell the learner the reward of a recourse; None: it was not seen.
+
+    Only the credited option is known to have been taken: the pulls of the others are taken back. Where none of several
+    is credited, a reward of 0 is that of each, and of a reward above 0 nothing can be learned.
+    """
+    for number, pull in enumerate(_pulls(case)):
+        if reward is not None and (number == option or (option is None and not reward)):
+            shard.learner.update(pull, reward)
+        else:
+            shard.learner.forget(pull)
+
+
+def learn_censored(shard: Shard, case: Case) -> None:
+    """Tell the learner that no reward came, unless that teaches it nothing."""
+    if not shard.program.ignores_zero_reward:
+        for pull in _pulls(case):
+            shard.learner.update(pull, 0.0)
+
+
+def close(
+    case: Case, shard: Shard, status: Status, reward: float | None, option: int | None, time_ms: int, fold: Fold
+) -> None:
+    """Close a recourse and publish its fate. ``option`` is the number of the credited option."""
+    program, application = case.key
+    case.status, case.forget_ms, case.features = status, fold.forget_ms(shard.program, time_ms), None
+    fold.save(case)
+    fold.effects.shards.add(shard.key)
+    event = Reward(
+        program=program,
+        shard=case.shard,
+        application=application,
+        fate=CLOSED[status],
+        reward=reward,
+        step=case.step,
+        candidate=None if option is None else str(case.options[option].arm),
+        outcome=case.outcome,
+        option=None if option is None else str(option + 1),
+    )
+    fold.count("fates", program, event.fate)
+    fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
+
+
+def late(entry: Entry, case: Case, option: int | None, fold: Fold) -> None:
+    """Publish the fate of an outcome that came after the window of its recourse."""
+    arm = None if option is None else str(case.options[option].arm)
+    _publish(entry, "late", fold, case.step, arm, None if option is None else str(option + 1))
+
+
+def dangling(entry: Entry, fold: Fold) -> None:
+    """Publish the fate of an outcome that has no recourse."""
+    _publish(entry, "dangling", fold)
+
+
+def _publish(
+    entry: Entry,
+    fate: Fate,
+    fold: Fold,
+    step: int | None = None,
+    candidate: str | None = None,
+    option: str | None = None,
+) -> None:
+    fold.remember(entry)
+    name, application = entry.key
+    shard = shard_of(application, fold.state.program(name).spec.shards)
+    event = Reward(name, shard, application, fate, None, step, candidate, entry.id, option)
+    fold.count("fates", name, fate)
+    fold.emit(event, joined(fate, name, application, entry.id), entry.time_ms, name, shard)
+
+
+def _pulls(case: Case) -> Iterator[Pull]:
+    assert case.step is not None, f"{case.key} has options without a step"
+    for option in case.options:
+        yield Pull(case.step, option.arm, option.execution)

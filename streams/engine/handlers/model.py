@@ -1,0 +1,45 @@
+"""Model events: a program decides with another model from here on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from ....schemas.events import Model
+from ...journal.entries import Entry, JournalPosition
+from ...programs.bundle import ModelBundle
+from ..fold import Fold
+from ..selection import LookAhead
+from ..state import CurrentModel, PartitionState
+from .contract import Handler
+
+
+class ModelHandler(Handler):
+    """Replaces the model of a program. The arms stay, so what is learned about them stays."""
+
+    kind: ClassVar[str] = "model"
+    ends_segment: ClassVar[bool] = True
+
+    def apply(self, entry: Entry, event: Model, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+        """Take the bundle that was loaded for this event."""
+        program = fold.state.program(event.program)
+        fold.state.models[program.name] = CurrentModel.of(program, fold.view.models[entry.position])
+        fold.effects.models.add(program.name)
+        fold.count("models", program.name)
+
+
+def announces_models(entries: Sequence[Entry]) -> bool:
+    """Whether ``load_models`` has anything to load."""
+    return any(isinstance(entry.body, Model) for entry in entries)
+
+
+def load_models(state: PartitionState, entries: Sequence[Entry]) -> Mapping[JournalPosition, ModelBundle]:
+    """Load the bundles of the model events that will be applied. Raise ``ModelError``.
+
+    A bundle is content-addressed: the same event always gives the same model. Repeats are not loaded.
+    """
+    return {
+        entry.position: state.program(entry.body.program).load(entry.body.manifest, entry.body.sha256)
+        for entry, unseen in zip(entries, state.unseen(entries), strict=True)
+        if unseen and isinstance(entry.body, Model)
+    }

@@ -1,0 +1,79 @@
+"""Outcomes: what happened after a recourse, learned and published as its fate."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ....schemas.events import Outcome
+from ...journal.entries import Entry
+from ...programs.program import Program
+from ..cases import Case, Status
+from ..fold import Fold, Footprint
+from ..selection import LookAhead
+from .contract import Handler
+from .fates import close, credited, dangling, late, learn
+
+
+class OutcomeHandler(Handler):
+    """Applies outcomes. An outcome that comes before its recourse waits for it."""
+
+    kind: ClassVar[str] = "outcome"
+
+    def touch(self, entry: Entry, footprint: Footprint) -> None:
+        """The case, and an earlier copy of the outcome."""
+        footprint.case(entry.key)
+        footprint.repeat(entry)
+
+    def apply(self, entry: Entry, event: Outcome, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+        """Close the recourse that the outcome is about, if it is open."""
+        program = fold.state.program(event.program)
+        case = fold.case(entry.key)
+        if fold.was_processed(entry):
+            fold.count("duplicates", "outcome")
+        elif case is None or case.status is Status.AWAITING_DECISION:
+            fold.wait(entry)
+        elif case.outcome == entry.id:
+            fold.count("duplicates", "outcome")
+        elif not case.options or entry.time_ms + program.lateness_ms < case.time_ms:
+            dangling(entry, fold)
+        else:
+            _settle(entry, event, case, program, fold)
+
+    def give_up(self, entry: Entry, event: Outcome, fold: Fold) -> None:  # noqa: ARG002
+        """An outcome without a recourse dangles."""
+        dangling(entry, fold)
+
+
+def _settle(entry: Entry, event: Outcome, case: Case, program: Program, fold: Fold) -> None:
+    """Apply an outcome to a case that has a recourse."""
+    application = case.key.application
+    try:
+        option = credited(case, event.option)
+    except KeyError:
+        fold.remember(entry)
+        detail = f"the recourse of application {application!r} has no option {event.option!r}"
+        fold.dead_letter(entry, "unknown_option", detail)
+        return
+    if case.status in (Status.REWARDED, Status.UNSEEN):
+        fold.remember(entry)
+        detail = f"the recourse of application {application!r} has its outcome already"
+        fold.dead_letter(entry, "already_has_outcome", detail)
+    elif case.status is Status.CENSORED or (case.deadline_ms is not None and entry.time_ms > case.deadline_ms):
+        late(entry, case, option, fold)
+    else:
+        _reward(entry, event, case, option, program, fold)
+
+
+def _reward(entry: Entry, event: Outcome, case: Case, option: int | None, program: Program, fold: Fold) -> None:
+    """Close an open recourse in time."""
+    shard = fold.state.shard(program, case.shard)
+    case.outcome = entry.id
+    if event.result == "unseen":
+        learn(shard, case, None, option)
+        close(case, shard, Status.UNSEEN, None, option, entry.time_ms, fold)
+        return
+    reward = 1.0 if event.result == "improved" else 0.0
+    learn(shard, case, reward, option)
+    assert case.step is not None, f"{case.key} has options without a step"
+    fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, shard.step - case.step))
+    close(case, shard, Status.REWARDED, reward, option, entry.time_ms, fold)

@@ -1,0 +1,21 @@
+"""Ticks: time passes in inputs that have nothing to read. The clocks have moved already when a tick is applied."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ....schemas.events import Tick
+from ...journal.entries import Entry
+from ..fold import Fold
+from ..selection import LookAhead
+from .contract import Handler
+
+
+class TickHandler(Handler):
+    """Counts ticks."""
+
+    kind: ClassVar[str] = "tick"
+
+    def apply(self, entry: Entry, event: Tick, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+        """Count it."""
+        fold.count("ticks")

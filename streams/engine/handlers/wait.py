@@ -1,0 +1,27 @@
+"""Waiting in vain: an event is given up when what it refers to can no longer come."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..fold import Fold
+from ..timers import WAIT, Timer
+from ..waiting import position_of
+from .contract import TimerHandler
+from .registry import handlers
+
+
+class WaitTimerHandler(TimerHandler):
+    """Gives up the events whose time to wait is over, first those that expire first, then as they came."""
+
+    kind: ClassVar[str] = WAIT
+    about_case: ClassVar[bool] = False
+
+    def order(self, timer: Timer) -> tuple[Any, ...]:
+        """The order of the journal."""
+        return position_of(timer)
+
+    def fire(self, timer: Timer, fold: Fold) -> None:
+        """Let the handler of the event's kind give it up."""
+        entry = fold.give_up_waiting(timer)
+        handlers[entry.kind.name].give_up(entry, entry.body, fold)

@@ -1,0 +1,27 @@
+"""Windows: a recourse that has no outcome when its window ends is censored."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ...journal.entries import CaseKey
+from ..cases import Status
+from ..fold import Fold
+from ..timers import WINDOW, Timer
+from .contract import TimerHandler
+from .fates import close, credited, learn_censored
+
+
+class WindowTimerHandler(TimerHandler):
+    """Censors the recourses whose window has passed, in steps or in event time."""
+
+    kind: ClassVar[str] = WINDOW
+
+    def fire(self, timer: Timer, fold: Fold) -> None:
+        """Close the case with a reward of 0."""
+        case = fold.cases[CaseKey(timer.program, timer.key)]
+        shard = fold.state.shard(fold.state.program(timer.program), case.shard)
+        learn_censored(shard, case)
+        # The window of steps ends with the entry that is being folded.
+        time_ms = fold.entry.time_ms if case.deadline_ms is None else case.deadline_ms
+        close(case, shard, Status.CENSORED, 0.0, credited(case, None), time_ms, fold)

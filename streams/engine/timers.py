@@ -1,0 +1,129 @@
+"""Timers: one durable queue of what is due at an event time, or at a step of a shard.
+
+Windows, retention and waiting are timers, and so is everything that a handler sets. A timer of event time fires when
+the watermark of its program passes ``due``. A timer of steps fires when its shard is about to take step ``due``.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from ...schemas.kinds import Decider
+from .cases import Case, ProcessedEvent, Status
+
+EVENT_TIME: Final = -1
+"""The ``shard`` of a timer of event time."""
+
+WINDOW: Final = "window"
+"""An open case closes. The key is its application."""
+WAIT: Final = "wait"
+"""A waiting event is given up. The key is its position in the journal."""
+FORGET_CASE: Final = "forget-case"
+FORGET_EVENT: Final = "forget-event"
+"""Retention: the ledger deletes the case, or the processed event, that the key names."""
+
+RETENTION: Final = frozenset({FORGET_CASE, FORGET_EVENT})
+ABOUT_A_CASE: Final = frozenset({WINDOW, FORGET_CASE})
+"""Every case has exactly one timer of these kinds."""
+
+
+class Timer(NamedTuple):
+    """``due`` is in milliseconds since the epoch where ``shard`` is ``EVENT_TIME``, else a step of that shard."""
+
+    program: str
+    kind: str
+    shard: int
+    due: int
+    key: str
+
+
+def timer_of(case: Case) -> Timer:
+    """The timer of a case: the end of its window while it is open, else its retention."""
+    program, application = case.key
+    if case.status is not Status.OPEN:
+        assert case.forget_ms is not None, f"{case.key} is closed without a retention"
+        return Timer(program, FORGET_CASE, EVENT_TIME, case.forget_ms, application)
+    if case.closes_ms is not None:
+        return Timer(program, WINDOW, EVENT_TIME, case.closes_ms, application)
+    assert case.closes_step is not None, f"{case.key} is open without a window"
+    return Timer(program, WINDOW, case.shard, case.closes_step, application)
+
+
+def forget_event(event: ProcessedEvent, forget_ms: int) -> Timer:
+    """The timer that forgets a processed event."""
+    return Timer(event.program, FORGET_EVENT, EVENT_TIME, forget_ms, event.event)
+
+
+Order = Callable[[Timer], tuple[Any, ...]]
+"""The order of timers of one kind that are due at the same time."""
+
+
+def by_program_and_key(timer: Timer) -> tuple[Any, ...]:
+    """The default order."""
+    return timer.program, timer.key
+
+
+class TimerQueue:
+    """The timers that may fire in a chunk: those loaded from the ledger and those that the chunk sets.
+
+    Timers of event time fire kind by kind, in the order of ``orders``, each kind by due time.
+
+    Parameters
+    ----------
+    orders
+        The order of equally due timers of each kind.
+    deciders
+        Who decides each program, which says whose watermark its timers follow.
+    """
+
+    def __init__(self, orders: Mapping[str, Order], deciders: Callable[[str], Decider]) -> None:
+        self._orders = orders
+        self._deciders = deciders
+        self._by_time: defaultdict[tuple[Decider, str], list[tuple[int, tuple[Any, ...], Timer]]] = defaultdict(list)
+        self._by_step: defaultdict[tuple[str, int], list[tuple[int, Timer]]] = defaultdict(list)
+        self._cancelled: set[Timer] = set()
+        self.changed: dict[Timer, bool] = {}
+        """The timers that this chunk has set (True) or cancelled (False), for the ledger."""
+
+    def load(self, timer: Timer) -> None:
+        """Add a timer that the ledger holds."""
+        self._cancelled.discard(timer)
+        if timer.kind in RETENTION:
+            return
+        if timer.shard == EVENT_TIME:
+            queue = self._by_time[self._deciders(timer.program), timer.kind]
+            heapq.heappush(queue, (timer.due, self._orders[timer.kind](timer), timer))
+        else:
+            heapq.heappush(self._by_step[timer.program, timer.shard], (timer.due, timer))
+
+    def set(self, timer: Timer) -> None:
+        """Set a timer. Setting the same one twice is setting it once."""
+        self.changed[timer] = True
+        self.load(timer)
+
+    def cancel(self, timer: Timer) -> None:
+        """Cancel a timer that is set; cancelling one that has fired does nothing more."""
+        self.changed[timer] = False
+        self._cancelled.add(timer)
+
+    def due_by_time(self, decider: Decider, watermark_ms: int) -> Iterator[Timer]:
+        """Take the timers of event time that this watermark has passed."""
+        for kind in self._orders:
+            queue = self._by_time.get((decider, kind), ())
+            while queue and queue[0][0] < watermark_ms:
+                yield from self._taken(heapq.heappop(queue)[2])
+
+    def due_by_step(self, program: str, shard: int, step: int) -> Iterator[Timer]:
+        """Take the timers of a shard that is about to take this step."""
+        queue = self._by_step.get((program, shard), ())
+        while queue and queue[0][0] <= step:
+            yield from self._taken(heapq.heappop(queue)[1])
+
+    def _taken(self, timer: Timer) -> Iterator[Timer]:
+        if timer not in self._cancelled:
+            self.changed[timer] = False
+            self._cancelled.add(timer)
+            yield timer

@@ -1,0 +1,142 @@
+"""The lines of journal records, written by ingest and read by the engine.
+
+A journal record is a JSON array of lines, one an event, in the order in which they are applied. A line holds the
+input's own JSON, its CloudEvents attributes, and the position it was read from, by which the engine recognises an
+input record that ingest appended twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ...schemas.events import DeadLetter, Journaled, Tick
+from ...schemas.headers import CloudEvent
+from ...schemas.kinds import Kind, kinds
+from ..records import OutRecord, Record, TopicPartition
+from .dead_letters import dead_letter_of_record
+from .entries import NO_CASE, Entry, JournalPosition, case_key, journal_position
+
+RECORD_LINES = 500
+RECORD_BYTES = 131_072
+"""A journal record is full at this number of lines or bytes. A line that is larger has a record of its own."""
+CHARACTER_BYTES = 4
+"""The most that a character of an id or a source takes in JSON: they are printable, and written as UTF-8."""
+MOST_MS = 2**62
+"""A record may have any timestamp. One that is farther from the epoch counts as this far."""
+FOREIGN_BYTES = 65_536
+"""The most that a dead letter keeps of a journal record that Onward did not write."""
+
+_decode_lines = msgspec.json.Decoder(tuple[Journaled, ...]).decode
+_encode = msgspec.json.Encoder().encode
+_NOWHERE = TopicPartition("", -1)
+
+
+def line_of(event: CloudEvent, kind: Kind, record: Record) -> Journaled:
+    """The line of an event that was read from an input topic."""
+    return Journaled(
+        kind.ce_type,
+        event.id,
+        record.timestamp_ms if event.time_ms is None else event.time_ms,
+        record.timestamp_ms,
+        Raw(record.value or b""),
+        record.topic,
+        record.partition,
+        record.offset,
+        event.source,
+    )
+
+
+def dead_letter_line(letter: DeadLetter, record: Record) -> Journaled:
+    """The line of an input record that cannot be used."""
+    return _own_line(kinds["dead-letter"], letter, record)
+
+
+def handled_line(record: Record) -> Journaled:
+    """A line that says only that an input record was handled: a tick that moves no clock."""
+    return _own_line(kinds["tick"], Tick(()), record)
+
+
+def tick_line(tick: Tick, now_ms: int) -> Journaled:
+    """The line of a tick."""
+    return Journaled(kinds["tick"].ce_type, f"tick/{now_ms}", now_ms, now_ms, Raw(_encode(tick)))
+
+
+def pack_lines(topic: str, partition: int, lines: Iterable[Journaled]) -> Iterator[OutRecord]:
+    """The journal records for these lines, in their order. A record's timestamp is that of its last line.
+
+    Lines are packed because a Kafka record for each event would cost more than the event.
+    """
+    packed: list[Journaled] = []
+    size = 0
+    for line in lines:
+        length = len(line.data) + CHARACTER_BYTES * (len(line.id) + len(line.source or ""))
+        if packed and (len(packed) == RECORD_LINES or size + length > RECORD_BYTES):
+            yield _record(topic, partition, packed)
+            packed, size = [], 0
+        packed.append(line)
+        size += length
+    if packed:
+        yield _record(topic, partition, packed)
+
+
+def read_entries(record: Record) -> list[Entry]:
+    """The entries of a journal record. A record that Onward did not write becomes one dead letter, never an error."""
+    try:
+        lines = _decode_lines(record.value or b"")
+        entries = list(_entries(record.offset, lines))
+    except (msgspec.MsgspecError, ValueError, KeyError, RecursionError) as error:
+        return [_foreign(record, f"{type(error).__name__}: {error}")]
+    return entries or [_foreign(record, "no lines")]
+
+
+def _entries(offset: int, lines: Sequence[Journaled]) -> Iterator[Entry]:
+    source = _NOWHERE
+    for number, line in enumerate(lines):
+        # Most lines have the source of the line before.
+        if line.partition != source.partition or line.topic != source.topic:
+            source = _NOWHERE if line.topic is None else TopicPartition(line.topic, line.partition)
+        kind = kinds.by_type[line.type]
+        if not kind.in_journal:
+            raise KeyError(line.type)
+        body = kind.decode_body(line.data)
+        yield Entry(
+            journal_position((offset, number)),
+            case_key((body.program, body.application)) if kind.about == "case" else NO_CASE,
+            line.timestamp,
+            line.id,
+            line.time,
+            None if source is _NOWHERE else source,
+            line.offset,
+            kind,
+            body,
+            line.data,
+        )
+
+
+def _own_line(kind: Kind, body: Struct, record: Record) -> Journaled:
+    timestamp_ms = record.timestamp_ms
+    return Journaled(
+        kind.ce_type,
+        f"{record.topic}/{record.partition}/{record.offset}",
+        min(max(timestamp_ms, -MOST_MS), MOST_MS),
+        timestamp_ms,
+        Raw(_encode(body)),
+        record.topic,
+        record.partition,
+        record.offset,
+        "onward/ingest",
+    )
+
+
+def _record(topic: str, partition: int, lines: Sequence[Journaled]) -> OutRecord:
+    return OutRecord(topic, partition, lines[-1].timestamp, None, _encode(lines), ())
+
+
+def _foreign(record: Record, why: str) -> Entry:
+    letter = dead_letter_of_record(record, "foreign_record", f"not written by ingest: {why}", FOREIGN_BYTES)
+    identity = f"{record.topic}/{record.partition}/{record.offset}"
+    position, time_ms = JournalPosition(record.offset, 0), record.timestamp_ms
+    return Entry(position, NO_CASE, time_ms, identity, time_ms, None, -1, kinds["dead-letter"], letter, Raw())

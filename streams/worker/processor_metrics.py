@@ -1,0 +1,80 @@
+"""What a partition processor measures of its chunks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from prometheus_client import Counter as Metric
+
+from ...schemas.events import NoRecourse, Recourse
+from ..engine.effects import Effects
+from ..engine.handlers.fates import CLOSED
+from ..engine.state import PartitionState
+from ..metrics import Family, Metrics
+from ..outputs.emission import Emission
+from ..programs.program import Program
+
+
+class ProcessorMetrics:
+    """Turns effects into metrics."""
+
+    def __init__(self, metrics: Metrics, programs: Mapping[str, Program], clock_ms: Callable[[], int]) -> None:
+        self._metrics = metrics
+        self._programs = programs
+        self._clock_ms = clock_ms
+        self._counters: Mapping[str, Family[Metric]] = {
+            "applications": metrics.applications,
+            "decisions": metrics.decisions,
+            "recourses": metrics.recourses,
+            "fates": metrics.fates,
+            "duplicates": metrics.duplicates,
+            "dead_letters": metrics.dead_letters,
+        }
+
+    def observe_chunk(self, entries: int, seconds: Mapping[str, float]) -> None:
+        """Observe a chunk's size, and the time that each of its steps took."""
+        self._metrics.chunk_records.observe(entries)
+        for step, time in seconds.items():
+            self._metrics.chunk_seconds.labels(step).observe(time)
+
+    def count(self, effects: Effects, open_recourses: Counter[str]) -> None:
+        """Count effects; bring a partition's open recourses, by program, up to date."""
+        for (what, which, detail), times in effects.counts.items():
+            if what in self._counters:
+                self._counters[what].labels(*filter(None, (which, detail))).inc(times)
+            if (what, detail) == ("recourses", "recourse"):
+                open_recourses[which] += times
+            elif what == "fates" and detail in CLOSED.values():
+                open_recourses[which] -= times
+
+    def observe_delays(self, effects: Effects, published: Sequence[Emission]) -> None:
+        """Observe the delays of outcomes, and the time from application to answer."""
+        metrics, now_ms = self._metrics, self._clock_ms()
+        for program in {program for program, _, _ in effects.delays}:
+            delays = [(ms / 1000, steps) for name, ms, steps in effects.delays if name == program]
+            metrics.outcome_delay_seconds.observe(program, [seconds for seconds, _ in delays])
+            metrics.outcome_delay_steps.observe(program, [steps for _, steps in delays])
+        answers = [
+            (emission.event.program, max(0, now_ms - emission.timestamp_ms) / 1000)
+            for emission in published
+            if isinstance(emission.event, (Recourse, NoRecourse))
+        ]
+        for program in {program for program, _ in answers}:
+            latencies = [seconds for name, seconds in answers if name == program]
+            metrics.recourse_latency_seconds.observe(program, latencies)
+
+    def show(self, state: PartitionState, open_recourses: Iterable[Counter[str]]) -> None:
+        """Set the gauges of a partition, and of the open recourses of all partitions."""
+        metrics, totals = self._metrics, sum(open_recourses, Counter[str]())
+        metrics.waiting_events.labels(state.partition).set(len(state.waiting))
+        watermark_ms = min(state.watermark_ms(program) or 0 for program in self._programs.values())
+        if watermark_ms:
+            metrics.watermark_timestamp_seconds.labels(state.partition).set(watermark_ms / 1000)
+        for program in self._programs:
+            metrics.open_recourses.labels(program).set(totals[program])
+
+    def forget(self, partition: int) -> None:
+        """Forget a partition that the worker no longer owns."""
+        self._metrics.waiting_events.remove(partition)
+        self._metrics.watermark_timestamp_seconds.remove(partition)

@@ -1,0 +1,122 @@
+"""A new kind of event is an entry in the table and a handler: here people who withdraw, confirmed after a while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from tape import MINUTE_MS, TIMED, tape
+
+from onward.schemas.kinds import Kind, kinds
+from onward.streams.engine import handlers
+from onward.streams.engine.handlers import Handler, TimerHandler
+from onward.streams.engine.timers import EVENT_TIME, Timer
+
+
+class Withdrawal(msgspec.Struct, frozen=True):
+    program: str
+    application: str
+
+
+class Confirmation(msgspec.Struct, frozen=True):
+    program: str
+    application: str
+
+
+WITHDRAWAL = Kind(
+    "withdrawal", (Withdrawal,), "A person withdraws", "input", "withdrawals", about="case", waits_for="application"
+)
+CONFIRMATION = Kind("confirmation", (Confirmation,), "A withdrawal is final", "output", "confirmations")
+
+
+class WithdrawalHandler(Handler):
+    kind = "withdrawal"
+
+    def touch(self, entry, footprint):
+        footprint.case(entry.key)
+        footprint.repeat(entry)
+
+    def apply(self, entry, event, fold, ahead):
+        if fold.was_processed(entry):
+            fold.count("duplicates", "withdrawal")
+        elif fold.case(entry.key) is None:
+            fold.wait(entry)
+        else:
+            fold.remember(entry)
+            due_ms = entry.time_ms + 10 * MINUTE_MS
+            fold.timers.set(Timer(event.program, "confirm", EVENT_TIME, due_ms, event.application))
+
+    def give_up(self, entry, event, fold):
+        fold.dead_letter(entry, "withdrawal_without_application", "no such application came before it")
+
+
+class ConfirmTimerHandler(TimerHandler):
+    kind = "confirm"
+
+    def fire(self, timer, fold):
+        event = Confirmation(timer.program, timer.key)
+        fold.emit(event, f"confirmation/{timer.program}/{timer.key}", timer.due, timer.program)
+
+
+@pytest.fixture
+def story(tmp_path) -> Iterator:
+    handler, timer_handler = WithdrawalHandler(), ConfirmTimerHandler()
+    kinds.add(WITHDRAWAL)
+    kinds.add(CONFIRMATION)
+    handlers.add(handler, timer_handler)
+    yield tape(tmp_path, **TIMED)
+    handlers.discard(handler, timer_handler)
+    kinds.discard(WITHDRAWAL)
+    kinds.discard(CONFIRMATION)
+
+
+def withdraws(story, name, ms, id=None):
+    return story.send("withdrawals", Withdrawal("loan", name), ms, id or f"w-{name}")
+
+
+def confirmations(story):
+    return [event.application for event in story.run.events("confirmations", Confirmation)]
+
+
+def test_it_goes_through_ingest_journal_engine_and_ledger_to_an_output_topic(story):
+    story.applies("p0")
+    withdraws(story, "p0", MINUTE_MS)
+    story.tick(12 * MINUTE_MS)
+    story.fold()
+    [output] = story.run.broker.logs["confirmations", 0]
+    headers = dict(output.headers)
+    assert confirmations(story) == ["p0"]
+    assert headers["ce_type"] == b"onward.confirmation.v1"
+    assert headers["onward_position"]
+    assert msgspec.json.decode(output.value, type=Confirmation) == Confirmation("loan", "p0")
+
+
+def test_a_repeat_is_dropped_and_a_record_that_is_appended_twice_too(story):
+    story.applies("p0")
+    record = withdraws(story, "p0", MINUTE_MS)
+    story.again(record)
+    withdraws(story, "p0", 2 * MINUTE_MS)
+    story.tick(60 * MINUTE_MS)
+    story.fold()
+    assert confirmations(story) == ["p0"]
+
+
+def test_it_waits_for_its_application_and_is_given_up_without_one(story):
+    withdraws(story, "p0", 0)
+    withdraws(story, "nobody", 0)
+    story.applies("p0", MINUTE_MS)
+    story.tick(60 * MINUTE_MS)
+    story.fold()
+    assert confirmations(story) == ["p0"]
+    assert story.reasons() == ["withdrawal_without_application"]
+
+
+def test_its_timer_outlives_a_restart(story):
+    story.applies("p0")
+    withdraws(story, "p0", MINUTE_MS)
+    before = len(story.journal)
+    story.tick(5 * MINUTE_MS)
+    story.tick(12 * MINUTE_MS)
+    story.fold(parts=[story.journal[:before], story.journal[before:]])
+    assert confirmations(story) == ["p0"]
