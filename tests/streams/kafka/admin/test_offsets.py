@@ -1,6 +1,6 @@
 import confluent_kafka
 
-from onward.streams.kafka.admin.offsets import extents
+from onward.streams.kafka.admin.offsets import partition_offsets
 from onward.streams.kafka.embedded import EmbeddedBroker
 
 
@@ -14,6 +14,6 @@ def test_ends_and_what_a_group_has_read() -> None:
         consumer = confluent_kafka.Consumer({**options.confluent(), "group.id": "readers"})
         consumer.commit(offsets=[confluent_kafka.TopicPartition("journal", 1, 3)], asynchronous=False)
         consumer.close()
-        unread, read = extents(options, ["journal"])
+        unread, read = partition_offsets(options, ["journal"])
     assert (unread.begin, unread.end, unread.committed, unread.lag) == (0, 0, None, 0)
     assert (read.begin, read.end, read.committed, read.lag) == (0, 5, 3, 2)

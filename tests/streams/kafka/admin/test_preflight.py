@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from onward.streams.errors import BrokerError
-from onward.streams.kafka.admin.preflight import reach
+from onward.streams.kafka.admin.preflight import preflight
 from onward.streams.kafka.options import KafkaOptions
 
 
@@ -19,7 +19,7 @@ def nowhere() -> KafkaOptions:
 
 
 async def test_an_unreachable_broker_is_one_line_that_says_why(nowhere, caplog, capfd):
-    attempts = [reach(nowhere, ()), reach(nowhere, ())]
+    attempts = [preflight(nowhere, ()), preflight(nowhere, ())]
     errors = await asyncio.gather(*attempts, return_exceptions=True)
     for error in errors:
         assert isinstance(error, BrokerError)
@@ -31,6 +31,6 @@ async def test_an_unreachable_broker_is_one_line_that_says_why(nowhere, caplog, 
 
 async def test_aiokafka_is_heard_again_afterwards(nowhere, caplog):
     with pytest.raises(BrokerError):
-        await reach(nowhere, ())
+        await preflight(nowhere, ())
     logging.getLogger("aiokafka.client").warning("a broker has gone")
     assert [record.getMessage() for record in caplog.records] == ["a broker has gone"]
