@@ -114,7 +114,7 @@ class Intake:
 class Ingest:
     """The chunk handler of all input topics."""
 
-    together = True
+    takes_partitions_together = True
 
     def __init__(
         self,

@@ -41,7 +41,7 @@ from ..snapshots.recovery import LedgerRecovery
 from ..snapshots.scheduler import SnapshotScheduler
 from ..snapshots.store import Snapshots
 from ..topics import Topics
-from .lease import always
+from .lease import always_valid
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class _Partition:
 class PartitionProcessor:
     """The chunk handler of the journal."""
 
-    together = False
+    takes_partitions_together = False
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class PartitionProcessor:
         clock_ms: Callable[[], int],
         config: ProcessorConfig,
         observe: Callable[[Stage], None] = nothing,
-        hold: Callable[[], Awaitable[None]] = always,
+        hold: Callable[[], Awaitable[None]] = always_valid,
     ) -> None:
         self._topics = topics
         self._programs = programs

@@ -24,7 +24,7 @@ class Recorder:
         *,
         together: bool = False,
     ) -> None:
-        self.together = together
+        self.takes_partitions_together = together
         self.starts = starts or {}
         self.first = first
         self.chunks: list[list[Record]] = []

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from onward.streams.kafka.consume.fetch_throttle import pace
+from onward.streams.kafka.consume.fetch_throttle import throttle_fetches
 
 
 class Fetcher:
@@ -11,7 +11,7 @@ class Fetcher:
     def __init__(self, finds):
         self.finds, self.told, self.tasks = iter(finds), [], []
         self._fetch_waiters = ["waiter"]
-        pace(self, 0.05)
+        throttle_fetches(self, 0.05)
 
     async def _proc_fetch_request(self, assignment, node, request):
         return next(self.finds)

@@ -6,7 +6,7 @@ import pytest
 from aiokafka import errors
 from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
-from onward.streams.kafka.consume.heartbeats import watch
+from onward.streams.kafka.consume.heartbeats import report_to_lease
 from onward.streams.worker.lease import Lease
 
 SYNC = SyncGroupRequest("group", 1, "member", "", [])
@@ -20,7 +20,7 @@ class Coordinator:
         self.now, self.code, self.resets = 0.0, 0, 0
         self.lease = Lease(10.0, 60.0, lambda: self.now)
         self.ends = False
-        watch(self, self.lease, lambda: self.ends)
+        report_to_lease(self, self.lease, lambda: self.ends)
 
     async def _send_req(self, request):
         self.now += 2.0
@@ -36,7 +36,7 @@ class Coordinator:
     def runs_at(self, *times):
         found = []
         for self.now in times:
-            found.append(self.lease.runs)
+            found.append(self.lease.is_valid)
         return found
 
 

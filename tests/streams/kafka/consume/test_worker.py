@@ -10,7 +10,7 @@ import pytest
 from kafka_handlers import Recorder, committed, until, working
 
 from onward.streams.kafka.client import EventWriter
-from onward.streams.kafka.consume import transport
+from onward.streams.kafka.consume import group_consumer, transport
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
 
@@ -156,7 +156,7 @@ async def test_lag_counts_what_is_not_handled_and_is_zero_for_empty_partitions(b
 
 
 async def test_lag_is_not_known_while_the_broker_is_away(monkeypatch):
-    monkeypatch.setattr(transport, "_SILENCE_MS", 400)
+    monkeypatch.setattr(group_consumer, "_MAX_END_OFFSET_AGE_MS", 400)
     lags = []
 
     async def started(lag):
