@@ -7,7 +7,7 @@ from onward.streams.kafka.consume.offset_tracker import OffsetTracker
 ONE, OTHER = TP("t", 0), TP("t", 1)
 
 
-def test_offsets_without_records_are_passed_over_once_everything_before_them_is_handled():
+def test_gaps_are_skipped_once_the_records_before_them_are_processed():
     tracker = OffsetTracker()
     tracker.assign({ONE: 5, OTHER: 5})
     tracker.mark_queued(ONE, 9)
@@ -23,7 +23,7 @@ def test_offsets_without_records_are_passed_over_once_everything_before_them_is_
     assert tracker.positions() == {ONE: 12, OTHER: 7}
 
 
-def test_what_comes_late_of_partitions_given_up_is_not_booked():
+def test_calls_about_revoked_partitions_change_nothing():
     tracker = OffsetTracker()
     tracker.assign({ONE: 5})
     tracker.mark_queued(ONE, 9)
@@ -34,7 +34,7 @@ def test_what_comes_late_of_partitions_given_up_is_not_booked():
     assert (tracker.processed(ONE), tracker.uncommitted(), tracker.positions()) == (None, {}, {OTHER: 0})
 
 
-def test_only_what_the_group_does_not_know_is_to_be_committed():
+def test_only_new_offsets_are_uncommitted():
     tracker = OffsetTracker()
     tracker.assign({ONE: 5, OTHER: 5})
     tracker.mark_processed(ONE, 6)
