@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from onward.streams.cli.flags import parse_settings
 from onward.streams.errors import OnwardError
-from onward.streams.kafka.consume.transport import GroupConsumer
+from onward.streams.kafka.consume.group_consumer import GroupConsumer
 from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.topics import Topics

@@ -64,21 +64,27 @@ class Publisher(Protocol):
 
 
 class ChunkHandler(Protocol):
-    """What consumes a topic, in chunks. Those of different partitions come side by side, or ``together``."""
+    """Consumes a topic, in chunks."""
 
-    together: bool
-    """Whether a chunk may hold several partitions' records; there is then one chunk of the topic at a time."""
+    takes_partitions_together: bool
+    """False: a chunk holds records of one partition, and chunks of different partitions are handled concurrently.
+    True: a chunk may hold records of several partitions, and the topic has one chunk at a time."""
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Partitions this worker now owns. The answer holds the offsets to read from; a partition that is not in
-        it starts at the group's committed offset, or at the beginning."""
+        """Take over newly assigned partitions, and return the offsets to read them from.
+
+        A partition without an offset starts at the group's committed offset, or at the beginning.
+        """
 
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
-        """Partitions this worker no longer owns; no chunk of theirs is under way when this is called."""
+        """Give up partitions that are no longer this worker's. No chunk of theirs is in progress."""
 
     async def handle(self, chunk: Sequence[Record]) -> None:
-        """Process records of one topic partition, or of several, each in offset order without gaps. When this returns,
-        their offsets may be committed. An exception ends the worker: nothing of the chunk is committed."""
+        """Process the records of a chunk; each partition's come in offset order.
+
+        When this returns, their offsets may be committed. An exception ends the worker, and nothing of the chunk is
+        committed.
+        """
 
 
 class Lag(Protocol):

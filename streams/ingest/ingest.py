@@ -30,7 +30,7 @@ from .validation import Limits, Validator
 class Ingest:
     """The chunk handler of all input topics."""
 
-    together = True
+    takes_partitions_together = True
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Plain blocking writing and reading, for what runs outside the worker: demo, simulator, status, tests.
+"""Plain blocking writing and reading, for programs outside the worker: demo, simulator, tests.
 
     with EventWriter(options) as writer:
         writer.send("applications", value, key=b"personal-loan:0", headers=[("ce_id", b"1")])
@@ -7,7 +7,7 @@
         while not reader.caught_up:
             for record in reader.poll(0.5): ...
 
-Both are confluent-kafka clients, with threads of their own that do not hold Python's lock. One thread uses one object.
+Both are confluent-kafka clients, whose threads do not hold Python's lock. Use an object from one thread only.
 """
 
 from __future__ import annotations
@@ -23,31 +23,32 @@ from confluent_kafka import KafkaError, KafkaException
 
 from ..errors import BrokerError
 from ..records import Headers, Record
-from .admin.preflight import unreachable
+from .admin.metadata import partitions_of
 from .options import KafkaOptions
 
 log = logging.getLogger("librdkafka")
 
-_FULL_SECONDS = 0.05
+_QUEUE_FULL_SECONDS = 0.05
 
 _read_headers = operator.methodcaller("headers")
-"""``Message.headers`` returns a broken list and leaves an error behind when a name is not UTF-8. A call written out is
-not checked for that once the interpreter has optimised it; this one always is, and raises ``SystemError``."""
+"""Calls ``Message.headers``. With a name that is not UTF-8 that returns a broken list and leaves an error set. The
+interpreter, once it has optimised a plain call, does not check for that. It always checks this call, and raises
+``SystemError``."""
 
 
 class EventWriter:
     """Sends records, idempotently and in order; the partition is ``partition_of`` the key unless one is given."""
 
     def __init__(self, options: KafkaOptions) -> None:
-        self._seconds = options.delivery_timeout_ms / 1000
+        self._delivery_seconds = options.delivery_timeout_ms / 1000
         self._bootstrap = options.bootstrap
-        self._failed: str | None = None
+        self._failure: str | None = None
         self._producer = confluent_kafka.Producer(
             {
                 **options.confluent(),
                 "enable.idempotence": True,
-                # Of several requests under way a broker that knows nothing of this producer yet, as on a new topic, may
-                # refuse the first and take the second. The first, sent again, is a repeat to it, and gone unnoticed.
+                # A broker that does not know this producer yet, as on a new topic, may refuse the first of several
+                # requests and accept the second. The first, sent again, then counts as a duplicate and is lost.
                 "max.in.flight.requests.per.connection": 1,
                 "partitioner": "murmur2_random",
                 "linger.ms": options.linger_ms,
@@ -70,34 +71,33 @@ class EventWriter:
         partition: int | None = None,
     ) -> None:
         """Queue a record; raise ``BrokerError`` when it is too large or an earlier one was not delivered."""
-        more: dict[str, Any] = {}
-        if timestamp_ms is not None:
-            more["timestamp"] = timestamp_ms
-        if partition is not None:
-            more["partition"] = partition
+        optional = {"timestamp": timestamp_ms, "partition": partition}
+        given: dict[str, Any] = {name: value for name, value in optional.items() if value is not None}
         while True:
             try:
                 self._producer.produce(
-                    topic, value=value, key=key, headers=list(headers), on_delivery=self._delivered, **more
+                    topic, value=value, key=key, headers=list(headers), on_delivery=self._on_delivery, **given
                 )
                 break
             except BufferError:
-                self._producer.poll(_FULL_SECONDS)
+                self._producer.poll(_QUEUE_FULL_SECONDS)
             except KafkaException as error:
                 raise BrokerError(f"{len(value)} bytes for {topic} are refused: {error.args[0].str()}") from error
         self._producer.poll(0)
-        self._raise()
+        self._raise_failure()
 
     def flush(self) -> None:
-        """Return when all is acknowledged; raise ``BrokerError`` when something was not."""
-        # A little more than the deliveries' own limit, so that they report why they failed.
-        left = self._producer.flush(self._seconds + 1.0)
-        self._raise()
-        if left:
-            raise BrokerError(f"{left} records are not acknowledged by {self._bootstrap} after {self._seconds:g} s")
+        """Return when every record is acknowledged; raise ``BrokerError`` when one was not."""
+        # A little longer than the delivery timeout, so that failed deliveries report their reason.
+        unacknowledged = self._producer.flush(self._delivery_seconds + 1.0)
+        self._raise_failure()
+        if unacknowledged:
+            raise BrokerError(
+                f"{unacknowledged} records are not acknowledged by {self._bootstrap} after {self._delivery_seconds:g} s"
+            )
 
     def close(self) -> None:
-        """Give up what is still queued. Call ``flush`` before."""
+        """Drop the queued records. Call ``flush`` before."""
         self._producer.purge()
         self._producer.flush(1.0)
 
@@ -111,13 +111,13 @@ class EventWriter:
         finally:
             self.close()
 
-    def _delivered(self, error: KafkaError | None, message: confluent_kafka.Message) -> None:
-        if error is not None and self._failed is None:
-            self._failed = f"a record for {message.topic()} was not delivered: {error.str()}"
+    def _on_delivery(self, error: KafkaError | None, message: confluent_kafka.Message) -> None:
+        if error is not None and self._failure is None:
+            self._failure = f"a record for {message.topic()} was not delivered: {error.str()}"
 
-    def _raise(self) -> None:
-        if self._failed:
-            raise BrokerError(self._failed)
+    def _raise_failure(self) -> None:
+        if self._failure:
+            raise BrokerError(self._failure)
 
 
 class EventReader:
@@ -140,28 +140,26 @@ class EventReader:
         )
         self._at_end: set[tuple[str, int]] = set()
         try:
-            partitions = [place for topic in topics for place in self._partitions(topic, options)]
-            self._count = len(partitions)
-            if start == "end":
-                self._consumer.assign([self._end(*place, options) for place in partitions])
-            else:
-                first = confluent_kafka.OFFSET_BEGINNING
-                self._consumer.assign([confluent_kafka.TopicPartition(*place, first) for place in partitions])
+            partitions = [tp for topic in topics for tp in partitions_of(self._consumer, options, topic)]
+            for tp in partitions:
+                tp.offset = confluent_kafka.OFFSET_BEGINNING if start == "beginning" else self._end(tp, options)
+            self._partition_count = len(partitions)
+            self._consumer.assign(partitions)
         except BaseException:
             self._consumer.close()
             raise
 
     def poll(self, timeout: float = 1.0, limit: int = 10_000) -> list[Record]:
-        """What arrives first within ``timeout`` seconds, at most ``limit`` records.
+        """The next records, at most ``limit``. Wait up to ``timeout`` seconds for the first of them.
 
-        Empty when nothing does, and at once when the reader has just found out that it is caught up.
+        Return an empty list when none arrives, and at once when the reader has reached the end of every partition.
         """
         deadline = time.monotonic() + timeout
         while True:
             first = self._consumer.poll(max(0.0, deadline - time.monotonic()))
             if first is None:
                 return []
-            # consume() would wait until it has the number asked for.
+            # consume() alone would wait until it has ``limit`` records.
             messages = [first, *self._consumer.consume(limit - 1, 0)] if limit > 1 else [first]
             records = [record for message in messages if (record := self._record(message))]
             if records or self.caught_up:
@@ -169,8 +167,8 @@ class EventReader:
 
     @property
     def caught_up(self) -> bool:
-        """Every partition was read to its end, as far as this reader knows."""
-        return len(self._at_end) == self._count
+        """Whether every partition was read to its end, as far as this reader knows."""
+        return len(self._at_end) == self._partition_count
 
     def close(self) -> None:
         """Disconnect."""
@@ -183,43 +181,30 @@ class EventReader:
         self.close()
 
     def _record(self, message: confluent_kafka.Message) -> Record | None:
-        place: tuple[str, int] = (message.topic() or "", message.partition() or 0)
+        tp: tuple[str, int] = (message.topic() or "", message.partition() or 0)
         error = message.error()
         if error is None:
-            self._at_end.discard(place)
+            self._at_end.discard(tp)
             return Record(
-                *place, message.offset() or 0, message.timestamp()[1], message.key(), message.value(), _headers(message)
+                *tp, message.offset() or 0, message.timestamp()[1], message.key(), message.value(), _headers(message)
             )
         if error.code() == KafkaError._PARTITION_EOF:
-            self._at_end.add(place)
+            self._at_end.add(tp)
         elif error.fatal() or not error.retriable():
-            raise BrokerError(f"reading {place[0] or 'from Kafka'} failed: {error.str()}")
+            raise BrokerError(f"reading {tp[0] or 'from Kafka'} failed: {error.str()}")
         return None
 
-    def _partitions(self, topic: str, options: KafkaOptions) -> list[tuple[str, int]]:
+    def _end(self, tp: confluent_kafka.TopicPartition, options: KafkaOptions) -> int:
         try:
-            found = self._consumer.list_topics(topic, timeout=options.connect_timeout_ms / 1000).topics[topic]
+            _, end = self._consumer.get_watermark_offsets(tp, timeout=options.connect_timeout_ms / 1000)
         except KafkaException as error:
-            raise unreachable(options, error.args[0].str()) from error
-        if found.error is not None:
-            raise BrokerError(
-                f"topic {topic} cannot be read: {found.error.str()}; create it first (`onward topics create`)"
-            )
-        return [(topic, partition) for partition in sorted(found.partitions)]
-
-    def _end(self, topic: str, partition: int, options: KafkaOptions) -> confluent_kafka.TopicPartition:
-        place = confluent_kafka.TopicPartition(topic, partition)
-        try:
-            _, end = self._consumer.get_watermark_offsets(place, timeout=options.connect_timeout_ms / 1000)
-        except KafkaException as error:
-            raise BrokerError(
-                f"the end of {topic} partition {partition} is not known: {error.args[0].str()}"
-            ) from error
-        return confluent_kafka.TopicPartition(topic, partition, end)
+            reason = error.args[0].str()
+            raise BrokerError(f"the end of {tp.topic} partition {tp.partition} is not known: {reason}") from error
+        return end
 
 
 def _headers(message: confluent_kafka.Message) -> Headers:
-    """None at all when a name is not UTF-8, as ``batches`` has it for the worker."""
+    """No headers at all when a name is not UTF-8, as in ``consume/tolerant_records.py``."""
     try:
         pairs: Any = _read_headers(message) or ()
     except SystemError:

@@ -1,4 +1,4 @@
-"""How aiokafka's clients are ended: in bounded time, and with no connection left open."""
+"""Closes aiokafka's clients in bounded time, leaving no connection open."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ log = logging.getLogger(__name__)
 
 
 async def close(client: Any, stop: Awaitable[None], seconds: float) -> bool:
-    """Await ``stop``, then close the client's connections whatever came of it; whether it ended within ``seconds``.
+    """Await ``stop`` for ``seconds``, then close the client's connections, and return whether ``stop`` ended in time.
 
-    A consumer's ``stop`` is cancelled with what it waits for, a fetch that was asked for and had not begun. It has left
-    its group then, and closed nothing.
+    Closing the client too is needed: when a consumer has a fetch that was scheduled and not begun, aiokafka's ``stop``
+    cancels that fetch, is cancelled with it, and leaves the group without closing its connections.
     """
     stopping = asyncio.ensure_future(stop)
     try:
@@ -24,11 +24,11 @@ async def close(client: Any, stop: Awaitable[None], seconds: float) -> bool:
         closing = asyncio.ensure_future(client.close())
         await asyncio.wait([stopping, closing], timeout=seconds)
         for task in (stopping, closing):
-            task.add_done_callback(_looked_at)
+            task.add_done_callback(_log_failure)
     return bool(done)
 
 
-def _looked_at(task: asyncio.Future[None]) -> None:
-    """Who closes goes on whatever comes of it: asyncio would print it as a traceback otherwise."""
+def _log_failure(task: asyncio.Future[None]) -> None:
+    """Retrieve the error: asyncio prints a traceback for errors that nobody retrieves."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.warning("a connection to Kafka was not ended in good order: %s", str(error) or type(error).__name__)

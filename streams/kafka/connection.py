@@ -1,4 +1,4 @@
-"""From settings to the options of the Kafka clients."""
+"""Topic names and Kafka options from the user's settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def topics(settings: BrokerSettings) -> Topics:
 
 
 def connection(settings: BrokerSettings) -> KafkaOptions:
-    """Options for a client that belongs to no group; ``UsageError`` when a broker's address is no HOST:PORT."""
+    """Options for a client without a group; raise ``UsageError`` when a broker's address is not HOST:PORT."""
     return KafkaOptions(
         brokers=settings.brokers,
         security_protocol=settings.security_protocol,

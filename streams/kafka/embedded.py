@@ -7,16 +7,16 @@ As a process of its own, for tests that kill workers and keep the broker; it end
 
     python -m onward.streams.kafka.embedded --topic journal=4 --port-file build/port
 
-It is the mock cluster of librdkafka, which confluent-kafka brings along. What it cannot do:
+It is the mock cluster of librdkafka, which is part of confluent-kafka. Its limits:
 
-1. A partition keeps about 5 MiB of record batches, or 100,000 batches; older ones vanish without a word.
-2. Nothing is on disk: when the process ends, so does the log.
+1. A partition keeps about 5 MiB of record batches, or 100,000 batches; older ones are deleted silently.
+2. Nothing is on disk: the log ends with the process.
 3. No admin calls, compaction, retention, transactions across clients, look-up by time, ACLs, TLS or SASL.
-   A topic that is first asked for by a client gets 4 partitions.
-4. A fetch that finds nothing waits its whole time even when a record arrives, so ``options`` asks for short waits.
-5. A fetch answers with one batch a partition, as the producer made it.
+   A topic that does not exist is created with 4 partitions when a client asks for it.
+4. A fetch without records waits its whole time even when a record arrives, so ``options`` has short waits.
+5. A fetch returns one batch of each partition, as the producer made it.
 6. Sequence numbers of idempotent producers are not checked.
-7. A group holds one worker; one that restarts waits for the session timeout, so ``options`` asks for a short one.
+7. A group holds one worker; a restarted worker waits for the session timeout, so ``options`` has a short one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from ..errors import BrokerError, UsageError
 from .options import KafkaOptions
 
 _PRODUCER = 0
-_QUICK: Mapping[str, Any] = {
+_LIBRARY_SUFFIXES = {".so", ".dylib", ".dll", ".1"}
+_SHORT_WAITS: Mapping[str, Any] = {
     "fetch_max_wait_ms": 2,
     "fetch_pause_ms": 2,
     "commit_interval_ms": 500,
@@ -67,11 +68,11 @@ class EmbeddedBroker:
             raise BrokerError(f"the embedded broker cannot create topic {topic} with {partitions} partitions: {reason}")
 
     def options(self, **changes: Any) -> KafkaOptions:
-        """Options to reach this broker, with short waits; ``changes`` are any other fields."""
-        return KafkaOptions(**({"brokers": (self.bootstrap,)} | dict(_QUICK) | changes))
+        """Options for this broker, with short waits; ``changes`` replaces any field."""
+        return KafkaOptions(**({"brokers": (self.bootstrap,)} | dict(_SHORT_WAITS) | changes))
 
     def close(self) -> None:
-        """Stop the broker and forget everything. A second call does nothing."""
+        """Stop the broker and drop its data. A second call does nothing."""
         if self._cluster is not None:
             self._library.rd_kafka_mock_cluster_destroy(self._cluster)
             self._library.rd_kafka_destroy(self._client)
@@ -88,13 +89,13 @@ def main(arguments: list[str] | None = None) -> None:
     """Serve until standard input ends."""
     parser = argparse.ArgumentParser(prog="python -m onward.streams.kafka.embedded", description=main.__doc__)
     parser.add_argument("--topic", action="append", default=[], metavar="NAME=PARTITIONS")
-    parser.add_argument("--port-file", type=Path, help="write host:port here when the broker answers")
-    given = parser.parse_args(arguments)
-    with EmbeddedBroker(dict(_topic(text) for text in given.topic)) as broker:
-        if given.port_file:
-            unfinished = given.port_file.with_suffix(".new")
+    parser.add_argument("--port-file", type=Path, help="write host:port here when the broker is ready")
+    args = parser.parse_args(arguments)
+    with EmbeddedBroker(dict(_topic(text) for text in args.topic)) as broker:
+        if args.port_file:
+            unfinished = args.port_file.with_suffix(".new")
             unfinished.write_text(broker.bootstrap)
-            unfinished.replace(given.port_file)
+            unfinished.replace(args.port_file)
         print(broker.bootstrap, flush=True)
         sys.stdin.read()
 
@@ -117,16 +118,13 @@ def _quiet_client(library: ctypes.CDLL) -> int:
 
 
 def _library() -> ctypes.CDLL:
-    """The librdkafka that confluent-kafka itself uses: in its wheel, or the system's."""
+    """The librdkafka that confluent-kafka uses: that of its wheel, or the system's."""
     files = metadata.files("confluent-kafka") or ()
-    bundled = [str(file.locate()) for file in files if "rdkafka" in file.name and file.suffix in _SHARED | {".1"}]
+    bundled = [str(file.locate()) for file in files if "rdkafka" in file.name and file.suffix in _LIBRARY_SUFFIXES]
     for path in [*bundled, find_library("rdkafka")]:
         if path:
             return _declared(ctypes.CDLL(path))
     raise BrokerError("the embedded broker needs librdkafka: install confluent-kafka from its wheel")
-
-
-_SHARED = {".so", ".dylib", ".dll"}
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:

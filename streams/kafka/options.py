@@ -1,4 +1,4 @@
-"""How to reach Kafka, and the settings of everything that talks to it.
+"""The settings of all Kafka clients: connection, group, reading and publishing.
 
     options = KafkaOptions(brokers=("kafka-1:9092", "kafka-2:9092"), group="onward-eu")
     options = dataclasses.replace(options, chunk_records=500)
@@ -23,10 +23,10 @@ Compression = Literal["none", "gzip", "lz4", "zstd"]
 class KafkaOptions:
     """Connection, group and flow settings.
 
-    ``chunk_records`` bounds the records handed to a handler at once. ``group_instance_id`` makes the worker a static
-    member: a restart within ``session_timeout_ms`` moves no partitions. ``connect_timeout_ms`` bounds how long a start
-    may wait for a broker, ``delivery_timeout_ms`` how long a publish may wait for its acknowledgements.
-    ``fetch_pause_ms`` is how long a worker lets records gather before it asks a broker again that has just given some.
+    ``chunk_records`` bounds the records of a chunk. ``group_instance_id`` makes the worker a static member: a restart
+    within ``session_timeout_ms`` moves no partitions. ``connect_timeout_ms`` bounds the wait for a broker at the start,
+    ``delivery_timeout_ms`` the wait of a publish for its acknowledgements. ``fetch_pause_ms`` is the pause before the
+    next fetch from a broker that has just returned records.
     """
 
     brokers: tuple[str, ...]

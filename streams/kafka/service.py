@@ -1,4 +1,4 @@
-"""A worker: programs, publisher, ingest, processor, web pages and Kafka, put together and run."""
+"""Assembles a worker from programs, publisher, ingest, processor, web server and Kafka consumer, and runs it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from .produce.publisher import KafkaPublisher
 log = logging.getLogger(__name__)
 
 LAG_SECONDS = 1.0
-SNAPSHOT_LOOK_SECONDS = 10.0
-"""Between two looks for ledgers of which a snapshot is due."""
+SNAPSHOT_CHECK_SECONDS = 10.0
+"""Seconds between two checks for ledgers whose snapshot is due."""
 GARBAGE_OBJECTS = 100_000
-"""New objects between two looks of the garbage collector. Chunks make many objects and no cycles: with Python's 700 the
-collector took a third of the engine's time."""
+"""New objects between two collections. Chunks make many objects and no cycles: with Python's default of 700, garbage
+collection took a third of the engine's time."""
 
 
 def wall_clock_ms() -> int:
@@ -41,8 +41,8 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class _Progress:
-    """How far the worker is, once Kafka has told."""
+class _WorkerLag:
+    """The lag of a worker that may not have started: None until then."""
 
     def __init__(self) -> None:
         self._lag: Lag | None = None
@@ -64,7 +64,7 @@ async def run_service(
 ) -> None:
     """Run a worker until a signal or ``stop``; raise an ``OnwardError`` when something fails."""
     programs = assemble_all([load_program_spec(path) for path in settings.spec])
-    topics, options, metrics, progress = topic_names(settings), worker_options(settings), Metrics(), _Progress()
+    topics, options, metrics, lag = topic_names(settings), worker_options(settings), Metrics(), _WorkerLag()
     config = _processor_config(settings)
     lease = Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
     for program in programs.values():
@@ -76,21 +76,23 @@ async def run_service(
     async with AsyncExitStack() as stack:
         publisher = await stack.enter_async_context(KafkaPublisher(options))
         ingest = Ingest(topics, programs, publisher, metrics, clock_ms, _limits(settings))
-        processor = PartitionProcessor(topics, programs, publisher, metrics, clock_ms, config, observe, lease.hold)
-        readiness = CaughtUp(progress, lambda: processor.partitions if processor.assigned_once else None)
+        processor = PartitionProcessor(
+            topics, programs, publisher, metrics, clock_ms, config, observe, lease.wait_until_valid
+        )
+        readiness = CaughtUp(lag, lambda: processor.partitions if processor.assigned_once else None)
         if settings.web:
             page = make_app(metrics, readiness)
             port = await stack.enter_async_context(serve(page, settings.web_host, settings.web_port))
             log.info("serving /metrics, /healthz and /readyz", extra={"address": f"{settings.web_host}:{port}"})
 
-        timers = _timers(settings, ingest, processor, metrics, progress, lease)
+        timers = _timers(settings, ingest, processor, metrics, lag, lease)
         handlers: dict[str, ChunkHandler] = {**dict.fromkeys(topics.inputs, ingest), topics.journal: processor}
         try:
             await run_worker(
                 options,
                 handlers,
                 timers=timers,
-                on_started=progress.started,
+                on_started=lag.started,
                 stop=stop,
                 signals=signals,
                 lease=lease,
@@ -104,7 +106,7 @@ def _timers(
     settings: WorkerSettings, ingest: Ingest, processor: PartitionProcessor, metrics: Metrics, lag: Lag, lease: Lease
 ) -> list[Timer]:
     async def tick() -> None:
-        if lease.runs:
+        if lease.is_valid:
             await ingest.tick(lag)
 
     async def watch_lag() -> None:
@@ -117,7 +119,7 @@ def _timers(
     if settings.tick_seconds:
         timers.append((settings.tick_seconds, tick))
     if settings.snapshots:
-        timers.append((min(SNAPSHOT_LOOK_SECONDS, settings.snapshot_minutes * 60), processor.take_snapshots))
+        timers.append((min(SNAPSHOT_CHECK_SECONDS, settings.snapshot_minutes * 60), processor.take_snapshots))
     return timers
 
 

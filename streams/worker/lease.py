@@ -1,9 +1,9 @@
-"""How long a worker may take its partitions for its own.
+"""The lease of a worker on its partitions: while it is valid, no other worker owns them.
 
-The group gives the partitions of a worker away when it has heard nothing of it for the session timeout. So a lease runs
-from the moment the last answered heartbeat was sent, which is before the group counts from, and ends before the group's
-patience does. A worker that was stopped and woken finds its lease over and writes nothing until the group has spoken:
-either it still counts on the worker, or the worker is fenced.
+The group gives a worker's partitions away when it has received nothing from it for the session timeout. The lease
+therefore counts from the moment the last answered heartbeat was sent, which is before the group starts counting, and
+ends before the session does. A worker that was stopped and continued finds its lease over. It writes nothing until the
+group answers: either the worker is still a member and goes on, or it is fenced.
 """
 
 from __future__ import annotations
@@ -19,66 +19,68 @@ from ..errors import FencedError
 log = logging.getLogger(__name__)
 
 MARGIN = 0.1
-"""The share of the session timeout by which a lease is shorter: for clocks that do not run alike, and for what is
-written between asking and having written."""
-_LOOK_SECONDS = 0.02
+"""The share of the session timeout by which a lease is shorter than the session: for clocks that run at different
+speeds, and for the time between checking the lease and having written."""
+_POLL_SECONDS = 0.02
 
 clock = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-"""Seconds of a clock that nobody sets and that goes on while the process, or where it can the machine, is stopped."""
+"""Seconds of a clock that nobody sets. It goes on while the process is stopped and, where possible, while the machine
+is."""
 
 
 class Lease:
-    """The lease on all partitions of a worker. One thread hears from the group, any may ask.
+    """The lease on all partitions of a worker. One thread reports the group's answers; any thread may check it.
 
-    A worker that is told of a rebalance has ``rebalance_seconds`` to finish and to join again, heartbeats or not.
+    During a rebalance a worker has ``rebalance_seconds`` to finish and to join again; heartbeats do not extend that.
+    ``sent`` is the time of ``clock`` at which a request was sent, not the time of its answer.
     """
 
     def __init__(self, session_seconds: float, rebalance_seconds: float, clock: Callable[[], float] = clock) -> None:
         self.clock = clock
         self._session = session_seconds
         self._rebalance = rebalance_seconds
-        self._steady = self._end = clock()
-        self._lost = self._told = False
+        self._last_renewal = self._end = clock()
+        self._is_lost = self._has_warned = False
 
-    def granted(self, sent: float) -> None:
-        """The group gave partitions: the answer to what was sent then."""
-        self._steady, self._end = sent, self._until(sent + self._session)
-        self._lost = self._told = False
+    def grant(self, sent: float) -> None:
+        """The group answered a request with an assignment."""
+        self.renew(sent)
+        self._is_lost = False
 
-    def renewed(self, sent: float) -> None:
-        """The group answered a heartbeat sent then."""
-        self._steady, self._end = sent, self._until(sent + self._session)
-        self._told = False
+    def renew(self, sent: float) -> None:
+        """The group answered a heartbeat."""
+        self._last_renewal, self._end = sent, self._before(sent + self._session)
+        self._has_warned = False
 
-    def called(self, sent: float) -> None:
-        """The group answered a heartbeat sent then, and calls its members together to share the partitions anew."""
-        self._end = self._until(min(sent + self._session, self._steady + self._rebalance))
+    def renew_during_rebalance(self, sent: float) -> None:
+        """The group answered a heartbeat, and asks its members to join again."""
+        self._end = self._before(min(sent + self._session, self._last_renewal + self._rebalance))
 
-    def lost(self) -> None:
-        """The group does not know this worker any more."""
-        self._lost = True
+    def lose(self) -> None:
+        """The worker is no longer a member of the group. Only a new assignment makes the lease valid again."""
+        self._is_lost = True
 
     @property
-    def runs(self) -> bool:
+    def is_valid(self) -> bool:
         """Whether the partitions are certain to be this worker's."""
-        return not self._lost and self.clock() < self._end
+        return not self._is_lost and self.clock() < self._end
 
-    async def hold(self) -> None:
-        """Return while the lease runs; wait for the group's word when it is over; raise ``FencedError`` if lost."""
-        if not (self.runs or self._lost or self._told):
-            self._told = True
+    async def wait_until_valid(self) -> None:
+        """Return when the lease is valid; wait for the group's answer when it is over; ``FencedError`` when lost."""
+        if not (self.is_valid or self._is_lost or self._has_warned):
+            self._has_warned = True
             log.warning("no heartbeat was answered for too long: nothing is written until the group answers")
-        while not self.runs:
-            if self._lost:
+        while not self.is_valid:
+            if self._is_lost:
                 raise FencedError(
                     f"this worker stood still or was cut off for longer than the group waits ({self._session:g} s), "
                     "and its partitions may have another owner by now: nothing more was written; start it again"
                 )
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
 
-    def _until(self, end: float) -> float:
-        return end - MARGIN * self._session
+    def _before(self, session_end: float) -> float:
+        return session_end - MARGIN * self._session
 
 
-async def always() -> None:
-    """The ``hold`` of a lease that never ends."""
+async def always_valid() -> None:
+    """Replaces ``Lease.wait_until_valid`` where there is no group."""

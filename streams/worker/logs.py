@@ -1,4 +1,4 @@
-"""Logging: JSON lines for machines or text for people, on standard error.
+"""Logging on standard error: JSON lines for machines or text for people.
 
     logger = logging.getLogger(__name__)
     logger.info("chunk committed", extra={"topic": "journal", "partition": 3, "offset": 1200})
@@ -37,35 +37,33 @@ FIELDS = (
     "sha256",
     "address",
 )
-"""What may be given as ``extra``; anything else is left out."""
+"""The names that ``extra`` may have; others are left out."""
 
 OURS = "onward"
+REPEAT_SECONDS = 30.0
+_MAX_LINES = 1_000
 
 
-REPEATED_SECONDS = 30.0
-_REMEMBERED = 1_000
+class RepeatFilter(logging.Filter):
+    """Lets the same line of a library pass once in ``REPEAT_SECONDS``, by the times of the lines.
 
-
-class NotAgain(logging.Filter):
-    """Lets a line of another's logger pass once in ``REPEATED_SECONDS``, by the times of the lines: Kafka's clients say
-    what they miss with every attempt, ten times a second."""
+    Kafka's clients log a failed connection with every attempt, ten times a second.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: dict[tuple[str, ...], float] = {}
+        self._last_passed: dict[tuple[str, ...], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is one of ours, or news."""
-        if record.name.partition(".")[0] == OURS:
-            return True
-        if record.exc_info:
+        """Whether the line is Onward's, or has a traceback, or is no repeat."""
+        if record.name.partition(".")[0] == OURS or record.exc_info:
             return True
         line, now = (record.name, str(record.msg), str(record.args)), record.created
-        if 0 <= now - self._told.get(line, -math.inf) < REPEATED_SECONDS:
+        if 0 <= now - self._last_passed.get(line, -math.inf) < REPEAT_SECONDS:
             return False
-        if len(self._told) >= _REMEMBERED:
-            self._told.clear()
-        self._told[line] = now
+        if len(self._last_passed) >= _MAX_LINES:
+            self._last_passed.clear()
+        self._last_passed[line] = now
         return True
 
 
@@ -73,7 +71,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object a line: time (ISO 8601, UTC), level, logger, message, the allowed fields, and the traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """The line, without its line break."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -93,14 +91,14 @@ class TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", datefmt="%H:%M:%S")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """The line with its fields behind."""
+        """The line, followed by its fields."""
         return " ".join((super().formatMessage(record), *(f"{key}={value}" for key, value in _fields(record).items())))
 
 
 def configure(level: LogLevel, form: LogFormat, stream: TextIO | None = None) -> None:
-    """Set the process's logging: our loggers from ``level`` on, everybody else's from warnings on."""
+    """Set the logging of the process: Onward's loggers from ``level`` on, all others from warnings on."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.addFilter(NotAgain())
+    handler.addFilter(RepeatFilter())
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger(OURS).setLevel(level.upper())

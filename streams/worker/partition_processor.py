@@ -39,7 +39,7 @@ from ..snapshots.recovery import LedgerRecovery
 from ..snapshots.scheduler import SnapshotScheduler
 from ..snapshots.store import Snapshots
 from ..topics import Topics
-from .lease import always
+from .lease import always_valid
 from .processor_metrics import ProcessorMetrics
 
 log = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ class PartitionProcessor:
         committed.
     """
 
-    together = False
+    takes_partitions_together = False
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class PartitionProcessor:
         clock_ms: Callable[[], int],
         config: ProcessorConfig,
         observe: Callable[[Stage], None] = ignore_stage,
-        hold: Callable[[], Awaitable[None]] = always,
+        hold: Callable[[], Awaitable[None]] = always_valid,
     ) -> None:
         self._topics = topics
         self._programs = programs

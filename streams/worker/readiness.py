@@ -1,4 +1,4 @@
-"""Whether a worker has caught up, and whether it still works."""
+"""Whether a worker has caught up, and whether it has failed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Readiness(NamedTuple):
 class CaughtUp:
     """Ready when every assigned journal partition has been within ``limit_records`` of its end once.
 
-    Once, because a burst of applications later must not take the worker out of service. ``assigned`` answers None
-    until the group has given this worker its partitions; an empty assignment is a standby and is ready.
+    Once is enough: a later burst of applications must not take the worker out of service. ``assigned`` returns None
+    before the first assignment. A worker with an empty assignment is a standby and is ready.
 
         readiness = CaughtUp(lag, lambda: worker.journal_partitions)
         readiness()            # Readiness(ready=False, reason="journal/3 is 5210 records behind")
@@ -41,11 +41,11 @@ class CaughtUp:
         self._failure: str | None = None
 
     def fail(self, error: BaseException) -> None:
-        """Remember the error that stopped the work; the worker is neither healthy nor ready from now on."""
+        """Keep the error that ended the work: the worker is neither healthy nor ready from now on."""
         self._failure = f"{type(error).__name__}: {error}"
 
     def __call__(self) -> Readiness:
-        """The state now."""
+        """The current state."""
         if self._failure is not None:
             return Readiness(False, "the work has stopped", self._failure)
         assigned = self._assigned()

@@ -1,4 +1,4 @@
-"""The worker's small web server: ``/metrics`` for Prometheus, ``/healthz`` and ``/readyz`` for a supervisor."""
+"""The worker's web server: ``/metrics`` for Prometheus, ``/healthz`` and ``/readyz`` for a supervisor."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
 def make_app(metrics: Metrics, readiness: Callable[[], Readiness]) -> web.Application:
-    """The three pages.
+    """The web application with these three pages.
 
-    ``/healthz`` is 200 while the event loop answers and nothing has failed; ``/readyz`` is 200 once the worker has
-    caught up. Otherwise both are 503 with the reason as text. No page shows anything about a person.
+    ``/healthz`` answers 200 while the event loop runs and nothing has failed, ``/readyz`` once the worker has caught
+    up. Otherwise both answer 503 with the reason as text. No page shows anything about a person.
     """
     app = web.Application()
     app.router.add_get("/metrics", _metrics_page(metrics, readiness))
@@ -30,7 +30,7 @@ def make_app(metrics: Metrics, readiness: Callable[[], Readiness]) -> web.Applic
 
 @asynccontextmanager
 async def serve(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
-    """Serve ``app`` while the context lasts; yields the bound port (``port`` 0 takes a free one)."""
+    """Serve ``app`` while the context lasts; yield the bound port (``port`` 0 takes a free one)."""
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
@@ -69,5 +69,5 @@ def _ready_page(readiness: Callable[[], Readiness]) -> Handler:
     return page
 
 
-def _answer(fine: bool, reason: str | None) -> web.Response:
-    return web.Response(text="ok\n") if fine else web.Response(status=503, text=f"{reason}\n")
+def _answer(ok: bool, reason: str | None) -> web.Response:
+    return web.Response(text="ok\n") if ok else web.Response(status=503, text=f"{reason}\n")

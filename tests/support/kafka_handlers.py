@@ -1,4 +1,4 @@
-"""A handler that keeps what it was given, and a worker running in the background."""
+"""A handler that keeps its chunks, a worker that runs in the background, and the records of a topic."""
 
 from __future__ import annotations
 
@@ -9,44 +9,45 @@ from typing import Any
 
 import confluent_kafka
 
+from onward.streams.kafka.client import EventReader
 from onward.streams.kafka.consume.worker import run_worker
 from onward.streams.kafka.options import KafkaOptions
-from onward.streams.records import ChunkHandler, Record, TopicPartition
+from onward.streams.records import ChunkHandler, Lag, Record, TopicPartition
 
 
 class Recorder:
-    """Keeps chunks; begins at ``starts``; does ``first`` before it takes a chunk."""
+    """Keeps its chunks. ``starts`` are its start offsets; ``before`` is awaited before a chunk is kept."""
 
     def __init__(
         self,
         starts: Mapping[TopicPartition, int] | None = None,
-        first: Callable[[Sequence[Record]], Any] | None = None,
+        before: Callable[[Sequence[Record]], Any] | None = None,
         *,
         together: bool = False,
     ) -> None:
-        self.together = together
+        self.takes_partitions_together = together
         self.starts = starts or {}
-        self.first = first
+        self.before = before
         self.chunks: list[list[Record]] = []
         self.owned: set[TopicPartition] = set()
-        self.under_way = 0
+        self.in_progress = 0
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         self.owned |= set(partitions)
         return {partition: start for partition, start in self.starts.items() if partition in self.owned}
 
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
-        assert not self.under_way
+        assert not self.in_progress
         self.owned -= set(partitions)
 
     async def handle(self, chunk: Sequence[Record]) -> None:
-        self.under_way += 1
+        self.in_progress += 1
         try:
-            if self.first:
-                await self.first(chunk)
+            if self.before:
+                await self.before(chunk)
             self.chunks.append(list(chunk))
         finally:
-            self.under_way -= 1
+            self.in_progress -= 1
 
     @property
     def records(self) -> list[Record]:
@@ -57,11 +58,23 @@ class Recorder:
         return [record.value for record in self.records]
 
 
+class KeepLag:
+    """An ``on_started`` that keeps the worker's lag."""
+
+    lag: Lag | None = None
+
+    async def __call__(self, lag: Lag) -> None:
+        self.lag = lag
+
+    def of(self, partition: TopicPartition) -> int | None:
+        return None if self.lag is None else self.lag.lag(partition)
+
+
 @contextlib.asynccontextmanager
 async def working(
     options: KafkaOptions, handlers: Mapping[str, ChunkHandler], **more: Any
 ) -> AsyncIterator[asyncio.Task[None]]:
-    """A worker that runs while the block does, and that must end well unless the block has awaited it."""
+    """A worker that runs as long as the block, and that must end without an error."""
     stop = asyncio.Event()
     task = asyncio.create_task(run_worker(options, handlers, stop=stop, signals=more.pop("signals", False), **more))
     try:
@@ -81,9 +94,18 @@ async def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
 
 
 def committed(options: KafkaOptions, topic: str, partition: int = 0) -> int:
-    """The offset that the group has been told."""
+    """The group's committed offset."""
     consumer = confluent_kafka.Consumer({**options.confluent(), "group.id": options.group})
     try:
         return consumer.committed([confluent_kafka.TopicPartition(topic, partition)], timeout=5)[0].offset
     finally:
         consumer.close()
+
+
+def read_all(options: KafkaOptions, *topics: str) -> list[Record]:
+    """The records of some topics, up to their ends."""
+    with EventReader(options, topics) as reader:
+        records = []
+        while not reader.caught_up:
+            records += reader.poll(1.0)
+    return records

@@ -1,4 +1,4 @@
-"""Record batches as no Python client would send them, put on a broker byte for byte."""
+"""Record batches that no Python client sends, appended to a partition byte for byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STAND_IN = "~~-not-utf-8"
 _TRIES = 100
 
 RawHeaders = Sequence[tuple[bytes, bytes | None]]
-"""Names may be any bytes of which the only ones that are not UTF-8 are ``NO_NAME``."""
+"""Names are UTF-8, or ``NO_NAME``."""
 
 
 def batch(
@@ -31,13 +31,13 @@ def batch(
     for number, (value, named) in enumerate(zip(values, headers, strict=True)):
         pairs = [(_STAND_IN if name == NO_NAME else name.decode(), content) for name, content in named]
         assert builder.append(number, timestamp_ms, b"key", value, pairs)
-    # Before it is compressed and its checksum made, so that the batch is whole in every other respect.
+    # Before compression and checksum, so that the batch is valid in every other respect.
     builder._buffer = builder._buffer.replace(_STAND_IN.encode(), NO_NAME)
     return bytes(builder.build())
 
 
 def message_set(values: Sequence[bytes], magic: int, timestamp_ms: int | None) -> bytes:
-    """What clients before headers and batches sent: format 0 (without a timestamp) or 1."""
+    """The messages of old clients, without headers: format 0 (without a timestamp) or 1."""
     builder = LegacyRecordBatchBuilder(magic, 0, 1 << 20)
     for number, value in enumerate(values):
         builder.append(number, timestamp_ms, b"key", value)

@@ -15,7 +15,7 @@ from ....schemas.headers import cloud_event_headers
 from ....schemas.kinds import ce_type
 from ...errors import UsageError
 from ...kafka import connection
-from ...kafka.admin.preflight import reach
+from ...kafka.admin.preflight import preflight
 from ...kafka.client import EventWriter
 from ...programs.bundle import Manifest, load_bundle, read_manifest
 from ...programs.spec_check import load_program_spec
@@ -54,7 +54,7 @@ def announce(settings: ModelSettings) -> int:
     # The time is part of the id, so that an earlier model can be announced again.
     headers = cloud_event_headers(f"{program}/model/{now_ms}", SOURCE, ce_type(Model), now_ms)
     topic, options = connection.topics(settings).models, connection.connection(settings)
-    asyncio.run(reach(options, [topic]))
+    asyncio.run(preflight(options, [topic]))
     with silence(), EventWriter(options) as writer:
         writer.send(topic, msgspec.json.encode(event), key=program.encode(), headers=headers)
     print(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.console import Console
 from rich.table import Column, Table
 
-from ...kafka.admin.offsets import PartitionOffsets, extents
+from ...kafka.admin.offsets import PartitionOffsets, partition_offsets
 from ...kafka.connection import connection
 from ...kafka.connection import topics as topic_names
 from ...settings import StatusSettings
@@ -48,7 +48,7 @@ def run(args: Sequence[str]) -> int:
     topics = topic_names(settings)
     names = (*topics.inputs, topics.journal, *topics.outputs)
     ledgers = [] if settings.state_dir is None else _ledgers(settings.state_dir)
-    found = extents(replace(connection(settings), group=settings.group), names)
+    found = partition_offsets(replace(connection(settings), group=settings.group), names)
     readings = [_reading(extent, topics, ledgers) for extent in found]
     if settings.as_json:
         print(json.dumps(_as_json(readings, ledgers), indent=2))

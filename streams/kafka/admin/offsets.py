@@ -1,4 +1,4 @@
-"""How far topics reach, and how far a group has read them (blocking; joins nothing)."""
+"""The offsets of topics, and of a group that reads them (blocking; joins no group)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException
 
-from ...errors import BrokerError
 from ..options import KafkaOptions
-from .preflight import unreachable
-
-_NOTHING_COMMITTED = 0
+from .metadata import partitions_of, unreachable
 
 
 class PartitionOffsets(NamedTuple):
-    """One partition: offsets of its first record and of the next one to come, and the group's next one to read."""
+    """One partition: its first offset, its end offset, and the group's committed offset, None before a commit."""
 
     topic: str
     partition: int
@@ -30,25 +27,26 @@ class PartitionOffsets(NamedTuple):
         return self.end - max(self.begin, self.committed or 0)
 
 
-def extents(options: KafkaOptions, topics: Iterable[str]) -> list[PartitionOffsets]:
-    """The partitions of the topics, in order; ``BrokerError`` when Kafka does not answer or a topic is missing."""
+def partition_offsets(options: KafkaOptions, topics: Iterable[str]) -> list[PartitionOffsets]:
+    """The offsets of all partitions of the topics, in order.
+
+    Raise ``BrokerError`` when Kafka does not answer or a topic is missing.
+    """
     seconds = options.connect_timeout_ms / 1000
     with _consumer(options) as consumer:
-        partitions = [
-            TopicPartition(topic, number) for topic in topics for number in _partitions(consumer, topic, seconds)
-        ]
-        committed = consumer.committed(partitions, timeout=seconds)
-        result = []
-        for at in committed:
-            begin, end = consumer.get_watermark_offsets(at, timeout=seconds)
-            known = at.offset if at.offset >= _NOTHING_COMMITTED else None
-            result.append(PartitionOffsets(at.topic, at.partition, begin, end, known))
-        return result
+        partitions = [partition for topic in topics for partition in partitions_of(consumer, options, topic)]
+        offsets = []
+        for partition in consumer.committed(partitions, timeout=seconds):
+            begin, end = consumer.get_watermark_offsets(partition, timeout=seconds)
+            # A negative offset is librdkafka's code for "nothing committed".
+            committed = partition.offset if partition.offset >= 0 else None
+            offsets.append(PartitionOffsets(partition.topic, partition.partition, begin, end, committed))
+        return offsets
 
 
 @contextmanager
 def _consumer(options: KafkaOptions) -> Iterator[Consumer]:
-    # Errors are raised by the calls below; librdkafka's own lines would only repeat them.
+    # Errors are raised by the calls; librdkafka's own log lines would only repeat them.
     quiet = {"log_level": 0, "error_cb": lambda _: None, "enable.auto.commit": False}
     try:
         consumer = Consumer({**options.confluent(), **quiet, "group.id": options.group})
@@ -58,10 +56,3 @@ def _consumer(options: KafkaOptions) -> Iterator[Consumer]:
             consumer.close()
     except KafkaException as error:
         raise unreachable(options, error.args[0].str()) from error
-
-
-def _partitions(consumer: Consumer, topic: str, seconds: float) -> list[int]:
-    described = consumer.list_topics(topic, timeout=seconds).topics[topic]
-    if described.error is not None:
-        raise BrokerError(f"topic {topic} does not exist: run `onward topics create` ({described.error.str()})")
-    return sorted(described.partitions)

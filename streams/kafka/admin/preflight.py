@@ -1,4 +1,8 @@
-"""Is Kafka there, and are its topics? Asked before anything starts, so that the answer is one clear line."""
+"""Checks before the start that a broker answers and that the topics exist, so that a failure is one clear line.
+
+It asks through aiokafka, not through confluent-kafka as the commands do: a worker works with aiokafka, and the check
+must meet the same TLS and SASL code.
+"""
 
 from __future__ import annotations
 
@@ -13,76 +17,35 @@ from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from ...errors import BrokerError
 from ..options import KafkaOptions
+from .metadata import unreachable
 
 _RETRY_SECONDS = 0.5
 _MISSING_SECONDS = 2.0
-"""Brokers may learn late of a topic that was just created."""
+"""For this long a missing topic may be one that was just created: brokers learn of topics one after the other."""
 
 
-async def reach(options: KafkaOptions, topics: Iterable[str]) -> None:
+async def preflight(options: KafkaOptions, topics: Iterable[str]) -> None:
     """Return when a broker answers and every topic exists; raise ``BrokerError`` after ``connect_timeout_ms``."""
-    with _Ear() as ear:
-        await _reach(options, topics, ear)
-
-
-async def _reach(options: KafkaOptions, topics: Iterable[str], ear: _Ear) -> None:
-    begun = time.monotonic()
-    deadline = begun + options.connect_timeout_ms / 1000
-    while True:
-        try:
-            async with asyncio.timeout(max(0.1, deadline - time.monotonic())):
-                missing = await _missing(options, topics)
-        except (KafkaError, OSError, TimeoutError) as error:
-            if time.monotonic() + _RETRY_SECONDS >= deadline:
-                raise unreachable(options, _reason(error, ear)) from error
-        else:
-            if not missing:
-                return
-            if time.monotonic() > begun + _MISSING_SECONDS:
-                names = ", ".join(missing)
-                raise BrokerError(
-                    f"topics do not exist on {options.bootstrap}: {names}; create them first (`onward topics create`)"
-                )
-        await asyncio.sleep(_RETRY_SECONDS)
-
-
-def unreachable(options: KafkaOptions, reason: str) -> BrokerError:
-    """What to raise when no broker answers."""
-    seconds = options.connect_timeout_ms / 1000
-    return BrokerError(
-        f"no Kafka broker answers at {options.bootstrap} within {seconds:g} s ({reason}): check the "
-        f"addresses, the security protocol ({options.security_protocol}) and the login"
-    )
-
-
-def _reason(error: BaseException, ear: _Ear) -> str:
-    # aiokafka tells why it could not connect in its log only; its error lists the addresses again.
-    if isinstance(error, KafkaConnectionError):
-        return ear.last or "no connection"
-    return str(error) or type(error).__name__
-
-
-class _Ear(logging.Handler):
-    """Takes aiokafka's lines, one for every attempt, in the place of the log while its context lasts."""
-
-    _log = logging.getLogger("aiokafka")
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.last: str | None = None
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the newest."""
-        self.last = " ".join(record.getMessage().split())
-
-    def __enter__(self) -> Self:
-        self._log.addHandler(self)
-        self._log.propagate = False
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._log.removeHandler(self)
-        self._log.propagate = not any(isinstance(handler, _Ear) for handler in self._log.handlers)
+    started = time.monotonic()
+    deadline = started + options.connect_timeout_ms / 1000
+    with _CaptureAiokafkaLog() as captured:
+        while True:
+            try:
+                async with asyncio.timeout(max(0.1, deadline - time.monotonic())):
+                    missing = await _missing(options, topics)
+            except (KafkaError, OSError, TimeoutError) as error:
+                if time.monotonic() + _RETRY_SECONDS >= deadline:
+                    raise unreachable(options, _reason(error, captured)) from error
+            else:
+                if not missing:
+                    return
+                if time.monotonic() > started + _MISSING_SECONDS:
+                    names = ", ".join(missing)
+                    raise BrokerError(
+                        f"topics do not exist on {options.bootstrap}: {names}; create them first "
+                        "(`onward topics create`)"
+                    )
+            await asyncio.sleep(_RETRY_SECONDS)
 
 
 async def _missing(options: KafkaOptions, topics: Iterable[str]) -> list[str]:
@@ -93,3 +56,33 @@ async def _missing(options: KafkaOptions, topics: Iterable[str]) -> list[str]:
     finally:
         await admin.close()
     return [topic["topic"] for topic in described if topic["error_code"]]
+
+
+def _reason(error: BaseException, captured: _CaptureAiokafkaLog) -> str:
+    # aiokafka logs why it could not connect; its error only repeats the addresses.
+    if isinstance(error, KafkaConnectionError):
+        return captured.last or "no connection"
+    return str(error) or type(error).__name__
+
+
+class _CaptureAiokafkaLog(logging.Handler):
+    """Keeps aiokafka's last log line, and keeps its lines, one for every attempt, out of the log."""
+
+    _log = logging.getLogger("aiokafka")
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.last: str | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the line."""
+        self.last = " ".join(record.getMessage().split())
+
+    def __enter__(self) -> Self:
+        self._log.addHandler(self)
+        self._log.propagate = False
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._log.removeHandler(self)
+        self._log.propagate = not any(isinstance(handler, type(self)) for handler in self._log.handlers)

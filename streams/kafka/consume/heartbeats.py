@@ -1,4 +1,4 @@
-"""What the group's answers to a member say about its lease, and what a member that is about to end asks no more."""
+"""Connects a group member's requests to its lease: heartbeats renew it, a lost membership ends it."""
 
 from __future__ import annotations
 
@@ -10,39 +10,41 @@ from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGrou
 
 from ...worker.lease import Lease
 
-_CALLED = errors.RebalanceInProgressError.errno
-_ASK_ANOTHER = {errors.GroupCoordinatorNotAvailableError.errno, errors.NotCoordinatorForGroupError.errno}
+_REBALANCING = errors.RebalanceInProgressError.errno
+_COORDINATOR_MOVED = {errors.GroupCoordinatorNotAvailableError.errno, errors.NotCoordinatorForGroupError.errno}
 
 
-def watch(coordinator: Any, lease: Lease, ends: Callable[[], bool]) -> None:
-    """Let every answer that aiokafka's group coordinator hears from now on tell the lease, and let it join no more when
-    the worker ``ends``: its successors would wait for it in vain, for a whole session if it is gone before it is
-    answered and cannot leave."""
+def report_to_lease(coordinator: Any, lease: Lease, is_stopping: Callable[[], bool]) -> None:
+    """Make aiokafka's group coordinator report every answer to the lease, and join no group while ``is_stopping``.
+
+    A worker that joins and ends before the answer cannot leave the group: the other members would wait for it for a
+    whole session timeout.
+    """
     send, reset = coordinator._send_req, coordinator.reset_generation
 
-    async def watched_send(request: Any) -> Any:
-        if isinstance(request, JoinGroupRequest) and ends():
+    async def send_and_report(request: Any) -> Any:
+        if isinstance(request, JoinGroupRequest) and is_stopping():
             raise errors.KafkaConnectionError("the worker ends: it joins no group")
         sent = lease.clock()
         answer = await send(request)
         if isinstance(request, SyncGroupRequest) and not answer.error_code:
-            lease.granted(sent)
+            lease.grant(sent)
         elif isinstance(request, HeartbeatRequest):
-            _hear(lease, sent, answer.error_code)
+            _report_heartbeat(lease, sent, answer.error_code)
         return answer
 
-    def watched_reset() -> None:
-        # A commit may be what hears of it first; then no heartbeat follows.
-        lease.lost()
+    def reset_and_report() -> None:
+        # A refused offset commit may be the first sign of a lost membership; then no heartbeat follows.
+        lease.lose()
         reset()
 
-    coordinator._send_req, coordinator.reset_generation = watched_send, watched_reset
+    coordinator._send_req, coordinator.reset_generation = send_and_report, reset_and_report
 
 
-def _hear(lease: Lease, sent: float, code: int) -> None:
-    if not code:
-        lease.renewed(sent)
-    elif code == _CALLED:
-        lease.called(sent)
-    elif code not in _ASK_ANOTHER:
-        lease.lost()
+def _report_heartbeat(lease: Lease, sent: float, error_code: int) -> None:
+    if not error_code:
+        lease.renew(sent)
+    elif error_code == _REBALANCING:
+        lease.renew_during_rebalance(sent)
+    elif error_code not in _COORDINATOR_MOVED:
+        lease.lose()

@@ -1,4 +1,4 @@
-"""The books on partitions: what was handed on, what is handled, what the group has been told."""
+"""The offsets of the assigned partitions: position, processed offset, committed offset."""
 
 from __future__ import annotations
 
@@ -12,60 +12,63 @@ from ...errors import BrokerError
 log = logging.getLogger(__name__)
 
 
-class Positions:
-    """The offsets of the partitions that the worker owns; it knows none of others.
+class OffsetTracker:
+    """Follows each partition's records: queued for a handler, then processed by it, then committed to the group.
 
-    A record is handed on to its handler, then handled, then its offset is committed to the group.
+    Every offset is that of the next record. Calls about a partition that is not assigned change nothing.
     """
 
     def __init__(self) -> None:
-        self._handed_on: dict[TP, int] = {}
-        self._handled: dict[TP, int] = {}
+        self._positions: dict[TP, int] = {}
+        self._processed: dict[TP, int] = {}
         self._committed: dict[TP, int] = {}
 
-    def begin(self, starts: Mapping[TP, int]) -> None:
-        """These partitions are owned from now on, and read from these offsets."""
-        self._handed_on, self._handled, self._committed = dict(starts), dict(starts), dict(starts)
+    def assign(self, starts: Mapping[TP, int]) -> None:
+        """Replace the assignment by these partitions, read from these offsets."""
+        self._positions, self._processed, self._committed = dict(starts), dict(starts), dict(starts)
 
-    def end(self) -> None:
-        """No partition is owned any more."""
-        self.begin({})
+    def revoke(self) -> None:
+        """Drop the assignment."""
+        self.assign({})
 
-    def handed_on(self, tp: TP, last: int) -> None:
-        """Records up to this offset are with the handler."""
-        if tp in self._handed_on:
-            self._handed_on[tp] = last + 1
+    def mark_queued(self, tp: TP, last: int) -> None:
+        """Records up to offset ``last`` are queued for their handler."""
+        if tp in self._positions:
+            self._positions[tp] = last + 1
 
-    def handled(self, tp: TP, last: int) -> None:
-        """The handler has returned for records up to this offset."""
-        if tp in self._handled:
-            self._handled[tp] = last + 1
+    def mark_processed(self, tp: TP, last: int) -> None:
+        """The handler has returned for the records up to offset ``last``."""
+        if tp in self._processed:
+            self._processed[tp] = last + 1
 
-    def pass_over(self, offsets: Mapping[TP, int]) -> None:
-        """Nothing that is to be handled stands before these offsets, except what was handed on."""
-        for tp, handled in self._handled.items():
-            if handled == self._handed_on[tp] < offsets.get(tp, 0):
-                self._handled[tp] = self._handed_on[tp] = offsets[tp]
+    def skip_gaps(self, fetch_positions: Mapping[TP, int]) -> None:
+        """Advance to the fetch positions, where all queued records are processed.
 
-    def next(self) -> dict[TP, int]:
-        """Where reading goes on."""
-        return dict(self._handed_on)
+        The offsets between belong to transaction markers and aborted records, which a fetch does not return.
+        """
+        for tp, processed in self._processed.items():
+            if processed == self._positions[tp] < fetch_positions.get(tp, 0):
+                self._processed[tp] = self._positions[tp] = fetch_positions[tp]
 
-    def get(self, tp: TP) -> int | None:
-        """The offset behind what is handled; None when the partition is not owned."""
-        return self._handled.get(tp)
+    def positions(self) -> dict[TP, int]:
+        """The next offset to read of each partition."""
+        return dict(self._positions)
 
-    def moved(self) -> dict[TP, int]:
-        """Offsets of which the group has not been told."""
-        return {tp: offset for tp, offset in self._handled.items() if offset != self._committed[tp]}
+    def processed(self, tp: TP) -> int | None:
+        """The next offset to process of a partition; None when it is not assigned."""
+        return self._processed.get(tp)
 
-    def committed(self, offsets: Mapping[TP, int]) -> None:
-        """The group has been told."""
+    def uncommitted(self) -> dict[TP, int]:
+        """Processed offsets that differ from the committed ones."""
+        return {tp: offset for tp, offset in self._processed.items() if offset != self._committed[tp]}
+
+    def mark_committed(self, offsets: Mapping[TP, int]) -> None:
+        """The group has committed these offsets."""
         self._committed.update((tp, offset) for tp, offset in offsets.items() if tp in self._committed)
 
 
-def resumed(tp: TP, committed: int | None, first: int, end: int) -> int:
-    """Where a partition is read on of which only the group knows: the beginning when its offset does not exist."""
+def start_after_commit(tp: TP, committed: int | None, first: int, end: int) -> int:
+    """The start offset of a partition without a ledger: the group's, or the beginning when the partition lacks that."""
     if committed is None:
         return first
     if not first <= committed <= end:
@@ -77,8 +80,8 @@ def resumed(tp: TP, committed: int | None, first: int, end: int) -> int:
     return committed
 
 
-def checked(tp: TP, start: int, first: int, end: int) -> int:
-    """Where a partition is read on that has a ledger; raise ``BrokerError`` when that offset does not exist."""
+def start_after_ledger(tp: TP, start: int, first: int, end: int) -> int:
+    """The start offset of a partition with a ledger; raise ``BrokerError`` when the partition lacks that offset."""
     if not first <= start <= end:
         raise BrokerError(
             f"{tp.topic} partition {tp.partition} holds offsets {first} to {end}, the ledger stands at {start}: "

@@ -1,11 +1,11 @@
-"""Chunks in lanes: those of one lane one after the other, those of different lanes side by side.
+"""Queues of chunks, one for each partition: a queue is processed in order, different queues concurrently.
 
-    lanes = PartitionQueues(handle, most=2000)
-    lanes.put("applications", records)      # returns at once
-    lanes.drop()                            # what has not begun never will
-    await lanes.close()
+    queues = PartitionQueues(handle, max_records=2000)
+    queues.put("applications", records)     # returns at once
+    queues.clear()                          # drops every chunk that is not in progress
+    await queues.close()
 
-While one lane waits for a broker's answer, another is worked on. What has queued up in a lane is taken together.
+While one queue waits for a broker's answer, another is processed.
 """
 
 from __future__ import annotations
@@ -20,50 +20,49 @@ Chunk = list[Record]
 
 
 class PartitionQueues:
-    """``handle`` is awaited with the chunks of a turn, one or as many as make no more than ``most`` records, and must
-    not raise."""
+    """Awaits ``handle``, which must not raise, with one chunk, or with several of up to ``max_records`` in all."""
 
-    def __init__(self, handle: Callable[[Sequence[Chunk]], Awaitable[None]], most: int) -> None:
+    def __init__(self, handle: Callable[[Sequence[Chunk]], Awaitable[None]], max_records: int) -> None:
         self._handle = handle
-        self._most = most
-        self._waiting: dict[Hashable, deque[Chunk]] = {}
+        self._max_records = max_records
+        self._queues: dict[Hashable, deque[Chunk]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def put(self, lane: Hashable, chunk: Chunk) -> None:
-        """Queue a chunk in its lane."""
-        waiting = self._waiting.get(lane)
-        if waiting is not None:
-            waiting.append(chunk)
+    def put(self, key: Hashable, chunk: Chunk) -> None:
+        """Add a chunk to the queue of this key."""
+        queue = self._queues.get(key)
+        if queue is not None:
+            queue.append(chunk)
             return
-        self._waiting[lane] = deque([chunk])
-        task = asyncio.create_task(self._work(lane))
+        self._queues[key] = deque([chunk])
+        task = asyncio.create_task(self._process(key))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def drop(self) -> None:
-        """Forget what has not begun."""
-        for waiting in self._waiting.values():
-            waiting.clear()
+    def clear(self) -> None:
+        """Drop the chunks that are not in progress."""
+        for queue in self._queues.values():
+            queue.clear()
 
     async def close(self) -> None:
-        """Give up what is under way too."""
-        self.drop()
+        """Cancel the chunks in progress too."""
+        self.clear()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _work(self, lane: Hashable) -> None:
-        waiting = self._waiting[lane]
+    async def _process(self, key: Hashable) -> None:
+        queue = self._queues[key]
         try:
-            while waiting:
-                await self._handle(self._turn(waiting))
+            while queue:
+                await self._handle(self._take(queue))
         finally:
-            del self._waiting[lane]
+            del self._queues[key]
 
-    def _turn(self, waiting: deque[Chunk]) -> Sequence[Chunk]:
-        turn = [waiting.popleft()]
-        records = len(turn[0])
-        while waiting and records + len(waiting[0]) <= self._most:
-            turn.append(waiting.popleft())
-            records += len(turn[-1])
-        return turn
+    def _take(self, queue: deque[Chunk]) -> Sequence[Chunk]:
+        chunks = [queue.popleft()]
+        records = len(chunks[0])
+        while queue and records + len(queue[0]) <= self._max_records:
+            chunks.append(queue.popleft())
+            records += len(chunks[-1])
+        return chunks

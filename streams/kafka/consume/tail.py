@@ -1,4 +1,4 @@
-"""The last records of a partition, whatever gaps transactions, compaction or deletion left between them."""
+"""Reads the last records of a partition, across the gaps of transactions, compaction and deletion."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _STOP_SECONDS = 3.0
 
 
 async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[Record], T], count: int) -> list[T]:
-    """What ``see`` makes of the last ``count`` records, in offset order; fewer when there are fewer.
+    """``see`` of each of the last ``count`` records, in offset order; fewer when there are fewer.
 
-    Looks back ``count`` offsets, and twice as far again until enough records turn up or the beginning is reached; it
-    may see older records too. No record is kept: in memory is what one fetch brings. Raise ``BrokerError`` on failure,
-    which it also is when the broker brings nothing for the time of one request.
+    It looks back ``count`` offsets, and doubles that until enough records are found or the beginning is reached, so
+    ``see`` may be called with older records too. Only the records of one fetch are in memory. Raise ``BrokerError`` on
+    failure, and when the broker returns nothing for the time of one request.
     """
     tp = aiokafka.TopicPartition(*partition)
-    async with _reading(options, f"{partition.topic} partition {partition.partition}") as (consumer, go_on):
+    async with _consumer(options, f"{partition.topic} partition {partition.partition}") as (consumer, extend_timeout):
         consumer.assign([tp])
         start = end = (await consumer.end_offsets([tp]))[tp]
         first = (await consumer.beginning_offsets([tp]))[tp]
         seen: list[T] = []
         back = count
         while len(seen) < count and start > first:
-            before, start = start, max(first, end - back)
-            seen = [*await _between(consumer, tp, start, before, see, go_on), *seen]
+            stop, start = start, max(first, end - back)
+            seen = [*await _read_range(consumer, tp, start, stop, see, extend_timeout), *seen]
             back *= 2
         return seen[-count:]
 
@@ -46,15 +46,15 @@ async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[
 async def end_offsets(options: KafkaOptions, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """The offset the next record of each partition will get; raise ``BrokerError`` on failure."""
     wanted = [aiokafka.TopicPartition(*partition) for partition in partitions]
-    async with _reading(options, ", ".join(sorted({tp.topic for tp in wanted}))) as (consumer, _):
+    async with _consumer(options, ", ".join(sorted({tp.topic for tp in wanted}))) as (consumer, _):
         ends: Mapping[Any, int] = await consumer.end_offsets(wanted)
     return {TopicPartition(tp.topic, tp.partition): offset for tp, offset in ends.items()}
 
 
 @contextlib.asynccontextmanager
-async def _reading(options: KafkaOptions, what: str) -> AsyncIterator[tuple[Any, Callable[[], None]]]:
-    """A consumer, and what gives it the time of one request anew."""
-    # One connection a call: unsubscribing a kept consumer and closing it soon after can block aiokafka for ever.
+async def _consumer(options: KafkaOptions, source: str) -> AsyncIterator[tuple[Any, Callable[[], None]]]:
+    """A consumer with the time of one request for its work, and a function that restarts that time."""
+    # A new consumer for every call: unsubscribing one and closing it soon after can block aiokafka for ever.
     read_tolerantly()
     consumer = aiokafka.AIOKafkaConsumer(
         **options.aiokafka(),
@@ -66,30 +66,30 @@ async def _reading(options: KafkaOptions, what: str) -> AsyncIterator[tuple[Any,
     )
     seconds, clock = options.request_timeout_ms / 1000, asyncio.get_running_loop().time
     try:
-        async with asyncio.timeout(seconds) as limit:
+        async with asyncio.timeout(seconds) as timeout:
             await consumer.start()
-            yield consumer, lambda: limit.reschedule(clock() + seconds)
+            yield consumer, lambda: timeout.reschedule(clock() + seconds)
     except (KafkaError, TimeoutError) as error:
-        raise BrokerError(f"{what} cannot be read: {str(error) or type(error).__name__}") from error
+        raise BrokerError(f"{source} cannot be read: {str(error) or type(error).__name__}") from error
     finally:
         await close(consumer._client, consumer.stop(), _STOP_SECONDS)
 
 
-async def _between(
+async def _read_range(
     consumer: Any,
     tp: aiokafka.TopicPartition,
     start: int,
     end: int,
     see: Callable[[Record], T],
-    go_on: Callable[[], None],
+    extend_timeout: Callable[[], None],
 ) -> list[T]:
     consumer.seek(tp, start)
     seen: list[T] = []
-    at = start
-    while at < end:
+    position = start
+    while position < end:
         fetched = await consumer.getmany(tp, timeout_ms=_POLL_MS)
         seen.extend(see(record) for record in fetched.get(tp, ()) if record.offset < end)
-        before, at = at, await consumer.position(tp)
-        if at > before:
-            go_on()
+        before, position = position, await consumer.position(tp)
+        if position > before:
+            extend_timeout()
     return seen

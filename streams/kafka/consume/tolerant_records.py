@@ -1,10 +1,10 @@
-"""Record batches as aiokafka reads them, but as our records, and but for header names that are not UTF-8.
+"""Reads fetched record batches as our ``Record``, also when a header name is not UTF-8.
 
-Clients of other languages can send such a name, and brokers take it. aiokafka raises while it walks the batch, again at
-every restart, and what it has read before in the same answer is lost. Here the rest of the answer, from that batch on,
-is walked once more, and a record at fault is handed on without any of its headers. Not without the one header alone: it
-may have been meant for one of ours, and its record would then count as something that it is not. Without the required
-ones it becomes a dead letter, which names the place where the record stays to be read.
+Clients of other languages can send such a name, and brokers accept it. aiokafka then raises while it reads the batch,
+again at every restart, and loses the records it has read before in the same answer. Here the rest of the answer, from
+that batch on, is read once more, and a record with such a name comes without any of its headers. Dropping only the one
+header could change the meaning of the record: it may have been one of Onward's. Without the required headers the record
+becomes a dead letter, which names its topic, partition and offset.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _NO_TIMESTAMP = -1
 
 
 def read_tolerantly() -> None:
-    """Have every aiokafka consumer of this process read so."""
+    """Make every aiokafka consumer of this process read in this way."""
     fetcher.MemoryRecords = _KeptRecords
     fetcher.PartitionRecords = _PartitionRecords
 
 
 class _KeptRecords:
-    """The batches of a partition in the answer to a fetch, and their bytes."""
+    """The batches of one partition in the answer to a fetch, with their bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -41,7 +41,7 @@ class _KeptRecords:
 
 
 class _PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]
-    """Their records, one after the other."""
+    """The records of these batches, in order."""
 
     _records: Any
     _tp: Any
@@ -56,7 +56,7 @@ class _PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]
             raise CorruptRecordException(f"{where} cannot be read: {type(error).__name__}: {error}") from error
 
     def _consumer_record(self, tp: Any, record: Any) -> Record:
-        # aiokafka's own record takes as long to make as all the rest of reading. Format 0 has no timestamps.
+        # Making aiokafka's own record takes as long as the rest of reading. Format 0 has no timestamps.
         timestamp_ms = _NO_TIMESTAMP if record.timestamp is None else record.timestamp
         return Record(
             tp.topic, tp.partition, record.offset, timestamp_ms, record.key, record.value, tuple(record.headers)
@@ -66,7 +66,7 @@ class _PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]
         try:
             yield from super()._unpack_records()
         except (UnicodeDecodeError, CorruptRecordException) as error:
-            # Without its extension aiokafka raises the one from the other.
+            # aiokafka without its C extension raises CorruptRecordException from UnicodeDecodeError.
             if not isinstance(error.__cause__ or error, UnicodeDecodeError):
                 raise
             self._records = _RestOfRecords(self._records.data, self.next_fetch_offset)
@@ -74,7 +74,7 @@ class _PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]
 
 
 class _RestOfRecords(_MemoryRecordsPy):  # type: ignore[misc]
-    """The batches from the one on that holds an offset."""
+    """The batches of an answer, beginning with the one that holds an offset."""
 
     def __init__(self, data: bytes, offset: int) -> None:
         super().__init__(data)
@@ -82,7 +82,7 @@ class _RestOfRecords(_MemoryRecordsPy):  # type: ignore[misc]
             self._cache_next()
 
     def next_batch(self) -> Any:
-        """The next batch."""
+        """Return the next batch."""
         batch = self._batch()
         self._cache_next()
         return batch
@@ -94,14 +94,14 @@ class _RestOfRecords(_MemoryRecordsPy):  # type: ignore[misc]
 
 
 class _TolerantBatch(_DefaultRecordBatchPy):  # type: ignore[misc]
-    """A batch that reads a record without its headers where they cannot be decoded."""
+    """A batch that returns a record without headers when a header name cannot be decoded."""
 
     _buffer: bytearray
     _pos: int
 
     def _read_msg(self) -> _DefaultRecordPy:
         try:
-            # The extension's would read on where the batch has ended.
+            # The C extension's ``decode_varint`` would read past the end of the batch.
             return super()._read_msg(decode_varint)
         except UnicodeDecodeError:
             return self._without_headers()

@@ -1,15 +1,15 @@
-"""The worker: Faust reads chunks of records and hands them to the handlers of their topics.
+"""The worker: Faust reads chunks of records and hands them to their topics' handlers.
 
     async with KafkaPublisher(options) as publisher:
         await run_worker(options, {"journal": engine, "applications": ingest}, timers=[(1.0, ingest.tick)])
 
-What holds:
+Guarantees:
 
-1. The records of a partition come strictly one after the other. Different partitions, and timers, interleave where a
-   handler awaits; partitions of a topic whose handler takes them ``together`` share its turns.
+1. The records of a partition are handled strictly one after the other. Different partitions, and timers, interleave
+   where a handler awaits; a topic whose handler ``takes_partitions_together`` has one chunk at a time.
 2. An offset is committed only after ``handle`` has returned for it.
-3. The first thing that breaks ends the worker; nothing of the chunk under way is committed.
-4. On SIGTERM or SIGINT the chunk under way is finished and committed and the group is left.
+3. The first error ends the worker; nothing of the chunk in progress is committed.
+4. On SIGTERM or SIGINT the chunk in progress is finished and committed, and the worker leaves the group.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ from faust.types import TP
 from ...errors import BrokerError, FencedError
 from ...records import ChunkHandler, Lag, Record, TopicPartition
 from ...worker.lease import Lease
-from ..admin.preflight import reach
+from ..admin.preflight import preflight
 from ..options import KafkaOptions
+from .group_consumer import GroupConsumer
 from .partition_queues import PartitionQueues
-from .transport import ChunkTransport, GroupConsumer
+from .transport import ChunkTransport
 
 log = logging.getLogger(__name__)
 faust_log = logging.getLogger("faust")
 
 Timer = tuple[float, Callable[[], Awaitable[None]]]
-"""Seconds between two calls, and what to call."""
+"""Seconds between two calls, and the function to call."""
 
 _STOP_SECONDS = 20.0
 _FAILED_STOP_SECONDS = 8.0
@@ -58,21 +59,21 @@ async def run_worker(
     signals: bool = True,
     lease: Lease | None = None,
 ) -> None:
-    """Run the handlers (topic: handler) until told to stop, by a signal (with ``signals``) or by setting ``stop``.
+    """Run the handlers (topic: handler) until ``stop`` is set, or, with ``signals``, until SIGTERM or SIGINT.
 
-    ``on_started`` is called once, when the first partitions are assigned and their handlers ready. Raise what a
-    handler, a timer or ``on_started`` raised, or ``BrokerError`` when Kafka is not reachable, refuses, or lacks a
-    topic. No chunk is begun unless the ``lease`` runs, which follows the group's answers.
+    ``on_started`` is called once, when the first partitions are assigned and their handlers are ready. A chunk starts
+    only while the ``lease``, which follows the group's answers, is valid. Errors of a handler, a timer or
+    ``on_started`` are raised, and ``BrokerError`` when Kafka is not reachable, refuses, or lacks a topic.
     """
     stop = stop or asyncio.Event()
     lease = lease or Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
-    with _stopping(stop) if signals else contextlib.nullcontext():
-        await reach(options, handlers)
+    with _stop_on_signals(stop) if signals else contextlib.nullcontext():
+        await preflight(options, handlers)
         await _Worker(options, handlers, timers, on_started, stop, lease).run()
 
 
 class _Worker:
-    """One run: the ``Owner`` of the transport's partitions, and their ``Lag``."""
+    """One run: the ``PartitionOwner`` of the transport's partitions, and their ``Lag``."""
 
     def __init__(
         self,
@@ -89,29 +90,29 @@ class _Worker:
         self._stop = stop
         self._error: BaseException | None = None
         self._lease = lease
-        self._lanes = PartitionQueues(self._handle, options.chunk_records)
+        self._queues = PartitionQueues(self._handle, options.chunk_records)
         self._app = _app(options, self, lease)
         for topic in handlers:
             source = self._app.topic(topic, schema=_Chunks(), acks=False)
-            self._app.agent(source, name=topic)(self._agent)
+            self._app.agent(source, name=topic)(self._queue_chunks)
 
     async def run(self) -> None:
-        """Start, wait for the end, stop, and raise what broke."""
-        live = asyncio.create_task(self._live())
+        """Start, wait for ``stop``, end the app, and raise the first error."""
+        app = asyncio.create_task(self._run_app())
         await self._stop.wait()
         if self._error:
             log.error("the worker ends: %s", str(self._error) or repr(self._error))
-        live.cancel()
-        await asyncio.wait([live])
+        app.cancel()
+        await asyncio.wait([app])
         try:
             await asyncio.wait_for(self._app.stop(), _FAILED_STOP_SECONDS if self._error else _STOP_SECONDS)
         except TimeoutError:
             log.warning("a chunk was still under way and is given up: it will be read again")
-        await self._lanes.close()
+        await self._queues.close()
         if self._error:
             raise self._error
 
-    async def _live(self) -> None:
+    async def _run_app(self) -> None:
         try:
             await self._app.start()
             async with asyncio.TaskGroup() as group:
@@ -124,57 +125,59 @@ class _Worker:
         except Exception as error:
             self.fail(error)
 
-    async def _agent(self, stream: AsyncIterable[list[Record]]) -> None:
+    async def _queue_chunks(self, stream: AsyncIterable[list[Record]]) -> None:
+        """The Faust agent of every topic."""
         async for chunk in stream:
-            # What comes while partitions are given up is read again by whoever gets them.
+            # Chunks that arrive while partitions are revoked are read again by the next owner.
             if self._consumer.flow_active:
                 topic, partition = chunk[0].topic, chunk[0].partition
-                together = self._handlers[topic].together
-                self._lanes.put(topic if together else TopicPartition(topic, partition), chunk)
+                together = self._handlers[topic].takes_partitions_together
+                self._queues.put(topic if together else TopicPartition(topic, partition), chunk)
 
     async def _handle(self, chunks: Sequence[list[Record]]) -> None:
         if self._error:
             return
         consumer = self._consumer
         for chunk in chunks:
-            consumer.chunk_begins(chunk)
-        done = False
+            consumer.chunk_started(chunk)
+        processed = False
         try:
-            if await self._holds():
+            if await self._is_member():
                 await self._handlers[chunks[0][0].topic].handle(list(chain.from_iterable(chunks)))
-                done = True
+                processed = True
         except Exception as error:
             self.fail(error)
         except asyncio.CancelledError:
             if not self._stop.is_set():
-                # Nobody else would notice, and the next chunk would be taken as if this one were done.
+                # No other code notices, and the next chunk would be handled as if this one had been processed.
                 self.fail(BrokerError("a chunk was given up half-way"))
             raise
         finally:
             for chunk in chunks:
-                consumer.chunk_ends(chunk, done=done)
+                consumer.chunk_ended(chunk, processed=processed)
 
-    async def _holds(self) -> bool:
-        """Whether the partitions are ours. If not, nothing of the chunk was done, and they are about to be revoked."""
+    async def _is_member(self) -> bool:
+        """Whether the group still counts this worker. If not, its partitions are about to be revoked, so a chunk that
+        has not started is dropped."""
         try:
-            await self._lease.hold()
+            await self._lease.wait_until_valid()
         except FencedError:
             return False
         return True
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Tell every handler its partitions, collect where to begin."""
+        """Assign to every handler its partitions, and collect the start offsets."""
         starts: dict[TopicPartition, int] = {}
         for topic, own in _by_topic(partitions):
             starts.update(await self._handlers[topic].assigned(own))
         return starts
 
-    def drop_waiting(self) -> None:
-        """Forget the chunks that have not begun."""
-        self._lanes.drop()
+    def drop_queued(self) -> None:
+        """Drop the chunks that are not in progress."""
+        self._queues.clear()
 
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
-        """Tell every handler; the first error is raised when all were told."""
+        """Revoke from every handler its partitions; then raise the first error."""
         errors = []
         for topic, own in _by_topic(partitions):
             try:
@@ -194,12 +197,12 @@ class _Worker:
                 self._error = error
         self._stop.set()
 
-    def ends(self) -> bool:
-        """Whether it was told to stop, or something broke."""
+    def is_stopping(self) -> bool:
+        """Whether the worker was asked to stop, or has failed."""
         return self._stop.is_set()
 
     def lag(self, partition: TopicPartition) -> int | None:
-        """As ``Lag``; None too for partitions that are not this worker's."""
+        """As ``Lag``; None also for partitions that are not assigned to this worker."""
         return self._consumer.lag(TP(*partition))
 
     @property
@@ -208,7 +211,7 @@ class _Worker:
 
 
 class _Chunks(faust.Schema[Any, Any]):
-    """Hands values on as the transport made them: no serializer is asked."""
+    """Passes values on as the transport made them, without a serializer."""
 
     def compile(self, app: Any, **_: Any) -> Callable[..., Awaitable[Any]]:
         async def decode(message: Any, *, propagate: bool = False) -> Any:  # noqa: ARG001
@@ -218,23 +221,23 @@ class _Chunks(faust.Schema[Any, Any]):
 
 
 class _Boot(BootStrategy):
-    """A consumer and agents: no producer (``publisher.py`` is), no web server (the caller's is)."""
+    """Starts a consumer and agents only: publisher and web server are Onward's own."""
 
     enable_kafka_producer = False
     enable_web = False
 
 
 class _NoTables(TableManager):
-    """Starts at once: Faust waits a second for tables to be declared."""
+    """No tables. Faust's own manager would wait a second for their declarations."""
 
     logger = faust_log
 
     async def on_start(self) -> None:
-        """Go straight to what follows a rebalance."""
+        """Start only the part that acts on rebalances."""
         await self.recovery.start()
 
     async def wait_until_tables_registered(self) -> None:
-        """There are none."""
+        """Return at once."""
 
 
 class _App(faust.App):
@@ -245,10 +248,10 @@ class _App(faust.App):
     owner: _Worker
 
     async def on_first_start(self) -> None:
-        """Nothing: Faust would make its data folder."""
+        """Do nothing: Faust would create its data folder."""
 
     async def crash(self, reason: BaseException) -> None:
-        """Mode would log a traceback and leave the process running."""
+        """End the worker: mode would log a traceback and leave the process running."""
         self.owner.fail(reason)
 
 
@@ -259,11 +262,11 @@ def _app(options: KafkaOptions, owner: _Worker, lease: Lease) -> Any:
         autodiscover=False,
         TableManager=_NoTables,
         broker_commit_interval=options.commit_interval_ms / 1000,
-        # Also bounds how long handlers may take to get ready, which may be a long replay.
+        # Also bounds the time of ``assigned``, which may replay a journal.
         broker_request_timeout=_FOREVER_SECONDS,
         stream_recovery_delay=0.0,
         stream_wait_empty=True,
-        # The transport bounds what is queued, in records.
+        # The transport bounds the queues, in records.
         stream_buffer_maxsize=_UNBOUNDED,
         topic_allow_declare=False,
         topic_disable_leader=True,
@@ -288,13 +291,13 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> Iterator[tuple[str, list[
 
 
 @contextlib.contextmanager
-def _stopping(stop: asyncio.Event) -> Iterator[None]:
+def _stop_on_signals(stop: asyncio.Event) -> Iterator[None]:
     loop = asyncio.get_running_loop()
-    watched = (signal.SIGTERM, signal.SIGINT)
-    for number in watched:
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    for number in numbers:
         loop.add_signal_handler(number, stop.set)
     try:
         yield
     finally:
-        for number in watched:
+        for number in numbers:
             loop.remove_signal_handler(number)

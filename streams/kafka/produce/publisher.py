@@ -3,8 +3,8 @@
     async with KafkaPublisher(options) as publisher:
         await publisher.publish(records)
 
-Whole batches go to aiokafka, one future a batch instead of one a record. A publisher that has failed once stays
-failed: after a gap nothing more may follow.
+Whole batches go to aiokafka, with one future for a batch instead of one for a record. A publisher that has failed once
+refuses every later call: no record may follow a gap.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from ...errors import BrokerError
 from ...records import OutRecord, Record, TopicPartition
-from ..admin.preflight import reach
+from ..admin.preflight import preflight
 from ..closing import close
 from ..consume.tail import end_offsets, tail
 from ..options import KafkaOptions
 
 T = TypeVar("T")
+_Partition = tuple[str, int]
+"""Topic and partition. A plain tuple, because one is made for every record."""
 
 _CLOSE_SECONDS = 3.0
 _OVERHEAD_BYTES = 512
-"""What Kafka's batch header and the record's own framing may add to key, value and headers."""
+"""An upper bound for the batch header and the record's framing, which come on top of key, value and headers."""
 
 
 class KafkaPublisher:
@@ -42,7 +44,7 @@ class KafkaPublisher:
     async def start(self) -> None:
         """Connect; raise ``BrokerError`` when no broker answers in time."""
         options = self._options
-        await reach(options, ())
+        await preflight(options, ())
         self._producer = aiokafka.AIOKafkaProducer(
             **options.aiokafka(),
             enable_idempotence=True,
@@ -52,10 +54,14 @@ class KafkaPublisher:
             max_request_size=options.max_request_bytes,
             compression_type=None if options.compression == "none" else options.compression,
         )
-        await self._producer.start()
+        try:
+            await self._producer.start()
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
-        """Close the connections. What was published is acknowledged already; what failed is given up."""
+        """Close the connections. Published records are acknowledged already; failed ones are dropped."""
         if self._producer is not None:
             producer, self._producer = self._producer, None
             await close(producer.client, producer.stop(), _CLOSE_SECONDS)
@@ -72,13 +78,21 @@ class KafkaPublisher:
     async def publish(self, records: Sequence[OutRecord]) -> None:
         """Return when every record is acknowledged by all in-sync replicas; raise ``BrokerError`` otherwise.
 
-        Records of one partition keep their order. Nothing is sent when one of them exceeds ``max_request_bytes``.
+        Records of one partition keep their order:
+
+        1. Refuse everything after an earlier failure, and every record when one exceeds ``max_request_bytes``.
+        2. Fill batches, each for one partition.
+        3. Send a batch when the one before it in its partition is acknowledged.
+        4. Wait for the last batch of every partition; a failure or timeout fails the publisher.
         """
+        # Step 1: refuse.
         if self._error:
             raise self._error
         if not records:
             return
         self._check_sizes(records)
+
+        # Steps 2 to 4.
         try:
             async with asyncio.timeout(self._options.delivery_timeout_ms / 1000):
                 await self._deliver(records)
@@ -97,66 +111,71 @@ class KafkaPublisher:
             ) from error
 
     async def tail(self, topic: str, partition: int, see: Callable[[Record], T], count: int = 1) -> list[T]:
-        """What ``see`` makes of the last ``count`` records of a partition, in offset order; fewer when it holds fewer.
+        """``see`` of each of the last ``count`` records of a partition, in offset order; fewer when it holds fewer.
 
-        It may be shown older ones too. The records are not kept. Raise ``BrokerError`` when reading makes no progress.
+        ``see`` may be called with older records too. Records are not kept. Raise ``BrokerError`` when reading makes no
+        progress.
         """
         return await tail(self._options, TopicPartition(topic, partition), see, count)
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """The offset the next record of each partition will get; raise ``BrokerError`` when a topic does not exist."""
         wanted = list(partitions)
-        # A consumer would ask for a topic that is gone until its time is over, and not say which.
-        await reach(self._options, sorted({partition.topic for partition in wanted}))
+        # A consumer would look for a missing topic until its timeout, and not name it.
+        await preflight(self._options, sorted({partition.topic for partition in wanted}))
         return await end_offsets(self._options, wanted)
 
     async def _deliver(self, records: Sequence[OutRecord]) -> None:
-        last: dict[tuple[str, int], asyncio.Future[Any]] = {}
+        last: dict[_Partition, asyncio.Future[Any]] = {}
         try:
-            for (topic, partition), batch in self._batches(records):
-                if (topic, partition) in last:
-                    # A broker that knows nothing of this producer takes a batch whose forerunner it has refused.
-                    await last[topic, partition]
-                last[topic, partition] = await self._queue(batch, topic, partition)
+            # Step 2: fill batches.
+            for partition, batch in self._batches(records):
+                # Step 3: send. A broker that does not know this producer yet would accept a batch after it has refused
+                # the one before it.
+                if partition in last:
+                    await last[partition]
+                last[partition] = await self._send(batch, partition)
+            # Step 4: wait for the acknowledgements.
             await asyncio.gather(*last.values())
         except BaseException:
             for future in last.values():
-                future.add_done_callback(_looked_at)
+                future.add_done_callback(_retrieve_error)
             raise
 
-    async def _queue(self, batch: Any, topic: str, partition: int) -> asyncio.Future[Any]:
+    async def _send(self, batch: Any, partition: _Partition) -> asyncio.Future[Any]:
         """Wait for a place in the partition's queue, as long as ``publish`` allows."""
+        topic, number = partition
         while True:
             try:
-                future: asyncio.Future[Any] = await self._producer.send_batch(batch, topic, partition=partition)
+                future: asyncio.Future[Any] = await self._producer.send_batch(batch, topic, partition=number)
             except KafkaTimeoutError:
-                # aiokafka adds up what it has waited since the beginning at every turn of the queue: when several wait
-                # it gives up within seconds. Nothing was queued.
+                # aiokafka counts the whole waiting time at every turn of the queue: when several batches wait, it gives
+                # up within seconds. Nothing was queued.
                 continue
             return future
 
-    def _batches(self, records: Sequence[OutRecord]) -> Iterator[tuple[tuple[str, int], Any]]:
-        """Full batches as they fill, then the rest; of one partition always in order."""
+    def _batches(self, records: Sequence[OutRecord]) -> Iterator[tuple[_Partition, Any]]:
+        """Full batches as they fill, then the rest; the batches of one partition in order."""
         create = self._producer.create_batch
-        open_batches: dict[tuple[str, int], Any] = {}
+        open_batches: dict[_Partition, Any] = {}
         for record in records:
-            place = (record.topic, record.partition)
-            batch = open_batches.get(place)
+            partition = (record.topic, record.partition)
+            batch = open_batches.get(partition)
             if batch is None:
-                batch = open_batches[place] = create()
+                batch = open_batches[partition] = create()
             if not _append(batch, record):
-                yield place, batch
-                batch = open_batches[place] = create()
+                yield partition, batch
+                batch = open_batches[partition] = create()
                 _append(batch, record)
-        for place, batch in open_batches.items():
+        for partition, batch in open_batches.items():
             batch.close()
-            yield place, batch
+            yield partition, batch
 
     def _check_sizes(self, records: Sequence[OutRecord]) -> None:
-        most = self._options.max_request_bytes - _OVERHEAD_BYTES
+        limit = self._options.max_request_bytes - _OVERHEAD_BYTES
         for record in records:
-            size = len(record.value)
-            if size > most >> 1 and (size := _bytes(record)) > most:
+            # Small values are not measured exactly: that would take time for every record.
+            if len(record.value) > limit // 2 and (size := _size(record)) > limit:
                 raise BrokerError(
                     f"a record of {size} bytes for {record.topic} partition {record.partition} is larger than "
                     f"the limit of {self._options.max_request_bytes}: raise max_request_bytes and the topic's "
@@ -173,16 +192,18 @@ class KafkaPublisher:
 
 
 def _append(batch: Any, record: OutRecord) -> bool:
-    """Whether the batch has room for the record."""
-    at, key, value, headers = record.timestamp_ms, record.key, record.value, list(record.headers)
-    return batch.append(timestamp=at, key=key, value=value, headers=headers) is not None
+    """Append a record; return False when the batch has no room for it."""
+    headers = list(record.headers)
+    appended = batch.append(timestamp=record.timestamp_ms, key=record.key, value=record.value, headers=headers)
+    return appended is not None
 
 
-def _bytes(record: OutRecord) -> int:
+def _size(record: OutRecord) -> int:
     headers = sum(len(name) + len(value) + 10 for name, value in record.headers)
     return len(record.value) + len(record.key or b"") + headers
 
 
-def _looked_at(future: asyncio.Future[Any]) -> None:
+def _retrieve_error(future: asyncio.Future[Any]) -> None:
+    """asyncio prints a traceback for errors that nobody retrieves."""
     if not future.cancelled():
         future.exception()

@@ -1,5 +1,3 @@
-"""How aiokafka's clients are ended."""
-
 from __future__ import annotations
 
 import asyncio
@@ -36,19 +34,19 @@ async def at_once():
 
 
 @pytest.mark.parametrize(
-    ("stop", "in_time", "told"),
+    ("stop", "in_time", "warnings"),
     [(at_once, True, []), (cancelled, True, []), (never, False, []), (broken, True, ["the network is gone"])],
 )
-async def test_connections_are_closed_whatever_comes_of_the_stop(stop, in_time, told, caplog):
+async def test_connections_are_closed_whether_or_not_the_stop_succeeds(stop, in_time, warnings, caplog):
     caplog.set_level(logging.WARNING)
     client = Client()
     assert await close(client, stop(), SOON) is in_time
     await asyncio.sleep(0)
     assert client.closed == 1
-    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == told
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == warnings
 
 
-async def test_connections_are_closed_when_who_closes_is_cancelled():
+async def test_connections_are_closed_when_the_closing_task_is_cancelled():
     client = Client()
     closing = asyncio.create_task(close(client, never(), LONG))
     await asyncio.sleep(0)

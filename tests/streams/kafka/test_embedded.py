@@ -4,9 +4,10 @@ import subprocess
 import sys
 
 import pytest
+from kafka_handlers import read_all
 
 from onward.streams.errors import BrokerError
-from onward.streams.kafka.client import EventReader, EventWriter
+from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
 
@@ -25,10 +26,7 @@ def test_a_partition_keeps_about_five_mebibytes():
             for _ in range(60):
                 writer.send("t", bytes(100_000))
                 writer.flush()
-        with EventReader(broker.options(), ["t"]) as reader:
-            kept = []
-            while not reader.caught_up:
-                kept += reader.poll(1.0)
+        kept = read_all(broker.options(), "t")
     assert 50 <= len(kept) <= 54
     assert kept[-1].offset == 59
 

@@ -48,7 +48,7 @@ def test_tls_uses_the_given_authority(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("changes", "message"),
     [
         ({"brokers": ()}, "give host:port"),
         ({"brokers": ("kafka",)}, "brokers are 'kafka': give host:port"),
@@ -58,6 +58,6 @@ def test_tls_uses_the_given_authority(tmp_path):
         ({"chunk_records": 0}, "a chunk has at least 1 record"),
     ],
 )
-def test_what_cannot_work_is_told(wrong, said):
-    with pytest.raises(UsageError, match=said):
-        KafkaOptions(**({"brokers": ("kafka:9092",)} | wrong))
+def test_invalid_options_are_refused_with_the_reason(changes, message):
+    with pytest.raises(UsageError, match=message):
+        KafkaOptions(**({"brokers": ("kafka:9092",)} | changes))

@@ -23,7 +23,14 @@ from onward.streams.worker.partition_processor import PartitionProcessor, Proces
 def processor(story, directory, lease, observe):
     run = story.run
     return PartitionProcessor(
-        run.topics, run.programs, run.broker, Metrics(), no_clock, ProcessorConfig(directory), observe, lease.hold
+        run.topics,
+        run.programs,
+        run.broker,
+        Metrics(),
+        no_clock,
+        ProcessorConfig(directory),
+        observe,
+        lease.wait_until_valid,
     )
 
 
@@ -48,7 +55,7 @@ def test_a_worker_that_was_stopped_writes_nothing_until_the_group_has_spoken(tmp
     story.applies("x")
     clock = Stopped(stage)
     lease = Lease(10.0, 60.0, clock)
-    lease.granted(0.0)
+    lease.grant(0.0)
     ledger = tmp_path / "journal-0.sqlite"
 
     async def stopped():
@@ -61,12 +68,12 @@ def test_a_worker_that_was_stopped_writes_nothing_until_the_group_has_spoken(tmp
         assert dump(ledger) == before
         assert len(story.answers()) == (0 if stage is Stage.COMPUTED else 1)
         if partitions_lost:
-            lease.lost()
+            lease.lose()
             with pytest.raises(FencedError, match="may have another owner"):
                 await handling
             assert dump(ledger) == before
         else:
-            lease.renewed(100.0)
+            lease.renew(100.0)
             await handling
         await stopped.revoked([JOURNAL])
 
@@ -78,19 +85,21 @@ def test_a_worker_that_was_stopped_writes_nothing_until_the_group_has_spoken(tmp
 
 def test_a_worker_that_was_fenced_lists_no_snapshot_and_does_not_end_of_it(tmp_path, caplog):
     story, snapshots, lease = tape(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=1), Lease(10.0, 60.0)
-    lease.granted(lease.clock())
+    lease.grant(lease.clock())
     story.applies("x")
     first = len(story.journal)
     story.applies("y")
     run, config = story.run, ProcessorConfig(tmp_path, snapshots=snapshots, snapshot_seconds=0.0)
-    worker = PartitionProcessor(run.topics, run.programs, run.broker, Metrics(), no_clock, config, hold=lease.hold)
+    worker = PartitionProcessor(
+        run.topics, run.programs, run.broker, Metrics(), no_clock, config, hold=lease.wait_until_valid
+    )
 
     async def work():
         await worker.assigned([JOURNAL])
         await worker.handle(story.journal[:first])
         await worker.take_snapshots()
         await worker.handle(story.journal[first:])
-        lease.lost()
+        lease.lose()
         await worker.take_snapshots()
         await worker.revoked([JOURNAL])
 

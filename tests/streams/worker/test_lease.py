@@ -30,81 +30,86 @@ def lease(clock):
 
 
 def ends(lease, clock):
-    """The first tenth of a second at which the lease no longer runs."""
-    while lease.runs:
+    """The first tenth of a second at which the lease is over."""
+    while lease.is_valid:
         clock.now += 0.1
     return clock.now
 
 
-def test_there_is_none_before_the_group_has_given_one(lease):
-    assert not lease.runs
+def test_a_new_lease_is_not_valid(lease):
+    assert not lease.is_valid
 
 
-def test_it_ends_a_tenth_before_the_session_counted_from_when_the_heartbeat_was_sent(lease, clock):
-    lease.granted(100.0)
+def test_it_ends_a_tenth_before_the_session_of_the_last_heartbeat_sent(lease, clock):
+    lease.grant(100.0)
     clock.now = 107.0
-    lease.renewed(103.0)
+    lease.renew(103.0)
     assert ends(lease, clock) == pytest.approx(112.0, abs=0.15)
 
 
 def test_an_answer_from_before_a_stop_renews_nothing(lease, clock):
-    lease.granted(100.0)
+    lease.grant(100.0)
     clock.now = 130.0
-    lease.renewed(103.0)
-    assert not lease.runs
+    lease.renew(103.0)
+    assert not lease.is_valid
 
 
-def test_while_the_group_rebalances_heartbeats_do_not_carry_it_past_the_time_to_join(lease, clock):
-    lease.granted(100.0)
+def test_heartbeats_in_a_rebalance_extend_it_up_to_the_rebalance_timeout(lease, clock):
+    lease.grant(100.0)
     for sent in range(101, 200):
         clock.now = sent
-        lease.called(sent)
+        lease.renew_during_rebalance(sent)
     clock.now = 151.0
     assert ends(lease, clock) == pytest.approx(159.0, abs=0.15)
 
 
-async def test_what_waits_goes_on_when_the_group_answers_and_is_fenced_when_it_has_given_the_partitions_away(
-    lease, clock, caplog
-):
-    lease.granted(100.0)
+@pytest.fixture
+async def waiting(lease, clock):
+    """A task that waits for a lease that is over."""
+    lease.grant(100.0)
     clock.now = 130.0
-    waits = asyncio.ensure_future(lease.hold())
+    task = asyncio.ensure_future(lease.wait_until_valid())
     await asyncio.sleep(0.05)
-    assert not waits.done()
-    assert "until the group answers" in caplog.text
-    lease.renewed(129.0)
-    await asyncio.wait_for(waits, 1)
-    clock.now = 160.0
-    waits = asyncio.ensure_future(lease.hold())
-    lease.lost()
+    assert not task.done()
+    return task
+
+
+async def test_a_wait_ends_when_the_group_answers(lease, waiting):
+    lease.renew(129.0)
+    await asyncio.wait_for(waiting, 1)
+
+
+async def test_a_wait_is_fenced_when_the_membership_is_lost(lease, waiting):
+    lease.lose()
     with pytest.raises(FencedError, match=r"may have another owner by now.*; start it again"):
-        await asyncio.wait_for(waits, 1)
+        await asyncio.wait_for(waiting, 1)
 
 
-async def test_once_lost_only_new_partitions_bring_a_lease(lease, clock):
-    lease.granted(100.0)
-    lease.lost()
-    lease.renewed(100.0)
-    assert not lease.runs
+async def test_a_lost_lease_is_valid_again_only_after_a_new_assignment(lease, clock):
+    lease.grant(100.0)
+    lease.lose()
+    lease.renew(100.0)
+    assert not lease.is_valid
     with pytest.raises(FencedError):
-        await lease.hold()
-    lease.granted(100.0)
-    await asyncio.wait_for(lease.hold(), 1)
+        await lease.wait_until_valid()
+    lease.grant(100.0)
+    await asyncio.wait_for(lease.wait_until_valid(), 1)
 
 
-def test_its_clock_goes_on_and_is_not_the_one_that_people_set():
+def test_its_clock_runs_like_the_monotonic_one():
     before, wall = leases.clock(), time.monotonic()
     time.sleep(0.02)
     assert leases.clock() - before >= 0.02
     assert leases.clock() - before == pytest.approx(time.monotonic() - wall, abs=0.01)
 
 
-async def test_that_nobody_answers_is_told_once_however_many_wait_and_again_the_next_time(lease, clock, caplog):
-    lease.granted(100.0)
+async def test_every_silence_is_logged_once_however_many_wait(lease, clock, caplog):
+    lease.grant(100.0)
     for now in (120.0, 140.0):
         clock.now = now
-        waiting = [asyncio.create_task(lease.hold()) for _ in range(3)]
+        waiting = [asyncio.create_task(lease.wait_until_valid()) for _ in range(3)]
         await asyncio.sleep(0.01)
-        lease.renewed(now)
+        lease.renew(now)
         await asyncio.gather(*waiting)
-    assert [line.getMessage()[:27] for line in caplog.records] == ["no heartbeat was answered f"] * 2
+    warning = "no heartbeat was answered for too long: nothing is written until the group answers"
+    assert [line.getMessage() for line in caplog.records] == [warning] * 2

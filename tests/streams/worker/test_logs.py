@@ -46,28 +46,28 @@ def test_an_exception_stays_on_its_line() -> None:
     assert "ValueError: no\nway" in json.loads(line)["exception"]
 
 
-def test_libraries_are_heard_from_warnings_on_and_ours_from_the_level_on() -> None:
+def test_libraries_log_from_warnings_on_and_onward_from_its_level_on() -> None:
     stream = io.StringIO()
     logs.configure("debug", "text", stream)
     logging.getLogger("aiokafka").info("chatter")
     logging.getLogger("faust").warning("trouble")
     logging.getLogger("onward").debug("detail", extra={"partition": 3})
-    heard = [line.split(" ", 1)[1] for line in stream.getvalue().splitlines()]
-    assert heard == ["WARNING faust: trouble", "DEBUG onward: detail partition=3"]
+    lines = [line.split(" ", 1)[1] for line in stream.getvalue().splitlines()]
+    assert lines == ["WARNING faust: trouble", "DEBUG onward: detail partition=3"]
 
 
-def test_what_a_library_says_again_and_again_is_told_once_in_a_while() -> None:
+def test_a_repeated_line_of_a_library_passes_once_in_thirty_seconds() -> None:
     stream = io.StringIO()
     logs.configure("info", "text", stream)
     for name, second in [("faust", 0), ("faust", 1), ("onward.x", 1), ("onward.x", 2), ("faust", 29.9), ("faust", 30)]:
         line = logging.LogRecord(name, logging.WARNING, "", 0, "%s is gone at %s", ("topic", name), None)
         line.created = 1_000_000.0 + second
         logging.getLogger(name).handle(line)
-    told = [line.split()[2].rstrip(":") for line in stream.getvalue().splitlines()]
-    assert told == ["faust", "onward.x", "onward.x", "faust"]
+    passed = [line.split()[2].rstrip(":") for line in stream.getvalue().splitlines()]
+    assert passed == ["faust", "onward.x", "onward.x", "faust"]
 
 
-def test_neither_a_traceback_nor_a_line_that_cannot_be_written_is_taken_for_a_repeat(monkeypatch) -> None:
+def test_tracebacks_and_broken_lines_are_never_repeats(monkeypatch) -> None:
     stream = io.StringIO()
     logs.configure("info", "text", stream)
     monkeypatch.setattr(logging, "raiseExceptions", False)

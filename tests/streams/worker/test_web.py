@@ -39,7 +39,7 @@ async def test_pages_over_a_real_socket() -> None:
         assert await get("healthz") == (503, "OSError: disk full\n")
 
 
-async def test_a_taken_port_is_said_in_one_line() -> None:
+async def test_a_taken_port_is_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=rf"cannot serve on 127.0.0.1:{port} .*: choose another --web-port"):

@@ -1,19 +1,14 @@
 import confluent_kafka
 
-from onward.streams.kafka.admin.offsets import extents
-from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.kafka.admin.offsets import partition_offsets
 
 
-def test_ends_and_what_a_group_has_read() -> None:
-    with EmbeddedBroker({"journal": 2}) as broker:
-        options = broker.options(group="readers")
-        producer = confluent_kafka.Producer(options.confluent())
-        for _ in range(5):
-            producer.produce("journal", b"x", partition=1)
-        producer.flush(10)
-        consumer = confluent_kafka.Consumer({**options.confluent(), "group.id": "readers"})
-        consumer.commit(offsets=[confluent_kafka.TopicPartition("journal", 1, 3)], asynchronous=False)
-        consumer.close()
-        unread, read = extents(options, ["journal"])
+def test_offsets_are_those_of_the_partition_and_of_the_group(broker) -> None:
+    topic, options = broker.topic(2), broker.options()
+    broker.fill(topic, 5, partition=1)
+    consumer = confluent_kafka.Consumer({**options.confluent(), "group.id": options.group})
+    consumer.commit(offsets=[confluent_kafka.TopicPartition(topic, 1, 3)], asynchronous=False)
+    consumer.close()
+    unread, read = partition_offsets(options, [topic])
     assert (unread.begin, unread.end, unread.committed, unread.lag) == (0, 0, None, 0)
     assert (read.begin, read.end, read.committed, read.lag) == (0, 5, 3, 2)

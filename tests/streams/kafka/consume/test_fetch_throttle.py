@@ -2,51 +2,51 @@ from __future__ import annotations
 
 import asyncio
 
-from onward.streams.kafka.consume.fetch_throttle import pace
+from onward.streams.kafka.consume.fetch_throttle import throttle_fetches
 
 
 class Fetcher:
-    """Finds what it is told; counts the questions."""
+    """Answers its fetches with these results."""
 
-    def __init__(self, finds):
-        self.finds, self.told, self.tasks = iter(finds), [], []
+    def __init__(self, *has_records):
+        self.answers, self.notified, self.tasks = iter(has_records), [], []
         self._fetch_waiters = ["waiter"]
-        pace(self, 0.05)
+        throttle_fetches(self, 0.05)
 
     async def _proc_fetch_request(self, assignment, node, request):
-        return next(self.finds)
+        return next(self.answers)
 
     async def close(self):
-        """As aiokafka closes: what is cancelled is waited for."""
+        """As aiokafka: cancel the tasks and await them."""
         for task in self.tasks:
             task.cancel()
             await task
 
     def _notify(self, waiter):
-        self.told.append(waiter)
+        self.notified.append(waiter)
 
 
-async def test_after_records_the_next_question_waits_but_whoever_waits_for_them_does_not():
-    fetcher = Fetcher([True])
-    asking = asyncio.ensure_future(fetcher._proc_fetch_request(None, 0, None))
+async def test_after_records_the_next_fetch_waits_and_the_waiters_are_notified_at_once():
+    fetcher = Fetcher(True)
+    fetching = asyncio.ensure_future(fetcher._proc_fetch_request(None, 0, None))
     await asyncio.sleep(0.01)
-    assert fetcher.told == ["waiter"]
-    assert not asking.done()
-    assert await asking is True
+    assert fetcher.notified == ["waiter"]
+    assert not fetching.done()
+    assert await fetching is True
 
 
-async def test_after_an_empty_answer_the_next_question_does_not_wait():
-    fetcher = Fetcher([False])
-    asking = asyncio.ensure_future(fetcher._proc_fetch_request(None, 0, None))
+async def test_after_an_empty_answer_the_next_fetch_does_not_wait():
+    fetcher = Fetcher(False)
+    fetching = asyncio.ensure_future(fetcher._proc_fetch_request(None, 0, None))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert asking.done()
-    assert await asking is False
-    assert not fetcher.told
+    assert fetching.done()
+    assert await fetching is False
+    assert not fetcher.notified
 
 
-async def test_a_fetcher_that_is_closed_in_the_pause_is_closed_whole():
-    fetcher = Fetcher([True])
+async def test_a_fetcher_closed_during_the_pause_closes_completely():
+    fetcher = Fetcher(True)
     fetcher.tasks = [asyncio.ensure_future(fetcher._proc_fetch_request(None, 0, None))]
     await asyncio.sleep(0.01)
     await fetcher.close()

@@ -10,66 +10,66 @@ def chunk(partition, *offsets):
     return [Record("t", partition, offset, 0, None, b"", ()) for offset in offsets]
 
 
-class Turns:
-    """Keeps what begins; a turn ends when it is told to."""
+class Calls:
+    """Keeps the records of every call of the handler; a call recalls when it is allowed to."""
 
-    def __init__(self, most=4):
-        self.begun, self.go = [], asyncio.Semaphore(0)
-        self.lanes = PartitionQueues(self._handle, most)
+    def __init__(self, max_records=4):
+        self.started, self.allowed = [], asyncio.Semaphore(0)
+        self.queues = PartitionQueues(self._handle, max_records)
 
     async def _handle(self, chunks):
-        self.begun.append([(record.partition, record.offset) for chunk in chunks for record in chunk])
-        await self.go.acquire()
+        self.started.append([(record.partition, record.offset) for chunk in chunks for record in chunk])
+        await self.allowed.acquire()
 
-    async def after(self, turns):
-        for _ in range(turns):
-            self.go.release()
+    async def after(self, recalls):
+        for _ in range(recalls):
+            self.allowed.release()
         for _ in range(10):
             await asyncio.sleep(0)
-        return self.begun
+        return self.started
 
 
-async def test_lanes_go_side_by_side_and_each_in_its_order():
-    turns = Turns(most=1)
+async def test_queues_are_processed_concurrently_and_each_in_order():
+    calls = Calls(max_records=1)
     for offset in (0, 1):
         for partition in (0, 1):
-            turns.lanes.put(partition, chunk(partition, offset))
-    assert await turns.after(0) == [[(0, 0)], [(1, 0)]]
-    assert await turns.after(1) == [[(0, 0)], [(1, 0)], [(0, 1)]]
-    assert await turns.after(3) == [[(0, 0)], [(1, 0)], [(0, 1)], [(1, 1)]]
-    turns.lanes.put(0, chunk(0, 2))
-    assert (await turns.after(1))[-1] == [(0, 2)], "a lane that was empty takes up again"
+            calls.queues.put(partition, chunk(partition, offset))
+    assert await calls.after(0) == [[(0, 0)], [(1, 0)]]
+    assert await calls.after(1) == [[(0, 0)], [(1, 0)], [(0, 1)]]
+    assert await calls.after(3) == [[(0, 0)], [(1, 0)], [(0, 1)], [(1, 1)]]
+    calls.queues.put(0, chunk(0, 2))
+    assert (await calls.after(1))[-1] == [(0, 2)], "an empty queue starts again"
 
 
-async def test_a_turn_takes_what_has_queued_up_but_no_more_than_it_may():
-    turns = Turns(most=4)
-    turns.lanes.put("t", chunk(0, 0))
-    await turns.after(0)
-    turns.lanes.put("t", chunk(0, 1, 2))
-    turns.lanes.put("t", chunk(1, 0, 1))
-    turns.lanes.put("t", chunk(1, 2, 3, 4, 5, 6))
-    assert await turns.after(3) == [
+async def test_one_call_takes_the_queued_chunks_up_to_the_limit():
+    calls = Calls(max_records=4)
+    calls.queues.put("t", chunk(0, 0))
+    await calls.after(0)
+    calls.queues.put("t", chunk(0, 1, 2))
+    calls.queues.put("t", chunk(1, 0, 1))
+    calls.queues.put("t", chunk(1, 2, 3, 4, 5, 6))
+    assert await calls.after(3) == [
         [(0, 0)],
         [(0, 1), (0, 2), (1, 0), (1, 1)],
         [(1, 2), (1, 3), (1, 4), (1, 5), (1, 6)],
     ]
 
 
-async def test_what_is_dropped_never_begins():
-    turns = Turns(most=1)
+async def test_cleared_chunks_never_start():
+    calls = Calls(max_records=1)
     for offset in (0, 1, 2):
-        turns.lanes.put("t", chunk(0, offset))
-    await turns.after(0)
-    turns.lanes.drop()
-    turns.lanes.put("t", chunk(0, 9))
-    assert await turns.after(5) == [[(0, 0)], [(0, 9)]]
+        calls.queues.put("t", chunk(0, offset))
+    await calls.after(0)
+    calls.queues.clear()
+    calls.queues.put("t", chunk(0, 9))
+    assert await calls.after(5) == [[(0, 0)], [(0, 9)]]
 
 
-async def test_closing_gives_up_what_is_under_way():
-    turns = Turns(most=1)
+async def test_close_cancels_the_chunk_in_progress():
+    calls = Calls(max_records=1)
     for offset in (0, 1):
-        turns.lanes.put("t", chunk(0, offset))
-    await turns.after(0)
-    await turns.lanes.close()
-    assert await turns.after(5) == [[(0, 0)]]
+        calls.queues.put("t", chunk(0, offset))
+    await calls.after(0)
+    await calls.queues.close()
+    assert await calls.after(5) == [[(0, 0)]]
     assert len(asyncio.all_tasks()) == 1

@@ -13,16 +13,16 @@ from onward.streams.records import TopicPartition
 @pytest.mark.kafka
 async def test_partitions_move_when_a_worker_joins_and_leaves(real):
     broker, topic = real, real.topic(4)
-    places = {TopicPartition(topic, partition) for partition in range(4)}
+    partitions = {TopicPartition(topic, partition) for partition in range(4)}
     stay, leave = Recorder(), Recorder()
     async with working(broker.options(), {topic: stay}):
-        await until(lambda: stay.owned == places)
+        await until(lambda: stay.owned == partitions)
         async with working(broker.options(), {topic: leave}):
-            await until(lambda: len(stay.owned) == len(leave.owned) == 2 and stay.owned | leave.owned == places, 30)
+            await until(lambda: len(stay.owned) == len(leave.owned) == 2 and stay.owned | leave.owned == partitions, 30)
             for partition in range(4):
                 broker.fill(topic, 10, partition=partition)
             await until(lambda: len(stay.records) + len(leave.records) == 40)
-        await until(lambda: stay.owned == places, 30)
+        await until(lambda: stay.owned == partitions, 30)
         for partition in range(4):
             broker.fill(topic, 10, partition=partition, start=10)
         await until(lambda: len(stay.records) + len(leave.records) == 80)
@@ -32,12 +32,12 @@ async def test_partitions_move_when_a_worker_joins_and_leaves(real):
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("together", [False, True])
-async def test_what_waits_for_its_turn_when_partitions_move_is_handled_once(real, together):
+async def test_queued_records_of_partitions_that_move_are_processed_once(real, together):
     async def slowly(chunk):
         await asyncio.sleep(0.05)
 
     topic, options = real.topic(4), real.options(chunk_records=5, heartbeat_ms=300)
-    one, other = Recorder(first=slowly, together=together), Recorder(first=slowly, together=together)
+    one, other = Recorder(before=slowly, together=together), Recorder(before=slowly, together=together)
     async with working(options, {topic: one}):
         await until(lambda: len(one.owned) == 4)
         for partition in range(4):
@@ -53,7 +53,7 @@ async def test_what_waits_for_its_turn_when_partitions_move_is_handled_once(real
 
 
 @pytest.mark.kafka
-async def test_partitions_that_are_taken_away_while_a_worker_gets_ready_are_begun_anew(real):
+async def test_partitions_revoked_during_assigned_are_assigned_again(real):
     class Slow(Recorder):
         cancelled = 0
 
@@ -79,7 +79,7 @@ async def test_partitions_that_are_taken_away_while_a_worker_gets_ready_are_begu
 
 
 @pytest.mark.kafka
-async def test_an_error_in_a_later_rebalance_ends_the_worker_with_one_line_too(real, caplog):
+async def test_an_error_in_a_later_rebalance_ends_the_worker_with_one_log_line(real, caplog):
     class RefusingTheSecond(Recorder):
         async def assigned(self, partitions):
             if self.asked:

@@ -1,4 +1,4 @@
-"""What a Kafka client of any language may send is read: no record stops a worker, none is lost or read twice."""
+"""Records of clients in any language are read: none stops a worker, none is lost or read twice."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_as(headers):
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-async def test_a_header_name_that_is_not_utf8_costs_its_record_the_headers_and_nothing_else(broker, compression):
+async def test_a_record_with_a_header_name_that_is_not_utf8_comes_without_headers(broker, compression):
     topic = broker.topic(2)
     batches = [[GOOD, GOOD], [GOOD, BAD, GOOD, BAD, BAD], [BAD], [GOOD], [BAD, GOOD]]
     sent = [(b"%d" % number, headers) for number, headers in enumerate(h for one in batches for h in one)]
@@ -88,7 +88,7 @@ async def test_message_sets_of_old_clients_are_read():
     ]
 
 
-async def test_such_a_record_is_a_dead_letter_and_its_neighbours_are_answered(broker, tmp_path):
+async def test_such_a_record_becomes_a_dead_letter_and_its_neighbours_are_answered(broker, tmp_path):
     topics, programs, metrics = Topics(prefix=f"{broker.group}-"), {"loan": build_program()}, Metrics()
     broker.create(plan(topics, 1, 1))
     person = {"region": "north", "income": 1.0, "debts": 0}
@@ -114,7 +114,7 @@ async def test_such_a_record_is_a_dead_letter_and_its_neighbours_are_answered(br
     )
 
 
-async def test_the_readers_of_our_own_topics_survive_it_too(broker):
+async def test_tail_and_event_reader_return_such_a_record_too(broker):
     topic = broker.topic()
     await send(broker.options(), topic, batch([b"0", b"1", b"2"], [GOOD, BAD, GOOD], NOW_MS))
     async with KafkaPublisher(broker.options()) as publisher:
