@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 from fuzz_inputs import FIELD, RECORD, TOPICS, VALUE, written
-from pipeline import START_MS, build_program
 
 from onward.schemas.events import Application, Decision, Input, Model, Outcome
 from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.tests.support.pipeline import START_MS, build_program
 
 PERSON = {"region": "north", "income": 10.0, "debts": 4}
 PROGRAMS = {

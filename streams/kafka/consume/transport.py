@@ -17,7 +17,7 @@ import asyncio
 import inspect
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError
@@ -52,6 +52,9 @@ class Owner(Protocol):
 
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """As ``ChunkHandler.revoked``."""
+
+    def before_commit(self, topics: Collection[str]) -> None:
+        """Observe that offsets of these topics are about to be committed to the group."""
 
     def fail(self, error: BaseException) -> None:
         """Something broke that the worker does not survive."""
@@ -213,7 +216,10 @@ class GroupConsumer(driver.Consumer):
     async def force_commit(self, *_: Any, **__: Any) -> bool:
         """Commit the positions that moved. Without a lease the group would refuse them."""
         moved = self._positions.moved()
-        if not moved or not self._ours.lease.runs or not await self._commit(moved):
+        if not moved or not self._ours.lease.runs:
+            return False
+        self._ours.owner.before_commit({tp.topic for tp in moved})
+        if not await self._commit(moved):
             return False
         self._positions.committed(moved)
         return True

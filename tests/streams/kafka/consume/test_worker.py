@@ -7,12 +7,12 @@ import time
 
 import aiokafka
 import pytest
-from kafka_handlers import Recorder, committed, until, working
 
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.consume import transport
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
+from onward.tests.support.kafka_handlers import Recorder, committed, until, working
 
 
 async def test_chunks_are_contiguous_bounded_and_whole(broker):

@@ -11,7 +11,6 @@ import time
 import aiokafka
 import confluent_kafka
 import pytest
-from kafka_handlers import Recorder, committed, until, working
 
 from onward.streams.errors import BrokerError, LedgerError
 from onward.streams.kafka.consume.tail import tail
@@ -19,6 +18,7 @@ from onward.streams.kafka.consume.worker import _Worker, run_worker
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
 from onward.streams.worker.lease import Lease
+from onward.tests.support.kafka_handlers import Recorder, committed, until, working
 
 
 async def test_what_waits_behind_a_chunk_that_failed_is_not_begun(broker):
