@@ -46,11 +46,11 @@ kafka-test: install ## the tests on a real Kafka: from KAFKA_HOME, else docker c
 	trap '$(COMPOSE) down --volumes' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \
 	$(COMPOSE) up --detach --wait kafka && ONWARD_KAFKA_BOOTSTRAP=localhost:29092 $(BIN)/pytest -m kafka -rs
 
-faults: install ## workers and brokers killed, stopped and starved for minutes: make faults SEED=7 MINUTES=10
-	$(BIN)/python -m onward.faults --seed $(or $(SEED),0) --minutes $(or $(MINUTES),10)
+faults: install ## workers and brokers killed, suspended and starved for minutes: make faults SEED=7 MINUTES=10
+	$(BIN)/python -m onward.tests.faults.suite --seed $(or $(SEED),0) --minutes $(or $(MINUTES),10)
 
 fuzz: .venv/fuzz ## every decoder under atheris: make fuzz INPUTS=100000 SEED=7 ONLY="spec table"
-	PYTHONPATH=tests/support $(BIN)/python tests/fuzz/fuzz.py --inputs $(or $(INPUTS),20000) --seed $(or $(SEED),1) $(ONLY)
+	$(BIN)/python tests/fuzz/fuzz.py --inputs $(or $(INPUTS),20000) --seed $(or $(SEED),1) $(ONLY)
 
 .venv/fuzz: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[fuzz]'

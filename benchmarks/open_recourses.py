@@ -22,9 +22,9 @@ from typing import Any, Literal, NamedTuple
 from onward.benchmarks import face
 from onward.benchmarks.arena.load import Load, Shape, write_load
 from onward.benchmarks.arena.memory_worker import CHUNK, MemoryWorker
-from onward.benchmarks.arena.process import resident_bytes
 from onward.benchmarks.face import Row, progress
 from onward.streams.errors import OnwardError
+from onward.tests.support.process import resident_bytes
 
 AIM_OPEN, AIM_MEGABYTES = 1_000_000, 600.0
 START_MS = 1_790_000_000_000

@@ -27,11 +27,11 @@ from onward.benchmarks.arena.contender import Contender, Effort, Lane
 from onward.benchmarks.arena.latency import latencies
 from onward.benchmarks.arena.load import Load, Sent, write_load
 from onward.benchmarks.arena.machine import fixed_work, is_optimised_python
-from onward.benchmarks.arena.process import WatchedProcess
 from onward.benchmarks.face import Row, progress
 from onward.streams.ingest.partitioning import partition_of
 from onward.streams.journal.entries import journal_key
 from onward.streams.topics import plan
+from onward.tests.support.process import WatchedProcess
 
 ONWARD, FAUST, QUIX = "onward", "stock faust", "quix streams"
 AIOKAFKA, CONFLUENT = "raw aiokafka", "raw confluent-kafka"
@@ -190,7 +190,7 @@ def _race(arena: Arena, names: Sequence[str], args: Args, seed: int, found: Find
 
 
 def _throughput(contender: Contender, records: Sequence[Sent]) -> Effort:
-    with contender.held():
+    with contender.suspended():
         contender.lane.send(records)
     effort = contender.reach(WARM_UP + len(records))
     rate, cpu_rate = len(records) / effort.seconds, len(records) / effort.cpu_seconds

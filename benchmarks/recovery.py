@@ -19,12 +19,12 @@ from typing import Any
 from onward.benchmarks import face
 from onward.benchmarks.arena.broker import PARTITIONS, Broker, a_broker
 from onward.benchmarks.arena.contender import Contender, Lane
-from onward.benchmarks.arena.kafka_cluster import unavailable
 from onward.benchmarks.arena.load import Load, Shape, write_load
 from onward.benchmarks.arena.onward_worker import ReadyWorker
 from onward.benchmarks.face import Row, progress
 from onward.streams.errors import OnwardError
 from onward.streams.topics import plan
+from onward.tests.support.kafka_cluster import unavailable
 
 AIM_OPEN = 1_000_000
 AIM_MEGABYTES, AIM_LEDGER_SECONDS, AIM_SNAPSHOT_SECONDS = 600.0, 30.0, 120.0

@@ -24,14 +24,14 @@ from onward.benchmarks import face
 from onward.benchmarks.arena import onward_worker
 from onward.benchmarks.arena.broker import PARTITIONS, Broker, a_broker
 from onward.benchmarks.arena.contender import Contender, Effort, Lane
-from onward.benchmarks.arena.kafka_cluster import unavailable
 from onward.benchmarks.arena.load import Load, Shape, write_load
-from onward.benchmarks.arena.process import WatchedProcess
 from onward.benchmarks.face import Row, progress
 from onward.streams.errors import OnwardError
 from onward.streams.ingest.partitioning import partition_of
 from onward.streams.journal.entries import journal_key
 from onward.streams.topics import plan
+from onward.tests.support.kafka_cluster import unavailable
+from onward.tests.support.process import WatchedProcess
 
 TEAMS = (1, 2)
 WARM_UP = 2000
@@ -94,7 +94,7 @@ def _run(broker: Broker, load: Load, folder: Path, size: int, run: str, number: 
         _wait_for_shares(lane, size)
         lane.send(load.applications("warm-up", range(WARM_UP)))
         contender.reach(WARM_UP)
-        with contender.held():
+        with contender.suspended():
             lane.send(load.applications("a", range(number)))
         return contender.reach(WARM_UP + number)
 

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.topics import TopicPlan
+from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

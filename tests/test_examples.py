@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from loans import write_loans
 
 from onward.streams.cli import main
 from onward.streams.cli.worker_process import WorkerProcess
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
 from onward.streams.topics import Topics
+from onward.tests.support.loans import write_loans
 
 APPLY = Path(__file__).parents[1] / "docs" / "examples" / "apply.py"
 Example = Callable[..., subprocess.CompletedProcess[str]]

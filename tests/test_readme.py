@@ -12,10 +12,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from loans import write_loans
 
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
+from onward.tests.support.loans import write_loans
 
 ROOT = Path(__file__).parents[1]
 PARTITIONS = 6

@@ -14,11 +14,11 @@ from typing import Literal
 
 import confluent_kafka
 
-from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.errors import BrokerError
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.topics import TopicPlan
+from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 
 Kind = Literal["auto", "real", "embedded"]
 """``auto`` is a real Kafka where one can be started, else the embedded one."""

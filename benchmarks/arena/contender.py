@@ -2,7 +2,7 @@
 
 with Contender("raw aiokafka", lane, [WatchedProcess(command, log)]) as contender:
     contender.reach(1000)                  # it is up, and has served the warm-up
-    with contender.held():                 # what the block sends is there before the contender sees any of it
+    with contender.suspended():                 # what the block sends is there before the contender sees any of it
         send(applications)
     effort = contender.reach(21_000)       # seconds and CPU-seconds since it was let go
 """
@@ -18,10 +18,10 @@ import confluent_kafka
 
 from onward.benchmarks.arena.broker import PARTITIONS, Broker
 from onward.benchmarks.arena.load import Sent
-from onward.benchmarks.arena.process import WatchedProcess
 from onward.streams.errors import BrokerError, OnwardError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.topics import Topics
+from onward.tests.support.process import WatchedProcess
 
 LOOK_SECONDS = 0.01
 _PATIENCE_SECONDS = 120.0
@@ -95,16 +95,16 @@ class Contender:
         return effort
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def suspended(self) -> Iterator[None]:
         """The processes stand still while the block runs; efforts count from its end."""
         for process in self.processes:
-            process.hold()
+            process.suspend()
         try:
             yield
             self._since = Effort(time.monotonic(), self.cpu_seconds())
         finally:
             for process in self.processes:
-                process.let_go()
+                process.resume()
 
     def cpu_seconds(self) -> float:
         """Processor time so far."""
@@ -122,8 +122,8 @@ class Contender:
 
     def _check(self, where: str, progress: float) -> None:
         for process in self.processes:
-            if process.ended or time.monotonic() > progress + _PATIENCE_SECONDS:
-                raise OnwardError(f"{self.name} {where}: {process.last_words()}")
+            if process.has_ended or time.monotonic() > progress + _PATIENCE_SECONDS:
+                raise OnwardError(f"{self.name} {where}: {process.last_line()}")
 
 
 def _end(consumer: confluent_kafka.Consumer, place: confluent_kafka.TopicPartition) -> int:

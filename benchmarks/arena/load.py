@@ -21,7 +21,8 @@ from sklearn.linear_model import LogisticRegression
 from onward.agents.goals import accepted
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Application, Value
-from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.schemas.headers import cloud_event_headers
+from onward.schemas.kinds import ce_type
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import TableError, read_table
@@ -53,7 +54,7 @@ class Load(NamedTuple):
     def application(self, name: str, number: int, time_ms: int) -> Sent:
         """The application of somebody who is to be rejected. Another name or number is another application."""
         event = Application(self.program, f"{name}-{number}", self.rejected[number % len(self.rejected)])
-        headers = cloud_event_headers(f"{name}/{number}", "benchmark", TYPES[Application], time_ms)
+        headers = cloud_event_headers(f"{name}/{number}", "benchmark", ce_type(Application), time_ms)
         return Sent(event.application.encode(), _encode(event), headers)
 
     def applications(self, name: str, numbers: Iterable[int]) -> list[Sent]:

@@ -10,74 +10,29 @@ What ingest appends is handed to the processor at once; outputs are counted and 
 from __future__ import annotations
 
 import gc
-import sys
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from onward.benchmarks.arena.load import Sent
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
 from onward.streams.programs.program import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
-from onward.streams.records import OutRecord, Record, TopicPartition
+from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-
-T = TypeVar("T")
+from onward.tests.support.memory_broker import DiscardingBroker
 
 CHUNK = 500
 _GARBAGE_OBJECTS = 100_000
 """As the worker sets the garbage collector."""
 
 
-class ForgetfulKafka:
-    """A ``Publisher`` with one partition a topic, which keeps what is in the journal until it is taken."""
-
-    def __init__(self, journal: str) -> None:
-        self.written: Counter[str] = Counter()
-        self._journal = journal
-        self._waiting: list[Record] = []
-        self._last: dict[str, Record] = {}
-
-    async def publish(self, records: Sequence[OutRecord]) -> None:
-        """Give every record its offset."""
-        for out in records:
-            offset = self.written[out.topic]
-            self.written[out.topic] = offset + 1
-            record = Record(out.topic, out.partition, offset, out.timestamp_ms, out.key, out.value, tuple(out.headers))
-            self._last[out.topic] = record
-            if out.topic == self._journal:
-                self._waiting.append(record)
-
-    async def partitions(self, topic: str) -> int:  # noqa: ARG002
-        """One."""
-        return 1
-
-    async def tail(
-        self,
-        topic: str,
-        partition: int,  # noqa: ARG002
-        see: Callable[[Record], T],
-        count: int = 1,  # noqa: ARG002
-    ) -> list[T]:
-        """What is seen of the last record; the others are gone."""
-        return [see(self._last[topic])] if topic in self._last else []
-
-    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """There is always more."""
-        return dict.fromkeys(partitions, sys.maxsize)
-
-    def take_journal(self) -> list[Record]:
-        """What was appended since the last time."""
-        taken, self._waiting = self._waiting, []
-        return taken
-
-
-class _NothingLeft:
+class _NoLag:
     """A ``Lag`` by which every partition may tell the journal that time passes."""
 
     def lag(self, partition: TopicPartition) -> int:  # noqa: ARG002
@@ -90,7 +45,7 @@ class MemoryWorker:
     def __init__(self, spec: Path, state: Path) -> None:
         self.cpu_seconds = 0.0
         self.topics = Topics()
-        self.kafka = ForgetfulKafka(self.topics.journal)
+        self.kafka = DiscardingBroker(self.topics.journal)
         self._now_ms = 0
         self._read: defaultdict[str, int] = defaultdict(int)
         self._programs = assemble_all([load_program_spec(spec)])
@@ -113,7 +68,7 @@ class MemoryWorker:
         ]
         with self._measured():
             await self._ingest.handle(records)
-            await self._ingest.tick(_NothingLeft())
+            await self._ingest.tick(_NoLag())
             await self._keep()
 
     async def __aenter__(self) -> Self:

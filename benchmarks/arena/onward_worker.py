@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from onward.benchmarks.arena.contender import Lane
-from onward.benchmarks.arena.process import WatchedProcess
 from onward.streams.errors import OnwardError
+from onward.tests.support.process import WatchedProcess
 
 COMMAND = [sys.executable, "-P", "-m", "onward", "worker"]
 _LOOK_SECONDS = 0.02
@@ -63,8 +63,8 @@ class ReadyWorker(WatchedProcess):
         """Return as soon as it is; raise ``OnwardError`` when it ends or takes longer."""
         deadline = time.monotonic() + patience_seconds
         while not self._answers():
-            if self.ended or time.monotonic() > deadline:
-                raise OnwardError(f"the worker is not ready after {patience_seconds:g} s: {self.last_words()}")
+            if self.has_ended or time.monotonic() > deadline:
+                raise OnwardError(f"the worker is not ready after {patience_seconds:g} s: {self.last_line()}")
             time.sleep(_LOOK_SECONDS)
 
     def _answers(self) -> bool:

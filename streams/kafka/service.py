@@ -6,7 +6,7 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 
 from ..ingest.ingest import Ingest
@@ -24,6 +24,7 @@ from ..worker.web import make_app, serve
 from .connection import topics as topic_names
 from .connection import worker_options
 from .consume.worker import Timer, run_worker
+from .options import KafkaOptions
 from .produce.publisher import KafkaPublisher
 
 log = logging.getLogger(__name__)
@@ -59,10 +60,15 @@ async def run_service(
     *,
     clock_ms: Callable[[], int] = wall_clock_ms,
     observe: Callable[[Stage], None] = ignore_stage,
+    before_commit: Callable[[Collection[str]], None] | None = None,
+    make_publisher: Callable[[KafkaOptions], KafkaPublisher] = KafkaPublisher,
     stop: asyncio.Event | None = None,
     signals: bool = True,
 ) -> None:
-    """Run a worker until a signal or ``stop``; raise an ``OnwardError`` when something fails."""
+    """Run a worker until a signal or ``stop``; raise an ``OnwardError`` when something fails.
+
+    ``observe`` and ``before_commit`` are called at the steps of delivery, see ``Stage`` and ``run_worker``.
+    """
     programs = assemble_all([load_program_spec(path) for path in settings.spec])
     topics, options, metrics, lag = topic_names(settings), worker_options(settings), Metrics(), _WorkerLag()
     config = _processor_config(settings)
@@ -74,7 +80,7 @@ async def run_service(
     gc.freeze()
     gc.set_threshold(GARBAGE_OBJECTS)
     async with AsyncExitStack() as stack:
-        publisher = await stack.enter_async_context(KafkaPublisher(options))
+        publisher = await stack.enter_async_context(make_publisher(options))
         ingest = Ingest(topics, programs, publisher, metrics, clock_ms, _limits(settings))
         processor = PartitionProcessor(
             topics, programs, publisher, metrics, clock_ms, config, observe, lease.wait_until_valid
@@ -96,6 +102,7 @@ async def run_service(
                 stop=stop,
                 signals=signals,
                 lease=lease,
+                before_commit=before_commit,
             )
         except BaseException as error:
             readiness.fail(error)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from reference_worlds import WORLDS, World, load_world
+
+from onward.tests.support.reference_worlds import WORLDS, World, load_world
 
 
 @pytest.fixture(params=WORLDS, ids=lambda world: f"{world[0]}-{world[1]}")

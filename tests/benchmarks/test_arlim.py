@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference_worlds import WORLDS, load_world, stored_arrays
 
 from onward.agents.choices import Choice, Pick
 from onward.benchmarks import face
@@ -26,6 +25,7 @@ from onward.environments.population import SPEC
 from onward.environments.reference import from_arrays
 from onward.schemas.specfile import load_spec
 from onward.streams.errors import UsageError
+from onward.tests.support.reference_worlds import WORLDS, load_world, stored_arrays
 
 SHARED = Path(os.environ.get("ONWARD_SHARED", Path(__file__).parents[2].parent / "shared"))
 METRICS = {"improvement": "improvement", "cost": "cost", "mer": "MER", "regret": "regret"}

@@ -1,4 +1,4 @@
-"""What the fault suite's checker can see: it is only worth what it finds where there is something to find."""
+"""The checker of the fault suite finds every fault that is put in front of it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from pipeline import START_MS, build_program
-from tape import MINUTE_MS, TIMED, tape
 
-from onward.faults.checker import Findings, compare_outputs, compare_states, name_of
-from onward.faults.demands import POISON, demands_of, met
-from onward.faults.reference import dump, standing, uninterrupted
 from onward.streams.outputs.emission import GENERATION
 from onward.streams.records import Record
+from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states, name_of
+from onward.tests.faults.suite.check.expected_outputs import POISON, expected_outputs, observe_outputs
+from onward.tests.faults.suite.check.reference_run import reference_run
+from onward.tests.support.comparison import dump, ledger_position
+from onward.tests.support.pipeline import START_MS, build_program
+from onward.tests.support.tape import MINUTE_MS, TIMED, tape
 
 
 @pytest.fixture
@@ -29,8 +30,8 @@ def story(tmp_path):
 
 
 def reference(story, tmp_path):
-    stops = [standing(story.ledger)]
-    return uninterrupted(story.run.programs, story.run.topics, story.journal, stops, tmp_path / "reference")
+    positions = [ledger_position(story.ledger)]
+    return reference_run(story.run.programs, story.run.topics, story.journal, positions, tmp_path / "reference")
 
 
 def compared(story, tmp_path, outputs):
@@ -51,48 +52,48 @@ def of_generation(record, number):
 def test_an_uninterrupted_run_is_clean(story, tmp_path):
     expected, findings = reference(story, tmp_path), Findings()
     compare_outputs(story.outputs, expected.outputs, findings)
-    compare_states({"ledger": dump(story.ledger)}, {"ledger": expected.dumps[standing(story.ledger)]}, findings)
-    assert findings.good
+    compare_states({"ledger": dump(story.ledger)}, {"ledger": expected.dumps[ledger_position(story.ledger)]}, findings)
+    assert findings.is_clean
     assert findings.records == len(story.outputs) >= 6
 
 
-def test_every_lost_output_is_seen(story, tmp_path):
+def test_every_lost_output_is_found(story, tmp_path):
     for lost in story.outputs:
         found = compared(story, tmp_path / name_of(lost), [record for record in story.outputs if record != lost])
         assert found.lost == {name_of(lost)}
-        assert not found.good
+        assert not found.is_clean
 
 
 @pytest.mark.parametrize("generation", [0, 1, 2])
-def test_the_same_bytes_once_more_are_a_duplicate_whoever_wrote_them(story, tmp_path, generation):
+def test_a_second_record_with_the_same_bytes_is_a_duplicate_in_any_generation(story, tmp_path, generation):
     again = of_generation(answers(story)[0], generation)
     found = compared(story, tmp_path, [*story.outputs, again])
-    assert (found.duplicates, found.good) == (1, True)
+    assert (found.duplicates, found.is_clean) == (1, True)
 
 
 @pytest.mark.parametrize("change", [{"value": b"{}"}, {"key": b"?"}, {"timestamp_ms": 7}, {"partition": 3}])
-def test_other_bytes_of_the_same_name_conflict(story, tmp_path, change):
+def test_a_second_record_with_other_bytes_conflicts(story, tmp_path, change):
     first = answers(story)[0]
     found = compared(story, tmp_path, [*story.outputs, first._replace(**change)])
     assert found.conflicting == {name_of(first)}
-    assert not found.good
+    assert not found.is_clean
 
 
-def test_an_output_that_nobody_should_have_written_conflicts(story, tmp_path):
+def test_an_output_that_the_reference_run_does_not_write_conflicts(story, tmp_path):
     invented = Record("recourse", 0, 9, 0, None, b"{}", (("ce_id", b"recourse/loan/nobody"),))
     assert compared(story, tmp_path, [*story.outputs, invented]).conflicting == {"recourse/loan/nobody"}
 
 
-def test_what_comes_behind_a_later_output_is_lost_for_readers_who_drop_repeats(story, tmp_path):
-    """A woken zombie's outputs without those before them: the successor writes those too late."""
+def test_an_output_behind_a_later_one_is_lost_for_readers_that_drop_repeated_records(story, tmp_path):
+    """A zombie publishes later outputs without the earlier ones; the successor's earlier ones come too late."""
     first, second, third = answers(story)
     rest = [record for record in story.outputs if record.topic != "recourse"]
     found = compared(story, tmp_path, [second, first, second, third, *rest])
     assert found.lost == {name_of(first)}
 
 
-def test_a_changed_ledger_and_a_missing_one_are_seen(story, tmp_path):
-    expected = {"ledger": reference(story, tmp_path).dumps[standing(story.ledger)]}
+def test_a_changed_ledger_and_a_missing_one_are_found(story, tmp_path):
+    expected = {"ledger": reference(story, tmp_path).dumps[ledger_position(story.ledger)]}
     with closing(sqlite3.connect(story.ledger)) as db, db:
         db.execute("UPDATE shards SET learner = zeroblob(length(learner))")
     findings = Findings()
@@ -106,32 +107,32 @@ def test_a_changed_ledger_and_a_missing_one_are_seen(story, tmp_path):
     assert not findings.state_equal
 
 
-def test_the_topics_alone_tell_what_is_missing(story):
-    """For each of the outputs, without knowing how the pipeline came to it."""
+def test_missing_outputs_are_found_from_the_topics_alone(story):
+    """Leave out each output in turn."""
     poison = Record("applications", 0, 9, START_MS, POISON + b"1", b"{", ())
-    demands = demands_of(story.run.programs, story.run.topics, [*story.inputs, poison])
-    assert demands.answers.keys() == {f"recourse/loan/{name}" for name in "xyz"}
+    expected = expected_outputs(story.run.programs, story.run.topics, [*story.inputs, poison])
+    assert expected.answers.keys() == {f"recourse/loan/{name}" for name in "xyz"}
     for without in story.outputs:
-        found = met(demands, story.run.topics, [record for record in story.outputs if record != without])
+        found = observe_outputs(expected, story.run.topics, [record for record in story.outputs if record != without])
         missing = found.missing - {"dead-letter/applications/0/9"}
-        # The decision of a program that decides for itself is refused, and owed nothing.
+        # An external decision on a program with a model becomes a dead letter, which no input requires.
         assert name_of(without) in missing or without.topic == "dead-letters", without
-    assert met(demands, story.run.topics, story.outputs).missing == {"dead-letter/applications/0/9"}
+    assert observe_outputs(expected, story.run.topics, story.outputs).missing == {"dead-letter/applications/0/9"}
 
 
-def test_a_refused_application_is_told_from_a_lost_one(story):
-    demands = demands_of(story.run.programs, story.run.topics, story.inputs)
+def test_a_refused_application_is_distinguished_from_a_lost_one(story):
+    expected = expected_outputs(story.run.programs, story.run.topics, story.inputs)
     letter = (
         b'{"reason":"r","detail":"","topic":"applications","partition":0,"offset":1,"size":0,"sha256":"","value":null}'
     )
     others = [record for record in story.outputs if name_of(record) not in ("recourse/loan/y", "reward/loan/y")]
     refused = Record("dead-letters", 0, 0, 0, None, letter, (("ce_id", b"dead-letter/applications/0/1"),))
-    found = met(demands, story.run.topics, [*others, refused])
+    found = observe_outputs(expected, story.run.topics, [*others, refused])
     assert (found.missing, found.refused) == (set(), {"recourse/loan/y"})
-    assert met(demands, story.run.topics, others).missing == {"recourse/loan/y"}
+    assert observe_outputs(expected, story.run.topics, others).missing == {"recourse/loan/y"}
 
 
-def test_when_a_program_was_added_is_no_part_of_a_state(tmp_path):
+def test_the_time_at_which_a_program_was_added_is_not_part_of_the_state(tmp_path):
     dumps = []
     for early in (True, False):
         story = tape(tmp_path / str(early), **TIMED)

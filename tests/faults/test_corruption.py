@@ -1,4 +1,4 @@
-"""What the fault suite does to files is noticed."""
+"""The damage that the fault suite does to ledgers is detected."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from contextlib import closing
 from random import Random
 
 import pytest
-from tape import MINUTE_MS, TIMED, tape
 
-from onward.faults.scenarios.corruption import flip
 from onward.streams.errors import DamagedLedgerError
 from onward.streams.ledger.check import examine
+from onward.tests.faults.suite.scenarios.corruption import flip
+from onward.tests.support.tape import MINUTE_MS, TIMED, tape
 
 
 @pytest.fixture(scope="module", params=[0, 3, 300])
 def ledger(request, tmp_path_factory):
-    """Of nobody, of few, and of so many that the index has inner pages."""
+    """Ledgers without cases, with a few, and with enough for interior index pages."""
     story = tape(tmp_path_factory.mktemp("story"), **TIMED)
     for number in range(request.param):
         story.applies(f"{number:03}", number * MINUTE_MS // 100)
@@ -27,14 +27,14 @@ def ledger(request, tmp_path_factory):
     return path
 
 
-def test_a_flipped_bit_is_noticed(ledger, tmp_path):
+def test_a_flipped_bit_is_detected(ledger, tmp_path):
     good, path = ledger.read_bytes(), tmp_path / ledger.name
     path.write_bytes(good)
     examine(path)
     for seed in range(40):
         path.write_bytes(good)
         flip(Random(seed), path)
-        spoiled = path.read_bytes()
-        assert sum((a ^ b).bit_count() for a, b in zip(good, spoiled, strict=True)) == 1
+        damaged = path.read_bytes()
+        assert sum((a ^ b).bit_count() for a, b in zip(good, damaged, strict=True)) == 1
         with pytest.raises(DamagedLedgerError):
             examine(path)

@@ -1,29 +1,30 @@
-"""A worker killed with SIGKILL, again and again, loses nothing, repeats nothing that differs, and ends in the ledger
-of an uninterrupted run over the same journal."""
+"""A worker that is killed repeatedly loses nothing, writes nothing that conflicts, and ends in the ledger of a run
+without faults over the same journal."""
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 import time
 
 import msgspec
 import numpy as np
 import pytest
 
-from onward.faults.checker import Findings, compare_outputs, compare_states
-from onward.faults.fleet import COMMAND
-from onward.faults.programs import person, write_programs
-from onward.faults.reference import dump, standing, uninterrupted
 from onward.schemas.events import Application, Outcome
-from onward.schemas.headers import TYPES, cloud_event_headers
+from onward.schemas.headers import cloud_event_headers
+from onward.schemas.kinds import ce_type
 from onward.schemas.specfile import load_spec
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.programs.program import assemble_all
 from onward.streams.topics import Topics, plan
+from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states
+from onward.tests.faults.suite.check.reference_run import reference_run
+from onward.tests.faults.suite.environment import read_to_end
+from onward.tests.faults.suite.workers.process import COMMAND, WorkerProcess
+from onward.tests.support.comparison import dump, ledger_position
+from onward.tests.support.programs import features, write_programs
 
-PEOPLE = 240
+APPLICANTS = 240
 PARTITIONS = 2
 WINDOWS = {"steps": {"steps": 5}, "timed": {"time": "PT1H"}}
 POLICIES = {name: {"policy": {"choice": "linucb", "window": window}} for name, window in WINDOWS.items()}
@@ -34,118 +35,128 @@ DELAYS_MS = {
     "ledger committed": 0.0,
     "before the group commit": 0.0,
 }
-
 COMMITTING = ("ledger committed", "before the group commit")
-"""The points at which the group, too, is committed to as often as can be, and the next life goes on in it."""
+"""Points at which offsets are committed to the group as often as possible, and the next run joins the same group."""
 
 
-def send_inputs(options, topics, programs):
-    """People of both programs, an outcome for most of them, and some that are bad or refer to nobody.
-
-    Return how many the programs' models reject.
-    """
-    rejected = 0
-    random, now_ms = np.random.default_rng(11), time.time_ns() // 1_000_000
-    with EventWriter(options) as writer:
-        for number in range(PEOPLE):
-            for name in POLICIES:
-                about = f"p{number}" if number % 10 else f"nobody{number}"
-                features = person(random)
-                x = programs[name].codec.encode_many([features])
-                rejected += int(not programs[name].approves(programs[name].bundle.model.score(x))[0])
-                events = [
-                    (topics.applications, Application(name, f"p{number}", features), f"{name}/a/{number}"),
-                    (topics.outcomes, Outcome(name, about, "improved"), f"{name}/o/{number}"),
-                ]
-                for topic, event, identity in events:
-                    headers = cloud_event_headers(identity, "test", TYPES[type(event)], now_ms + number)
-                    writer.send(topic, msgspec.json.encode(event), key=about.encode(), headers=headers)
-            if number % 20 == 0:
-                writer.send(topics.applications, b"{", key=b"bad", headers=[("ce_id", f"bad/{number}".encode())])
-    return rejected
+@pytest.fixture(scope="module")
+def specs(tmp_path_factory):
+    return write_programs(tmp_path_factory.mktemp("programs"), POLICIES)
 
 
-def read_all(options, topics):
-    with EventReader(options, topics) as reader:
-        records = []
-        while not reader.caught_up:
-            records.extend(reader.poll(0.2))
-    return records
+@pytest.fixture(scope="module")
+def programs(specs):
+    return assemble_all([load_spec(path) for path in specs])
 
 
-def environment(options, specs, state, prefix):
-    return {
-        **os.environ,
-        "ONWARD_BROKERS": ",".join(options.brokers),
-        "ONWARD_SPEC": ",".join(map(str, specs)),
-        "ONWARD_STATE_DIR": str(state),
-        "ONWARD_TOPIC_PREFIX": prefix,
-        "ONWARD_GROUP": f"{prefix}group",
-        "ONWARD_COMMIT_INTERVAL_SECONDS": "60",
-        "ONWARD_TICK_SECONDS": "0.3",
-        "ONWARD_WEB": "false",
-    }
+class KilledWorker:
+    """A worker with a state folder, on topics that hold all inputs before it starts."""
 
+    def __init__(self, broker, folder, specs, programs, point):
+        self.point, self.folder, self.programs = point, folder, programs
+        self.options, self.topics = broker.options(), Topics(prefix=f"{broker.group}-")
+        broker.create(plan(self.topics, PARTITIONS, 1))
+        is_committing = point in COMMITTING
+        self.environment = {
+            "ONWARD_BROKERS": ",".join(self.options.brokers),
+            "ONWARD_SPEC": ",".join(map(str, specs)),
+            "ONWARD_STATE_DIR": str(folder / "state"),
+            "ONWARD_TOPIC_PREFIX": self.topics.prefix,
+            "ONWARD_GROUP": f"{self.topics.prefix}group",
+            "ONWARD_COMMIT_INTERVAL_SECONDS": "0.01" if is_committing else "60",
+            "ONWARD_TICK_SECONDS": "0.3",
+            "ONWARD_WEB": "false",
+        }
+        if is_committing:
+            self.environment["ONWARD_SESSION_TIMEOUT_SECONDS"] = "6"
 
-def run_until_killed(point, life, env, log):
-    flags = ["--point", point, "--nth", str(2 + life), "--delay-ms", str(DELAYS_MS[point])]
-    with log.open("ab") as output:
-        # Mostly another group each life: a group would first wait until the killed member's session ends, and nothing
-        # has been committed to it anyway.
-        group = env["ONWARD_GROUP"] if point in COMMITTING else f"{env['ONWARD_GROUP']}-{life}"
-        own = {"ONWARD_CHUNK_RECORDS": str(5 + 4 * life), "ONWARD_GROUP": group}
-        process = subprocess.Popen([*COMMAND, *flags], env={**env, **own}, stderr=output)
-        try:
-            return process.wait(timeout=60)
-        finally:
-            process.kill()
+    def start(self, *flags, **changes):
+        return WorkerProcess([*COMMAND, *flags], self.folder / "worker.log", self.environment | changes)
 
+    def run_until_killed(self, run):
+        flags = ["--point", self.point, "--nth", str(2 + run), "--delay-ms", str(DELAYS_MS[self.point])]
+        changes = {"ONWARD_CHUNK_RECORDS": str(5 + 4 * run)}
+        if self.point not in COMMITTING:
+            # A group of its own for each run: the group of a killed member waits until its session ends, and nothing
+            # has been committed to it anyway.
+            changes["ONWARD_GROUP"] = f"{self.environment['ONWARD_GROUP']}-{run}"
+        with self.start(*flags, **changes) as process:
+            wait_until(lambda: process.has_ended)
+            assert process.exit_code == -signal.SIGKILL, process.last_line()
 
-def run_to_the_end(options, topics, env, log, expected):
-    with log.open("ab") as output, EventReader(options, topics.outputs) as reader:
-        process = subprocess.Popen(COMMAND, env=env, stderr=output)
-        try:
-            deadline, left = time.monotonic() + 60, expected
-            while left > 0 and time.monotonic() < deadline:
-                left -= sum(record.topic == topics.recourse for record in reader.poll(0.2))
+    def run_to_the_end(self, expected):
+        with EventReader(self.options, self.topics.outputs) as reader, self.start() as process:
+            deadline, answers = time.monotonic() + 60, 0
+            while answers < expected and time.monotonic() < deadline:
+                answers += sum(record.topic == self.topics.recourse for record in reader.poll(0.2))
             while reader.poll(1.0):
                 pass
-            process.send_signal(signal.SIGTERM)
-            return process.wait(timeout=30)
-        finally:
-            process.kill()
+            assert process.terminate(30) == 0, process.last_line()
+
+    def read(self, topics):
+        with EventReader(self.options, topics) as reader:
+            return read_to_end(reader)
+
+    def send_inputs(self):
+        """Send applications to both programs, an outcome for most of them, outcomes of nobody, and bad records.
+
+        Return the number of applicants that the models reject.
+        """
+        rejected = 0
+        random, now_ms = np.random.default_rng(11), time.time_ns() // 1_000_000
+        with EventWriter(self.options) as writer:
+            for number in range(APPLICANTS):
+                for name, program in self.programs.items():
+                    about = f"p{number}" if number % 10 else f"nobody{number}"
+                    application = Application(name, f"p{number}", features(random))
+                    score = program.bundle.model.score(program.codec.encode_many([application.features]))
+                    rejected += int(not program.approves(score)[0])
+                    events = [
+                        (self.topics.applications, application, f"{name}/a/{number}"),
+                        (self.topics.outcomes, Outcome(name, about, "improved"), f"{name}/o/{number}"),
+                    ]
+                    for topic, event, identity in events:
+                        headers = cloud_event_headers(identity, "test", ce_type(event), now_ms + number)
+                        writer.send(topic, msgspec.json.encode(event), key=about.encode(), headers=headers)
+                if number % 20 == 0:
+                    headers = [("ce_id", f"bad/{number}".encode())]
+                    writer.send(self.topics.applications, b"{", key=b"bad", headers=headers)
+        return rejected
+
+    def check(self, outputs):
+        """Compare outputs and ledgers with the reference run; return the findings."""
+        states = {ledger_position(path): dump(path) for path in sorted((self.folder / "state").glob("*.sqlite"))}
+        # The worker may have written a last tick while it stopped: the reference run ends where the ledgers do.
+        journal = self.read([self.topics.journal])
+        reference = reference_run(self.programs, self.topics, journal, states, self.folder / "reference")
+        findings = Findings()
+        compare_outputs(outputs, reference.outputs, findings)
+        compare_states(
+            {str(position): state for position, state in states.items()},
+            {str(position): state for position, state in reference.dumps.items()},
+            findings,
+        )
+        assert len(states) == PARTITIONS
+        return findings
+
+
+def wait_until(condition, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{condition} is not met after {seconds:g} s"
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("point", DELAYS_MS)
-def test_a_killed_worker_loses_and_repeats_nothing(point, broker, tmp_path):
-    topics = Topics(prefix=f"{broker.group}-")
-    broker.create(plan(topics, PARTITIONS, 1))
-    options = broker.options()
-    specs = write_programs(tmp_path, POLICIES)
-    state, log = tmp_path / "state", tmp_path / "worker.log"
-    env = environment(options, specs, state, topics.prefix)
-    if point in COMMITTING:
-        env |= {"ONWARD_COMMIT_INTERVAL_SECONDS": "0.01", "ONWARD_SESSION_TIMEOUT_SECONDS": "6"}
-    programs = assemble_all([load_spec(path) for path in specs])
-    expected = send_inputs(options, topics, programs)
-
-    for life in range(2):
-        assert run_until_killed(point, life, env, log) == -signal.SIGKILL, log.read_text()
-    already = sum(1 for _ in read_all(options, [topics.recourse]))
-    assert already < expected, "the worker was killed too late to show anything"
-    assert run_to_the_end(options, topics, env, log, expected) == 0, log.read_text()
-
-    outputs, journal = read_all(options, topics.outputs), read_all(options, [topics.journal])
-    states = {standing(path): dump(path) for path in sorted(state.glob("*.sqlite"))}
-    # A last tick may have reached the journal while the worker stopped: the reference ends where its ledgers do.
-    reference = uninterrupted(programs, topics, journal, states, tmp_path / "reference")
-    findings = Findings()
-    compare_outputs(outputs, reference.outputs, findings)
-    compare_states(
-        {str(at): content for at, content in states.items()},
-        {str(at): content for at, content in reference.dumps.items()},
-        findings,
-    )
-    assert findings.good, findings
-    assert (findings.duplicates, len(states)) == (0, PARTITIONS)
-    assert sum(record.topic == topics.recourse for record in outputs) == expected
+def test_a_killed_worker_loses_and_repeats_nothing(point, broker, specs, programs, tmp_path):
+    worker = KilledWorker(broker, tmp_path, specs, programs, point)
+    expected = worker.send_inputs()
+    for run in range(2):
+        worker.run_until_killed(run)
+    assert len(worker.read([worker.topics.recourse])) < expected, "the worker was killed too late to show anything"
+    worker.run_to_the_end(expected)
+    outputs = worker.read(worker.topics.outputs)
+    findings = worker.check(outputs)
+    assert findings.is_clean, findings
+    assert findings.duplicates == 0
+    assert sum(record.topic == worker.topics.recourse for record in outputs) == expected

@@ -1,4 +1,4 @@
-"""People apply for as long as the suite needs them to."""
+"""The sender of the fault suite."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import time
 import numpy as np
 import pytest
 
-from onward.faults.people import everybody
-from onward.faults.sender import Sender
 from onward.streams.kafka.client import EventReader
 from onward.streams.topics import Topics, plan
+from onward.tests.faults.suite.environment import read_to_end
+from onward.tests.faults.suite.load.applicants import applicant_turns
+from onward.tests.faults.suite.load.sender import Sender
 
 RATE, SECONDS = 50.0, 0.4
 
@@ -19,8 +20,8 @@ RATE, SECONDS = 50.0, 0.4
 def sender(broker):
     topics = Topics(prefix=f"{broker.group}-")
     broker.create(plan(topics, 1, 1))
-    people = ([turn[0]._replace(seconds=0.0)] for turn in everybody(topics, np.random.default_rng(1)))
-    with Sender(broker.options(), people, RATE, SECONDS) as sender:
+    turns = ([turn[0]._replace(seconds=0.0)] for turn in applicant_turns(topics, np.random.default_rng(1)))
+    with Sender(broker.options(), turns, RATE, SECONDS) as sender:
         sender.topic = topics.applications
         yield sender
 
@@ -30,16 +31,13 @@ def test_it_ends_after_its_time(sender):
     assert len(sender.sent) == RATE * SECONDS
 
 
-def test_while_it_is_open_people_go_on_more_slowly(broker, sender):
-    sender.open = True
+def test_while_it_is_extended_it_goes_on_at_a_lower_rate(broker, sender):
+    sender.extended = True
     time.sleep(3 * SECONDS)
-    assert not sender.done
-    sender.open = False
+    assert not sender.is_done
+    sender.extended = False
     sender.finish()
     more = len(sender.sent) - RATE * SECONDS
     assert 0 < more < RATE * SECONDS
     with EventReader(broker.options(), [sender.topic]) as reader:
-        found = reader.poll(2.0)
-        while not reader.caught_up:
-            found += reader.poll(2.0)
-    assert len(found) == len(sender.sent)
+        assert len(read_to_end(reader)) == len(sender.sent)

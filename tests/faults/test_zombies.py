@@ -1,4 +1,4 @@
-"""A worker that stands still for longer than its session, and is woken when another one has its partitions."""
+"""A worker that is suspended for longer than its session, and resumed when another one has its partitions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from onward.faults.checker import Findings, compare_outputs, compare_states, name_of
-from onward.faults.demands import demands_of, met
-from onward.faults.fleet import COMMAND, FENCED, Life, told
-from onward.faults.people import everybody
-from onward.faults.programs import write_programs
-from onward.faults.reference import dump, standing, uninterrupted
 from onward.schemas.specfile import load_spec
-from onward.streams.journal.journal import read
+from onward.streams.journal.lines import read_entries as read
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.outputs.deduplicator import Deduplicator, Verdict
 from onward.streams.outputs.emission import GENERATION
@@ -24,17 +18,25 @@ from onward.streams.programs.program import assemble_all
 from onward.streams.records import Record
 from onward.streams.topics import Topics, plan
 from onward.streams.worker.partition_processor import Stage
+from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states, name_of
+from onward.tests.faults.suite.check.expected_outputs import expected_outputs, observe_outputs
+from onward.tests.faults.suite.check.reference_run import reference_run
+from onward.tests.faults.suite.environment import read_to_end
+from onward.tests.faults.suite.load.applicants import applicant_turns
+from onward.tests.faults.suite.workers.process import COMMAND, FENCED, OPENED, WorkerProcess, log_entries
+from onward.tests.support.comparison import dump, ledger_position
+from onward.tests.support.programs import write_programs
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
 TURNS = 60
 PARTITIONS = 2
 ZOMBIES, SUCCESSORS = 1, 2
-"""The generations of the first owner's outputs, and of the second's."""
+"""The generations of the outputs of the first owner and of the second."""
 
 
-class JournalPosition:
-    """Topics, what is sent to them, and workers."""
+class Takeover:
+    """Topics, their inputs, and the workers that take them over from each other."""
 
     def __init__(self, broker, folder, partitions=PARTITIONS):
         self.folder, self.options, self.topics = folder, broker.options(), Topics(prefix=f"{broker.group}-")
@@ -53,62 +55,60 @@ class JournalPosition:
         }
 
     def send(self, *topics):
-        """Send what there is for these topics."""
+        """Send the inputs of these topics."""
         now_ms = time.time_ns() // 1_000_000
-        turns = islice(everybody(self.topics, np.random.default_rng(5)), TURNS)
+        turns = islice(applicant_turns(self.topics, np.random.default_rng(5)), TURNS)
         with EventWriter(self.options) as writer:
             for sent in (planned.record(now_ms) for turn in turns for planned in turn if planned.topic in topics):
                 writer.send(sent.topic, sent.value, key=sent.key, headers=sent.headers)
 
     def worker(self, name, *flags):
         environment = {**self.environment, "ONWARD_STATE_DIR": str(self.folder / name)}
-        return Life([*COMMAND, *flags], self.folder / f"{name}.log", environment)
+        return WorkerProcess([*COMMAND, *flags], self.folder / f"{name}.log", environment)
 
     def read(self, topics):
         with EventReader(self.options, topics) as reader:
-            records = reader.poll(0.2)
-            while not reader.caught_up:
-                records += reader.poll(0.2)
-        return records
+            return read_to_end(reader)
 
     def written(self):
         return len(self.read(self.topics.outputs))
 
     def answered(self):
-        demands = demands_of(self.programs, self.topics, self.read(self.topics.inputs))
-        found = met(demands, self.topics, self.read(self.topics.outputs))
-        return demands.answers and not found.missing & demands.answers.keys()
+        expected = expected_outputs(self.programs, self.topics, self.read(self.topics.inputs))
+        found = observe_outputs(expected, self.topics, self.read(self.topics.outputs))
+        return expected.answers and not found.missing & expected.answers.keys()
 
     def ledger(self, name):
-        """That of the first partition."""
+        """Return the ledger of the first partition."""
         return self.folder / name / f"{self.topics.journal}-0.sqlite"
 
     def folded(self, name):
-        """Whether a worker that has the only partition has nothing left to do."""
+        """Return whether the owner of the only partition has processed all inputs."""
         sent, journal = self.read(self.topics.inputs), self.read([self.topics.journal])
         journaled = {
             (*entry.source, entry.source_offset) for record in journal for entry in read(record) if entry.source
         }
-        return journaled == {record[:3] for record in sent} and standing(self.ledger(name)).offset == len(journal)
+        is_journaled = journaled == {record[:3] for record in sent}
+        return is_journaled and ledger_position(self.ledger(name)).offset == len(journal)
 
     def opened(self, name):
-        return sum(line["message"] == "opened ledger" for line in told(self.folder / f"{name}.log"))
+        return sum(entry["message"] == OPENED for entry in log_entries(self.folder / f"{name}.log"))
 
     def check(self):
         findings = Findings()
         ledgers = sorted(self.folder.glob("*/*.sqlite"))
-        states = {str(path): (standing(path), dump(path)) for path in ledgers}
-        stops = {at for at, _ in states.values()}
+        states = {str(path): (ledger_position(path), dump(path)) for path in ledgers}
+        positions = {position for position, _ in states.values()}
         journal = self.read([self.topics.journal])
-        reference = uninterrupted(self.programs, self.topics, journal, stops, self.folder / "reference")
+        reference = reference_run(self.programs, self.topics, journal, positions, self.folder / "reference")
         compare_outputs(self.read(self.topics.outputs), reference.outputs, findings)
-        expected = {path: reference.dumps[at] for path, (at, _) in states.items()}
+        expected = {path: reference.dumps[position] for path, (position, _) in states.items()}
         compare_states({path: state for path, (_, state) in states.items()}, expected, findings)
-        assert findings.good, str(findings)
+        assert findings.is_clean, str(findings)
         return findings
 
 
-def until(condition, seconds=60.0):
+def wait_until(condition, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "this does not come"
@@ -116,34 +116,34 @@ def until(condition, seconds=60.0):
 
 
 class Overtaken(NamedTuple):
-    """All outputs, in the order of their topics, and those that came when the zombie had been woken."""
+    """All outputs, in the order of their topics, and those that were written after the zombie was resumed."""
 
     outputs: list[Record]
     late: list[Record]
 
 
-def overtaken(place, point):
-    """Stop a worker where it stands, wake it when another has done all that there is to do, and see it end.
+def overtaken(takeover, point):
+    """Suspend a worker at a point, resume it when its successor has processed everything, and wait until it ends.
 
-    The journal has one partition: of outputs the worker has under way those of the portion that it is stopped in, and
-    nothing else. Those of the portions before have told its successor which generation it is.
+    The journal has one partition, so that only the outputs of one portion are in flight. The successor has its
+    generation from the outputs of the portions before.
     """
-    place.send(place.topics.applications)
-    with place.worker("zombie", "--point", point, "--nth", "3", "--signal", "SIGSTOP") as zombie:
-        until(lambda: zombie.stands)
-        ledger = dump(place.ledger("zombie"))
-        with place.worker("successor") as successor:
-            place.send(place.topics.decisions, place.topics.outcomes)
-            until(lambda: place.opened("successor") and place.folded("successor"))
-            before, opened = set(place.read(place.topics.outputs)), place.opened("successor")
-            zombie.let_go()
-            until(lambda: zombie.ended)
-            assert zombie.code == FENCED, zombie.last_words()
-            assert "may have another owner by now" in zombie.last_words()
-            assert place.opened("successor") == opened, "the zombie has joined again and called the group together"
-            assert successor.finish(20) == 0, successor.last_words()
-    assert dump(place.ledger("zombie")) == ledger
-    outputs = place.read(place.topics.outputs)
+    takeover.send(takeover.topics.applications)
+    with takeover.worker("zombie", "--point", point, "--nth", "3", "--signal", "SIGSTOP") as zombie:
+        wait_until(lambda: zombie.is_suspended)
+        ledger = dump(takeover.ledger("zombie"))
+        with takeover.worker("successor") as successor:
+            takeover.send(takeover.topics.decisions, takeover.topics.outcomes)
+            wait_until(lambda: takeover.opened("successor") and takeover.folded("successor"))
+            before, opened = set(takeover.read(takeover.topics.outputs)), takeover.opened("successor")
+            zombie.resume()
+            wait_until(lambda: zombie.has_ended)
+            assert zombie.exit_code == FENCED, zombie.last_line()
+            assert "may have another owner by now" in zombie.last_line()
+            assert takeover.opened("successor") == opened, "the zombie has joined again and called the group together"
+            assert successor.terminate(20) == 0, successor.last_line()
+    assert dump(takeover.ledger("zombie")) == ledger
+    outputs = takeover.read(takeover.topics.outputs)
     assert {generation(record) for record in before} == {ZOMBIES, SUCCESSORS}
     return Overtaken(outputs, [record for record in outputs if record not in before])
 
@@ -152,15 +152,15 @@ def generation(record):
     return int(dict(record.headers)[GENERATION])
 
 
-def test_one_that_wakes_before_it_has_published_writes_nothing_more_and_ends(real, tmp_path):
-    place = JournalPosition(real, tmp_path, partitions=1)
-    assert not overtaken(place, Stage.COMPUTED).late
-    assert place.check().duplicates == 0
+def test_a_zombie_that_had_not_published_writes_nothing_more_and_ends(real, tmp_path):
+    takeover = Takeover(real, tmp_path, partitions=1)
+    assert not overtaken(takeover, Stage.COMPUTED).late
+    assert takeover.check().duplicates == 0
 
 
-def test_what_its_producer_had_comes_after_its_successors_and_is_dropped_as_stale(real, tmp_path):
-    place = JournalPosition(real, tmp_path, partitions=1)
-    outputs, late = overtaken(place, Stage.OUTPUTS_IN_FLIGHT)
+def test_outputs_that_were_in_flight_arrive_after_the_successors_and_are_dropped_as_stale(real, tmp_path):
+    takeover = Takeover(real, tmp_path, partitions=1)
+    outputs, late = overtaken(takeover, Stage.OUTPUTS_IN_FLIGHT)
     reader, read_as = Deduplicator(), {verdict: [] for verdict in Verdict}
     for record in outputs:
         read_as[reader.judge(record)].append(record)
@@ -168,27 +168,27 @@ def test_what_its_producer_had_comes_after_its_successors_and_is_dropped_as_stal
     assert {generation(record) for record in late} == {ZOMBIES}
     assert read_as[Verdict.STALE] == late
     assert not read_as[Verdict.REPEATED]
-    # What is left holds every output once, and what was dropped is, but for the generation, what it holds already.
+    # The new records hold every output once; the dropped ones differ from them in the generation only.
     names = [name_of(record) for record in read_as[Verdict.NEW]]
     assert len(names) == len(set(names))
     assert {name_of(record) for record in late} <= set(names)
-    assert place.check().duplicates == len(late)
+    assert takeover.check().duplicates == len(late)
 
 
-def test_one_that_wakes_with_nothing_under_way_joins_again(real, tmp_path):
-    place = JournalPosition(real, tmp_path)
-    place.send(*place.topics.inputs)
-    with place.worker("zombie") as zombie:
-        until(place.answered)
-        zombie.hold()
-        before = place.opened("zombie")
-        with place.worker("successor") as successor:
-            until(lambda: place.opened("successor") >= PARTITIONS)
-            written = place.written()
-            zombie.let_go()
-            until(lambda: place.opened("zombie") > before)
-            assert successor.finish(20) == 0, successor.last_words()
-        until(lambda: place.opened("zombie") > before + PARTITIONS)
-        assert zombie.finish(20) == 0, zombie.last_words()
-    assert place.written() == written
-    place.check()
+def test_a_zombie_with_nothing_in_flight_joins_again(real, tmp_path):
+    takeover = Takeover(real, tmp_path)
+    takeover.send(*takeover.topics.inputs)
+    with takeover.worker("zombie") as zombie:
+        wait_until(takeover.answered)
+        zombie.suspend()
+        before = takeover.opened("zombie")
+        with takeover.worker("successor") as successor:
+            wait_until(lambda: takeover.opened("successor") >= PARTITIONS)
+            written = takeover.written()
+            zombie.resume()
+            wait_until(lambda: takeover.opened("zombie") > before)
+            assert successor.terminate(20) == 0, successor.last_line()
+        wait_until(lambda: takeover.opened("zombie") > before + PARTITIONS)
+        assert zombie.terminate(20) == 0, zombie.last_line()
+    assert takeover.written() == written
+    takeover.check()

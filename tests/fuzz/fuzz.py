@@ -124,7 +124,7 @@ def process(name: str, inputs: int, seed: int) -> Iterator[subprocess.Popen[str]
         str(FOLDER),
     ]
     with tempfile.TemporaryDirectory(prefix="onward-fuzz-", dir=parent) as place:
-        env = os.environ | {"PYTHONPATH": str(ROOT / "tests" / "support"), "PYTHONHASHSEED": "0", "TMPDIR": place}
+        env = os.environ | {"PYTHONHASHSEED": "0", "TMPDIR": place}
         with subprocess.Popen(
             command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         ) as child:

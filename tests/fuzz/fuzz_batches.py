@@ -15,10 +15,10 @@ from aiokafka import TopicPartition as TP
 from aiokafka.errors import KafkaError
 from aiokafka.record.util import calc_crc32c, encode_varint
 from fuzz_inputs import FIELD, RECORD, Target
-from pipeline import START_MS
-from raw_batches import NO_NAME, batch
 
 from onward.streams.kafka.consume.tolerant_records import _KeptRecords, _PartitionRecords
+from onward.tests.support.pipeline import START_MS
+from onward.tests.support.raw_batches import NO_NAME, batch
 
 HEAD = struct.Struct(">qiib")
 ATTRIBUTES_TO_COUNT = struct.Struct(">hiqqqhii")

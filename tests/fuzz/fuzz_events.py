@@ -7,19 +7,20 @@ from collections.abc import Sequence
 
 import msgspec
 from fuzz_inputs import FIELD, RECORD, TOPICS, VALUE, written
-from pipeline import START_MS, build_program
+from msgspec import Struct
 
-from onward.schemas.events import Application, Decision, Input, Model, Outcome
+from onward.schemas.events import Application, Decision, Model, Outcome
 from onward.schemas.headers import cloud_event_headers
-from onward.schemas.kinds import ce_type
+from onward.schemas.kinds import ce_type, kinds
+from onward.tests.support.pipeline import START_MS, build_program
 
 PERSON = {"region": "north", "income": 10.0, "debts": 4}
 PROGRAMS = {
     "loan": build_program(shards=2),
     "credit": build_program("credit", window={"time": "PT1H"}, decisions="external", shards=5),
 }
-INPUTS: dict[str, type[Input]] = dict(zip(TOPICS.inputs, (Application, Decision, Outcome, Model), strict=True))
-EVENTS: Sequence[Input] = (
+INPUTS: dict[str, type[Struct]] = dict(zip(TOPICS.inputs, (Application, Decision, Outcome, Model), strict=True))
+EVENTS: Sequence[Struct] = (
     Application("loan", "a", PERSON, "person"),
     Application("credit", "a", PERSON),
     Application("loan", "b", {**PERSON, "debts": 2**70}),
@@ -64,7 +65,7 @@ JSON_WORDS = [
         b'"offset":',
         b'"partition":',
     ),
-    *(b'"line":', b'"sources":', b'"improved"', b'"unseen"', *(name.encode() for name in TYPES.values())),
+    *(b'"line":', b'"sources":', b'"improved"', b'"unseen"', *(kind.ce_type.encode() for kind in kinds)),
 ]
 HEADER_WORDS = [
     *(FIELD, VALUE, RECORD, b"=", b"ce_id=", b"ce_type=", b"ce_time=", b"ce_source=", b"ce_specversion=1.0"),
@@ -73,7 +74,7 @@ HEADER_WORDS = [
 ]
 
 
-def sent(event: Input, time_ms: int = START_MS, id: bytes = b"id-1") -> bytes:
+def sent(event: Struct, time_ms: int = START_MS, id: bytes = b"id-1") -> bytes:
     """An event as an outside system would send it."""
     topic = list(INPUTS.values()).index(type(event))
     headers = [(name.encode(), content) for name, content in cloud_event_headers("", "test", ce_type(event), time_ms)]

@@ -13,7 +13,6 @@ import msgspec
 from fuzz_events import EVENTS, PROGRAMS, sent
 from fuzz_inputs import TOPICS, Target, folder, local_file_systems, record_of
 from fuzz_records import JOURNAL_SEEDS
-from pipeline import START_MS, Run, idle_tick
 
 from onward.streams.engine.watermark import required_topics
 from onward.streams.errors import DamagedLedgerError, OnwardError
@@ -23,6 +22,7 @@ from onward.streams.ledger.check import DamageError, Standing, examine, standing
 from onward.streams.ledger.checksum import with_checksum, without_checksum
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.records import Record, TopicPartition
+from onward.tests.support.pipeline import START_MS, Run, idle_tick
 
 JOURNAL = TopicPartition("journal", 0)
 WAITING_LIMIT = 100

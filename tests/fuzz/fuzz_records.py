@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 from fuzz_events import EVENTS, HEADER_WORDS, INPUT_SEEDS, INPUTS, JSON_WORDS, PERSON, PROGRAMS, sent
 from fuzz_inputs import LARGEST_INT64, RECORD, TOPICS, Target, folder, local_file_systems, record_of, written
-from pipeline import START_MS, MemoryBroker, Run, no_clock
 
 from onward.schemas.events import (
     Application,
@@ -35,6 +34,7 @@ from onward.streams.outputs.decoder import DecodedEvent, EventDecoder
 from onward.streams.outputs.deduplicator import Deduplicator, Verdict
 from onward.streams.records import OutRecord, Record, TopicPartition
 from onward.streams.simulation.run_stats import RunStats
+from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, no_clock
 
 LARGEST_KAFKA_RECORD = 1 << 20
 JOURNAL_PARTITIONS = 3

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from takeovers import whole
+
+from onward.tests.support.takeovers import whole
 
 
 @pytest.fixture(params=["memory", "file"])

@@ -23,7 +23,7 @@ MANY = (40, 150)
 
 def agreement(pairs: np.ndarray) -> np.ndarray:
     """A verifier's opinion: the farther apart two people are in their first column, the less they are of one label."""
-    return 1.0 - np.abs(pairs[:, 0] - pairs[:, pairs.shape[1] // 2])
+    return np.asarray(1.0 - np.abs(pairs[:, 0] - pairs[:, pairs.shape[1] // 2]))
 
 
 def confidence(people: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Labelled data such as users bring: the README's loans.csv."""
+"""Labelled data as users have it: the README's loans.csv."""
 
 import csv
 import random
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_loans(path: Path) -> None:
-    """Who earns more and owes less repays more often."""
+    """Write 400 rows. A higher income and fewer debts make repayment more likely."""
     generator = random.Random(0)
     with path.open("w", newline="") as stream:
         writer = csv.writer(stream)

@@ -1,4 +1,4 @@
-"""A small program, an in-memory broker, and events for them: what the tests of the pipeline share."""
+"""A small program in memory, input records for it, and the pipeline without Kafka."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from onward.agents.costs import L1
-from onward.faults.reference import MemoryBroker as MemoryBroker
-from onward.faults.reference import dump as dump
-from onward.faults.reference import without_generation as without_generation
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import SourcePosition, Tick
 from onward.schemas.headers import cloud_event_headers
@@ -29,27 +27,26 @@ from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.tests.support.comparison import dump as dump
+from onward.tests.support.comparison import without_generation as without_generation
+from onward.tests.support.memory_broker import MemoryBroker as MemoryBroker
+from onward.tests.support.programs import FEATURES as FEATURES
 
 START_MS = 1_790_000_000_000
-"""Event time of the tests' first event."""
-
-FEATURES: list[dict[str, Any]] = [
-    {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},
-    {"name": "income", "type": "continuous", "bounds": [0, 100], "unit": "kEUR"},
-    {"name": "debts", "type": "integer", "bounds": [0, 10], "mutable": "down"},
-]
+"""Event time of the first event of a test."""
 
 
 class IncomeModel:
     """Scores income against debts; no two candidates tie."""
 
-    def score(self, X: np.ndarray) -> np.ndarray:
+    def score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score the rows between 0 and 1."""
         return np.clip(X[:, 2] - 0.5 * X[:, 3], 0.0, 1.0)
 
 
 def instances(count: int) -> list[dict[str, Any]]:
-    """Candidates the model accepts, alternating between the regions."""
-    rows = []
+    """Make rows that the model accepts, alternating between the regions."""
+    rows: list[dict[str, Any]] = []
     for index in range(count):
         region = "north" if index % 2 else "south"
         rows.append({"region": region, "income": 70.0 + 29.0 * index / count, "debts": index % 3})
@@ -67,7 +64,7 @@ def build_program(
     features: Sequence[Mapping[str, Any]] = FEATURES,
     policy: Mapping[str, Any] | None = None,
 ) -> Program:
-    """A program with a linear model and made-up instances."""
+    """Build a program with a linear model and generated instances."""
     spec = msgspec.convert(
         {
             "program": name,
@@ -106,6 +103,7 @@ class Sender:
     sent: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def record(self, topic: str, event: Any, *, time_ms: int, id: str, raw: bytes | None = None) -> Record:
+        """Make the next record of a topic; ``raw`` replaces the event's JSON."""
         offset = self.sent[topic]
         self.sent[topic] += 1
         headers = cloud_event_headers(id, "test", ce_type(event), time_ms) if event is not None else []
@@ -114,7 +112,7 @@ class Sender:
 
 
 def no_clock() -> int:
-    """The tests' worker clock: a day after the first event."""
+    """The worker's clock in tests: one day after the first event."""
     return START_MS + 24 * 60 * 60 * 1000
 
 
@@ -129,7 +127,7 @@ class Run:
     waiting_limit: int = 10_000
 
     async def ingest(self, records: Sequence[Record]) -> list[Record]:
-        """The journal that these records, one after the other, become."""
+        """Ingest the records one after the other; return the journal."""
         ingest = Ingest(self.topics, self.programs, self.broker, Metrics(), no_clock)
         await ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
         for record in records:
@@ -137,7 +135,7 @@ class Run:
         return self.broker.logs[self.topics.journal, 0]
 
     async def fold(self, journal: Sequence[Record], cuts: Sequence[int] = (), name: str = "ledger") -> Path:
-        """Fold a journal in chunks cut at these offsets; outputs go to the broker."""
+        """Fold a journal in chunks that end at ``cuts``; return the ledger. Outputs go to the broker."""
         config = ProcessorConfig(self.directory / name, self.waiting_limit)
         processor = PartitionProcessor(self.topics, self.programs, self.broker, Metrics(), no_clock, config)
         partition = TopicPartition(self.topics.journal, 0)
@@ -148,22 +146,22 @@ class Run:
         return config.directory / f"{self.topics.journal}-0.sqlite"
 
     def outputs(self) -> dict[str, list[tuple[bytes | None, bytes, int, tuple[tuple[str, bytes], ...]]]]:
-        """Every byte that was published, by topic."""
+        """Return every published byte by topic."""
         return {
             topic: [
-                (record.key, record.value or b"", record.timestamp_ms, without_generation(record.headers))
+                (record.key, record.value or b"", record.timestamp_ms, tuple(without_generation(record.headers)))
                 for record in self.broker.logs[topic, 0]
             ]
             for topic in self.topics.outputs
         }
 
     def events(self, topic: str, kind: Any) -> list[Any]:
-        """What was published to a topic, decoded."""
+        """Return the decoded events of a topic."""
         return [msgspec.json.decode(record.value or b"", type=kind) for record in self.broker.logs[topic, 0]]
 
 
 def idle_tick(run: Run, time_ms: int) -> Record:
-    """A journal record that moves every input's clock to ``time_ms``."""
+    """Make a journal record that moves the clock of every input to ``time_ms``."""
     sources = tuple(
         SourcePosition(topic, 0, time_ms)
         for topic in (run.topics.applications, run.topics.decisions, run.topics.outcomes)

@@ -35,15 +35,15 @@ class World:
 
     @cached_property
     def cost(self) -> np.ndarray[Any, Any]:
-        return np.abs(self.people[:, None, :] - self.points[None, :, :]).sum(axis=2)
+        return np.asarray(np.abs(self.people[:, None, :] - self.points[None, :, :]).sum(axis=2))
 
     @cached_property
     def execution(self) -> np.ndarray[Any, Any]:
-        return np.exp(-self.cost / self.points.shape[1])
+        return np.asarray(np.exp(-self.cost / self.points.shape[1]))
 
     @cached_property
     def feasible(self) -> np.ndarray[Any, Any]:
-        return (self.people[:, None, self.immutable] == self.points[None, :, self.immutable]).all(axis=2)
+        return np.asarray((self.people[:, None, self.immutable] == self.points[None, :, self.immutable]).all(axis=2))
 
     def seen(self, noise: float) -> np.ndarray[Any, Any]:
         """Execution probabilities as the learner sees them, (T, K)."""
@@ -87,7 +87,8 @@ def load_world(data_set: str, seed: int) -> World:
     known = [row for row in results if row["dataset"] == data_set and row["seed"] == seed]
     names = ("X", "CF", "immutable", "theta", "theta_noisy", "U", "delay")
     arrays = stored_arrays(data_set, seed)
-    return World(data_set, seed, *(arrays[name] for name in names), known)
+    people, points, immutable, improves, chance, draw, delay = (arrays[name] for name in names)
+    return World(data_set, seed, people, points, immutable, improves, chance, draw, delay, known)
 
 
 def stored_arrays(data_set: str, seed: int) -> dict[str, np.ndarray[Any, Any]]:

@@ -1,25 +1,30 @@
-"""A story in which windows close, workers that fold it and take over from each other, and their snapshots."""
+"""A journal in which windows close, workers that fold it and take over from each other, and their snapshots."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import fsspec
-from pipeline import dump, no_clock
-from tape import DAY_MS, JOURNAL, MINUTE_MS, TIMED, tape
 
 from onward.streams.metrics import Metrics
+from onward.streams.snapshots.store import Snapshot, Snapshots
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.tests.support.comparison import Dump, dump
+from onward.tests.support.pipeline import no_clock
+from onward.tests.support.tape import DAY_MS, JOURNAL, MINUTE_MS, TIMED, Tape, tape
 
 FIRST, SECOND = 9, 16
 """Journal offsets at which the first worker takes snapshots."""
 
 
-def told(directory):
+def told(directory: Path) -> Tape:
+    """Write the journal."""
     story = tape(directory, **TIMED)
     story.tells("nobody", 0)
     for minute in range(8):
@@ -32,8 +37,8 @@ def told(directory):
     return story
 
 
-def whole(directory):
-    """The outputs and the ledger of a worker that is never interrupted."""
+def whole(directory: Path) -> tuple[dict[str, Any], Dump]:
+    """Return the outputs and the ledger of a worker that is never interrupted."""
     story = told(directory)
     ledger = story.fold()
     return story.run.outputs(), dump(ledger)
@@ -42,35 +47,44 @@ def whole(directory):
 class Worker:
     """A processor with a folder of its own."""
 
-    def __init__(self, story, name, snapshots=None, seconds=0.0, clock_ms=no_clock):
+    def __init__(
+        self,
+        story: Tape,
+        name: str,
+        snapshots: Snapshots | None = None,
+        seconds: float = 0.0,
+        clock_ms: Callable[[], int] = no_clock,
+    ) -> None:
         run, self.metrics = story.run, Metrics()
         self.journal = list(story.journal)
         self.ledger = run.directory / name / "journal-0.sqlite"
         config = ProcessorConfig(self.ledger.parent, snapshots=snapshots, snapshot_seconds=seconds)
         self.processor = PartitionProcessor(run.topics, run.programs, run.broker, self.metrics, clock_ms, config)
 
-    async def begins(self):
-        """Where it goes on."""
+    async def begins(self) -> int:
+        """Open the ledger; return the offset from which it goes on."""
         return (await self.processor.assigned([JOURNAL]))[JOURNAL]
 
-    async def folds(self, start, end=None):
+    async def folds(self, start: int, end: int | None = None) -> None:
+        """Fold the journal from ``start`` to ``end``."""
         await self.processor.handle(self.journal[start:end])
 
-    async def works(self, end=None):
-        """Begin, fold, end in good order; return where it went on."""
+    async def works(self, end: int | None = None) -> int:
+        """Open, fold and close the ledger; return the offset from which it went on."""
         start = await self.begins()
         await self.folds(start, end)
         await self.processor.revoked([JOURNAL])
         return start
 
-    def count(self, metric, **labels):
+    def count(self, metric: str, **labels: str) -> float | None:
+        """Return the value of a metric."""
         return self.metrics.registry.get_sample_value(metric, labels)
 
 
-def dies_after_two(story, snapshots, name="first"):
-    """A worker that takes two snapshots and is never heard of again."""
+def dies_after_two(story: Tape, snapshots: Snapshots, name: str = "first") -> Worker:
+    """Run a worker that takes two snapshots and ends without closing its ledger."""
 
-    async def work():
+    async def work() -> Worker:
         worker = Worker(story, name, snapshots)
         await worker.begins()
         for start, end in ((0, FIRST), (FIRST, SECOND)):
@@ -82,44 +96,48 @@ def dies_after_two(story, snapshots, name="first"):
     return asyncio.run(work())
 
 
-def taken(snapshots, ledger, now_ms=0):
+def taken(snapshots: Snapshots, ledger: Path, now_ms: int = 0) -> Snapshot:
+    """Take a snapshot of a ledger."""
     snapshot = snapshots.send(ledger, JOURNAL, now_ms, Event())
     snapshots.enlist(snapshot)
     return snapshot
 
 
-def offsets(snapshots):
+def offsets(snapshots: Snapshots) -> list[int]:
+    """Return the journal offsets of the listed snapshots."""
     return [snapshot.ledger.offset for snapshot in snapshots.listed(JOURNAL)]
 
 
-def folder(address):
+def folder(address: str) -> tuple[Any, str]:
+    """Return file system and folder of a partition's snapshots."""
     system, root = fsspec.core.url_to_fs(address)
     return system, f"{root}/journal-0"
 
 
-def files(address):
+def files(address: str) -> list[str]:
+    """Return the names of all files beside a partition's snapshots."""
     system, root = folder(address)
     return sorted(str(path).rpartition("/")[2] for path in system.ls(root, detail=False))
 
 
-def damage(ledger: Path):
-    """A page in the middle is lost."""
+def damage(ledger: Path) -> None:
+    """Overwrite a page in the middle with zeros."""
     content = bytearray(ledger.read_bytes())
     middle = len(content) // 4096 // 2 * 4096
     content[middle : middle + 4096] = bytes(4096)
     ledger.write_bytes(content)
 
 
-def damage_case(ledger: Path, name: str, old: bytes, new: bytes):
-    """Other bytes in a case's body: SQLite finds nothing wrong with them."""
+def damage_case(ledger: Path, name: str, old: bytes, new: bytes) -> None:
+    """Replace bytes in the body of a case: SQLite does not detect that."""
     with closing(sqlite3.connect(ledger)) as db, db:
         [(body,)] = db.execute("SELECT body FROM cases WHERE application = ?", (name,))
         assert old in body
         db.execute("UPDATE cases SET body = ? WHERE application = ?", (body.replace(old, new, 1), name))
 
 
-def damage_index(ledger: Path, name: str, other: str):
-    """Another name in the index by which cases are found, their rows are as they were."""
+def damage_index(ledger: Path, name: str, other: str) -> None:
+    """Replace a name in the index of cases, not in their rows."""
     with closing(sqlite3.connect(ledger)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         [(root,)] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'cases_name'")

@@ -1,72 +1,101 @@
-"""A journal written event by event, for tests that need to say exactly what came when."""
+"""A journal written event by event, for tests that determine the exact order of events."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import msgspec
-from pipeline import START_MS, Run, Sender, build_program, idle_tick, no_clock
 
-from onward.schemas.events import Application, DeadLetter, Decision, NoRecourse, Outcome, Recourse, Reward
+from onward.schemas.events import Application, DeadLetter, Decision, NoRecourse, Outcome, Recourse, Result, Reward
+from onward.schemas.events import Value as FeatureValue
 from onward.streams.engine.cases import Case
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.metrics import Metrics
-from onward.streams.records import TopicPartition
-from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.streams.records import Record, TopicPartition
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage
+from onward.tests.support.pipeline import START_MS, Run, Sender, build_program, idle_tick, no_clock
 
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
 RETENTION_MS = 30 * DAY_MS
-POOR = {"region": "north", "income": 10.0, "debts": 4}
-RICH = {"region": "north", "income": 100.0, "debts": 0}
-TIMED = {"window": {"time": "PT30M", "lateness": "PT5M"}}
+POOR: Mapping[str, FeatureValue] = {"region": "north", "income": 10.0, "debts": 4}
+RICH: Mapping[str, FeatureValue] = {"region": "north", "income": 100.0, "debts": 0}
+TIMED: Mapping[str, Any] = {"window": {"time": "PT30M", "lateness": "PT5M"}}
 JOURNAL = TopicPartition("journal", 0)
 
 
 @dataclass
 class Tape:
-    """A journal written event by event, in the order of the calls, and ticks between them."""
+    """A journal written event by event, in the order of the calls. Times are milliseconds after ``START_MS``."""
 
     run: Run
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.sender = Sender()
 
-    def send(self, topic, event, ms, id):
+    def send(self, topic: str, event: Any, ms: int, id: str) -> Record:
+        """Ingest one event; return its input record."""
         record = self.sender.record(topic, event, time_ms=START_MS + ms, id=id)
         asyncio.run(self.run.ingest([record]))
         return record
 
-    def applies(self, name, ms=0, features=POOR, program="loan", id=None):
-        return self.send("applications", Application(program, name, features), ms, id or f"a-{name}")
+    def applies(
+        self,
+        name: str,
+        ms: int = 0,
+        features: Mapping[str, FeatureValue] = POOR,
+        program: str = "loan",
+        id: str | None = None,
+    ) -> Record:
+        """Ingest an application."""
+        return self.send("applications", Application(program, name, dict(features)), ms, id or f"a-{name}")
 
-    def decides(self, name, ms, approved=False, program="loan", id=None):
+    def decides(
+        self, name: str, ms: int, approved: bool = False, program: str = "loan", id: str | None = None
+    ) -> Record:
+        """Ingest a decision."""
         return self.send("decisions", Decision(program, name, approved), ms, id or f"d-{name}")
 
-    def tells(self, name, ms, result="improved", program="loan", id=None, option=None):
+    def tells(
+        self,
+        name: str,
+        ms: int,
+        result: Result = "improved",
+        program: str = "loan",
+        id: str | None = None,
+        option: str | None = None,
+    ) -> Record:
+        """Ingest an outcome."""
         return self.send("outcomes", Outcome(program, name, result, option), ms, id or f"o-{name}")
 
-    def again(self, record):
-        """Ingest appends a record a second time."""
+    def again(self, record: Record) -> None:
+        """Ingest a record a second time."""
         asyncio.run(self.run.ingest([record]))
 
-    def tick(self, ms):
-        """All clocks move to this time."""
+    def tick(self, ms: int) -> None:
+        """Move the clocks of all inputs to this time."""
         self.journal.append(idle_tick(self.run, START_MS + ms))
 
     @property
-    def journal(self):
+    def journal(self) -> list[Record]:
+        """The journal so far."""
         return self.run.broker.logs["journal", 0]
 
-    def fold(self, name="ledger", parts=None):
+    def fold(self, name: str = "ledger", parts: Sequence[Sequence[Record]] | None = None) -> Path:
         """Fold the journal, with a restart between the parts; return the ledger."""
         asyncio.run(self.folded(name, parts or [self.journal]))
         return self.run.directory / name / "journal-0.sqlite"
 
-    async def folded(self, name, parts, observe=lambda _: None):
+    async def folded(
+        self, name: str, parts: Sequence[Sequence[Record]], observe: Callable[[Stage], None] = lambda _: None
+    ) -> None:
+        """Fold the parts, each with a processor of its own."""
         for part in parts:
             config = ProcessorConfig(self.run.directory / name, self.run.waiting_limit)
             processor = PartitionProcessor(
@@ -78,29 +107,35 @@ class Tape:
             finally:
                 await processor.revoked([JOURNAL])
 
-    def fates(self):
+    def fates(self) -> list[tuple[str, str]]:
+        """Return application and fate of every published reward."""
         return [(fate.application, fate.fate) for fate in self.rewards()]
 
-    def rewards(self):
+    def rewards(self) -> list[Reward]:
+        """Return the published rewards."""
         return self.run.events("rewards", Reward)
 
-    def answers(self):
+    def answers(self) -> list[Recourse | NoRecourse]:
+        """Return the published answers."""
         return self.run.events("recourse", Recourse | NoRecourse)
 
-    def reasons(self):
+    def reasons(self) -> list[str]:
+        """Return the reasons of the published dead letters."""
         return [letter.reason for letter in self.run.events("dead-letters", DeadLetter)]
 
 
-def tape(tmp_path, **program):
+def tape(tmp_path: Path, **program: Any) -> Tape:
+    """Start a journal for one program, with options as of ``build_program``."""
     return Tape(Run({"loan": build_program(**program)}, tmp_path))
 
 
-def cases(ledger):
-    """The cases at rest in a ledger."""
+def cases(ledger: Path) -> list[Case]:
+    """Return the cases at rest in a ledger."""
     bodies = rows(ledger, "SELECT body FROM cases ORDER BY rowid")
     return [msgspec.msgpack.decode(without_checksum(body), type=Case) for (body,) in bodies]
 
 
-def rows(ledger, query):
+def rows(ledger: Path, query: str) -> list[tuple[Any, ...]]:
+    """Run a query on a ledger."""
     with closing(sqlite3.connect(ledger)) as db:
         return db.execute(query).fetchall()

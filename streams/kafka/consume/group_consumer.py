@@ -27,7 +27,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError
@@ -60,6 +60,9 @@ class PartitionOwner(Protocol):
 
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """As ``ChunkHandler.revoked``."""
+
+    def before_commit(self, topics: Collection[str]) -> None:
+        """Observe that offsets of these topics are about to be committed to the group."""
 
     def fail(self, error: BaseException) -> None:
         """End the worker with this error."""
@@ -244,7 +247,10 @@ class GroupConsumer(driver.Consumer):
     async def force_commit(self, *_: Any, **__: Any) -> bool:
         """Commit the processed offsets, if any are new. Without a valid lease the group would refuse them."""
         offsets = self._offsets.uncommitted()
-        if not offsets or not self._chunk_transport.lease.is_valid or not await self._commit(offsets):
+        if not offsets or not self._chunk_transport.lease.is_valid:
+            return False
+        self._chunk_transport.owner.before_commit({tp.topic for tp in offsets})
+        if not await self._commit(offsets):
             return False
         self._offsets.mark_committed(offsets)
         return True

@@ -18,7 +18,7 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, cast
 
@@ -58,18 +58,20 @@ async def run_worker(
     stop: asyncio.Event | None = None,
     signals: bool = True,
     lease: Lease | None = None,
+    before_commit: Callable[[Collection[str]], None] | None = None,
 ) -> None:
     """Run the handlers (topic: handler) until ``stop`` is set, or, with ``signals``, until SIGTERM or SIGINT.
 
     ``on_started`` is called once, when the first partitions are assigned and their handlers are ready. A chunk starts
-    only while the ``lease``, which follows the group's answers, is valid. Errors of a handler, a timer or
-    ``on_started`` are raised, and ``BrokerError`` when Kafka is not reachable, refuses, or lacks a topic.
+    only while the ``lease``, which follows the group's answers, is valid. ``before_commit`` is called with the topics
+    whose offsets are about to be committed to the group. Errors of a handler, a timer or ``on_started`` are raised, and
+    ``BrokerError`` when Kafka is not reachable, refuses, or lacks a topic.
     """
     stop = stop or asyncio.Event()
     lease = lease or Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
     with _stop_on_signals(stop) if signals else contextlib.nullcontext():
         await preflight(options, handlers)
-        await _Worker(options, handlers, timers, on_started, stop, lease).run()
+        await _Worker(options, handlers, timers, on_started, stop, lease, before_commit).run()
 
 
 class _Worker:
@@ -83,6 +85,7 @@ class _Worker:
         on_started: Callable[[Lag], Awaitable[None]] | None,
         stop: asyncio.Event,
         lease: Lease,
+        before_commit: Callable[[Collection[str]], None] | None = None,
     ) -> None:
         self._handlers = handlers
         self._timers = timers
@@ -90,6 +93,7 @@ class _Worker:
         self._stop = stop
         self._error: BaseException | None = None
         self._lease = lease
+        self._before_commit = before_commit
         self._queues = PartitionQueues(self._handle, options.chunk_records)
         self._app = _app(options, self, lease)
         for topic in handlers:
@@ -186,6 +190,11 @@ class _Worker:
                 errors.append(error)
         if errors:
             raise errors[0]
+
+    def before_commit(self, topics: Collection[str]) -> None:
+        """Call the observer, if there is one."""
+        if self._before_commit:
+            self._before_commit(topics)
 
     def fail(self, error: BaseException) -> None:
         """Keep the first error and stop."""

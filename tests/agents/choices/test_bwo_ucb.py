@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from reference_worlds import REFERENCE, WINDOW, World, load_world
 
 from onward.agents.choices import BwOUCB, Choice, Pull
 from onward.agents.choices.components.regression_forest import Forest
+from onward.tests.support.reference_worlds import REFERENCE, WINDOW, World, load_world
 
 DATA_SETS = ("Credit", "Diabetes", "COMPAS")
 SEEDS = 2

@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from choice_scripts import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onward.agents.choices import TAP, Choice, Pick, Pull, Run, find, registry
+from onward.agents.choices.components.execution_model import ROWS
+from onward.tests.support.choice_scripts import (
     CELLS,
     MANY,
     VERIFIER,
@@ -22,11 +27,6 @@ from choice_scripts import (
     frozen,
     scripts,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from onward.agents.choices import TAP, Choice, Pick, Pull, Run, find, registry
-from onward.agents.choices.components.execution_model import ROWS
 
 SMALL = {"memory": 8.0, "trees": 5.0}
 """Parameters, where a choice has them, that bring about in a few steps what takes long with its defaults."""

@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from toy_worlds import WINDOW, ToyWorld
 
 from onward.agents.choices import Choice, Factored, LinUCB, Pick, Posterior, Pull
+from onward.tests.support.toy_worlds import WINDOW, ToyWorld
 
 POINTS = np.random.default_rng(0).random((12, 3))
 ALL = np.arange(12)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from reference_worlds import WINDOW, World, plain_loop, stored_arrays
 
 from onward.agents.choices import LinUCB
 from onward.benchmarks.improvement.play import play
@@ -11,6 +10,7 @@ from onward.environments.improvement import Told
 from onward.environments.population import SPEC
 from onward.environments.reference import from_arrays
 from onward.schemas.specfile import load_spec
+from onward.tests.support.reference_worlds import WINDOW, World, plain_loop, stored_arrays
 
 
 def onward_actions(world: World, regularisation: float, noise: float) -> list[int | None]:

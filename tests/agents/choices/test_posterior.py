@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from toy_worlds import WINDOW, ToyWorld
 
 from onward.agents.choices import LinUCB, Posterior, Pull
 from onward.agents.choices.components.arm_posteriors import CROWD, LEVELS, ArmPosteriors
 from onward.agents.choices.components.execution_model import ExecutionModel
+from onward.tests.support.toy_worlds import WINDOW, ToyWorld
 
 SILENT = [0.9, 0.8, 0.95]
 REWARDED = [0.7, 0.99]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference_worlds import World
 
 from onward.agents.choices import ProtoAR
+from onward.tests.support.reference_worlds import World
 
 
 def test_takes_the_smallest_cost_and_gives_the_known_results(world: World) -> None:

@@ -6,9 +6,9 @@ import hashlib
 
 import numpy as np
 import pytest
-from choice_scripts import VERIFIER
 
 from onward.agents.choices import TAP, Choice, Pull, registry
+from onward.tests.support.choice_scripts import VERIFIER
 
 STEPS, CANDIDATES, COLUMNS, WINDOW = 200, 400, 3, 10
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from onward.benchmarks.arena.process import WatchedProcess
+from onward.tests.support.process import WatchedProcess
 
 BURN = "import time\nend = time.process_time() + {seconds}\nwhile time.process_time() < end: pass\n"
 FAMILY = """
@@ -32,7 +32,7 @@ def family(tmp_path):
     """A process that sleeps, whose first child burnt 0.3 s and is gone, and whose second burns as much and sleeps."""
     script = FAMILY.format(burn=BURN.format(seconds=0.3))
     with WatchedProcess([sys.executable, "-c", script], tmp_path / "log") as process:
-        wait_for(lambda: process.last_words().startswith("burnt"))
+        wait_for(lambda: process.last_line().startswith("burnt"))
         yield process
 
 
@@ -42,19 +42,19 @@ def test_processor_time_includes_children_alive_and_ended(family):
 
 
 def test_what_is_held_stands_still_with_its_children(family):
-    family.hold()
+    family.suspend()
     held = family.cpu_seconds()
     time.sleep(0.1)
     assert family.cpu_seconds() == pytest.approx(held, abs=0.005)
-    family.let_go()
+    family.resume()
     wait_for(lambda: family.cpu_seconds() > held + 0.02)
 
 
 def test_a_killed_process_takes_its_children_along(family):
-    child = int(family.last_words().split()[1])
+    child = int(family.last_line().split()[1])
     assert min(family.resident_bytes(), family.resident_bytes(peak=True)) > 10_000_000
     family.kill()
-    assert family.ended
+    assert family.has_ended
     wait_for(lambda: not alive(child))
 
 

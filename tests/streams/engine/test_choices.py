@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from pipeline import MemoryBroker, Run, build_program, dump
-from tape import MINUTE_MS, Tape
 
 from onward.agents.choices import registry
 from onward.schemas.events import Recourse
+from onward.tests.support.pipeline import MemoryBroker, Run, build_program, dump
+from onward.tests.support.tape import MINUTE_MS, Tape
 
 PEOPLE = 14
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
-from tape import MINUTE_MS, TIMED, tape
 
 from onward.schemas.kinds import Kind, kinds
 from onward.streams.engine import handlers
 from onward.streams.engine.handlers import Handler, TimerHandler
 from onward.streams.engine.timers import EVENT_TIME, Timer
+from onward.tests.support.tape import MINUTE_MS, TIMED, tape
 
 
 class Withdrawal(msgspec.Struct, frozen=True):

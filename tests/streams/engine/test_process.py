@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pipeline import START_MS, Run, Sender, build_program, dump, idle_tick
 
 from onward.schemas.events import Application, Decision, NoRecourse, Outcome, Recourse, Reward
+from onward.tests.support.pipeline import START_MS, Run, Sender, build_program, dump, idle_tick
 
 MINUTE_MS = 60_000
 WINDOW_MS = 30 * MINUTE_MS

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from pipeline import Run
-from tape import POOR, RICH, tape
 
 from onward.schemas.events import Recourse
+from onward.tests.support.pipeline import Run
+from onward.tests.support.tape import POOR, RICH, tape
 
 STORIES = {
     "nothing": lambda tape: [tape.applies("early")],

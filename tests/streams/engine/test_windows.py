@@ -7,8 +7,6 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
-from pipeline import START_MS, Run, build_program, dump
-from tape import DAY_MS, MINUTE_MS, POOR, RETENTION_MS, RICH, TIMED, Tape, cases, rows, tape
 
 from onward.schemas.events import Model, NoRecourse, Recourse
 from onward.schemas.headers import format_time
@@ -17,6 +15,8 @@ from onward.streams.engine.watermark import Watermarks
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.program import Program
 from onward.streams.records import TopicPartition
+from onward.tests.support.pipeline import START_MS, Run, build_program, dump
+from onward.tests.support.tape import DAY_MS, MINUTE_MS, POOR, RETENTION_MS, RICH, TIMED, Tape, cases, rows, tape
 
 # --- windows and clocks, to the millisecond ---
 

@@ -6,10 +6,10 @@ import asyncio
 from collections import Counter
 
 import pytest
-from pipeline import FEATURES, START_MS, Run, Sender, build_program, idle_tick, no_clock
 
 from onward.schemas.events import Application, DeadLetter, Decision, Model, NoRecourse, Outcome, Recourse, Reward
 from onward.streams.records import Record
+from onward.tests.support.pipeline import FEATURES, START_MS, Run, Sender, build_program, idle_tick, no_clock
 
 POOR = {"region": "north", "income": 10.0, "debts": 4}
 DAY_MS = 24 * 60 * 60 * 1000

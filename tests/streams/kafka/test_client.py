@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from kafka_handlers import read_all
 
 from onward.streams.errors import BrokerError
 from onward.streams.ingest.partitioning import partition_of
 from onward.streams.kafka.client import EventReader, EventWriter
+from onward.tests.support.kafka_handlers import read_all
 
 
 def test_written_records_are_read(broker):

@@ -4,12 +4,12 @@ import subprocess
 import sys
 
 import pytest
-from kafka_handlers import read_all
 
 from onward.streams.errors import BrokerError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
+from onward.tests.support.kafka_handlers import read_all
 
 
 def test_topics_have_the_partitions_asked_for():

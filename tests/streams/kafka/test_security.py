@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator
 
 import pytest
-from kafka_handlers import Recorder, read_all, until, working
 
 from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.errors import BrokerError
@@ -15,6 +14,7 @@ from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.records import OutRecord
 from onward.streams.topics import TopicPlan
+from onward.tests.support.kafka_handlers import Recorder, read_all, until, working
 
 USERS = 'username="broker" password="b" user_broker="b" user_onward="hunter2"'
 SASL = {

@@ -10,13 +10,13 @@ from itertools import pairwise
 from threading import Event
 
 import pytest
-from takeovers import Worker, told
-from tape import JOURNAL
 
 from onward.streams.errors import LedgerError
 from onward.streams.ledger.check import DamageError, examine, standing
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.snapshots.store import SnapshotError, Snapshots
+from onward.tests.support.takeovers import Worker, told
+from onward.tests.support.tape import JOURNAL
 
 
 @pytest.fixture

@@ -13,8 +13,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from pipeline import MemoryBroker, build_program, dump
-from takeovers import (
+
+from onward.streams.errors import DamagedLedgerError, LedgerError
+from onward.streams.ledger.file import DAMAGED_KEPT
+from onward.streams.ledger.schema import SCHEMA_VERSION
+from onward.streams.snapshots.store import POINTER, Snapshots
+from onward.tests.support.pipeline import MemoryBroker, build_program, dump
+from onward.tests.support.takeovers import (
     FIRST,
     SECOND,
     Worker,
@@ -27,12 +32,7 @@ from takeovers import (
     offsets,
     told,
 )
-from tape import JOURNAL, TIMED
-
-from onward.streams.errors import DamagedLedgerError, LedgerError
-from onward.streams.ledger.file import DAMAGED_KEPT
-from onward.streams.ledger.schema import SCHEMA_VERSION
-from onward.streams.snapshots.store import POINTER, Snapshots
+from onward.tests.support.tape import JOURNAL, TIMED
 
 
 def truncated(system, path, content):

@@ -1,11 +1,11 @@
 import sqlite3
 
 import pytest
-from pipeline import dump
-from tape import tape
 
 from onward.streams.errors import LedgerError
 from onward.streams.ledger.ledger import Ledger
+from onward.tests.support.pipeline import dump
+from onward.tests.support.tape import tape
 
 
 def test_a_damaged_ledger_is_told(tmp_path):

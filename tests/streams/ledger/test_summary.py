@@ -3,11 +3,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from pipeline import START_MS, Run, Sender, build_program
 
 from onward.schemas.events import Application
 from onward.streams.errors import LedgerError
 from onward.streams.ledger.summary import summaries
+from onward.tests.support.pipeline import START_MS, Run, Sender, build_program
 
 
 async def test_the_summary_counts_what_the_worker_answered(tmp_path: Path) -> None:

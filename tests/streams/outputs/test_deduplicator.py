@@ -6,14 +6,14 @@ import asyncio
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pipeline import no_clock
-from tape import JOURNAL, tape
 
 from onward.streams.metrics import Metrics
 from onward.streams.outputs.deduplicator import BEFORE_ALL, Deduplicator, Verdict
 from onward.streams.outputs.emission import GENERATION, POSITION, OutputPosition
 from onward.streams.records import Record
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.tests.support.pipeline import no_clock
+from onward.tests.support.tape import JOURNAL, tape
 
 
 def output(position, generation, value=b""):

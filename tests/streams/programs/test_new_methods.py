@@ -6,12 +6,12 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
-from pipeline import START_MS
-from tape import RICH, tape
 
 from onward.schemas.events import NoRecourse, Recourse
 from onward.schemas.headers import format_time
 from onward.streams.programs.spec_check import ROOMS
+from onward.tests.support.pipeline import START_MS
+from onward.tests.support.tape import RICH, tape
 
 METHODS = Path(__file__).parents[3] / "docs" / "examples" / "methods"
 POLICY = {"generator": "one_feature", "goal": "margin", "choice": "cheapest", "promise": "distance", "options": 2}

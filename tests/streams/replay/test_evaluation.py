@@ -7,8 +7,6 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
-from pipeline import MemoryBroker, Run, build_program
-from tape import MINUTE_MS, RICH, Tape
 
 from onward.schemas.events import Reward
 from onward.streams.errors import BrokerError, UsageError
@@ -17,6 +15,8 @@ from onward.streams.records import TopicPartition
 from onward.streams.replay.evaluation import PolicyEvaluator, check_alike, with_choice
 from onward.streams.replay.journal_replay import Closing, JournalReplay, Step
 from onward.streams.topics import Topics
+from onward.tests.support.pipeline import MemoryBroker, Run, build_program
+from onward.tests.support.tape import MINUTE_MS, RICH, Tape
 
 PEOPLE, SHARE = 40, 0.5
 JOURNAL = TopicPartition("journal", 0)

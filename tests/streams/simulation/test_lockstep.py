@@ -10,7 +10,6 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import pytest
-from pipeline import START_MS, MemoryBroker, no_clock
 
 from onward.agents.choices import LinUCB, Pull
 from onward.environments.improvement import ImprovementWorld
@@ -26,6 +25,7 @@ from onward.streams.records import Record, TopicPartition
 from onward.streams.simulation.lockstep import Play, Simulation
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.tests.support.pipeline import START_MS, MemoryBroker, no_clock
 
 
 class Due(NamedTuple):

@@ -7,7 +7,6 @@ import asyncio
 from dataclasses import dataclass, field
 
 import pytest
-from reference_worlds import WORLDS, load_world, plain_loop, stored_arrays
 
 from onward.environments.reference import from_arrays
 from onward.schemas.specfile import load_spec
@@ -18,6 +17,7 @@ from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.simulation.lockstep import Play, Simulation
 from onward.streams.topics import Topics, plan
+from onward.tests.support.reference_worlds import WORLDS, load_world, plain_loop, stored_arrays
 
 REGULARISATION = 20.0
 

@@ -8,12 +8,12 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from pipeline import dump, no_clock
-from takeovers import FIRST, SECOND, Worker, damage_case, dies_after_two, offsets, told
 
 from onward.streams.errors import BrokerError
 from onward.streams.ledger.check import examine
 from onward.streams.snapshots.store import Snapshots
+from onward.tests.support.pipeline import dump, no_clock
+from onward.tests.support.takeovers import FIRST, SECOND, Worker, damage_case, dies_after_two, offsets, told
 
 
 def test_a_takeover_goes_on_from_the_newest_snapshot_to_the_same_end(tmp_path, address, uninterrupted):

@@ -9,14 +9,14 @@ from threading import Event
 
 import msgspec
 import pytest
-from pipeline import dump
-from takeovers import damage, files, offsets, taken, told
-from tape import JOURNAL, rows
 
 from onward.streams.errors import UsageError
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.ledger.schema import SCHEMA_VERSION
 from onward.streams.snapshots.store import POINTER, SnapshotError, Snapshots
+from onward.tests.support.pipeline import dump
+from onward.tests.support.takeovers import damage, files, offsets, taken, told
+from onward.tests.support.tape import JOURNAL, rows
 
 
 class CrashError(BaseException):

@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from pipeline import START_MS, MemoryBroker, Run, Sender, build_program
-from tape import DAY_MS, JOURNAL, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 
 from onward.schemas.events import Application, Model
 from onward.streams.errors import LedgerError, ModelError
@@ -16,6 +14,8 @@ from onward.streams.metrics import Metrics
 from onward.streams.programs.program import Program
 from onward.streams.records import TopicPartition
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, Sender, build_program
+from onward.tests.support.tape import DAY_MS, JOURNAL, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 
 
 def two_programs(tmp_path, **options):

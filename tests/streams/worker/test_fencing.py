@@ -7,8 +7,6 @@ import asyncio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
-from tape import JOURNAL, POOR, tape
 
 from onward.schemas.events import Application, DeadLetter, NoRecourse, Recourse
 from onward.streams.errors import FencedError
@@ -18,6 +16,8 @@ from onward.streams.records import TopicPartition
 from onward.streams.snapshots.store import Snapshots
 from onward.streams.worker.lease import Lease
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage
+from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
+from onward.tests.support.tape import JOURNAL, POOR, tape
 
 
 def processor(story, directory, lease, observe):

@@ -6,8 +6,6 @@ import asyncio
 from collections import Counter
 
 import pytest
-from pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
-from tape import JOURNAL, MINUTE_MS, TIMED, Tape, rows, tape
 
 from onward.schemas.events import DeadLetter, Model, SourcePosition, Tick
 from onward.streams.errors import LedgerError
@@ -20,6 +18,8 @@ from onward.streams.metrics import Metrics
 from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage
+from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
+from onward.tests.support.tape import JOURNAL, MINUTE_MS, TIMED, Tape, rows, tape
 
 
 def long_story(directory):

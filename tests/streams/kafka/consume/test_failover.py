@@ -4,7 +4,6 @@ import asyncio
 import time
 
 import pytest
-from kafka_handlers import Recorder, read_all, until, working
 
 from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.kafka.admin.topics import create_topics
@@ -12,6 +11,7 @@ from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.records import OutRecord
 from onward.streams.topics import TopicPlan
+from onward.tests.support.kafka_handlers import Recorder, read_all, until, working
 
 COUNT = 400
 

@@ -5,11 +5,11 @@ import ctypes
 
 import aiokafka
 import pytest
-from kafka_handlers import KeepLag, Recorder, committed, until, working
 
 from onward.streams.kafka.consume import group_consumer
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
+from onward.tests.support.kafka_handlers import KeepLag, Recorder, committed, until, working
 
 
 async def test_a_restart_continues_after_the_processed_records(broker):

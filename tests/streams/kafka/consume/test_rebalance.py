@@ -3,11 +3,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from kafka_handlers import Recorder, until, working
 
 from onward.streams.errors import LedgerError
 from onward.streams.kafka.consume.worker import run_worker
 from onward.streams.records import TopicPartition
+from onward.tests.support.kafka_handlers import Recorder, until, working
 
 
 @pytest.mark.kafka

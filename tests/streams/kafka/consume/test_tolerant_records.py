@@ -7,9 +7,6 @@ import time
 
 import msgspec
 import pytest
-from kafka_handlers import Recorder, until, working
-from pipeline import build_program
-from raw_batches import COMPRESSIONS, NO_NAME, batch, message_set, send
 
 from onward.schemas.events import Application, DeadLetter
 from onward.streams.ingest.ingest import Ingest
@@ -19,6 +16,9 @@ from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.metrics import Metrics
 from onward.streams.topics import Topics, plan
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.tests.support.kafka_handlers import Recorder, until, working
+from onward.tests.support.pipeline import build_program
+from onward.tests.support.raw_batches import COMPRESSIONS, NO_NAME, batch, message_set, send
 
 NOW_MS = time.time_ns() // 1_000_000
 GOOD = [(b"ce_id", b"1"), (b"other", None)]

@@ -4,11 +4,10 @@ import asyncio
 import logging
 import time
 
-from kafka_handlers import Recorder, committed, until, working
-
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.consume import transport
 from onward.streams.records import TopicPartition
+from onward.tests.support.kafka_handlers import Recorder, committed, until, working
 
 
 async def test_a_chunk_holds_records_of_one_partition_in_order_and_within_the_limit(broker):

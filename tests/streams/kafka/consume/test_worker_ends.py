@@ -11,7 +11,6 @@ import time
 import aiokafka
 import confluent_kafka
 import pytest
-from kafka_handlers import Recorder, committed, until, working
 
 from onward.streams.errors import BrokerError, LedgerError
 from onward.streams.kafka.consume.tail import tail
@@ -20,6 +19,7 @@ from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.records import TopicPartition
 from onward.streams.worker.lease import Lease
+from onward.tests.support.kafka_handlers import Recorder, committed, until, working
 
 
 async def test_chunks_queued_behind_a_failed_chunk_do_not_start(broker):

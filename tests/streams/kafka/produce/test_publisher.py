@@ -8,7 +8,6 @@ import uuid
 import aiokafka
 import pytest
 from aiokafka.errors import KafkaTimeoutError
-from kafka_handlers import read_all
 
 from onward.streams.errors import BrokerError
 from onward.streams.kafka.admin.topics import create_topics
@@ -17,6 +16,7 @@ from onward.streams.kafka.produce import publisher as publisher_module
 from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.records import OutRecord, TopicPartition
 from onward.streams.topics import TopicPlan
+from onward.tests.support.kafka_handlers import read_all
 
 NOW_MS = int(time.time() * 1000)
 """Kafka soon deletes records that are older than the retention."""

@@ -1,0 +1,1 @@
+"""The checks after a scenario: against the inputs, and against a run without faults."""

@@ -1,0 +1,1 @@
+"""The inputs: applicants, a sender at a steady rate, and bad records."""

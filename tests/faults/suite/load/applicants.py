@@ -1,0 +1,83 @@
+"""Applicants, the decisions on them and their outcomes. The same seed draws the same applicants."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from onward.schemas.events import Application, Decision, Outcome, Result
+from onward.schemas.headers import cloud_event_headers
+from onward.schemas.kinds import ce_type
+from onward.streams.records import Headers
+from onward.streams.topics import Topics
+from onward.tests.support.programs import POLICIES, features
+
+OUTCOME_SECONDS = (0.2, 3.5)
+"""Delay of an outcome after its application: some come before a window closes, some after."""
+_RESULTS: Sequence[Result | None] = ("improved", "improved", "improved", "not_improved", "unseen", None, None)
+_REPEATED_SHARE, _SECOND_SHARE, _NOBODY_SHARE, _APPROVED_SHARE = 0.05, 0.03, 0.03, 0.2
+
+
+class InputRecord(NamedTuple):
+    """A record for an input topic. ``value`` None is a tombstone; ``partition`` None leaves it to the key."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    partition: int | None = None
+
+    @property
+    def identity(self) -> str:
+        """Its ``ce_id``."""
+        return identity_of(self.headers)
+
+
+def identity_of(headers: Headers) -> str:
+    """Return the ``ce_id`` of any record; empty without one."""
+    return dict(headers).get("ce_id", b"").decode(errors="replace")
+
+
+class PlannedEvent(NamedTuple):
+    """An event, and how many seconds after its applicant's turn it is sent."""
+
+    seconds: float
+    topic: str
+    event: Application | Decision | Outcome
+    id: str
+
+    def record(self, time_ms: int) -> InputRecord:
+        """Make the record as it is sent at ``time_ms``."""
+        headers = cloud_event_headers(self.id, "faults", ce_type(self.event), time_ms)
+        return InputRecord(self.topic, self.event.application.encode(), msgspec.json.encode(self.event), headers)
+
+
+def applicant_turns(topics: Topics, random: np.random.Generator) -> Iterator[list[PlannedEvent]]:
+    """Yield turns without end. A turn has one applicant of every program: application, external decision, outcomes."""
+    for number in itertools.count():
+        yield [planned for program in POLICIES for planned in _planned(topics, random, program, number)]
+
+
+def _planned(topics: Topics, random: np.random.Generator, program: str, number: int) -> list[PlannedEvent]:
+    name = f"p{number}"
+    application = Application(program, name, features(random))
+    planned = [PlannedEvent(0.0, topics.applications, application, f"{program}/a/{number}")]
+    if "decisions" in POLICIES[program]:
+        decision = Decision(program, name, bool(random.random() < _APPROVED_SHARE))
+        planned.append(PlannedEvent(0.0, topics.decisions, decision, f"{program}/d/{number}"))
+    result = _RESULTS[int(random.integers(len(_RESULTS)))]
+    seconds = float(random.uniform(*OUTCOME_SECONDS))
+    if result is not None:
+        applicant = f"nobody{number}" if random.random() < _NOBODY_SHARE else name
+        event = Outcome(program, applicant, result)
+        outcome = PlannedEvent(seconds, topics.outcomes, event, f"{program}/o/{number}")
+        planned.append(outcome)
+        if random.random() < _REPEATED_SHARE:
+            planned.append(outcome._replace(seconds=seconds + 1.0))
+        if random.random() < _SECOND_SHARE:
+            planned.append(outcome._replace(seconds=seconds + 1.0, id=f"{program}/o/{number}/second"))
+    return planned

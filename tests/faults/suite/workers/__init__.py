@@ -1,0 +1,1 @@
+"""Worker processes under faults, and the supervisor that restarts them."""

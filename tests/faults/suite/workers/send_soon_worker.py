@@ -1,0 +1,34 @@
+"""Onward's worker with one defect: it does not wait until its outputs are acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from onward.streams.kafka.options import KafkaOptions
+from onward.streams.kafka.produce.publisher import KafkaPublisher
+from onward.streams.records import OutRecord
+from onward.tests.faults.suite.workers.worker import main
+
+_OUTPUTS = ("recourse", "rewards", "dead-letters")
+
+
+class SendSoonPublisher(KafkaPublisher):
+    """Awaits the acknowledgement of journal records only."""
+
+    def __init__(self, options: KafkaOptions) -> None:
+        super().__init__(options)
+        self._in_flight: set[asyncio.Future[None]] = set()
+
+    async def publish(self, records: Sequence[OutRecord]) -> None:
+        """Send the records; return before outputs are acknowledged."""
+        sending = asyncio.ensure_future(super().publish(records))
+        if not records or not records[0].topic.endswith(_OUTPUTS):
+            await sending
+        self._in_flight.add(sending)
+        sending.add_done_callback(self._in_flight.discard)
+
+
+if __name__ == "__main__":
+    sys.exit(main(SendSoonPublisher))

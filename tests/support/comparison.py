@@ -1,0 +1,52 @@
+"""Comparison of two runs: ledgers as text, and output headers that do not depend on restarts."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from onward.streams.outputs.emission import GENERATION
+from onward.streams.records import Headers
+
+Dump = list[str]
+"""A ledger's content, one line a row."""
+
+_QUERIES = {
+    "programs": "SELECT program, decisions, spec, first_model, version, manifest, sha256 FROM programs",
+    "cases": "SELECT programs.program, application, body "
+    "FROM cases NOT INDEXED LEFT JOIN programs ON programs.id = cases.program",
+    "timers": "SELECT programs.program, kind, shard, due, key "
+    "FROM timers LEFT JOIN programs ON programs.id = timers.program",
+}
+"""Tables in which a program has a number: it depends on when the program was added, which changes nothing."""
+
+
+class LedgerPosition(NamedTuple):
+    """The journal partition of a ledger, and the next offset that it would fold."""
+
+    partition: int
+    offset: int
+
+
+def ledger_position(ledger: Path) -> LedgerPosition:
+    """Read a ledger's position."""
+    with closing(sqlite3.connect(ledger)) as db:
+        meta = dict(db.execute("SELECT name, value FROM meta WHERE name IN ('partition', 'offset')"))
+    return LedgerPosition(meta["partition"], meta["offset"])
+
+
+def dump(ledger: Path) -> Dump:
+    """Dump a ledger, sorted, without its generation (it counts starts) and with programs by name."""
+    by_query = tuple(f'INSERT INTO "{table}"' for table in _QUERIES)
+    with closing(sqlite3.connect(ledger)) as db:
+        lines = [line for line in db.iterdump() if "'generation'" not in line and not line.startswith(by_query)]
+        for table, query in _QUERIES.items():
+            lines += [f"{table} {row}" for row in db.execute(query)]
+        return sorted(lines)
+
+
+def without_generation(headers: Headers) -> Headers:
+    """Drop the header that counts how often the writer was started."""
+    return tuple(header for header in headers if header[0] != GENERATION)

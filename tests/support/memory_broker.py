@@ -1,0 +1,85 @@
+"""Brokers in memory, for pipelines that run in one process without Kafka."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from onward.streams.records import OutRecord, Record, TopicPartition
+
+T = TypeVar("T")
+
+
+@dataclass
+class MemoryBroker:
+    """A ``Publisher`` whose partitions are lists. Every topic has ``width`` partitions."""
+
+    width: int = 1
+    logs: dict[tuple[str, int], list[Record]] = field(default_factory=lambda: defaultdict(list))
+
+    async def publish(self, records: Sequence[OutRecord]) -> None:
+        """Append the records to their partitions."""
+        for out in records:
+            log = self.logs[out.topic, out.partition]
+            log.append(_stored(out, len(log)))
+
+    async def partitions(self, topic: str) -> int:
+        """Return ``width``, whatever the topic."""
+        return self.width
+
+    async def tail(self, topic: str, partition: int, see: Callable[[Record], T], count: int = 1) -> list[T]:
+        """Apply ``see`` to the last ``count`` records."""
+        return [see(record) for record in self.logs[topic, partition][-count:]]
+
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return the length of each partition; a partition that was never written here has no end."""
+        return {at: len(self.logs[at]) if at in self.logs else sys.maxsize for at in partitions}
+
+
+class DiscardingBroker:
+    """A ``Publisher`` with one partition a topic. It keeps the journal until it is taken and counts the rest."""
+
+    def __init__(self, journal: str) -> None:
+        self.written: Counter[str] = Counter()
+        self._journal = journal
+        self._waiting: list[Record] = []
+        self._last: dict[str, Record] = {}
+
+    async def publish(self, records: Sequence[OutRecord]) -> None:
+        """Assign every record its offset; keep it only if it belongs to the journal."""
+        for out in records:
+            record = _stored(out, self.written[out.topic])
+            self.written[out.topic] += 1
+            self._last[out.topic] = record
+            if out.topic == self._journal:
+                self._waiting.append(record)
+
+    async def partitions(self, topic: str) -> int:
+        """Return 1."""
+        return 1
+
+    async def tail(
+        self,
+        topic: str,
+        partition: int,
+        see: Callable[[Record], T],
+        count: int = 1,
+    ) -> list[T]:
+        """Apply ``see`` to the last record; earlier ones are gone."""
+        return [see(self._last[topic])] if topic in self._last else []
+
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return no end for any partition."""
+        return dict.fromkeys(partitions, sys.maxsize)
+
+    def take_journal(self) -> list[Record]:
+        """Return and forget the journal records since the last call."""
+        taken, self._waiting = self._waiting, []
+        return taken
+
+
+def _stored(out: OutRecord, offset: int) -> Record:
+    return Record(out.topic, out.partition, offset, out.timestamp_ms, out.key, out.value, tuple(out.headers))

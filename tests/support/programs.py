@@ -1,0 +1,75 @@
+"""Small programs as specs and model files on disk, and applicants for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.events import Value
+from onward.schemas.spec import ProgramSpec
+from onward.streams.programs.bundle import write_bundle
+
+FEATURES: Sequence[Mapping[str, Any]] = (
+    {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},
+    {"name": "income", "type": "continuous", "bounds": [0, 100], "unit": "kEUR"},
+    {"name": "debts", "type": "integer", "bounds": [0, 10], "mutable": "down"},
+)
+POLICIES: Mapping[str, Mapping[str, Any]] = {
+    "steps": {"policy": {"choice": "linucb", "window": {"steps": 20}}},
+    "timed": {"policy": {"choice": "protoar", "window": {"time": "PT2S", "lateness": "PT1S"}}},
+    "decided": {"policy": {"choice": "linucb", "window": {"steps": 10}}, "decisions": "external"},
+}
+"""The parts of the specs that differ, by program: one for each kind of window and of decision."""
+SHARDS = 3
+CANDIDATES = 40
+_LABELLED = 300
+
+
+def features(random: np.random.Generator, max_income: int = 60) -> dict[str, Value]:
+    """Draw the features of one applicant."""
+    return {
+        "region": str(random.choice(["north", "south"])),
+        "income": float(random.integers(0, max_income)),
+        "debts": int(random.integers(0, 11)),
+    }
+
+
+def write_programs(folder: Path, policies: Mapping[str, Mapping[str, Any]] = POLICIES) -> list[Path]:
+    """Write spec and model of every program; return the paths of the specs."""
+    return [_write(folder, name, policy) for name, policy in policies.items()]
+
+
+def _write(folder: Path, name: str, policy: Mapping[str, Any]) -> Path:
+    content = {
+        "program": name,
+        "features": FEATURES,
+        "label": {"name": "repaid"},
+        "model": {"manifest": f"{name}-model/manifest.json"},
+        "shards": SHARDS,
+        **policy,
+    }
+    spec = msgspec.convert(content, ProgramSpec, strict=False)
+    codec, random = FeatureCodec(spec), np.random.default_rng(7)
+    rows = [features(random, max_income=101) for _ in range(_LABELLED)]
+    X = codec.encode_many(rows)
+    model = LogisticRegression(C=100.0).fit(X, X[:, 2] - 0.3 * X[:, 3] > 0.5)
+    write_bundle(
+        folder / f"{name}-model",
+        spec,
+        codec.columns,
+        version="v1",
+        estimator=model,
+        instances=[row for row, good in zip(rows, model.predict(X), strict=True) if good][:CANDIDATES],
+        reference=rows,
+        metrics={},
+    )
+    path = folder / f"{name}.yaml"
+    # JSON is YAML; the spec's defaults are written out.
+    path.write_bytes(msgspec.json.encode(spec))
+    return path
