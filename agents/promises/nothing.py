@@ -13,5 +13,5 @@ class NoPromise(Promise):
 
     name: ClassVar[str] = "none"
 
-    def guarantee(self, target: Array, score: Callable[[Array], Array]) -> None:  # noqa: ARG002 -- nothing is said
+    def guarantee(self, target: Array, score: Callable[[Array], Array]) -> None:
         """Nothing."""

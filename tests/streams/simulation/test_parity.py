@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from reference_worlds import WORLDS, load_world, plain_loop, stored_arrays
 
-from onward.environments.reference import from_arrays
+from onward.environments.stored_worlds import from_arrays
 from onward.schemas.specfile import load_spec
 from onward.streams.cli.drive import connect, play
 from onward.streams.cli.programs import write_programs
