@@ -373,7 +373,7 @@ def test_a_state_that_is_not_finite_is_refused(make: Make) -> None:
         if array.dtype.kind == "f" and array.size:
             damaged = array.copy()
             damaged.flat[-1] = np.nan
-            with pytest.raises(ValueError, match=f"{name} holds what is not finite"):
+            with pytest.raises(ValueError, match=f"{name} holds a number that is not finite"):
                 choice.restore({**choice.state(), name: damaged})
     assert frozen(choice) == before
 
