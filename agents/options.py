@@ -18,8 +18,8 @@ Indices = NDArray[np.intp]
 class Options(NamedTuple):
     """The F options of one person (D,), by ascending ``arm`` (F,).
 
-    The target of option i is ``points[point[i]]``, with ``points`` (M, D) and ``point`` (F,). ``execution`` (F,) are the
-    execution probabilities, in [0, 1].
+    The target of option i is ``points[point[i]]``, with ``points`` (M, D) and ``point`` (F,). ``execution`` (F,) are
+    the execution probabilities, in [0, 1]. All arrays are C-contiguous: compiled loops read them.
     """
 
     person: Array
@@ -33,9 +33,9 @@ class Options(NamedTuple):
         return len(self.arm)
 
     def only(self, at: int) -> Options:
-        """The option at one place, alone."""
+        """The options of which only the one at this place is left."""
         one = slice(at, at + 1)
-        return self._replace(arm=self.arm[one], point=self.point[one], execution=self.execution[one])
+        return Options(self.person, self.arm[one], self.points, self.point[one], self.execution[one])
 
     @property
     def targets(self) -> Array:
@@ -69,4 +69,4 @@ class OptionBatch(NamedTuple):
 
     def select(self, rows: Indices) -> OptionBatch:
         """The same for some of the people only, in the order of ``rows``; the option arrays are shared."""
-        return self._replace(people=self.people[rows], first=self.first[rows], last=self.last[rows])
+        return OptionBatch(self.people[rows], self.first[rows], self.last[rows], *self[3:])

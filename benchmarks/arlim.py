@@ -20,7 +20,7 @@ from onward.benchmarks.face import Row, progress
 from onward.benchmarks.improvement.aims import aim
 from onward.benchmarks.improvement.experiments import EXPERIMENTS, Experiment
 from onward.benchmarks.improvement.figures import draw
-from onward.benchmarks.improvement.methods import TUNED, UNTOLD, methods
+from onward.benchmarks.improvement.methods import IGNORES_EXECUTION, TUNED, methods
 from onward.benchmarks.improvement.plan import Plan, Task
 from onward.benchmarks.improvement.player import Terms, play_all, player
 from onward.benchmarks.improvement.reference import ROUNDS, Reference, load_reference
@@ -53,7 +53,9 @@ class Args(face.Args):
         default=("main",), metadata={"help": f"some of {', '.join(EXPERIMENTS)}, or {ALL}"}
     )
     rounds: int = field(default=ROUNDS, metadata={"quick": 300, "help": "people served in a world", "metavar": "T"})
-    slow_seeds: int = field(default=2, metadata={"help": f"most seeds of {' and '.join(sorted(UNTOLD))} in sweeps"})
+    slow_seeds: int = field(
+        default=2, metadata={"help": f"most seeds of {' and '.join(sorted(IGNORES_EXECUTION))} in sweeps"}
+    )
     jobs: int = field(default=1, metadata={"help": "processes side by side", "metavar": "N"})
     as_told: bool = field(
         default=False, metadata={"help": "a success does not reveal the execution probability without noise"}
@@ -78,7 +80,7 @@ class Benchmark:
         if args.rounds == ROUNDS:
             self.reference = load_reference()
         chosen = {name: EXPERIMENTS[name] for name in _experiments(args.experiments)}
-        plan = Plan(methods(args.methods), args.seeds, dict.fromkeys(UNTOLD, args.slow_seeds))
+        plan = Plan(methods(args.methods), args.seeds, dict.fromkeys(IGNORES_EXECUTION, args.slow_seeds))
         _say_who_is_left_out(plan, chosen)
         self.results = {name: Results(one, one.trials(args.noise)) for name, one in chosen.items()}
         try:

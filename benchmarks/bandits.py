@@ -21,9 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onward.agents.candidates.instances import Mutable, RecourseInstances
-from onward.agents.choices import TAP, Choice, Pull, Run
+from onward.agents.candidates import Mutable, RecourseInstances, Space
+from onward.agents.choices import Choice, Pull
 from onward.agents.costs import L1, execution_probability
+from onward.agents.options import OptionBatch
 from onward.benchmarks import face
 from onward.benchmarks.arena.decisions import COLUMNS, IMMUTABLE, Decisions, draw
 from onward.benchmarks.face import Row, progress
@@ -107,7 +108,7 @@ def _choices(found: Mapping[str, Sequence[Cost]], args: Args) -> Iterator[Row]:
 
 
 def _decides_alone(method: Method) -> bool:
-    if method.choice is not TAP:
+    if not method.choice.needs:
         return True
     progress(f"{method.title} is left out: what it costs is its verifier, a model of the program's own")
     return False
@@ -115,63 +116,58 @@ def _decides_alone(method: Method) -> bool:
 
 def _measure(method: Method, decisions: Decisions, args: Args) -> Cost:
     mutable: list[Mutable] = ["none" if column < IMMUTABLE else "any" for column in range(COLUMNS)]
-    instances = RecourseInstances(
-        decisions.points,
-        np.arange(COLUMNS),
-        mutable=mutable,
-        smallest_change=np.zeros(COLUMNS),
-        valid=np.ones(len(decisions.points), dtype=bool),
-    )
-    _found(instances, decisions, args.chunk)  # What is compiled is compiled here, in no measured time.
-    runs, together = _found(instances, decisions, args.chunk)
-    _, alone = _found(instances, decisions, 1)
+    names = [str(column) for column in range(COLUMNS)]
+    space = Space(np.arange(COLUMNS), mutable, np.zeros(COLUMNS), None, names)
+    instances = RecourseInstances.build(space, decisions.points, np.ones(len(decisions.points), dtype=bool))
+    _assess(instances, decisions, args.chunk)  # compiles before the measured calls
+    batches, together = _assess(instances, decisions, args.chunk)
+    _, alone = _assess(instances, decisions, 1)
     warm_up(method)
     learners = [method.learner(decisions.points, WINDOW) for _ in range(args.repeats)]
-    steps = _least([_steps(learner, decisions, runs, args.patience_seconds) for learner in learners])
+    steps = _least([_steps(learner, decisions, batches, args.patience_seconds) for learner in learners])
     progress(f"{method.title}: {steps[-SPAN:].mean() * 1e6:.1f} us a step after {len(steps)}")
     return Cost(together, alone, steps, sum(array.nbytes for array in learners[0].state().values()))
 
 
 def _least(plays: Sequence[Seconds]) -> Seconds:
-    """The least that each step has taken: it does the same work in every play, and what else runs only adds to it."""
+    """The least time of each step: its work is the same in every play, and other load only adds to it."""
     length = min(map(len, plays))
     least: Seconds = np.min([play[:length] for play in plays], axis=0)
     return least
 
 
-def _found(instances: RecourseInstances, decisions: Decisions, chunk: int) -> tuple[list[Run], float]:
-    """Everybody's candidates with their execution probabilities, and the seconds that a person took."""
-    runs = []
+def _assess(instances: RecourseInstances, decisions: Decisions, chunk: int) -> tuple[list[OptionBatch], float]:
+    """The options of all people with their execution probabilities, and the seconds a person."""
+    batches = []
     started = time.process_time()
     for start in range(0, len(decisions.people), chunk):
         people = decisions.people[start : start + chunk]
-        pairs = instances.feasible(people)
-        cost = L1().of_pairs(instances.points, people, pairs.candidates, pairs.people)
-        ends = np.searchsorted(pairs.people, np.arange(len(people) + 1))
+        whose, arm, points, point = instances.propose(people)
+        cost = L1().of_pairs(points, people, point, whose)
+        ends = np.searchsorted(whose, np.arange(len(people) + 1))
         execution = execution_probability(cost, 1.0 / COLUMNS)
-        runs.append(Run(people, ends[:-1], ends[1:], pairs.candidates, execution))
-    return runs, (time.process_time() - started) / len(decisions.people)
+        batches.append(OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution))
+    return batches, (time.process_time() - started) / len(decisions.people)
 
 
-def _steps(learner: Choice, decisions: Decisions, runs: list[Run], patience_seconds: float) -> Seconds:
-    """Seconds of each step: a choice, and what it is told at that time. Fewer steps when patience ends."""
+def _steps(learner: Choice, decisions: Decisions, batches: list[OptionBatch], patience_seconds: float) -> Seconds:
+    """Seconds of each step: a choice, and the updates at that time. Fewer steps when patience ends."""
     deadline = time.monotonic() + patience_seconds
-    people = ((run, i) for run in runs for i in range(len(run.people)))
+    people = ((batch, i) for batch in batches for i in range(len(batch)))
     open_pulls: deque[tuple[Pull, bool]] = deque()
     spent: list[float] = []
-    for t, (run, i) in enumerate(people):
+    for t, (batch, i) in enumerate(people):
         if time.monotonic() > deadline:
             break
         started = time.process_time()
         while open_pulls and open_pulls[0][0].step <= t - WINDOW:
             pull, improved = open_pulls.popleft()
             learner.update(pull, float(improved))
-        own = slice(run.first[i], run.last[i])
-        pick = learner.choose(run.people[i], run.feasible[own], run.execution[own], lambda: np.random.default_rng(0))
+        pick = learner.choose(batch.of(i), lambda: np.random.default_rng(0))
         spent.append(time.process_time() - started)
         if pick is not None:
-            improved = bool(decisions.uniform[t] < decisions.chance[t, pick.candidate])
-            open_pulls.append((Pull(t, pick.candidate, pick.execution), improved))
+            improved = bool(decisions.uniform[t] < decisions.chance[t, pick.arm])
+            open_pulls.append((Pull(t, pick.arm, pick.execution), improved))
     return np.array(spent)
 
 

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from onward.agents.choices import TAP, Choice, Pull, Verifier, registry
+from onward.agents.choices import Choice, Pull, Verifier, registry
+from onward.agents.options import Options
 from onward.benchmarks import face
 from onward.benchmarks.arena.load import Load, Shape, write_load
 from onward.benchmarks.arena.memory_worker import CHUNK, MemoryWorker
@@ -86,7 +87,7 @@ def candidates(args: Args) -> Iterator[Row]:
 
 
 def _rows(choice: str, count: int, cost: Cost, steps: int) -> Iterator[Row]:
-    """The figures of a choice among so many; where patience ended early, a row says after how many steps."""
+    """The figures of a choice among ``count``; when patience ended early, one row gives the steps taken."""
     title = f"{choice} chooses among {count:,}"
     aim = AIM_CHOICE_SECONDS * 1e6 if count == AIM_CANDIDATES else None
     middle, cpu_middle = float(np.median(cost.clock)) * 1e6, float(np.median(cost.cpu)) * 1e6
@@ -102,7 +103,7 @@ def _rows(choice: str, count: int, cost: Cost, steps: int) -> Iterator[Row]:
 
 
 def _one_choice(name: str, count: int, args: Args, random: np.random.Generator) -> Cost:
-    """What a learner costs once it is compiled, every candidate being feasible."""
+    """The cost of a learner once it is compiled, when every candidate is feasible."""
     points = random.random((count, COLUMNS))
     started = time.process_time()
     learner = _learner(name, points)
@@ -112,14 +113,13 @@ def _one_choice(name: str, count: int, args: Args, random: np.random.Generator) 
 
 def _learner(name: str, points: Floats) -> Choice:
     learner = registry[name](points, WINDOW)
-    if isinstance(learner, TAP):
-        learner.verifier = _verifier()
+    learner.equip(**{name: _ARTEFACTS[name]() for name in learner.needs})
     return learner
 
 
 @cache
 def _verifier() -> Verifier:
-    """What a program with a logistic model trains, for made-up people."""
+    """The verifier that a program with a logistic model trains, for random people."""
     random = np.random.default_rng(0)
     people = random.random((1000, COLUMNS))
     labels = (people @ random.normal(size=COLUMNS) > 0).astype(np.int64)
@@ -129,20 +129,23 @@ def _verifier() -> Verifier:
     return Verifier(agreement.score, confidence.score, fitted.tolerance)
 
 
+_ARTEFACTS = {"verifier": _verifier}
+
+
 def _steps(learner: Choice, steps: int, patience_seconds: float, random: np.random.Generator) -> tuple[Floats, Floats]:
     """Seconds by the clock and of processor time of each choice, (T,); fewer than ``steps`` when patience ends."""
-    count = learner.candidates
-    people, feasible, execution = random.random((PEOPLE, COLUMNS)), np.arange(count), random.random((PEOPLE, count))
+    count, points = learner.candidates, learner.points
+    people, arms, execution = random.random((PEOPLE, COLUMNS)), np.arange(count), random.random((PEOPLE, count))
     clock, cpu = [], []
     deadline = time.monotonic() + patience_seconds
     for step in range(steps):
-        person, chances = people[step % PEOPLE], execution[step % PEOPLE]
+        options = Options(people[step % PEOPLE], arms, points, arms, execution[step % PEOPLE])
         started, started_cpu = time.perf_counter(), time.thread_time()
-        pick = learner.choose(person, feasible, chances, lambda: random)
+        pick = learner.choose(options, lambda: random)
         cpu.append(time.thread_time() - started_cpu)
         clock.append(time.perf_counter() - started)
         if pick is not None:
-            learner.update(Pull(step, pick.candidate, pick.execution), 1.0)
+            learner.update(Pull(step, pick.arm, pick.execution), 1.0)
         if time.monotonic() > deadline:
             break
     return np.array(clock), np.array(cpu)

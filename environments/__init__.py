@@ -1,1 +1,1 @@
-"""Simulated worlds: who applies, what they could become, and what really comes of it."""
+"""Simulated worlds: who applies, what they could become, and the true outcomes."""

@@ -1,4 +1,4 @@
-"""Who can become whom, worked out by the world itself: the oracle must not lean on what it judges."""
+"""Feasibility by a world's own code, so that the oracle does not depend on the product under test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 TOLERANCE = 1e-9
-"""By how much, in units of the feature's range, a change may fall short of the smallest one."""
+"""A change may be this much, in units of the feature's range, below the smallest change."""
 
 
 def feasible(people: Floats, candidates: Floats, codec: FeatureCodec) -> Mask:

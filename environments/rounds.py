@@ -19,7 +19,7 @@ class Point(NamedTuple):
 
 
 class Scoreboard:
-    """Adds up what a policy's decisions are worth.
+    """Adds up the expected rewards of a policy's decisions.
 
     mer = mean of theta_noisy E, improvement = mean of theta, cost = mean l1 cost, regret = sum of (oracle - expected
     reward) over all decisions. A decision for nothing (no feasible instance) counts 0 in each.

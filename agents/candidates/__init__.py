@@ -1,5 +1,19 @@
 """What a person could change."""
 
-from .instances import Binding, Pairs, RecourseInstances
+from ..registry import Registry
+from .contract import CandidateGenerator, Explanation, Mutable, Proposals, Reaches, Space
+from .instances import RecourseInstances
 
-__all__ = ["Binding", "Pairs", "RecourseInstances"]
+registry = Registry(CandidateGenerator, __name__, __path__)  # type: ignore[type-abstract]
+"""Every generator by the name that a program spec's ``policy.generator`` uses."""
+
+__all__ = [
+    "CandidateGenerator",
+    "Explanation",
+    "Mutable",
+    "Proposals",
+    "Reaches",
+    "RecourseInstances",
+    "Space",
+    "registry",
+]

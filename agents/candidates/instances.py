@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .contract import Array, CandidateGenerator, Explanation, Mask, Mutable, Proposals, Reaches, Space
 from .patterns import Patterns
 from .scan import find_feasible
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Indices = NDArray[np.intp]
-Mutable = Literal["none", "up", "down", "any"]
 Reason = Literal[
     "no_candidates",
     "not_valid_under_model",
@@ -30,54 +26,30 @@ BY_FEATURE = ("immutable", "direction", "step")
 """The rules that look at single features."""
 
 TOLERANCE = 1e-9
-"""By how much, scaled, a change may fall short of the smallest one: raw steps do not divide a range exactly."""
+"""A change may be this much, scaled, below the smallest change: raw steps do not divide a range exactly."""
 
 
-class Pairs(NamedTuple):
-    """Who can become which: ``people`` and ``candidates`` are indices of shape (P,), by person, then by candidate."""
+class RecourseInstances(CandidateGenerator):
+    """A fixed set of K instances: each is an arm, and the target of its options.
 
-    people: Indices
-    candidates: Indices
+    An instance is feasible for a person when the model accepts it, the constraints allow it, every immutable feature
+    is equal, every other feature moves in an allowed direction by nothing or at least its smallest change, no more
+    features change than may, and at least one does. Values are compared exactly: both sides come from the same
+    encoding, so equal raw values are equal here. A person's options do not depend on the others in the batch.
 
-
-class Binding(NamedTuple):
-    """Why a person has no feasible candidate: the rule that excluded the last ones, and where it does so."""
-
-    reason: Reason
-    detail: str
-
-
-class RecourseInstances:
-    """A fixed set of K candidates, and who can become which.
-
-    A candidate is feasible for a person when the model accepts it, the constraints allow it, every immutable feature
-    is equal, every other moves in an allowed direction by nothing or at least its smallest change, no more
-    features change than may, and something changes at all. Values are compared exactly: both sides come from the same
-    encoding, so that equal raw values are equal here. A person's row of the answer does not depend on who else is in
-    the batch.
-
-    Most candidates fall by the immutable features. Those are not compared at all: candidates are kept by the distinct
-    patterns of immutable values that they have, and a person's pattern is looked up.
+    Immutable features exclude most instances. They are not compared one by one: instances are grouped by their
+    distinct patterns of immutable values, and a person's pattern is looked up.
 
     Parameters
     ----------
-    points
-        Candidates, encoded and scaled, shape (K, D).
-    feature_of
-        Index of the feature that each encoded column belongs to, shape (D,).
-    mutable
-        ``none``, ``up``, ``down`` or ``any`` for each of the F features. A feature of several columns has no
-        direction.
-    smallest_change
-        Smallest change of each feature on the scale of ``points``, shape (F,); 0 where any will do.
+    space
+        The rules of the features. A feature of several columns has no direction.
+    instances
+        Encoded and scaled, shape (K, D).
     valid
-        Which candidates the current model accepts, shape (K,).
+        Which instances the current model accepts, shape (K,).
     allowed
-        Which candidates meet the constraints on values, shape (K,); by default all.
-    max_changes
-        Most features that may change; a one-hot group is one.
-    feature_names
-        Names of the F features, for explanations; by default their indices.
+        Which instances keep the cross-feature constraints, shape (K,).
 
     Raises
     ------
@@ -89,19 +61,21 @@ class RecourseInstances:
     --------
     Two features, of which only the second can change, and only upwards.
 
-    >>> instances = RecourseInstances(
-    ...     points=np.array([[0.0, 0.8], [0.0, 0.3], [1.0, 0.9]]),
+    >>> space = Space(
     ...     feature_of=np.array([0, 1]),
     ...     mutable=("none", "up"),
     ...     smallest_change=np.zeros(2),
-    ...     valid=np.array([True, True, True]),
+    ...     max_changes=None,
     ...     feature_names=("origin", "income"),
     ... )
+    >>> points = np.array([[0.0, 0.8], [0.0, 0.3], [1.0, 0.9]])
+    >>> instances = RecourseInstances.build(space, points, allowed=np.ones(3, dtype=bool))
     >>> people = np.array([[0.0, 0.2], [0.0, 0.5], [0.5, 0.1]])
-    >>> instances.feasible(people)
-    Pairs(people=array([0, 0, 1]), candidates=array([0, 1, 0]))
-    >>> instances.binding(people[2])
-    Binding(reason='immutable', detail='origin')
+    >>> proposals = instances.propose(people)
+    >>> proposals.people, proposals.arm
+    (array([0, 0, 1]), array([0, 1, 0]))
+    >>> instances.explain(people[2])
+    Explanation(reason='immutable', detail='origin')
 
     References
     ----------
@@ -109,160 +83,127 @@ class RecourseInstances:
     Section 3 (the set of recourse instances).
     """
 
-    def __init__(
-        self,
-        points: Array,
-        feature_of: NDArray[np.int_],
-        mutable: Sequence[Mutable],
-        smallest_change: Array,
-        valid: Mask,
-        allowed: Mask | None = None,
-        max_changes: int | None = None,
-        feature_names: Sequence[str] | None = None,
-    ) -> None:
-        self.points = np.ascontiguousarray(points, dtype=np.float64)
-        self.feature_of = np.asarray(feature_of, dtype=np.intp)
-        self.mutable = tuple(mutable)
-        self.smallest_change = np.asarray(smallest_change, dtype=np.float64)
-        self.valid = np.asarray(valid, dtype=bool)
-        self.allowed = np.ones(len(self.points), dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)
-        self.max_changes = max_changes
-        self.feature_names = tuple(feature_names or map(str, range(len(self.mutable))))
+    name: ClassVar[str] = "instances"
+    copies_instances: ClassVar[bool] = True
+
+    def __init__(self, space: Space, instances: Array, valid: Mask, allowed: Mask) -> None:
+        self.space = space
+        self.arms = np.ascontiguousarray(instances, dtype=np.float64)
+        self._feature_of = np.asarray(space.feature_of, dtype=np.intp)
+        self._mutable = tuple(space.mutable)
+        self._smallest_change = np.asarray(space.smallest_change, dtype=np.float64)
+        self._max_changes = len(self._mutable) if space.max_changes is None else space.max_changes
+        self._valid = np.asarray(valid, dtype=bool)
+        self._allowed = np.asarray(allowed, dtype=bool)
         self._check()
-        self._immutable = self._columns("none")
+        self._immutable = np.flatnonzero(self._is("none")[self._feature_of, 0])
         signs = {"up": 1, "down": -1}
-        self._direction = np.array([signs.get(mutable, 0) for mutable in self.mutable], dtype=np.intp)[self.feature_of]
-        self._smallest = self.smallest_change[self.feature_of] - TOLERANCE
-        self._backgrounds = Patterns(self.points[:, self._immutable])
-        possible = np.flatnonzero(self.valid & self.allowed)
+        direction = np.array([signs.get(mutable, 0) for mutable in self._mutable], dtype=np.intp)[self._feature_of]
+        smallest = self._smallest_change[self._feature_of] - TOLERANCE
+        self._rules = direction, smallest, self._feature_of
+        self._backgrounds = Patterns(self.arms[:, self._immutable])
+        possible = np.flatnonzero(self._valid & self._allowed)
         background = self._backgrounds.numbers[possible]
-        self._by_background = possible[np.argsort(background, kind="stable")]
-        # One more, empty: a person whose background no candidate has finds it at -1.
-        self._counts = np.bincount(background, minlength=len(self._backgrounds) + 1)
-        self._starts = np.cumsum(self._counts) - self._counts
+        members = possible[np.argsort(background, kind="stable")]
+        # The last group is empty: the background -1, of a person who shares none with an instance, finds it.
+        counts = np.bincount(background, minlength=len(self._backgrounds) + 1)
+        self._groups = np.cumsum(counts) - counts, counts, members
 
-    def with_valid(self, valid: Mask) -> RecourseInstances:
-        """The same candidates under another model, which accepts those of ``valid``, shape (K,)."""
-        return RecourseInstances(
-            self.points,
-            self.feature_of,
-            self.mutable,
-            self.smallest_change,
-            valid,
-            self.allowed,
-            self.max_changes,
-            self.feature_names,
-        )
+    @classmethod
+    def build(cls, space: Space, instances: Array, allowed: Mask) -> Self:
+        """The generator of a program whose first model accepts all ``instances`` (K, D)."""
+        return cls(space, instances, np.ones(len(instances), dtype=bool), allowed)
 
-    def feasible(self, people: Array) -> Pairs:
-        """Which candidates each person can become, for encoded people of shape (n, D)."""
+    def under(self, reaches: Reaches) -> Self:
+        """The same instances under another model."""
+        return type(self)(self.space, self.arms, reaches(self.arms), self._allowed)
+
+    def propose(self, people: Array) -> Proposals:
+        """The feasible instances of encoded people, shape (n, D)."""
         background = self._backgrounds.find(people[:, self._immutable])
-        most = int(self._counts[background].sum())
-        rows, candidates = np.empty(most, dtype=np.intp), np.empty(most, dtype=np.intp)
-        found = find_feasible(
-            np.ascontiguousarray(people),
-            self.points,
-            background,
-            self._starts,
-            self._counts,
-            self._by_background,
-            self._direction,
-            self._smallest,
-            self.feature_of,
-            len(self.mutable) if self.max_changes is None else self.max_changes,
-            rows,
-            candidates,
-        )
-        return Pairs(rows[:found], candidates[:found])
+        most = int(self._groups[1][background].sum())
+        rows, arms = np.empty(most, dtype=np.intp), np.empty(most, dtype=np.intp)
+        people = np.ascontiguousarray(people)
+        count = find_feasible(people, self.arms, background, self._groups, self._rules, self._max_changes, (rows, arms))
+        return Proposals(rows[:count], arms[:count], self.arms, arms[:count])
 
-    def binding(self, person: Array) -> Binding:
-        """The rule that leaves a person, shape (D,), without any candidate; rules are tried in the order of ``Reason``.
+    def explain(self, person: Array) -> Explanation:
+        """The rule that leaves a person, shape (D,), without any instance; rules apply in the order of ``Reason``.
 
-        Where a rule looks at features, the detail names those by which it excludes all candidates that the rules
+        Where a rule looks at features, the detail names those by which it excludes all instances that the rules
         before it left: each that does so alone, or, where only several together do, all that take part.
 
         Raises
         ------
         ValueError
-            When the person has a feasible candidate.
+            When the person has a feasible instance.
         """
-        left = np.ones(len(self.points), dtype=bool)
+        left = np.ones(len(self.arms), dtype=bool)
         if not left.any():
-            return Binding("no_candidates", "")
-        for reason, excluded in self._rules(person):
+            return Explanation("no_candidates", "")
+        for reason, excluded in self._exclusions(person):
             kept = left & ~excluded.any(axis=0)
             if not kept.any():
-                return Binding(reason, self._detail(reason, person, excluded[:, left], left))
+                return Explanation(reason, self._detail(reason, person, excluded[:, left], left))
             left = kept
         raise ValueError(f"{left.sum()} candidates are feasible for this person: no rule binds")
 
-    def _changes(self, people: Array, rows: Indices, candidates: Indices) -> NDArray[np.int_]:
-        """How many features each pair changes, shape (P,)."""
-        count = np.zeros(len(rows), dtype=np.int_)
-        for feature in range(len(self.mutable)):
-            changed = np.zeros(len(rows), dtype=bool)
-            for d in np.flatnonzero(self.feature_of == feature):
-                changed |= people[rows, d] != self.points[candidates, d]
-            count += changed
-        return count
-
-    def _rules(self, person: Array) -> Iterator[tuple[Reason, Mask]]:
+    def _exclusions(self, person: Array) -> Iterator[tuple[Reason, Mask]]:
         """What each rule excludes, in order: shape (F, K) where it looks at single features, else (1, K)."""
-        change = self.points.T - person[:, None]
+        change = self.arms.T - person[:, None]
         changed = self._any_column(change != 0)
         rising, falling = self._any_column(change > 0), self._any_column(change < 0)
-        yield "not_valid_under_model", ~self.valid[None]
-        yield "constraint", ~self.allowed[None]
-        yield "immutable", changed & self._mutable("none")
-        yield "direction", (falling & self._mutable("up")) | (rising & self._mutable("down"))
-        yield "step", self._any_column((change != 0) & (np.abs(change) < self._smallest[:, None]))
+        _, smallest, _ = self._rules
+        yield "not_valid_under_model", ~self._valid[None]
+        yield "constraint", ~self._allowed[None]
+        yield "immutable", changed & self._is("none")
+        yield "direction", (falling & self._is("up")) | (rising & self._is("down"))
+        yield "step", self._any_column((change != 0) & (np.abs(change) < smallest[:, None]))
         count = changed.sum(axis=0, keepdims=True)
-        yield "max_changes", count > (len(self.mutable) if self.max_changes is None else self.max_changes)
+        yield "max_changes", count > self._max_changes
         yield "unchanged", count == 0
 
     def _detail(self, reason: Reason, person: Array, excluded: Mask, left: Mask) -> str:
         if reason == "max_changes":
-            others = np.flatnonzero(left)
-            fewest = self._changes(person[None], np.zeros(len(others), dtype=np.intp), others).min()
-            return f"at least {fewest} features would change, {self.max_changes} may"
+            changed = self._any_column(person[:, None] != self.arms[left].T)
+            fewest = changed.sum(axis=0).min()
+            return f"at least {fewest} features would change, {self.space.max_changes} may"
         if reason not in BY_FEATURE:
             return ""
         alone = excluded.all(axis=1)
         taking_part = alone if alone.any() else excluded.any(axis=1)
-        return ", ".join(self.feature_names[feature] for feature in np.flatnonzero(taking_part))
+        return ", ".join(self.space.feature_names[feature] for feature in np.flatnonzero(taking_part).tolist())
 
     def _check(self) -> None:
-        candidates, features = len(self.points), len(self.mutable)
+        instances, features = len(self.arms), len(self._mutable)
         shapes = {
-            "points": (self.points.shape, (candidates, len(self.feature_of))),
-            "smallest_change": (self.smallest_change.shape, (features,)),
-            "valid": (self.valid.shape, (candidates,)),
-            "allowed": (self.allowed.shape, (candidates,)),
-            "feature_names": ((len(self.feature_names),), (features,)),
+            "instances": (self.arms.shape, (instances, len(self._feature_of))),
+            "smallest_change": (self._smallest_change.shape, (features,)),
+            "valid": (self._valid.shape, (instances,)),
+            "allowed": (self._allowed.shape, (instances,)),
+            "feature_names": ((len(self.space.feature_names),), (features,)),
         }
         for name, (given, needed) in shapes.items():
             if given != needed:
                 raise ValueError(
-                    f"{name} has shape {given}: {candidates} candidates of {features} features need {needed}"
+                    f"{name} has shape {given}: {instances} instances of {features} features need {needed}"
                 )
-        if (np.diff(self.feature_of) < 0).any():
+        if (np.diff(self._feature_of) < 0).any():
             raise ValueError("feature_of falls: the columns of a feature stand together, in the order of the features")
-        columns = np.bincount(self.feature_of, minlength=features)
-        for feature, mutable in enumerate(self.mutable):
+        columns = np.bincount(self._feature_of, minlength=features)
+        for feature, mutable in enumerate(self._mutable):
             if mutable in ("up", "down") and columns[feature] != 1:
-                name = self.feature_names[feature]
+                name = self.space.feature_names[feature]
                 raise ValueError(
                     f"{name} has {columns[feature]} columns and no order: make it none or any, not {mutable}"
                 )
 
     def _any_column(self, columns: Mask) -> Mask:
         """From (D, K) by column to (F, K) by feature."""
-        by_feature = np.zeros((len(self.mutable), columns.shape[1]), dtype=bool)
-        np.logical_or.at(by_feature, self.feature_of, columns)
+        by_feature = np.zeros((len(self._mutable), columns.shape[1]), dtype=bool)
+        np.logical_or.at(by_feature, self._feature_of, columns)
         return by_feature
 
-    def _mutable(self, kind: Mutable) -> Mask:
-        return np.array([[mutable == kind] for mutable in self.mutable])
-
-    def _columns(self, kind: Mutable) -> NDArray[np.intp]:
-        return np.flatnonzero(self._mutable(kind)[self.feature_of, 0])
+    def _is(self, kind: Mutable) -> Mask:
+        """Which features are mutable in this way, (F, 1)."""
+        return np.array([[mutable == kind] for mutable in self._mutable])

@@ -1,4 +1,4 @@
-"""The scan for feasible candidates, compiled."""
+"""The scan for feasible instances, compiled."""
 
 from __future__ import annotations
 
@@ -6,47 +6,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from .contract import Array, Indices
 
 
 @compiled
 def find_feasible(
     people: Array,
-    points: Array,
+    instances: Array,
     background: NDArray[np.int64],
-    starts: Indices,
-    counts: Indices,
-    by_background: Indices,
-    direction: Indices,
-    smallest: Array,
-    feature_of: Indices,
-    most: int,
-    rows: Indices,
-    candidates: Indices,
+    groups: tuple[Indices, Indices, Indices],
+    rules: tuple[Indices, Array, Indices],
+    max_changes: int,
+    found: tuple[Indices, Indices],
 ) -> int:
-    """Put who can become which into ``rows`` and ``candidates``, and return how many pairs there are.
+    """Put the rows of people and the instances that are feasible for them into ``found``, and return the number of
+    pairs.
 
-    A person (n, D) of background b is compared with the candidates ``by_background[starts[b] : starts[b] + counts[b]]``
-    of ``points`` (K, D). Each column (D,) may change in its ``direction`` (1 up, -1 down, 0 both) by at least
-    ``smallest``, and at most ``most`` features may change, but at least one.
+    ``background`` (n,) is the number of each person's pattern of immutable values. Those of ``groups`` are the
+    ``starts`` and ``counts`` of each pattern's instances among the ``members``. Of ``rules``, ``direction`` (D,) is
+    1 for up, -1 for down and 0 for both, ``smallest`` (D,) the smallest change of a column, and ``feature_of`` (D,)
+    its feature. At most ``max_changes`` features change, and at least one.
     """
-    found = 0
+    starts, counts, members = groups
+    direction, smallest, feature_of = rules
+    rows, arms = found
+    pairs = 0
     for i in range(len(people)):
         first = starts[background[i]]
-        for k in by_background[first : first + counts[background[i]]]:
-            changes, last, good = 0, -1, True
+        for k in members[first : first + counts[background[i]]]:
+            changes, last, feasible = 0, -1, True
             for d in range(people.shape[1]):
-                change = points[k, d] - people[i, d]
+                change = instances[k, d] - people[i, d]
                 if change == 0.0:
                     continue
                 if change * direction[d] < 0.0 or abs(change) < smallest[d]:
-                    good = False
+                    feasible = False
                     break
                 if feature_of[d] != last:
                     changes, last = changes + 1, feature_of[d]
-            if good and 0 < changes <= most:
-                rows[found], candidates[found] = i, k
-                found += 1
-    return found
+            if feasible and 0 < changes <= max_changes:
+                rows[pairs], arms[pairs] = i, k
+                pairs += 1
+    return pairs

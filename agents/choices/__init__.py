@@ -1,9 +1,9 @@
-"""Which suggestion is made: the learners that pick one of a person's feasible candidates."""
+"""Which options are suggested: the learners that choose among a person's options."""
 
-from collections.abc import Mapping
-
+from ..registry import Registry
 from .bwo_ucb import BwOUCB
-from .contract import Choice, Parameter, Pick, Picks, Pull, Run, State
+from .components.verifier import Verifier
+from .contract import Choice, Parameter, Pick, PlacedPick, Pull, State, select_one_by_one
 from .exploration import Exploration
 from .factored import Factored
 from .gp_ucb import GPUCB
@@ -11,10 +11,9 @@ from .interval import Interval
 from .linucb import LinUCB
 from .posterior import Posterior
 from .protoar import ProtoAR
-from .registry import find
-from .tap import TAP, Verifier
+from .tap import TAP
 
-registry: Mapping[str, type[Choice]] = find(__name__, __path__)
+registry = Registry(Choice, __name__, __path__)  # type: ignore[type-abstract]
 """Every choice by the name that a program spec's ``policy.choice`` uses."""
 
 __all__ = [
@@ -28,13 +27,12 @@ __all__ = [
     "LinUCB",
     "Parameter",
     "Pick",
-    "Picks",
+    "PlacedPick",
     "Posterior",
     "ProtoAR",
     "Pull",
-    "Run",
     "State",
     "Verifier",
-    "find",
     "registry",
+    "select_one_by_one",
 ]

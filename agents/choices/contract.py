@@ -1,4 +1,4 @@
-"""What every choice is: the learner that picks, of the feasible candidates, the one to suggest."""
+"""What every choice is: the learner that picks, among a person's options, those to suggest."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ _Arrays = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
 """Arrays by name, as their shapes and types."""
 
 State = Mapping[str, NDArray[Any]]
-"""Everything a learner has learned: arrays by name, of which only those that the class says grow change in size."""
+"""Everything a learner has learned: arrays by name. Only those of ``variable_length`` change in size."""
 
 
 class Pick(NamedTuple):
-    """An arm to suggest, the probability with which this choice takes it in this situation, and the execution
-    probability it is counted with: the given one, or the learner's own estimate of it."""
+    """An arm to suggest, and the probability ``propensity`` with which this choice picks it in this situation.
+
+    ``execution`` is the execution probability that the pull counts with: the option's, or the learner's own estimate.
+    """
 
     arm: int
     propensity: float
@@ -33,7 +35,7 @@ class Pick(NamedTuple):
 
 
 class PlacedPick(NamedTuple):
-    """A pick of a batch: ``place`` says which of the batch's options it is."""
+    """A pick of a batch: ``place`` is the index of the option in the batch's arrays."""
 
     place: int
     propensity: float
@@ -41,8 +43,10 @@ class PlacedPick(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """An earlier pick, as the caller kept it. ``step`` counts the steps from 0, also those that found nothing;
-    ``execution`` is that of the pick."""
+    """An earlier pick, as the caller kept it.
+
+    ``step`` is the number of the step from 0, counting steps without options too. ``execution`` is that of the pick.
+    """
 
     step: int
     arm: int
@@ -50,14 +54,14 @@ class Pull(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A number that a choice can be given: what it is when it is not, and where it may lie."""
+    """A number that a choice takes: its default, and the interval of its values."""
 
     default: float
     interval: Interval
 
 
 class Choice(ABC):
-    """Picks one candidate a step, and learns from the rewards that come back later.
+    """Picks among a person's options, one step a person, and learns from the rewards that come later.
 
     A choice is deterministic: the same calls in the same order, with the same random generators, give the same
     picks and the same state. A parameter is a keyword of the constructor, declared once, as
@@ -66,7 +70,7 @@ class Choice(ABC):
     Parameters
     ----------
     points
-        The candidates, encoded and scaled to [0, 1], shape (K, D); they stay for life.
+        The arms, encoded and scaled to [0, 1], shape (K, D); they are fixed for the learner's life.
     window
         Number m of steps that rewards are waited for.
     """
@@ -78,17 +82,20 @@ class Choice(ABC):
     """Whether rewards change what it picks."""
 
     ignores_zero_reward: ClassVar[bool] = False
-    """Whether a reward of 0 changes no later pick, and need not be told."""
+    """Whether a reward of 0 changes no later pick, so that the caller may leave it out."""
+
+    baseline: ClassVar[bool] = False
+    """Whether it is a baseline of the literature, kept for comparison."""
 
     revision: ClassVar[int] = 1
-    """Counted up when a new version of the code picks otherwise in the same situation."""
+    """Increased when a new version of the code picks differently in the same situation."""
 
     variable_length: ClassVar[frozenset[str]] = frozenset()
-    """The arrays of its state whose first axis gets longer as steps are taken."""
+    """The arrays of its state whose first axis grows with the steps."""
 
     def __init__(self, points: Array, window: int, **parameters: float) -> None:
         if points.ndim != 2:
-            raise ValueError(f"points have the shape {points.shape}: give one row a candidate, (K, D)")
+            raise ValueError(f"points have the shape {points.shape}: give one row an arm, (K, D)")
         if window < 1:
             raise ValueError(f"window is {window}: give a number of steps, 1 or more")
         self.check(parameters)
@@ -150,11 +157,11 @@ class Choice(ABC):
 
     @abstractmethod
     def update(self, pull: Pull, reward: float) -> None:
-        """Learn the reward of an earlier pick, in [0, 1], however late. Any order will do.
+        """Learn the reward of an earlier pick, in [0, 1], however late and in any order.
 
-        The caller sees to it that each pull is one of its own and is told once, or taken back once: few learners keep
-        a list of their pulls, and to the others a reward is a success of its candidate, whatever its step. Who is not
-        ``patient`` is also to be told the rewards of 0.
+        The caller reports each pull once, here or to ``forget``, and only pulls of its own. Few learners keep a list of
+        their pulls; for the others a reward is a success of its arm, whatever its step. Rewards of 0 must be reported
+        too, unless the choice has ``ignores_zero_reward``.
         """
 
     @abstractmethod
@@ -163,7 +170,7 @@ class Choice(ABC):
 
     @abstractmethod
     def state(self) -> dict[str, NDArray[Any]]:
-        """A copy of everything learned. Its size depends on K, m and, for what ``grows``, linearly on the steps."""
+        """A copy of everything learned. Its size depends on K and m; ``variable_length`` arrays grow with the steps."""
 
     @abstractmethod
     def restore(self, state: State) -> None:
@@ -176,15 +183,17 @@ class Choice(ABC):
         """
 
     def check_state(self, state: State) -> None:
-        """Raise ``ValueError`` unless a state has the arrays of this learner's own, of the same shapes and types, and
-        finite; what ``grows`` may have any length."""
+        """Raise ``ValueError`` unless a state has finite arrays of the names, shapes and types of this learner's own.
+
+        Arrays of ``variable_length`` may have any length.
+        """
         own = {name: (array.shape, array.dtype) for name, array in self.state().items()}
         given = {name: (array.shape, array.dtype) for name, array in state.items()}
         if self._kinds(given) != self._kinds(own):
             raise ValueError(f"the state holds {_sizes(given)}, this {self.name} {_sizes(own)}: it is another's")
         for name, array in state.items():
             if not np.isfinite(array).all():
-                raise ValueError(f"the state's {name} holds what is no finite number: it is damaged")
+                raise ValueError(f"the state's {name} holds a number that is not finite: it is damaged")
 
     def _kinds(self, arrays: _Arrays) -> _Arrays:
         return {name: (shape[name in self.variable_length :], dtype) for name, (shape, dtype) in arrays.items()}

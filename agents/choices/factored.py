@@ -1,4 +1,4 @@
-"""Factored: the posterior of each candidate times what a change is worth, all learned from outcomes."""
+"""Factored: a posterior per arm times the execution probability of the change, both learned from outcomes."""
 
 from __future__ import annotations
 
@@ -9,57 +9,59 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..options import Options
 from .components.arm_posteriors import ArmPosteriors
 from .components.change_weights import ChangeWeights
-from .components.execution_kernels import most_promising
+from .components.execution_kernels import best_option
 from .components.pending_pulls import PendingPulls
 from .contract import Array, Choice, Pick, Pull, State
 from .interval import Interval
 
-RENEWAL = 10
-"""The prior is learned anew every so many steps."""
+PRIOR_PERIOD = 10
+"""The prior is updated, and assumed failures are re-weighted, every 10th step."""
 
-TOGETHER, APART = 0.1, 0.5
-"""Variance of the weights around their mean, relative to its square: what they have in common, and each of its own."""
+SHARED_VARIANCE, OWN_VARIANCE = 0.1, 0.5
+"""Prior variance of the weights, relative to their mean's square: the part they share, and the part of each."""
 
-NO_NOISE, NO_TRUST = 0.0, 0.0
-"""Execution probabilities that are given are not heard."""
+NO_NOISE, NO_RESIDUAL_WEIGHT = 0.0, 0.0
+"""Observed execution probabilities are ignored."""
 
 
 class Factored(Choice):
-    r"""A posterior per candidate and a weight per feature: execution probabilities are not used but learned.
+    r"""A posterior per arm and a weight per feature: execution probabilities are not used but learned.
 
-    A suggestion that changes a person by $\Delta$ is taken to be rewarded with probability
-    $\theta_k \exp(-w\,|\Delta|)$. With the weights $w$ that are known, each candidate's $\theta_k$ has a posterior as
-    in ``Posterior``, and the step takes the largest $\exp(-w |\Delta|)^p (\mu_k + c\, \sigma_k)$. Each pull tells of
-    the weights once it is rewarded or m steps are over, then for now as a failure: its score under the probability that
-    was expected of it goes into a ridge regression around $w_d = 1/D$. A later reward makes a success of it.
+    The model: a suggestion that changes a person by $\Delta$ is rewarded with probability
+    $\theta_k \exp(-w\,|\Delta|)$. Under the current weights $w$, each arm's $\theta_k$ has a posterior as in
+    ``Posterior``, and the step takes the option with the largest $\exp(-w |\Delta|)^p (\mu_k + c\, \sigma_k)$, the
+    first of equals. A pull contributes to the weights when it is rewarded, or m steps later as an assumed failure: its
+    score under the reward probability that was expected goes into a ridge regression around $w_d = 1/D$. A later reward
+    turns the failure into a success.
 
     Parameters
     ----------
     points
-        The K candidates, shape (K, D).
+        The K arms, shape (K, D).
     window
-        Number m of steps after which a pull without news counts as a failure for the weights, until news comes.
+        Number m of steps after which a pull without a reward is assumed to have failed.
     optimism
         $c$, above 0.
     focus
         $p$, above 0.
     memory
-        Of how many pulls whose fate is not known the changes are kept. While there are so many, new pulls tell nothing
-        of the weights.
+        The most pulls of unknown outcome whose changes are kept. When there are as many, new pulls contribute nothing
+        to the weights.
 
     Examples
     --------
-    >>> factored = Factored(np.array([[0.9], [0.1]]), window=10)
-    >>> person, feasible, execution = np.array([0.7]), np.array([0, 1]), np.array([0.1, 0.9])
+    The first arm is nearer to the person; the options' execution probabilities are ignored.
 
-    The first candidate is nearer; what is said of the execution probabilities is not heard.
-
-    >>> factored.choose(person, feasible, execution, np.random.default_rng).candidate
+    >>> points, both = np.array([[0.9], [0.1]]), np.array([0, 1])
+    >>> factored = Factored(points, window=10)
+    >>> options = Options(np.array([0.7]), both, points, both, execution=np.array([0.1, 0.9]))
+    >>> factored.choose(options, np.random.default_rng).arm
     0
-    >>> factored.update(Pull(step=0, candidate=0, execution=0.82), reward=1.0)
-    >>> factored.choose(person, feasible, execution, np.random.default_rng).candidate
+    >>> factored.update(Pull(step=0, arm=0, execution=0.82), reward=1.0)
+    >>> factored.choose(options, np.random.default_rng).arm
     0
 
     References
@@ -86,70 +88,60 @@ class Factored(Choice):
         self.optimism = optimism
         self.focus = focus
         self._t = 0
-        self._beliefs = ArmPosteriors(self.candidates, optimism)
-        self._points = np.ascontiguousarray(points, dtype=np.float64)
-        self._efforts = ChangeWeights(np.full(columns, 1.0 / max(columns, 1)), _precision(columns))
-        self._silences = PendingPulls(self._efforts, self.candidates, window, math.ceil(memory))
+        self._posteriors = ArmPosteriors(self.candidates, optimism)
+        self._weights = ChangeWeights(np.full(columns, 1.0 / max(columns, 1)), _precision(columns))
+        self._pending = PendingPulls(self._weights, self.candidates, window, math.ceil(memory))
 
-    def choose(
-        self,
-        person: Array,
-        feasible: NDArray[np.intp],
-        execution: Array,
-        random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
-    ) -> Pick | None:
-        """Pick the most promising feasible candidate, and count the pick as a pull without reward."""
+    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
+        """Pick the option with the largest index, and count the pull as unrewarded."""
         t = self._t
         self._t = t + 1
-        self._silences.pass_to(t)
-        if t % RENEWAL == RENEWAL - 1:
-            self._beliefs.learn_prior()
-            self._silences.judge_anew(self._beliefs, self._t)
-        if not len(feasible):
+        self._pending.assume_failure(t)
+        if t % PRIOR_PERIOD == PRIOR_PERIOD - 1:
+            self._posteriors.update_prior()
+            self._pending.reweight_failures(self._posteriors, self._t)
+        if not len(options.arm):
             return None
-        weights, promise = self._efforts.weights, self._beliefs.promise
-        at, e = most_promising(
-            person, self._points, feasible, execution, weights, NO_NOISE, NO_TRUST, promise, self.focus
-        )
-        k = feasible.item(at)
-        self._silences.begin(t, k, np.abs(self._points[k] - person), self._beliefs.mean.item(k), e)
-        self._beliefs.pull(k, e)
+        weights, upper_index = self._weights.weights, self._posteriors.upper_index
+        at, e = best_option(options[:], weights, NO_NOISE, NO_RESIDUAL_WEIGHT, upper_index, self.focus)
+        k, target = options.arm.item(at), options.points[options.point[at]]
+        self._pending.add(t, k, np.abs(target - options.person), self._posteriors.mean.item(k), e)
+        self._posteriors.pull(k, e)
         return Pick(k, 1.0, e)
 
     def update(self, pull: Pull, reward: float) -> None:
-        """Count a pull as rewarded, in part when the reward is below 1, and learn what it tells of the weights."""
+        """Count a pull as rewarded, in part when the reward is below 1, and learn the weights from it."""
         if reward:
-            self._beliefs.reward(pull.candidate, pull.execution, reward)
-        self._silences.reward(pull, reward, self._t)
+            self._posteriors.reward(pull.arm, pull.execution, reward)
+        self._pending.reward(pull, reward, self._t)
 
     def forget(self, pull: Pull) -> None:
         """Take a pull back."""
-        self._beliefs.forget(pull.candidate, pull.execution)
-        self._silences.forget(pull, self._t)
+        self._posteriors.forget(pull.arm, pull.execution)
+        self._pending.forget(pull, self._t)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """``t`` (); what is believed (``evidence``, ``silent``, ``prior``) and known of the weights (``information``,
-        ``target``); and of the n pulls whose fate is not known, by step, ``steps``, ``picked``, ``executions``,
-        ``odds``, ``efforts`` (n,) and ``changes`` (n, D)."""
+        """``t`` (); the posteriors' ``log_likelihood``, ``unrewarded`` and ``prior``; the weights' ``information`` and
+        ``target``; and the arrays of ``PendingPulls``."""
         return {
             "t": np.array(self._t, dtype=np.int64),
-            **self._beliefs.state(),
-            **self._efforts.state(),
-            **self._silences.state(),
+            **self._posteriors.state(),
+            **self._weights.state(),
+            **self._pending.state(),
         }
 
     def restore(self, state: State) -> None:
-        """Continue exactly where a learner of the same candidates and parameters stood."""
+        """Continue exactly where a learner of the same arms and parameters stood."""
         self.check_state(state)
-        self._silences.check(state, int(state["t"]))
+        self._pending.check(state, int(state["t"]))
         self._t = int(state["t"])
-        self._beliefs.restore(state)
-        self._efforts.restore(state)
-        self._silences.restore(state)
+        self._posteriors.restore(state)
+        self._weights.restore(state)
+        self._pending.restore(state)
 
 
 def _precision(columns: int) -> Array:
-    """The inverse of the weights' covariance, (TOGETHER + APART on the diagonal) / D^2."""
-    shared = TOGETHER / (APART + TOGETHER * columns)
-    precision: Array = columns**2 / APART * (np.eye(columns) - shared)
+    """The inverse of the weights' prior covariance, (SHARED_VARIANCE + OWN_VARIANCE on the diagonal) / D^2."""
+    shared = SHARED_VARIANCE / (OWN_VARIANCE + SHARED_VARIANCE * columns)
+    precision: Array = columns**2 / OWN_VARIANCE * (np.eye(columns) - shared)
     return precision

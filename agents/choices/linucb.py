@@ -1,4 +1,4 @@
-"""LinUCB: optimism about what is not known yet, with rewards that come late or never."""
+"""LinUCB: optimism under uncertainty, with rewards that come late or never."""
 
 from __future__ import annotations
 
@@ -9,35 +9,38 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import Array, Choice, Pick, Picks, Pull, Run, State
+from ..compiled import compiled
+from ..options import OptionBatch, Options
+from .contract import Array, Choice, Pick, PlacedPick, Pull, State
 from .interval import Interval
-from .linucbscan import take_steps
+
+Indices = NDArray[np.intp]
 
 
 class LinUCB(Choice):
-    r"""Contextual linear bandit with delayed feedback, one dimension a candidate.
+    r"""Contextual linear bandit with delayed feedback, one dimension an arm. A baseline of the literature.
 
     A suggestion is rewarded when the person carries it out (probability $e$, known) and it then really improves
     their situation (probability $\theta_k$, to be learned). The expected reward $\theta_k e$ is linear in the action
-    $e u_k$, a scaled basis vector, so the matrix $V$ of the linear bandit is exactly diagonal: each candidate keeps
-    two numbers, and a step costs O(K). In step $t$, counted from 0, it takes the feasible candidate with the largest
+    $e u_k$, a scaled basis vector, so the matrix $V$ of the linear bandit is exactly diagonal: each arm keeps
+    two numbers, and a step costs O(K). In step $t$, counted from 0, it takes the option with the largest
 
     $$\frac{b_k}{v_k} e_k + \alpha_t q_k, \qquad q_k = \frac{e_k^2}{v_k}, \qquad
     \alpha_t = 2 f_t + \sum_{\text{last } m} q, \qquad
     f_t = \sqrt{\lambda} + \sqrt{2 \log \frac{1}{\delta} + K \log \frac{K \lambda + t + 1}{K \lambda}}$$
 
-    where the sum is of the bonuses $q$ of the last $m$ picks, as they were when picked: what may still be under way.
+    where the sum is of the bonuses $q$ of the last $m$ picks, each as of its pick: their rewards may still come.
     A pick adds $e^2$ to $v_k$ at once, and its reward, if it comes, adds $e$ to $b_k$. So a reward that never comes
-    lowers the estimate of its candidate without an event of its own. Among equals the first candidate is taken.
+    lowers the estimate of its arm without an event of its own. The first of equals is taken.
 
     Each $v_k$ starts at $\lambda$ and grows by one addition a pick, so that it rounds as the formula does when it is
     computed step by step. Keeping the sum of $e^2$ and adding $\lambda$ at the end would round differently, which
-    could swap candidates that are nearly equal: the same point twice is common.
+    could swap arms that are nearly equal: equal arms are common.
 
     Parameters
     ----------
     points
-        The K candidates, shape (K, D); only their number is used.
+        The K arms, shape (K, D); only their number is used.
     window
         Number m of steps that rewards are waited for.
     regularisation
@@ -47,18 +50,19 @@ class LinUCB(Choice):
 
     Examples
     --------
-    >>> linucb = LinUCB(np.array([[0.9], [0.1]]), window=10)
-    >>> person, feasible, execution = np.array([0.5]), np.array([0, 1]), np.array([0.8, 0.8])
-    >>> linucb.choose(person, feasible, execution, np.random.default_rng)
-    Pick(candidate=0, propensity=1.0, execution=0.8)
+    >>> points, both = np.array([[0.9], [0.1]]), np.array([0, 1])
+    >>> linucb = LinUCB(points, window=10)
+    >>> options = Options(np.array([0.5]), both, points, both, execution=np.array([0.8, 0.8]))
+    >>> linucb.choose(options, np.random.default_rng)
+    Pick(arm=0, propensity=1.0, execution=0.8)
 
-    Until a reward comes, the candidate that was tried less is the more promising one; afterwards it is not.
+    Until a reward comes, the arm with fewer pulls has the larger index; afterwards it has not.
 
-    >>> linucb.choose(person, feasible, execution, np.random.default_rng)
-    Pick(candidate=1, propensity=1.0, execution=0.8)
-    >>> linucb.update(Pull(step=1, candidate=1, execution=0.8), reward=1.0)
-    >>> linucb.choose(person, feasible, execution, np.random.default_rng)
-    Pick(candidate=1, propensity=1.0, execution=0.8)
+    >>> linucb.choose(options, np.random.default_rng)
+    Pick(arm=1, propensity=1.0, execution=0.8)
+    >>> linucb.update(Pull(step=1, arm=1, execution=0.8), reward=1.0)
+    >>> linucb.choose(options, np.random.default_rng)
+    Pick(arm=1, propensity=1.0, execution=0.8)
 
     References
     ----------
@@ -71,6 +75,7 @@ class LinUCB(Choice):
     name: ClassVar[str] = "linucb"
     learns: ClassVar[bool] = True
     ignores_zero_reward: ClassVar[bool] = True
+    baseline: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -84,51 +89,51 @@ class LinUCB(Choice):
         self.delta = delta
         prior = self.candidates * regularisation
         self._constants = (float(self.candidates), prior, math.sqrt(regularisation), 2.0 * math.log(1.0 / delta))
-        nothing = np.zeros(self.candidates)
-        self._set(nothing + regularisation, nothing, np.zeros(window), np.zeros(2), 0)
+        self._v, self._b = np.full(self.candidates, float(regularisation)), np.zeros(self.candidates)
+        self._theta = self._b / self._v
+        self._arms = self._v, self._b, self._theta
+        self._bonuses, self._total, self._clock = np.zeros(window), np.zeros(2), np.zeros(2, dtype=np.int64)
+        self._recent = self._bonuses, self._total, self._clock
         self._one = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
 
-    def choose(
-        self,
-        person: Array,  # noqa: ARG002 -- the execution probabilities say all of the person that is needed
-        feasible: NDArray[np.intp],
-        execution: Array,
-        random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
-    ) -> Pick | None:
-        """Pick the feasible candidate with the largest upper confidence bound, and count the pick as pulled."""
+    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
+        """Pick the option with the largest upper confidence bound, and count the pull."""
         first, last, places = self._one
-        last[0] = len(feasible)
-        self._take_steps(first, last, feasible, execution, places)
+        last[0] = len(options.arm)
+        take_steps((first, last, options.arm, options.execution), self._arms, self._recent, self._constants, places)
         at = places.item(0)
-        return None if at < 0 else Pick(feasible.item(at), 1.0, execution.item(at))
+        return None if at < 0 else Pick(options.arm.item(at), 1.0, options.execution.item(at))
 
-    def choose_run(
+    def select_batch(
         self,
-        run: Run,
-        random: Callable[[int], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
-    ) -> Picks:
-        """The steps of a run in one go."""
-        places = np.empty(len(run.first), dtype=np.intp)
-        self._take_steps(run.first, run.last, run.feasible, run.execution, places)
-        counted = run.execution[places] if len(run.execution) else np.zeros(len(places))
-        return Picks(places.tolist(), [1.0] * len(places), counted.tolist())
+        batch: OptionBatch,
+        most: int,  # noqa: ARG002 -- it picks one option
+        random: Callable[[int], np.random.Generator],  # noqa: ARG002 -- it draws nothing
+    ) -> list[tuple[PlacedPick, ...]]:
+        """Take the steps of n people in one compiled loop."""
+        places = np.empty(len(batch.first), dtype=np.intp)
+        take_steps(
+            (batch.first, batch.last, batch.arm, batch.execution), self._arms, self._recent, self._constants, places
+        )
+        return [
+            () if place < 0 else (PlacedPick(place, 1.0, batch.execution.item(place)),) for place in places.tolist()
+        ]
 
     def update(self, pull: Pull, reward: float) -> None:
-        """Add a reward in [0, 1] to the estimate of its candidate."""
-        if not reward:
-            return
-        self._b[pull.candidate] += pull.execution * reward
-        self._estimate_again(pull.candidate)
+        """Add a reward in [0, 1] to the estimate of its arm."""
+        if reward:
+            self._b[pull.arm] += pull.execution * reward
+            self._theta[pull.arm] = self._b[pull.arm] / self._v[pull.arm]
 
     def forget(self, pull: Pull) -> None:
-        """Take a pull back. Its bonus stays among the last m until it leaves by itself."""
-        k, e = pull.candidate, pull.execution
+        """Take a pull back. Its bonus stays among the last m until m further picks."""
+        k, e = pull.arm, pull.execution
         self._v[k] = max(self._v[k] - e * e, self.regularisation)
-        self._estimate_again(k)
+        self._theta[k] = self._b[k] / self._v[k]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """``v`` (K,), ``b`` (K,), ``bonuses`` (m,) from the oldest on, 0 where there was none yet, their sum ``total``
-        (2,), the second number being what the first is too small by, and ``t`` ()."""
+        """``v``, ``b`` (K,); ``bonuses`` (m,), oldest first, 0 before the first picks; their sum ``total`` (2,), the
+        second number being the rounding error of the first; ``t`` ()."""
         return {
             "v": self._v.copy(),
             "b": self._b.copy(),
@@ -140,38 +145,57 @@ class LinUCB(Choice):
     def restore(self, state: State) -> None:
         """Continue exactly where a learner of the same size and parameters stood."""
         self.check_state(state)
-        self._set(state["v"], state["b"], state["bonuses"], state["total"], int(state["t"]))
+        self._v[:], self._b[:] = state["v"], state["b"]
+        np.divide(self._b, self._v, out=self._theta)
+        self._bonuses[:], self._total[:] = state["bonuses"], state["total"]
+        self._clock[:] = int(state["t"]), 0
 
-    def _take_steps(
-        self,
-        first: NDArray[np.intp],
-        last: NDArray[np.intp],
-        feasible: NDArray[np.intp],
-        execution: Array,
-        places: NDArray[np.intp],
-    ) -> None:
-        take_steps(
-            first,
-            last,
-            feasible,
-            execution,
-            self._v,
-            self._b,
-            self._theta,
-            self._bonuses,
-            self._total,
-            self._clock,
-            self._constants,
-            places,
-        )
 
-    def _estimate_again(self, candidate: int) -> None:
-        self._theta[candidate] = self._b[candidate] / self._v[candidate]
+@compiled
+def take_steps(
+    people: tuple[Indices, Indices, Indices, Array],
+    arms: tuple[Array, Array, Array],
+    recent: tuple[Array, Array, NDArray[np.int64]],
+    constants: tuple[float, float, float, float],
+    places: Indices,
+) -> None:
+    """Take the steps of n people, in place. It is compiled because numpy's calls cost more than F options.
 
-    def _set(self, v: Array, b: Array, bonuses: Array, total: Array, t: int) -> None:
-        self._v = np.array(v, dtype=np.float64)
-        self._b = np.array(b, dtype=np.float64)
-        self._theta = self._b / self._v
-        self._bonuses = np.array(bonuses, dtype=np.float64)
-        self._total = np.array(total, dtype=np.float64)
-        self._clock = np.array([t, 0], dtype=np.int64)
+    ``people`` are ``first``, ``last`` (n,), ``arm`` and ``execution`` (P,), as in ``OptionBatch``. ``arms`` are ``v``,
+    ``b`` and ``theta`` (K,). ``recent`` are a ring of the last ``bonuses`` (m,); its ``total`` (2,) as in ``state``,
+    so that the sum of a window of any length is right to the last bit; and the next step with the ring's oldest place,
+    ``clock`` (2,). ``constants`` are K, K lambda, sqrt(lambda) and 2 log(1/delta). ``places`` (n,) takes the place of
+    each pick in ``arm``, -1 where there is none.
+    """
+    first, last, arm, execution = people
+    v, b, theta = arms
+    bonuses, total, clock = recent
+    count, prior, root, confidence = constants
+    for i in range(len(first)):
+        t = clock[0]
+        clock[0] = t + 1
+        places[i] = -1
+        if first[i] == last[i]:
+            continue
+        growth = count * math.log((prior + t + 1) / prior)
+        alpha = 2.0 * (root + math.sqrt(confidence + growth)) + total[0]
+        best, bonus, at = -math.inf, 0.0, first[i]
+        for place in range(first[i], last[i]):
+            k, e = arm[place], execution[place]
+            q = e * e / v[k]
+            score = theta[k] * e + q * alpha
+            if score > best:
+                best, bonus, at = score, q, place
+        places[i] = at
+        oldest = clock[1]
+        for number in (bonus, -bonuses[oldest]):  # compensated summation
+            high = total[0] + number
+            part = high - total[0]
+            low = (total[0] - (high - part)) + (number - part) + total[1]
+            total[0] = high + low
+            total[1] = low - (total[0] - high)
+        bonuses[oldest] = bonus
+        clock[1] = (oldest + 1) % len(bonuses)
+        k, e = arm[at], execution[at]
+        v[k] += e * e
+        theta[k] = b[k] / v[k]

@@ -1,4 +1,4 @@
-"""Posterior: what is known of each candidate, with mild optimism and less noise."""
+"""Posterior: a posterior per arm with mild optimism, and execution probabilities without their noise."""
 
 from __future__ import annotations
 
@@ -8,36 +8,37 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..options import Options
 from .components.arm_posteriors import ArmPosteriors
 from .components.execution_model import ExecutionModel
 from .contract import Array, Choice, Pick, Pull, State
 from .interval import Interval
 
-RENEWAL = 10
-"""The prior is learned anew every so many steps."""
+PRIOR_PERIOD = 10
+"""The prior is updated every 10th step."""
 
 
 class Posterior(Choice):
-    r"""A posterior per candidate, with the execution probabilities cleared of noise.
+    r"""A posterior per arm, with execution probabilities estimated from noisy observations.
 
     A suggestion is rewarded when the person carries it out (probability $e$) and it then really improves their
-    situation (probability $\theta_k$, to be learned). So a candidate's outcomes have the likelihood $\prod \theta_k e$
-    over those rewarded times $\prod (1 - \theta_k e)$ over all others, pending ones among them. With a prior that is
-    learned from all candidates its posterior has the mean $\mu_k$ and the standard deviation $\sigma_k$. The step
-    takes the largest
+    situation (probability $\theta_k$, to be learned). So an arm's outcomes have the likelihood $\prod \theta_k e$
+    over the rewarded pulls times $\prod (1 - \theta_k e)$ over all others, pending ones among them. With a prior that
+    is learned from all arms, its posterior has the mean $\mu_k$ and the standard deviation $\sigma_k$. The step takes
+    the option with the largest
 
     $$\hat e_k^{\,p} (\mu_k + c\, \sigma_k)$$
 
-    where $\hat e_k$ is the execution probability as estimated by regression from all those given so far. An exponent
-    $p$ above 1 leaves a candidate to those who are near it: they try it at less cost, and others learn from them.
-    Among equals the first candidate is taken.
+    where $\hat e_k$ is the execution probability, estimated by regression on all observed ones. An exponent $p$ above 1
+    leaves an arm to the people who are near it: they try it at less cost, and others learn from them. The first of
+    equals is taken.
 
     Parameters
     ----------
     points
-        The K candidates, shape (K, D).
+        The K arms, shape (K, D).
     window
-        Number m of steps that rewards are waited for; not used, since a pull counts as silent from the start.
+        Number m of steps that rewards are waited for; not used, since a pull counts as unrewarded from the start.
     optimism
         $c$, above 0.
     focus
@@ -45,17 +46,18 @@ class Posterior(Choice):
 
     Examples
     --------
-    >>> posterior = Posterior(np.array([[0.9], [0.1]]), window=10)
-    >>> person, feasible, execution = np.array([0.5]), np.array([0, 1]), np.array([0.67, 0.67])
-    >>> posterior.choose(person, feasible, execution, np.random.default_rng).candidate
+    >>> points, both = np.array([[0.9], [0.1]]), np.array([0, 1])
+    >>> posterior = Posterior(points, window=10)
+    >>> options = Options(np.array([0.5]), both, points, both, execution=np.array([0.67, 0.67]))
+    >>> posterior.choose(options, np.random.default_rng).arm
     0
 
-    A silent pull counts as a failure at once; a reward makes it a success.
+    A pull counts as unrewarded at once; a reward makes it a success.
 
-    >>> posterior.choose(person, feasible, execution, np.random.default_rng).candidate
+    >>> posterior.choose(options, np.random.default_rng).arm
     1
-    >>> posterior.update(Pull(step=1, candidate=1, execution=0.67), reward=1.0)
-    >>> posterior.choose(person, feasible, execution, np.random.default_rng).candidate
+    >>> posterior.update(Pull(step=1, arm=1, execution=0.67), reward=1.0)
+    >>> posterior.choose(options, np.random.default_rng).arm
     1
 
     References
@@ -80,46 +82,40 @@ class Posterior(Choice):
         self.optimism = optimism
         self.focus = focus
         self._t = 0
-        self._beliefs = ArmPosteriors(self.candidates, optimism)
-        self._readings = ExecutionModel(points)
+        self._posteriors = ArmPosteriors(self.candidates, optimism)
+        self._execution = ExecutionModel(points)
 
-    def choose(
-        self,
-        person: Array,
-        feasible: NDArray[np.intp],
-        execution: Array,
-        random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
-    ) -> Pick | None:
-        """Pick the most promising feasible candidate, and count the pick as a pull without reward."""
+    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
+        """Pick the option with the largest index, and count the pull as unrewarded."""
         t = self._t
         self._t = t + 1
-        if t % RENEWAL == RENEWAL - 1:
-            self._beliefs.learn_prior()
-        if not len(feasible):
+        if t % PRIOR_PERIOD == PRIOR_PERIOD - 1:
+            self._posteriors.update_prior()
+        if not len(options.arm):
             return None
-        self._readings.learn(t, person, feasible, execution)
-        at, e = self._readings.most_promising(person, feasible, execution, self._beliefs.promise, self.focus)
-        k = feasible.item(at)
-        self._beliefs.pull(k, e)
+        self._execution.learn(t, options)
+        at, e = self._execution.best_option(options, self._posteriors.upper_index, self.focus)
+        k = options.arm.item(at)
+        self._posteriors.pull(k, e)
         return Pick(k, 1.0, e)
 
     def update(self, pull: Pull, reward: float) -> None:
         """Count a pull as rewarded, in part when the reward is below 1."""
         if reward:
-            self._beliefs.reward(pull.candidate, pull.execution, reward)
+            self._posteriors.reward(pull.arm, pull.execution, reward)
 
     def forget(self, pull: Pull) -> None:
         """Take a pull back."""
-        self._beliefs.forget(pull.candidate, pull.execution)
+        self._posteriors.forget(pull.arm, pull.execution)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """``t`` (); of the beliefs ``evidence``, ``silent`` and ``prior``; of the readings ``information``, ``target``
-        and ``scatter``."""
-        return {"t": np.array(self._t, dtype=np.int64), **self._beliefs.state(), **self._readings.state()}
+        """``t`` (), the posteriors' ``log_likelihood``, ``unrewarded`` and ``prior``, and the execution model's
+        ``information``, ``target`` and ``noise_stats``."""
+        return {"t": np.array(self._t, dtype=np.int64), **self._posteriors.state(), **self._execution.state()}
 
     def restore(self, state: State) -> None:
-        """Continue exactly where a learner of the same candidates and parameters stood."""
+        """Continue exactly where a learner of the same arms and parameters stood."""
         self.check_state(state)
         self._t = int(state["t"])
-        self._beliefs.restore(state)
-        self._readings.restore(state)
+        self._posteriors.restore(state)
+        self._execution.restore(state)

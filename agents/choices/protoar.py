@@ -1,4 +1,4 @@
-"""ProtoAR: the suggestion that is easiest to carry out, learning nothing."""
+"""ProtoAR: the option that is easiest to carry out, learning nothing."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import Array, Choice, Pick, Pull, State
+from ..options import Options
+from .contract import Choice, Pick, Pull, State
 
 
 class ProtoAR(Choice):
-    """The feasible candidate with the largest execution probability, which is the one of smallest cost.
+    """The option with the largest execution probability, which is the one of smallest cost. A baseline of the
+    literature.
 
-    It assumes that whatever the model accepts is a real improvement. That is the common assumption of recourse and
-    the baseline of the others: it never asks what became of the people it advised. Among equals the first candidate
-    is taken.
+    It assumes that everything that the model accepts is a real improvement, the common assumption of recourse, and
+    learns nothing from outcomes. The first of equals is taken.
 
     Parameters
     ----------
     points
-        The candidates, shape (K, D); only their number is used.
+        The arms, shape (K, D); only their number is used.
     window
         Number m of steps that rewards are waited for; not used.
 
     Examples
     --------
-    >>> protoar = ProtoAR(np.array([[0.9], [0.8], [0.7]]), window=10)
-    >>> protoar.choose(np.array([0.3]), np.array([1, 2]), np.array([0.5, 0.7]), np.random.default_rng)
-    Pick(candidate=2, propensity=1.0, execution=0.7)
+    >>> points, arms = np.array([[0.9], [0.8], [0.7]]), np.array([1, 2])
+    >>> options = Options(np.array([0.3]), arms, points, arms, execution=np.array([0.5, 0.7]))
+    >>> ProtoAR(points, window=10).choose(options, np.random.default_rng)
+    Pick(arm=2, propensity=1.0, execution=0.7)
 
     References
     ----------
@@ -40,19 +42,14 @@ class ProtoAR(Choice):
     name: ClassVar[str] = "protoar"
     learns: ClassVar[bool] = False
     ignores_zero_reward: ClassVar[bool] = True
+    baseline: ClassVar[bool] = True
 
-    def choose(
-        self,
-        person: Array,  # noqa: ARG002 -- the execution probabilities say how hard it is for them
-        feasible: NDArray[np.intp],
-        execution: Array,
-        random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
-    ) -> Pick | None:
-        """Pick the feasible candidate with the largest execution probability."""
-        if not len(feasible):
+    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
+        """Pick the option with the largest execution probability."""
+        if not len(options):
             return None
-        best = execution.argmax()
-        return Pick(feasible.item(best), 1.0, execution.item(best))
+        best = options.execution.argmax()
+        return Pick(options.arm.item(best), 1.0, options.execution.item(best))
 
     def update(self, pull: Pull, reward: float) -> None:
         """Learn nothing."""

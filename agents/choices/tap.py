@@ -1,72 +1,49 @@
-"""TAP: the suggestion that is easiest to carry out, of those whose improvement a verifier believes in."""
+"""TAP: the option that is easiest to carry out, among those whose improvement a verifier confirms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..options import Options
+from .components.verifier import Verifier
 from .contract import Array, Choice, Pick, Pull, State
 
 
-class Verifier(NamedTuple):
-    """A second opinion on whether two people have the same label, fitted on pairs of labelled people.
-
-    ``agreement`` gives the probability that they have, (n,), for n pairs (n, 2 D): one person's columns, then the
-    other's. ``confidence`` is the decision model: the probability of the desired label, (n,), of people (n, D).
-    ``tolerance`` is how far apart the two may be.
-    """
-
-    agreement: Callable[[Array], Array]
-    confidence: Callable[[Array], Array]
-    tolerance: float
-
-    def doubt(self, person: Array, points: Array, confidences: Array) -> Array:
-        """How far the two are apart about a person (D,) and candidates (F, D) of known confidences (F,); (F,).
-
-        With confidences p and q, the model thinks that the labels are the same with probability p q + (1 - p)(1 - q).
-        """
-        pairs = np.concatenate([np.broadcast_to(person, points.shape), points], axis=1)
-        own = self.confidence(person[None])[0]
-        expected = own * confidences + (1.0 - own) * (1.0 - confidences)
-        doubt: Array = np.abs(self.agreement(pairs) - expected)
-        return doubt
-
-
 class TAP(Choice):
-    """Trustworthy actionable perturbations: a candidate counts only when a verifier confirms the change of label.
+    """Trustworthy actionable perturbations: an option counts only when a verifier confirms the change of label. A
+    baseline of the literature.
 
-    A candidate may please the model without being any better. The verifier, fitted on pairs of people, is asked
-    whether person and candidate have the same label; where its answer is farther from the model's than its tolerance,
-    the candidate is not trusted. Of the trusted the one with the largest execution probability is taken, the first
-    among equals; where none is trusted, the one that is doubted least. It learns nothing from outcomes.
-
-    Without a verifier every candidate is trusted.
+    The model may accept a target that is no improvement. The verifier, fitted on pairs of people, estimates whether
+    person and target have the same label. When its estimate differs from the model's by more than its tolerance, the
+    option is not trusted. Among the trusted options the one with the largest execution probability is taken, the first
+    of equals; when none is trusted, the one with the smallest difference. It learns nothing from outcomes.
 
     Parameters
     ----------
     points
-        The candidates, shape (K, D).
+        The arms, shape (K, D); only their number is used.
     window
         Number m of steps that rewards are waited for; not used.
 
     Examples
     --------
-    >>> tap = TAP(np.array([[0.9], [0.8], [0.7]]), window=10)
-    >>> tap.choose(np.array([0.3]), np.array([1, 2]), np.array([0.5, 0.7]), np.random.default_rng)
-    Pick(candidate=2, propensity=1.0, execution=0.7)
+    A verifier that takes people below 0.75 to have the person's label:
 
-    A verifier that takes people below 0.75 to be like the person:
-
-    >>> tap.verifier = Verifier(
+    >>> points, arms = np.array([[0.9], [0.8], [0.7]]), np.array([1, 2])
+    >>> verifier = Verifier(
     ...     agreement=lambda pairs: (pairs[:, 1] < 0.75).astype(float),
     ...     confidence=lambda people: (people[:, 0] > 0.5).astype(float),
     ...     tolerance=0.2,
     ... )
-    >>> tap.choose(np.array([0.3]), np.array([1, 2]), np.array([0.5, 0.7]), np.random.default_rng)
-    Pick(candidate=1, propensity=1.0, execution=0.5)
+    >>> tap = TAP(points, window=10)
+    >>> tap.equip(verifier=verifier)
+    >>> options = Options(np.array([0.3]), arms, points, arms, execution=np.array([0.5, 0.7]))
+    >>> tap.choose(options, np.random.default_rng)
+    Pick(arm=1, propensity=1.0, execution=0.5)
 
     References
     ----------
@@ -77,39 +54,32 @@ class TAP(Choice):
     name: ClassVar[str] = "tap"
     learns: ClassVar[bool] = False
     ignores_zero_reward: ClassVar[bool] = True
+    baseline: ClassVar[bool] = True
+    needs: ClassVar[frozenset[str]] = frozenset({"verifier"})
 
     def __init__(self, points: Array, window: int) -> None:
         super().__init__(points, window)
         self._verifier: Verifier | None = None
-        self._confidences = np.empty(0)
+        self._known_points, self._confidences = np.empty((0, 0)), np.empty(0)
 
-    @property
-    def verifier(self) -> Verifier | None:
-        """Whom it trusts; no part of its state."""
-        return self._verifier
+    def equip(self, **artefacts: Any) -> None:
+        """Take the ``verifier``, a ``Verifier``. It is no part of the state."""
+        super().equip(**artefacts)
+        self._verifier = artefacts["verifier"]
+        self._known_points, self._confidences = np.empty((0, 0)), np.empty(0)
 
-    @verifier.setter
-    def verifier(self, verifier: Verifier) -> None:
-        self._verifier = verifier
-        self._confidences = verifier.confidence(self.points)
-
-    def choose(
-        self,
-        person: Array,
-        feasible: NDArray[np.intp],
-        execution: Array,
-        random: Callable[[], np.random.Generator],  # noqa: ARG002 -- nothing is drawn
-    ) -> Pick | None:
-        """Pick the trusted candidate with the largest execution probability."""
-        if not len(feasible):
+    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
+        """Pick the trusted option with the largest execution probability."""
+        if self._verifier is None:
+            raise ValueError("tap has no verifier: call `equip` before the first step")
+        if not len(options):
             return None
-        score = execution
-        if self._verifier is not None:
-            doubt = self._verifier.doubt(person, self.points[feasible], self._confidences[feasible])
-            trusted = doubt <= self._verifier.tolerance
-            score = np.where(trusted, execution, -1.0) if trusted.any() else -doubt
+        confidences = self._confidences_of(self._verifier, options.points)[options.point]
+        disagreement = self._verifier.disagreement(options.person, options.targets, confidences)
+        trusted = disagreement <= self._verifier.tolerance
+        score = np.where(trusted, options.execution, -1.0) if trusted.any() else -disagreement
         best = score.argmax()
-        return Pick(feasible.item(best), 1.0, execution.item(best))
+        return Pick(options.arm.item(best), 1.0, options.execution.item(best))
 
     def update(self, pull: Pull, reward: float) -> None:
         """Learn nothing."""
@@ -124,3 +94,12 @@ class TAP(Choice):
     def restore(self, state: State) -> None:
         """Continue from nothing; raise ``ValueError`` when there is something."""
         self.check_state(state)
+
+    def _confidences_of(self, verifier: Verifier, points: Array) -> Array:
+        """The model's confidence in each of the points (M, D), (M,).
+
+        The last points' are kept, because a generator with fixed targets gives the same array to every step.
+        """
+        if points is not self._known_points:
+            self._known_points, self._confidences = points, verifier.confidence(points)
+        return self._confidences

@@ -1,17 +1,17 @@
-"""The rewards that are expected of candidates, learned along a log."""
+"""Expected rewards of arms, learned along a log."""
 
 from __future__ import annotations
 
 import numpy as np
 
 PRIOR = 2.0
-"""Pulls, of execution probability 1, that the mean over all candidates counts as for each."""
+"""The weight of the mean over all arms in the estimate of each, in pulls of execution probability 1."""
 
 
 class Expectation:
-    r"""The reward of candidate k with execution probability e is $\theta_k e$, $\theta_k$ estimated by moments.
+    r"""The expected reward of arm k with execution probability e is $\theta_k e$, $\theta_k$ estimated by moments.
 
-    $\hat\theta_k = (c\,\hat\theta + \sum r) / (c + \sum e)$ over the rewards of k that were learned, with
+    $\hat\theta_k = (c\,\hat\theta + \sum r) / (c + \sum e)$ over the learned rewards of k, with
     $\hat\theta = (\tfrac{1}{2} c + \sum r) / (c + \sum e)$ over all of them and c pulls of prior.
 
     Examples
@@ -24,20 +24,20 @@ class Expectation:
     True
     """
 
-    def __init__(self, candidates: int) -> None:
-        self._rewards = np.zeros(candidates)
-        self._executions = np.zeros(candidates)
+    def __init__(self, arms: int) -> None:
+        self._rewards = np.zeros(arms)
+        self._executions = np.zeros(arms)
         self._all_rewards = self._all_executions = 0.0
 
-    def of(self, candidate: int, execution: float) -> float:
-        """What is expected now, in [0, 1]."""
+    def of(self, arm: int, execution: float) -> float:
+        """The current expectation, in [0, 1]."""
         common = (0.5 * PRIOR + self._all_rewards) / (PRIOR + self._all_executions)
-        rewards, executions = self._rewards.item(candidate), self._executions.item(candidate)
+        rewards, executions = self._rewards.item(arm), self._executions.item(arm)
         return min(1.0, (PRIOR * common + rewards) / (PRIOR + executions) * execution)
 
-    def learn(self, candidate: int, execution: float, reward: float) -> None:
+    def learn(self, arm: int, execution: float, reward: float) -> None:
         """Learn a reward in [0, 1]."""
-        self._rewards[candidate] += reward
-        self._executions[candidate] += execution
+        self._rewards[arm] += reward
+        self._executions[arm] += execution
         self._all_rewards += reward
         self._all_executions += execution

@@ -1,60 +1,57 @@
-"""A choice that follows a log: it says what it would take, and learns from what was taken."""
+"""A choice that follows a log: it picks at every step, and learns from the logged pick."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..choices import Choice, Pull
-from ..choices.exploration import take
-
-Array = NDArray[np.float64]
+from ..choices.exploration import force
+from ..options import Options
 
 
 class Follower:
-    """Asks a choice at every step of a log. Whatever it would take, it then counts what was taken as its own pick, and
-    is told that pick's fate when the log's policy was. So each of its picks follows from earlier steps alone."""
+    """Lets a choice take every step of a log.
+
+    The choice counts the logged pick as its own, whatever it would have picked, and learns that pick's outcome when the
+    log's policy did. So each of its picks depends on earlier steps alone.
+    """
 
     def __init__(self, choice: Choice) -> None:
         self._choice = choice
         self._pulls: dict[int, Pull] = {}
         self._steps = 0
 
-    def step(
-        self,
-        person: Array,
-        feasible: NDArray[np.intp],
-        execution: Array,
-        taken: int | None,
-        random: Callable[[], np.random.Generator],
-    ) -> int | None:
-        """Take the log's next step, at which candidate ``taken`` was; return the one this choice would take, None
-        when nothing is feasible. ``feasible`` (F,) and its ``execution`` (F,) are as for ``Choice.choose``."""
+    def step(self, options: Options, taken: int | None, random: Callable[[], np.random.Generator]) -> int | None:
+        """Take the log's next step, at which the arm ``taken`` was picked, None when there was no option.
+
+        Return the arm that this choice would have picked, None when there was no option.
+        """
         choice, step = self._choice, self._steps
         self._steps = step + 1
         if taken is None:
-            choice.choose(person, feasible, execution, random)
+            choice.select(options, 1, random)
             return None
         before = choice.state()
-        pick = choice.choose(person, feasible, execution, random)
-        assert pick is not None, f"{choice!r} picked none of {len(feasible)} candidates"
-        wanted = pick.candidate
+        picks = choice.select(options, 1, random)
+        assert picks, f"{choice!r} picked none of {len(options)} options"
+        pick = picks[0]
+        wanted = pick.arm
         if wanted != taken:
             choice.restore(before)
-            pick = take(choice, int(feasible.searchsorted(taken)), person, feasible, execution, random)
+            pick = force(choice, options, int(options.arm.searchsorted(taken)), random)
         self._pulls[step] = Pull(step, taken, pick.execution)
         return wanted
 
     def reward(self, step: int, reward: float) -> None:
-        """Tell the reward of what was taken at a step."""
+        """Learn the reward of the logged pick of a step."""
         self._choice.update(self._pulls.pop(step), reward)
 
-    def passed(self, step: int) -> None:
-        """Tell nothing of what was taken at a step: a patient choice knows already that no reward came."""
+    def close(self, step: int) -> None:
+        """Drop the pull of a step without a reward, for a choice that ignores rewards of 0."""
         del self._pulls[step]
 
-    def unseen(self, step: int) -> None:
-        """Tell that what was taken at a step was never seen."""
+    def forget(self, step: int) -> None:
+        """Take back the logged pick of a step, which its person never saw."""
         self._choice.forget(self._pulls.pop(step))

@@ -11,20 +11,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.agents.choices import Choice, Pull, registry
+from onward.agents.choices import Choice, Pull, Verifier, registry
+from onward.agents.options import Options
 from onward.streams.errors import UsageError
 
 TUNED = "linucb@regularisation=30"
 """The baseline with the parameter that suits these worlds, which the paper's does not."""
 
-UNTOLD = frozenset({"bwo_ucb", "gp_ucb"})
-"""Choices that do nothing with the execution probabilities they are given; they are the slow ones, too."""
+IGNORES_EXECUTION = frozenset({"bwo_ucb", "gp_ucb"})
+"""Choices that ignore the observed execution probabilities; they are also the slow ones."""
 
 WARM_UP = 20
 
+STAND_INS = {"verifier": Verifier(lambda pairs: np.zeros(len(pairs)), lambda people: np.zeros(len(people)), 1.0)}
+"""The artefacts that a choice may need, for steps that are not measured."""
+
 
 class Method(NamedTuple):
-    """A choice and the parameters it is given; the others are its defaults."""
+    """A choice and its parameters; the others have their defaults."""
 
     choice: type[Choice]
     given: Mapping[str, float]
@@ -48,12 +52,12 @@ class Method(NamedTuple):
         return Method(self.choice, {**self.given, name: value})
 
     def learner(self, points: NDArray[np.float64], window: int) -> Choice:
-        """One that has seen nothing, for candidates (K, D)."""
+        """A new learner of arms (K, D)."""
         return self.choice(points, window, **self.given)
 
 
 def parse(text: str) -> Method:
-    """The method of a command line; raise ``UsageError`` when there is none such."""
+    """The method of a command line; raise ``UsageError`` when there is none of this name."""
     name, *parts = text.split("@")
     if name not in registry:
         raise UsageError(f"--methods: there is no choice {name!r}, use some of {','.join(registry)}")
@@ -66,18 +70,20 @@ def parse(text: str) -> Method:
 
 
 def methods(texts: Sequence[str]) -> list[Method]:
-    """The methods of a command line; all choices and the tuned LinUCB when nothing is said."""
+    """The methods of a command line; all choices and the tuned LinUCB by default."""
     return [parse(text) for text in texts or (*registry, TUNED)]
 
 
 def warm_up(method: Method) -> None:
-    """Take some steps for nobody: what is compiled or imported with the first step counts for none."""
-    points, feasible = np.linspace(0.0, 1.0, 24).reshape(8, 3), np.arange(8)
+    """Take some steps, so that compilation and imports of the first step are not measured."""
+    points, arms = np.linspace(0.0, 1.0, 24).reshape(8, 3), np.arange(8)
     learner = method.learner(points, 2)
+    learner.equip(**{name: STAND_INS[name] for name in learner.needs})
     for step in range(WARM_UP):
-        pick = learner.choose(points[step % 8], feasible, np.full(8, 0.9), lambda: np.random.default_rng(0))
+        options = Options(points[step % 8], arms, points, arms, np.full(8, 0.9))
+        pick = learner.choose(options, lambda: np.random.default_rng(0))
         if pick is not None:
-            learner.update(Pull(step, pick.candidate, pick.execution), float(step % 2))
+            learner.update(Pull(step, pick.arm, pick.execution), float(step % 2))
 
 
 def _pair(text: str) -> tuple[str, float]:

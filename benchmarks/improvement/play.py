@@ -1,11 +1,11 @@
-"""The protocol's loop: a learner serves a world's people in turn, and hears of its successes later.
+"""The protocol's loop: a learner serves a world's people in turn, and learns of its successes later.
 
-    told = Told(world, noise=0.25, seed=3)
-    played = play(world, LinUCB(world.points, 10), told, seed=3)
+    observation = ObservedExecution(world, noise=0.25, seed=3)
+    played = play(world, LinUCB(world.points, 10), observation, seed=3)
     played.expected.mean()
 
-It is what the pipeline does, without the pipeline: the window of a pull closes before the step that is ``window``
-steps after it, with reward 0 if nothing was heard; what is heard at the end of a round is told in the pulls' order.
+It does what the pipeline does, without the pipeline: the window of a pull closes before the step that is ``window``
+steps after it, with reward 0 if none came; rewards at the end of a round are learned in the order of their pulls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.choices import Choice, Pick, Pull
-from onward.environments.improvement import ImprovementWorld, ModelUpdates, Told
+from onward.agents.options import Options
+from onward.environments.improvement import ImprovementWorld, ModelUpdates, ObservedExecution
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ class Played(NamedTuple):
 def play(
     world: ImprovementWorld,
     learner: Choice,
-    told: Told,
+    observation: ObservedExecution,
     *,
     seed: int,
     updates: ModelUpdates | None = None,
@@ -48,46 +49,45 @@ def play(
     """Play all rounds of a world in which everybody is rejected.
 
     ``seed`` is that of the generators of a learner that draws. ``revealed``: a success comes with the execution
-    probability without noise, as in the reference, in the place of one that the learner was told; an estimate of the
-    learner's own stays.
+    probability without noise, as in the reference, in the place of an observed one; a learner's own estimate stays.
     """
     if world.rejected != world.people:
         raise ValueError(f"{world.people - world.rejected} people are approved: play a world without them")
-    table = _Table(learner)
-    rounds = [_round(world, table, told, t, seed, updates, revealed) for t in range(world.people)]
+    delayed = _DelayedRewards(learner)
+    rounds = [_round(world, delayed, observation, t, seed, updates, revealed) for t in range(world.people)]
     columns = np.array(rounds, dtype=np.float64).reshape(-1, len(Played._fields)).T
     return Played(columns[0].astype(np.int64), *columns[1:])
 
 
 @dataclass
-class _Table:
-    """A learner and what it has under way."""
+class _DelayedRewards:
+    """A learner, its pulls with an open window, and its rewards that are due at the end of later steps."""
 
     learner: Choice
     open: deque[Pull] = field(default_factory=deque)
     due: dict[int, list[Pull]] = field(default_factory=dict)
-    heard: set[int] = field(default_factory=set)
+    rewarded: set[int] = field(default_factory=set)
 
-    def close(self, step: int) -> None:
-        """Tell the learner of the windows that end with a step."""
+    def close_windows(self, step: int) -> None:
+        """Let the learner learn the reward 0 of pulls whose windows end with a step."""
         while self.open and self.open[0].step <= step - self.learner.window:
             pull = self.open.popleft()
-            if pull.step in self.heard:
-                self.heard.remove(pull.step)
+            if pull.step in self.rewarded:
+                self.rewarded.remove(pull.step)
             else:
                 self.learner.update(pull, 0.0)
 
-    def hear(self, step: int) -> None:
-        """Tell the learner what is heard at the end of a step."""
+    def deliver(self, step: int) -> None:
+        """Let the learner learn the rewards that are due at the end of a step."""
         for pull in self.due.pop(step, ()):
             self.learner.update(pull, 1.0)
-            self.heard.add(pull.step)
+            self.rewarded.add(pull.step)
 
 
 def _round(
     world: ImprovementWorld,
-    table: _Table,
-    told: Told,
+    delayed: _DelayedRewards,
+    observation: ObservedExecution,
     t: int,
     seed: int,
     updates: ModelUpdates | None,
@@ -96,18 +96,18 @@ def _round(
     feasible = world.feasible(t)
     if updates is not None:
         feasible = feasible[updates.valid[feasible]]
-    seen = told.now(t)
-    person, execution = world.person(t), seen[feasible]
+    observed = observation.noisy(t)
+    options = Options(world.person(t), feasible, world.points, feasible, observed[feasible])
     started = time.process_time_ns()
-    table.close(t)
-    pick = table.learner.choose(person, feasible, execution, lambda: _generator(seed, t))
+    delayed.close_windows(t)
+    pick = delayed.learner.choose(options, lambda: _generator(seed, t))
     spent = time.process_time_ns() - started
     if pick is not None:
-        _suggest(world, table, t, pick, seen, told.clean(t) if revealed else seen)
+        _suggest(world, delayed, t, pick, observed, observation.exact(t) if revealed else observed)
     started = time.process_time_ns()
-    table.hear(t)
+    delayed.deliver(t)
     spent += time.process_time_ns() - started
-    k = None if pick is None else pick.candidate
+    k = None if pick is None else pick.arm
     best = world.oracle(t, None if updates is None else updates.valid)
     if updates is not None:
         updates.suggested(t, k)
@@ -116,12 +116,14 @@ def _round(
     return k, world.expected_reward(t, k), best, world.improvement(t, k), world.cost(t, k), spent / 1e9
 
 
-def _suggest(world: ImprovementWorld, table: _Table, t: int, pick: Pick, seen: Floats, clean: Floats) -> None:
-    k = pick.candidate
-    table.open.append(Pull(t, k, pick.execution))
-    if world.improves(t, k) and world.delay(t) <= table.learner.window:
-        counted = clean.item(k) if pick.execution == seen.item(k) else pick.execution
-        table.due.setdefault(t + world.delay(t) - 1, []).append(Pull(t, k, counted))
+def _suggest(
+    world: ImprovementWorld, delayed: _DelayedRewards, t: int, pick: Pick, observed: Floats, exact: Floats
+) -> None:
+    k = pick.arm
+    delayed.open.append(Pull(t, k, pick.execution))
+    if world.improves(t, k) and world.delay(t) <= delayed.learner.window:
+        counted = exact.item(k) if pick.execution == observed.item(k) else pick.execution
+        delayed.due.setdefault(t + world.delay(t) - 1, []).append(Pull(t, k, counted))
 
 
 def _generator(seed: int, step: int) -> np.random.Generator:

@@ -1,4 +1,4 @@
-"""Plays what is asked for, in this process or in several side by side."""
+"""Plays the tasks of a plan, in this process or in several side by side."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from onward.agents.choices import TAP
-from onward.benchmarks.improvement.methods import UNTOLD, Method, warm_up
+from onward.benchmarks.improvement.methods import IGNORES_EXECUTION, Method, warm_up
 from onward.benchmarks.improvement.plan import Ask, Task
 from onward.benchmarks.improvement.play import play
 from onward.benchmarks.improvement.scores import Score, score
 from onward.benchmarks.improvement.worlds import Worlds, data_sets
-from onward.environments.improvement import Classifier, ImprovementWorld, ModelUpdates, Told
+from onward.environments.improvement import Classifier, ImprovementWorld, ModelUpdates, ObservedExecution
 
 
 class Terms(NamedTuple):
@@ -34,8 +33,8 @@ class Terms(NamedTuple):
 class Player:
     """Plays tasks. Those of one data set and seed, one after the other, share its model, worlds and verifiers.
 
-    Two plays of a task that cannot differ are played once: of a method that is not told execution probabilities their
-    noise is nothing, and there can be fewer instances than an experiment allows.
+    Plays of a task that cannot differ are played once: noise does not matter to a method that ignores execution
+    probabilities, and a world can have fewer instances than an experiment allows.
 
     Linear algebra takes one thread. Its threads would cost more than they bring, and their number changes the last bits
     of a sum, by which GP-UCB chooses between instances that are the same.
@@ -54,7 +53,7 @@ class Player:
         return {name: worlds.data.title for name, worlds in self._worlds.items()}
 
     def play(self, task: Task) -> list[Score]:
-        """The score of everything that a task asks for."""
+        """The scores of all plays of a task."""
         worlds = self._worlds[task.data]
         known: dict[tuple[object, ...], Score] = {}
         with threadpool_limits(1):
@@ -62,7 +61,7 @@ class Player:
 
     def _score(self, worlds: Worlds, seed: int, ask: Ask, known: dict[tuple[object, ...], Score]) -> Score:
         world = worlds.world(seed, ask.trial.setting)
-        same = _what_matters(world, ask)
+        same = _identity(world, ask)
         if same not in known:
             known[same] = self._play(worlds, world, seed, ask)
         return known[same]
@@ -71,11 +70,11 @@ class Player:
         trial = ask.trial
         self._warm_up(ask.method)
         learner = ask.method.learner(world.points, trial.window)
-        if isinstance(learner, TAP):
-            learner.verifier = worlds.verifier(seed, trial.setting)
-        told = Told(world, noise=trial.noise, seed=seed)
+        artefacts = {"verifier": lambda: worlds.verifier(seed, trial.setting)}
+        learner.equip(**{name: artefacts[name]() for name in learner.needs})
+        observation = ObservedExecution(world, noise=trial.noise, seed=seed)
         updates = None if trial.update_every is None else ModelUpdates(world, every=trial.update_every, seed=seed)
-        return score(play(world, learner, told, seed=seed, updates=updates, revealed=self._revealed))
+        return score(play(world, learner, observation, seed=seed, updates=updates, revealed=self._revealed))
 
     def _warm_up(self, method: Method) -> None:
         if method.choice.name not in self._warm:
@@ -83,20 +82,20 @@ class Player:
             self._warm.add(method.choice.name)
 
 
-def _what_matters(world: ImprovementWorld, ask: Ask) -> tuple[object, ...]:
-    """What two plays of a data set and seed must differ in to differ."""
+def _identity(world: ImprovementWorld, ask: Ask) -> tuple[object, ...]:
+    """The settings in which two plays of a data set and seed must differ to have different results."""
     trial, method = ask.trial, ask.method
     setting = trial.setting._replace(instances=len(world.instances))
-    noise = 0.0 if method.choice.name in UNTOLD else trial.noise
+    noise = 0.0 if method.choice.name in IGNORES_EXECUTION else trial.noise
     return method.choice, tuple(method.parameters.items()), setting, noise, trial.window, trial.update_every
 
 
 player = lru_cache(maxsize=1)(Player)
-"""The player of this process, on its terms."""
+"""The player of this process for these terms."""
 
 
 def play_all(terms: Terms, tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, list[Score]]]:
-    """Play tasks in their order, each with its scores as soon as those before it are done; in so many processes."""
+    """Play tasks in their order, each with its scores as soon as those before it are done; in ``jobs`` processes."""
     if jobs == 1:
         yield from ((task, _play(terms, task)) for task in tasks)
         return

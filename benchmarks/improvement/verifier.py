@@ -1,4 +1,4 @@
-"""TAP's verifier in a world, asked beforehand about everything that it can be asked there."""
+"""TAP's verifier in a world, with all its answers there worked out beforehand."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def fit(world: ImprovementWorld, seed: int) -> FittedVerifier:
 
 
 def look_up(fitted: FittedVerifier, world: ImprovementWorld) -> Verifier:
-    """What it says in a world of that model, looked up: asking a forest about a few rows takes as long as asking it
-    about thousands."""
+    """The verifier in a world of that model, with precomputed answers: a forest takes as long for a few rows as for
+    thousands."""
     first = {world.person(t).tobytes(): t for t in range(world.people)}.values()
     people = np.array([world.person(t) for t in first])
     pairs = np.concatenate([_pairs(world, t) for t in first])

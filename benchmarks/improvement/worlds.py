@@ -26,7 +26,7 @@ GENERATED = "loan"
 GENERATED_SEED = 0
 
 KEPT = 16
-"""Worlds that are kept for the next who asks: more than there are settings in all experiments."""
+"""Worlds that are cached: more than there are settings in all experiments."""
 
 QUICK_DELAY, SLOW_DELAY = 0.2, 0.05
 """Parameters of the delays of the young and of the others, where the delay depends on the person."""
@@ -51,13 +51,13 @@ class DataSet(NamedTuple):
 
     @property
     def delay_by_person(self) -> Callable[[Mapping[str, Value]], float]:
-        """The parameter of the delay of a person: the young are heard of sooner."""
+        """The parameter of the delay of a person: outcomes of the young arrive sooner."""
         feature, young = _YOUNG[self.name]
         return lambda row: QUICK_DELAY if row[feature] == young else SLOW_DELAY
 
 
 class Setting(NamedTuple):
-    """What a world is like: at most so many instances, the cost that people act on (l1 or not), and whose delays."""
+    """The settings of a world: the most instances, whether the true cost is the percentile shift, and whose delays."""
 
     instances: int = 200
     by_percentile: bool = False
@@ -78,13 +78,13 @@ def data_sets(folder: Path | None, names: Sequence[str]) -> list[DataSet]:
 
 class Worlds:
     """The worlds of one data set and classifier, and TAP's verifier in each. Those of a seed share one fit of the
-    model, and one of the verifier, when they are asked for one after the other."""
+    model, and one of the verifier, when they are requested one after the other."""
 
     def __init__(self, data: DataSet, classifier: Classifier, rounds: int) -> None:
         self.data = data
         self._classifier: Classifier = classifier
         self._rounds = rounds
-        self._judge = lru_cache(maxsize=1)(self._train)
+        self._model = lru_cache(maxsize=1)(self._train)
         self._fitted = lru_cache(maxsize=1)(self._fit)
         self.world = lru_cache(maxsize=KEPT)(self._world)
         self.verifier = lru_cache(maxsize=KEPT)(self._verifier)
@@ -99,8 +99,8 @@ class Worlds:
                 people=self._rounds,
                 instances=setting.instances,
                 delay=self.data.delay_by_person if setting.delay_by_person else QUICK_DELAY,
-                acted="max_percentile_shift" if setting.by_percentile else "l1",
-                judge=self._judge(seed),
+                true_cost="max_percentile_shift" if setting.by_percentile else "l1",
+                model=self._model(seed),
             )
         except ValueError as error:
             raise UsageError(f"{self.data.title}, seed {seed}: {error}") from None
@@ -109,7 +109,7 @@ class Worlds:
         return look_up(self._fitted(seed), self.world(seed, setting))
 
     def _fit(self, seed: int) -> FittedVerifier:
-        """Who trusts what does not depend on the setting: the model and its training rows are those of the seed."""
+        """The verifier of a seed: the model and its training rows do not depend on the setting."""
         return fit(self.world(seed, Setting()), seed)
 
     def _train(self, seed: int) -> TrainedModel:

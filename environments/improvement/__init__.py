@@ -2,8 +2,8 @@
 
 from .classifiers import CLASSIFIERS, Classifier
 from .draws import Draws, draw_noise
+from .observed_execution import ObservedExecution
 from .people import THRESHOLD, Arms, People, TrainedModel, train
-from .told import Told
 from .updates import ModelUpdates
 from .world import DueOutcome, ImprovementWorld
 
@@ -16,8 +16,8 @@ __all__ = [
     "DueOutcome",
     "ImprovementWorld",
     "ModelUpdates",
+    "ObservedExecution",
     "People",
-    "Told",
     "TrainedModel",
     "draw_noise",
     "train",

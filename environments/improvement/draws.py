@@ -1,4 +1,4 @@
-"""What chance holds, drawn before anything is suggested, so that all policies meet the same luck."""
+"""Random draws of a world, made before anything is suggested, so that all policies have the same draws."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DELAY = 0.2
 
 
 class Draws(NamedTuple):
-    """What chance holds for each rejected person, in the order of their arrival: a uniform (S,) and a delay (S,)."""
+    """The draws of each rejected person, in the order of arrival: a uniform (S,) and a delay (S,)."""
 
     uniform: Floats
     delay: NDArray[np.int64]
@@ -26,7 +26,7 @@ class Draws(NamedTuple):
 def draw(seed: int, rounds: int, delay: float | Floats) -> Draws:
     """Uniforms and delays of ``rounds`` rejected people; ``delay`` is one parameter for all, or each person's (S,).
 
-    A delay takes one number of the generator whatever the parameter: who is slow changes nobody else's draws.
+    A delay takes one number of the generator for any parameter, so a person's delay changes no other draw.
     """
     return _draw(np.random.RandomState(SEED + seed), rounds, delay)
 

@@ -1,4 +1,4 @@
-"""Who arrives and what they could become, drawn from a data set."""
+"""The people who arrive and the instances that they could become, drawn from a data set."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ THRESHOLD = 0.5
 
 
 class Arms(NamedTuple):
-    """The recourse instances: raw rows, whether their label is the desired one (K,), and the noisy form of it (K,)
-    that is the probability of improvement of a person who carries the suggestion out."""
+    """The recourse instances: raw rows, whether their label is the desired one (K,), and its noisy form (K,), the
+    probability that a person who carries the suggestion out improves."""
 
     rows: Sequence[Row]
     theta: NDArray[np.int64]
@@ -32,7 +32,7 @@ class Arms(NamedTuple):
 
 
 class People(NamedTuple):
-    """Who arrives: distinct raw rows, which of them application t is (T,), and whether the model rejects it (T,)."""
+    """The applicants: distinct raw rows, and of each application its row and whether the model rejects it, (T,)."""
 
     rows: Sequence[Row]
     who: Indices
@@ -43,7 +43,7 @@ class TrainedModel(NamedTuple):
     """The classifier that decides about people, and the data set as it splits it.
 
     Row indices of the three parts 2:1:1, stratified by label: training, recourse instances, test; whether it accepts
-    each row (N,); and the state of the generator, which the draws of instances and people go on with.
+    each row (N,); and the state of the generator, with which the draws of instances and people continue.
     """
 
     training: Indices
@@ -55,7 +55,7 @@ class TrainedModel(NamedTuple):
 
 
 def train(table: Table, *, seed: int, classifier: Classifier = "rf") -> TrainedModel:
-    """Split a data set and fit a classifier to its training rows: the same seed, the same judge."""
+    """Split a data set and fit a classifier to its training rows; the same seed gives the same model."""
     random = np.random.RandomState(seed)
     training, rest = train_test_split(
         np.arange(len(table.labels)), test_size=0.5, stratify=table.labels, random_state=random
@@ -73,10 +73,10 @@ def approves(estimator: Any, X: Floats) -> NDArray[np.bool_]:
 
 
 def draw_arms(
-    table: Table, judge: TrainedModel, codec: FeatureCodec, random: np.random.RandomState, most: int, noise: float
+    table: Table, model: TrainedModel, codec: FeatureCodec, random: np.random.RandomState, most: int, noise: float
 ) -> Arms:
     """The accepted rows that keep the constraints, a random ``most`` of them if there are more."""
-    accepted = judge.recourse[judge.accepted[judge.recourse]]
+    accepted = model.recourse[model.accepted[model.recourse]]
     chosen = np.array([i for i in accepted if codec.violated_constraint(table.rows[i]) is None], dtype=np.intp)
     if not len(chosen):
         raise ValueError("the model accepts none of the rows set aside as recourse instances")
@@ -88,22 +88,22 @@ def draw_arms(
 
 
 def approval_plan(people: int, approved_share: float, seed: int) -> NDArray[np.bool_]:
-    """Which applications are to be rejected, (T,). A generator of its own: the share leaves all other draws alone."""
+    """Which applications are to be rejected, (T,). Its generator is its own, so the share changes no other draw."""
     rejected: NDArray[np.bool_] = np.random.RandomState([seed, people]).rand(people) >= approved_share
     return rejected
 
 
 def draw_people(
-    table: Table, judge: TrainedModel, rejected: NDArray[np.bool_], random: np.random.RandomState
+    table: Table, model: TrainedModel, rejected: NDArray[np.bool_], random: np.random.RandomState
 ) -> People:
     """Rejected: predicted negative and truly negative. Approved: predicted positive."""
-    test, accepted = judge.test, judge.accepted
+    test, accepted = model.test, model.accepted
     negatives = test[~accepted[test] & (table.labels[test] == 0)]
     positives = test[accepted[test]]
     rows = np.empty(len(rejected), dtype=np.intp)
     for kind, mask, pool in (("negative", rejected, negatives), ("positive", ~rejected, positives)):
         if mask.any() and not len(pool):
-            raise ValueError(f"no test row is predicted {kind}: there is nobody to draw people from")
+            raise ValueError(f"no test row is predicted {kind}: there are no people to draw")
         if mask.any():
             rows[mask] = random.choice(pool, int(mask.sum()))
     distinct, who = np.unique(rows, return_inverse=True)
@@ -111,7 +111,7 @@ def draw_people(
 
 
 def delays(people: People, delay: float | Callable[[Row], float]) -> float | Floats:
-    """The parameter of the delays: the one of all, or each rejected person's own, (S,)."""
+    """The parameter of the delays: one for all, or one for each rejected person, (S,)."""
     if not callable(delay):
         return delay
     own = np.array([delay(row) for row in people.rows])

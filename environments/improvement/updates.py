@@ -1,4 +1,4 @@
-"""A model that is fitted anew on what became of suggestions."""
+"""A model that is refitted on the outcomes of suggestions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Mask = NDArray[np.bool_]
 
 
 class ModelUpdates:
-    """The model of a world, fitted again every so many rounds with what was observed in the meantime.
+    """The model of a world, refitted every ``every`` rounds on its training rows and the outcomes observed so far.
 
     updates = ModelUpdates(world, every=50, seed=3)
-    mask = updates.valid                              # (K,): the candidates that the model of now accepts
+    mask = updates.valid                              # (K,): the candidates that the current model accepts
     updates.suggested(t, k)                           # in every round; k may be None
 
-    A suggestion is observed when its delay has passed, whatever came of it and however late: as a person with the
-    suggested features, labelled with whether they were improved. The training rows stay. People are not judged
-    again, as in the paper: who arrives is rejected.
+    A suggestion is observed when its delay has passed, improved or not and however late: as a person with the
+    suggested features, labelled with whether they improved. The training rows stay. As in the paper, people are not
+    decided on again: all who arrive are rejected.
 
     The same suggestions give the same models: every fit has a seed of its own, and nothing else is drawn.
     """
@@ -37,19 +37,21 @@ class ModelUpdates:
         self._X, self._y = world.training
         self._due: dict[int, list[tuple[int, int]]] = {}
         self.observations: list[tuple[int, int]] = []
-        """What was observed so far: candidates, and whether those who were suggested them were improved."""
+        """The observations so far: candidates, and whether the people to whom they were suggested improved."""
         self.models = 1
-        """How many models there were, the first included."""
+        """The number of models so far, the first included."""
         self.valid: Mask = np.ones(len(world.instances), dtype=bool)
-        """Which candidates the model of now accepts, (K,)."""
+        """Which candidates the current model accepts, (K,)."""
 
     def suggested(self, t: int, k: int | None) -> None:
-        """End round t, in which k was suggested (None: nothing): observe what is due, and fit when it is time to and
-        somebody is still to come."""
+        """End round t, in which k was suggested (None: nothing).
+
+        The outcomes that are due are observed; the model is refitted when it is time and rounds remain.
+        """
         here = self._world.round_of(t)
         if k is not None:
-            known = here + self._world.delay(t) - 1
-            self._due.setdefault(known, []).append((k, int(self._world.improves(t, k))))
+            due = here + self._world.delay(t) - 1
+            self._due.setdefault(due, []).append((k, int(self._world.improves(t, k))))
         self.observations += self._due.pop(here, [])
         if (here + 1) % self._every == 0 and here + 1 < self._world.rejected:
             self._fit()

@@ -1,8 +1,8 @@
-"""A world in which some suggestions really improve people and others only please the model.
+"""A world in which some suggestions really improve people and others only change the model's decision.
 
-It plays the protocol of ARLIM's experiments. Rejected people arrive one a round. Each could become one of K recourse
-instances, people whom the model accepts; but the label of some instances says that their acceptance was a mistake.
-Whoever follows a suggestion is improved with the probability that belongs to it, and is heard of rounds later.
+It follows the protocol of ARLIM's experiments. Rejected people arrive one a round. Each could become one of K recourse
+instances, people whom the model accepts; the labels of some instances show that their acceptance was a mistake.
+A person who carries a suggestion out improves with its probability, and the outcome arrives rounds later.
 
 References
 ----------
@@ -35,7 +35,7 @@ Training = tuple[Floats, NDArray[np.int64]]
 
 
 class DueOutcome(NamedTuple):
-    """An outcome that will be known: publish it once application number ``due`` is answered."""
+    """An outcome to publish once application number ``due`` is answered."""
 
     application: str
     result: Literal["improved"]
@@ -43,13 +43,13 @@ class DueOutcome(NamedTuple):
 
 
 class ImprovementWorld:
-    """People, instances and the truth about them, all drawn beforehand: the answer to a suggestion is a function.
+    """People, instances and their true probabilities, all drawn beforehand: an outcome is a function of the suggestion.
 
     Applications are numbered t = 0, 1, ...; candidates k = 0 .. K-1 in the order of ``instances``. A round is one
-    rejected application. The expected reward of k for t is theta_noisy[k] exp(-nu cost(t, k)), with the cost that
-    people act on: l1, unless another is given as ``acted``. What the product can know of it is the l1 cost.
+    rejected application. The expected reward of k for t is theta_noisy[k] exp(-nu cost(t, k)), with the true cost: l1,
+    unless ``true_cost`` is another. The product knows the l1 cost only.
 
-    ``training`` is what the estimator was fitted on, (n, D) and (n,), where that is known.
+    ``training`` are the rows and labels that the estimator was fitted on, (n, D) and (n,), where they are known.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ImprovementWorld:
         draws: Draws,
         nu: float | None = None,
         *,
-        acted: Cost | None = None,
+        true_cost: Cost | None = None,
         training: Training | None = None,
     ) -> None:
         codec = FeatureCodec(spec)
@@ -74,8 +74,8 @@ class ImprovementWorld:
         self._encoded, self.points = codec.encode_many(people.rows), codec.encode_many(arms.rows)
         scale = 1.0 / codec.dimension if nu is None else nu
         plain = L1()(self.points, self._encoded)
-        self._told = execution_probability(plain, scale)
-        self._cost = plain if acted is None else acted(self.points, self._encoded)
+        self._execution = execution_probability(plain, scale)
+        self._cost = plain if true_cost is None else true_cost(self.points, self._encoded)
         self._expected = execution_probability(self._cost, scale) * arms.theta_noisy
         self._feasible = feasible(self._encoded, self.points, codec)
         self._best = np.where(self._feasible, self._expected, 0.0).max(axis=1, initial=0.0)
@@ -97,26 +97,26 @@ class ImprovementWorld:
         nu: float | None = None,
         approved_share: float = 0.0,
         classifier: Classifier = "rf",
-        acted: CostName = "l1",
-        judge: TrainedModel | None = None,
+        true_cost: CostName = "l1",
+        model: TrainedModel | None = None,
     ) -> ImprovementWorld:
         """Build the world of a data set, as the stored reference worlds were built (same seed, same world).
 
         ``people`` applications are drawn with replacement, of which about ``approved_share`` are such that the model
         approves; ``delay`` is the parameter of the geometric distribution, mean 1/delay rounds, or gives it for a
-        person's raw features. ``judge`` is what ``train`` made of the same data, seed and classifier, to make many
-        worlds of one fit. Raises ValueError when the data have nobody to accept or nobody to reject.
+        person's raw features. ``model`` is the result of ``train`` for the same data, seed and classifier, so that
+        several worlds share one fit. Raises ValueError when the data have no row to accept or no row to reject.
         """
-        judge = judge or train(table, seed=seed, classifier=classifier)
+        model = model or train(table, seed=seed, classifier=classifier)
         random = np.random.RandomState()
-        random.set_state(judge.state)
-        arms = draw_arms(table, judge, FeatureCodec(spec), random, instances, improvement_noise)
+        random.set_state(model.state)
+        arms = draw_arms(table, model, FeatureCodec(spec), random, instances, improvement_noise)
         rejected = approval_plan(people, approved_share, seed)
-        crowd = draw_people(table, judge, rejected, random)
-        draws = draw(seed, int(rejected.sum()), delays(crowd, delay))
-        training = table.X[judge.training], table.labels[judge.training]
-        cost = None if acted == "l1" else MaxPercentileShift(training[0])
-        return cls(spec, judge.estimator, arms, crowd, draws, nu, acted=cost, training=training)
+        arrivals = draw_people(table, model, rejected, random)
+        draws = draw(seed, int(rejected.sum()), delays(arrivals, delay))
+        training = table.X[model.training], table.labels[model.training]
+        cost = None if true_cost == "l1" else MaxPercentileShift(training[0])
+        return cls(spec, model.estimator, arms, arrivals, draws, nu, true_cost=cost, training=training)
 
     @property
     def instances(self) -> Sequence[Row]:
@@ -140,7 +140,7 @@ class ImprovementWorld:
 
     @property
     def theta_noisy(self) -> Floats:
-        """The probability of improvement of who becomes each instance, (K,)."""
+        """The probability that a person who becomes the instance improves, (K,)."""
         return self._arms.theta_noisy
 
     def spec(
@@ -190,9 +190,9 @@ class ImprovementWorld:
         """The instances that application t can become, ascending, (F,)."""
         return self._options[int(self._people.who[t])]
 
-    def told(self, t: int) -> Floats:
-        """The execution probabilities of all instances for application t as the l1 cost gives them, (K,)."""
-        row: Floats = self._told[self._people.who[t]]
+    def execution(self, t: int) -> Floats:
+        """The execution probabilities of all instances for application t under the l1 cost, (K,)."""
+        row: Floats = self._execution[self._people.who[t]]
         return row
 
     def is_feasible(self, t: int, k: int) -> bool:
@@ -200,10 +200,10 @@ class ImprovementWorld:
         return bool(self._feasible[self._people.who[t], k])
 
     def cost(self, t: int, k: int) -> float:
-        """The cost of instance k for application t, the one that people act on."""
+        """The true cost of instance k for application t."""
         return float(self._cost[self._people.who[t], k])
 
-    def improvement(self, t: int, k: int) -> float:  # noqa: ARG002 - who follows the suggestion does not matter here
+    def improvement(self, t: int, k: int) -> float:  # noqa: ARG002 - it is the same for every person
         """1 when instance k's label is the desired one, else 0."""
         return float(self._arms.theta[k])
 
@@ -219,15 +219,15 @@ class ImprovementWorld:
         return float(np.where(self._feasible[who] & valid, self._expected[who], 0.0).max(initial=0.0))
 
     def improves(self, t: int, k: int) -> bool:
-        """Whether suggesting instance k to application t, whom the model rejects, improves them in the end."""
+        """Whether suggesting instance k to application t, which the model rejects, improves the person."""
         return bool(self._draws.uniform[self._rounds[t]] < self._expected[self._people.who[t], k])
 
     def delay(self, t: int) -> int:
-        """In how many rounds it is known what came of the suggestion to application t: 1 is at the end of its own."""
+        """The number of rounds until the outcome of application t arrives: 1 is at the end of its own round."""
         return int(self._draws.delay[self._rounds[t]])
 
     def outcome(self, t: int, k: int) -> DueOutcome | None:
-        """What comes of suggesting instance k to application t; None when nothing will ever be heard.
+        """The outcome of suggesting instance k to application t; None when there will be none.
 
         The delay counts rejected applications, from 1 for the one of t itself.
         """
@@ -236,6 +236,6 @@ class ImprovementWorld:
         return DueOutcome(self.application(t)[0], "improved", self._arrival(self.round_of(t) + self.delay(t) - 1))
 
     def _arrival(self, round_number: int) -> int:
-        """The application of a round; rounds after the last application are counted on."""
+        """The application of a round; rounds after the last application continue the count."""
         beyond = round_number - len(self._arrivals)
         return int(self._arrivals[round_number]) if beyond < 0 else self.people + beyond

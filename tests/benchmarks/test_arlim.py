@@ -20,9 +20,9 @@ from onward.benchmarks.improvement.play import Played, play
 from onward.benchmarks.improvement.reference import Reference, load_reference
 from onward.benchmarks.improvement.scores import Spread, score, spread, standard_errors
 from onward.benchmarks.improvement.worlds import Setting, Worlds, data_sets
-from onward.environments.improvement import ImprovementWorld, ModelUpdates, Told
+from onward.environments.improvement import ImprovementWorld, ModelUpdates, ObservedExecution
 from onward.environments.population import SPEC
-from onward.environments.reference import from_arrays
+from onward.environments.stored_worlds import from_arrays
 from onward.schemas.specfile import load_spec
 from onward.streams.errors import UsageError
 from onward.tests.support.reference_worlds import WORLDS, load_world, stored_arrays
@@ -41,10 +41,10 @@ def test_every_row_on_the_common_draws_is_reproduced_in_every_digit(data_set, se
     known = load_world(data_set, seed)
     world = from_arrays(stored_arrays(data_set, seed), load_spec(SPEC.parent / f"{data_set.lower()}.yaml").spec)
     for noise in (0.0, 0.25):
-        told = Told(world, noise=noise, seed=seed)
+        observation = ObservedExecution(world, noise=noise, seed=seed)
         for regularisation in (20, 30):
             learner = parse(f"linucb@regularisation={regularisation}").learner(world.points, 10)
-            ours = score(play(world, learner, told, seed=seed))
+            ours = score(play(world, learner, observation, seed=seed))
             theirs = known.result(f"LinUCB lambda={regularisation} (common draws)", noise)
             for name, key in METRICS.items():
                 assert round(getattr(ours, name), 6) == theirs[key], (noise, regularisation, name)
@@ -59,7 +59,7 @@ def test_the_defaults_reach_the_aims_on_the_common_draws(method, noise):
         for seed in range(len(known)):
             world = from_arrays(stored_arrays(data_set, seed), spec)
             learner = parse(method).learner(world.points, 10)
-            mers.append(score(play(world, learner, Told(world, noise=noise, seed=seed), seed=seed)).mer)
+            mers.append(score(play(world, learner, ObservedExecution(world, noise=noise, seed=seed), seed=seed)).mer)
         wanted = aim(parse(method), data_set, noise, "mer")
         assert wanted is not None
         assert np.mean(mers) >= max(wanted, np.mean(known)), data_set
@@ -74,7 +74,11 @@ def test_worlds_of_a_network_give_the_known_results():
     scores = []
     for seed in seeds:
         world = worlds.world(seed, Setting())
-        scores.append(score(play(world, method.learner(world.points, 10), Told(world, noise=0, seed=seed), seed=seed)))
+        scores.append(
+            score(
+                play(world, method.learner(world.points, 10), ObservedExecution(world, noise=0, seed=seed), seed=seed)
+            )
+        )
     (known,) = [row for row in load_reference().cite("Diabetes", "mlp", 0.0, method, seeds) if row.same_draws]
     for name in ("improvement", "cost", "mer", "regret", "mer_250", "last250"):
         ours = spread([getattr(one, name) for one in scores])
@@ -82,7 +86,7 @@ def test_worlds_of_a_network_give_the_known_results():
 
 
 class Spy(Choice):
-    """Notes what it sees and draws; takes the first feasible candidate, or the last."""
+    """Records its options and draws; picks the first option, or the last."""
 
     name, learns = "spy", True
 
@@ -90,19 +94,21 @@ class Spy(Choice):
         super().__init__(points, window)
         self.last = last
         self.seen: list[object] = []
-        self.told: list[tuple[int, int, float, float]] = []
+        self.updates: list[tuple[int, int, float, float]] = []
         self.steps = 0
 
-    def choose(self, person, feasible, execution, random):
-        self.seen.append((person.tobytes(), feasible.tolist(), execution.tolist(), random().random()))
+    def choose(self, options, random):
+        self.seen.append(
+            (options.person.tobytes(), options.arm.tolist(), options.execution.tolist(), random().random())
+        )
         self.steps += 1
-        if not len(feasible):
+        if not len(options):
             return None
         at = -1 if self.last else 0
-        return Pick(int(feasible[at]), 1.0, float(execution[at]))
+        return Pick(int(options.arm[at]), 1.0, float(options.execution[at]))
 
     def update(self, pull, reward):
-        self.told.append((self.steps - 1, pull.step, pull.execution, reward))
+        self.updates.append((self.steps - 1, pull.step, pull.execution, reward))
 
     def forget(self, pull):
         raise AssertionError("everybody is shown their recourse")
@@ -116,7 +122,7 @@ class Spy(Choice):
 
 def watch(world: ImprovementWorld, *, last: bool, noise: float = 0.25, **more) -> tuple[Spy, Played]:
     spy = Spy(world.points, 10, last=last)
-    return spy, play(world, spy, Told(world, noise=noise, seed=1), seed=1, **more)
+    return spy, play(world, spy, ObservedExecution(world, noise=noise, seed=1), seed=1, **more)
 
 
 def test_two_methods_see_the_same_people_noise_and_random_numbers(loan):
@@ -127,33 +133,33 @@ def test_two_methods_see_the_same_people_noise_and_random_numbers(loan):
     assert first.best.tolist() == second.best.tolist()
 
 
-def test_noise_changes_what_is_seen_and_not_what_comes_of_it(loan):
+def test_noise_changes_observations_and_not_outcomes(loan):
     (quiet, clean), (noisy, played) = watch(loan, last=False, noise=0.0), watch(loan, last=False, noise=0.25)
     assert quiet.seen != noisy.seen
-    assert [(at, step, reward) for at, step, _, reward in quiet.told] == [
-        (at, step, reward) for at, step, _, reward in noisy.told
+    assert [(at, step, reward) for at, step, _, reward in quiet.updates] == [
+        (at, step, reward) for at, step, _, reward in noisy.updates
     ]
     assert all((ours == theirs).all() for ours, theirs in zip(clean[:-1], played[:-1], strict=True))
 
 
-def test_a_success_is_told_at_the_end_of_its_delay_and_a_window_without_one_before_the_step_after_it(loan):
+def test_a_reward_comes_at_the_end_of_its_delay_and_a_zero_before_the_step_after_its_window(loan):
     spy, played = watch(loan, last=False)
     picked = {t for t, k in enumerate(played.actions) if k >= 0}
     improved = {t for t in picked if loan.improves(t, played.actions[t]) and loan.delay(t) <= 10}
-    assert [(at, step) for at, step, _, reward in spy.told if reward] == sorted(
+    assert [(at, step) for at, step, _, reward in spy.updates if reward] == sorted(
         ((t + loan.delay(t) - 1, t) for t in improved if t + loan.delay(t) <= loan.people), key=lambda due: due
     )
-    assert {(at, step) for at, step, _, reward in spy.told if not reward} == {
+    assert {(at, step) for at, step, _, reward in spy.updates if not reward} == {
         (t + 9, t) for t in picked - improved if t + 10 < loan.people
     }
 
 
-def test_a_success_reveals_the_clean_execution_probability_unless_it_shall_not(loan):
+def test_a_success_reveals_the_exact_execution_probability_only_when_revealed(loan):
     for revealed in (True, False):
         spy, played = watch(loan, last=False, revealed=revealed)
-        noisy = Told(loan, noise=0.25, seed=1)
-        for _, step, execution, reward in spy.told:
-            shown = noisy.clean(step) if reward and revealed else noisy.now(step)
+        noisy = ObservedExecution(loan, noise=0.25, seed=1)
+        for _, step, execution, reward in spy.updates:
+            shown = noisy.exact(step) if reward and revealed else noisy.noisy(step)
             assert execution == shown[played.actions[step]]
 
 

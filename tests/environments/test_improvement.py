@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from onward.agents.candidates import RecourseInstances
+from onward.agents.candidates import RecourseInstances, Space
 from onward.environments.improvement import ImprovementWorld
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.table import Table
@@ -63,17 +63,13 @@ def test_what_the_world_calls_feasible_is_what_the_product_calls_feasible(world,
     smallest = [
         (feature.step or 0.0) / np.subtract(*feature.bounds[::-1]) if feature.bounds else 0 for feature in features
     ]
-    product = RecourseInstances(
-        codec.encode_many(world.instances),
-        codec.feature_of,
-        mutable=[feature.mutable for feature in features],
-        smallest_change=np.array(smallest),
-        valid=np.ones(len(world.instances), dtype=bool),
-    )
+    mutable, names = [feature.mutable for feature in features], [feature.name for feature in features]
+    space = Space(codec.feature_of, mutable, np.array(smallest), None, names)
+    product = RecourseInstances.build(space, world.points, np.ones(len(world.instances), dtype=bool))
     arrivals = [t for t in range(300) if world.is_rejected(t)]
-    pairs = product.feasible(codec.encode_many([world.application(t)[1] for t in arrivals]))
+    proposals = product.propose(codec.encode_many([world.application(t)[1] for t in arrivals]))
     expected = np.zeros((len(arrivals), len(world.instances)), dtype=bool)
-    expected[pairs.people, pairs.candidates] = True
+    expected[proposals.people, proposals.arm] = True
     found = [[world.is_feasible(t, k) for k in range(len(world.instances))] for t in arrivals]
     assert (expected == found).all()
     assert 0 < expected.mean() < 1
@@ -109,7 +105,7 @@ def test_rewards_come_as_often_as_expected_and_delays_are_geometric(world):
     ]
     assert min(delays) == 1
     assert abs(np.mean(delays) - 5) < 4.9 * np.sqrt(20 / len(delays))
-    assert max(delays) > 10, "late outcomes are still told"
+    assert max(delays) > 10, "late outcomes are published too"
 
 
 def test_an_outcome_names_its_application_and_approved_people_have_none(world):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from onward.agents.costs import L1, MaxPercentileShift
-from onward.environments.improvement import ImprovementWorld, ModelUpdates, Told, draw_noise, train
-from onward.environments.reference import from_arrays
+from onward.environments.improvement import ImprovementWorld, ModelUpdates, ObservedExecution, draw_noise, train
+from onward.environments.stored_worlds import from_arrays
 from onward.schemas.table import Table
 
 PEOPLE = 300
@@ -35,34 +35,34 @@ def test_the_noise_is_that_of_the_stored_worlds(name, seed, stored, specs):
     drawn = draw_noise(seed, world.people, len(world.instances))
     assert drawn[0, :3].tolist() == pytest.approx(check["first_three_of_row_0"], rel=1e-14)
     assert drawn.sum() == pytest.approx(check["sum"], rel=1e-12)
-    told = Told(world, noise=0.25, seed=seed)
+    observation = ObservedExecution(world, noise=0.25, seed=seed)
     rounds = range(world.people)
-    assert sum(told.now(t).sum() for t in rounds) == pytest.approx(check["E_noisy_xi_0p25_sum"], rel=1e-12)
-    assert sum(told.clean(t).sum() for t in rounds) == pytest.approx(check["E_clean_sum"], rel=1e-12)
+    assert sum(observation.noisy(t).sum() for t in rounds) == pytest.approx(check["E_noisy_xi_0p25_sum"], rel=1e-12)
+    assert sum(observation.exact(t).sum() for t in rounds) == pytest.approx(check["E_clean_sum"], rel=1e-12)
 
 
-def test_noise_is_in_what_is_told_and_nowhere_else(loans, specs):
+def test_noise_is_in_the_observation_and_nowhere_else(loans, specs):
     world = build(loans, specs)
     before = truth(world)
-    quiet, noisy = Told(world, noise=0.0, seed=5), Told(world, noise=0.1, seed=5)
-    told = np.array([noisy.now(t) for t in range(world.people)])
-    clean = np.array([quiet.now(t) for t in range(world.people)])
-    assert (clean == [noisy.clean(t) for t in range(world.people)]).all()
-    inside = (told > 0) & (told < 1)
-    assert (told[inside] - clean[inside]).std() == pytest.approx(0.1, rel=0.2)
-    assert 0 <= told.min() < told.max() <= 1
+    quiet, noisy = ObservedExecution(world, noise=0.0, seed=5), ObservedExecution(world, noise=0.1, seed=5)
+    observed = np.array([noisy.noisy(t) for t in range(world.people)])
+    clean = np.array([quiet.noisy(t) for t in range(world.people)])
+    assert (clean == [noisy.exact(t) for t in range(world.people)]).all()
+    inside = (observed > 0) & (observed < 1)
+    assert (observed[inside] - clean[inside]).std() == pytest.approx(0.1, rel=0.2)
+    assert 0 <= observed.min() < observed.max() <= 1
     assert truth(world) == before
 
 
-def test_people_can_act_on_another_cost_than_the_one_that_is_told(loans, specs):
-    plain, mixed = build(loans, specs), build(loans, specs, acted="max_percentile_shift")
+def test_the_true_cost_can_differ_from_the_observed_one(loans, specs):
+    plain, mixed = build(loans, specs), build(loans, specs, true_cost="max_percentile_shift")
     assert mixed.training is not None
     people, scale = np.array([mixed.person(t) for t in range(PEOPLE)]), 1 / len(mixed.columns)
-    told, acted = L1()(mixed.points, people), MaxPercentileShift(mixed.training[0])(mixed.points, people)
+    observed, true = L1()(mixed.points, people), MaxPercentileShift(mixed.training[0])(mixed.points, people)
     for t, k in ((0, 0), (7, 90), (299, 199)):
-        assert mixed.told(t)[k] == plain.told(t)[k] == pytest.approx(np.exp(-scale * told[t, k]))
-        assert mixed.cost(t, k) == pytest.approx(acted[t, k])
-        assert mixed.expected_reward(t, k) == pytest.approx(mixed.theta_noisy[k] * np.exp(-scale * acted[t, k]))
+        assert mixed.execution(t)[k] == plain.execution(t)[k] == pytest.approx(np.exp(-scale * observed[t, k]))
+        assert mixed.cost(t, k) == pytest.approx(true[t, k])
+        assert mixed.expected_reward(t, k) == pytest.approx(mixed.theta_noisy[k] * np.exp(-scale * true[t, k]))
     assert list(mixed.instances) == list(plain.instances)
 
 
@@ -88,10 +88,10 @@ def test_a_network_decides_as_a_forest_does(loans, specs):
     assert list(world.instances) != list(build(loans, specs).instances)
 
 
-def test_worlds_of_one_judge_are_those_built_alone(loans, specs):
-    judge = train(loans, seed=5)
+def test_worlds_that_share_a_model_are_those_built_alone(loans, specs):
+    model = train(loans, seed=5)
     for instances in (50, 200):
-        alone, shared = (build(loans, specs, instances=instances, judge=one) for one in (None, judge))
+        alone, shared = (build(loans, specs, instances=instances, model=one) for one in (None, model))
         assert (truth(shared), list(shared.instances)) == (truth(alone), list(alone.instances))
 
 

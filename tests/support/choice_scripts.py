@@ -1,4 +1,4 @@
-"""What may befall a choice: steps, rewards and people who never looked, drawn at random, and lives that follow."""
+"""Random sequences of steps, rewards and unseen suggestions, and a player that applies them to a choice."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import numpy as np
 from hypothesis import strategies as st
 
 from onward.agents.choices import Choice, Pick, Pull, Verifier
+from onward.agents.options import Options
 
 CELLS = [0.0, 0.25, 0.5, 1.0]
-"""Few, so that candidates are often equal, in parts or altogether."""
+"""Few, so that arms often agree in some or all columns."""
 
 EXTREMES = [0.0, 5e-324, 1e-9, 0.5, 1.0 - 2**-53, 1.0]
-"""Execution probabilities at which rounding could do harm."""
+"""Execution probabilities at which rounding matters most."""
 
 MANY = (40, 150)
-"""Candidates enough for what a choice does with a part of them only."""
+"""Numbers of arms of which a choice samples only a part."""
 
 
 def agreement(pairs: np.ndarray) -> np.ndarray:
-    """A verifier's opinion: the farther apart two people are in their first column, the less they are of one label."""
-    return np.asarray(1.0 - np.abs(pairs[:, 0] - pairs[:, pairs.shape[1] // 2]))
+    """A verifier's estimate: the closer two people are in the first column, the likelier is the same label."""
+    return 1.0 - np.abs(pairs[:, 0] - pairs[:, pairs.shape[1] // 2])
 
 
 def confidence(people: np.ndarray) -> np.ndarray:
@@ -31,7 +32,10 @@ def confidence(people: np.ndarray) -> np.ndarray:
 
 
 VERIFIER = Verifier(agreement, confidence, tolerance=0.2)
-"""Trusts some, and of some people's candidates none."""
+"""Trusts some options, and for some people none."""
+
+ARTEFACTS = {"verifier": VERIFIER}
+"""All artefacts that a choice may need."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,14 @@ class Step:
     feasible: np.ndarray
     execution: np.ndarray
 
+    def options(self, points: np.ndarray) -> Options:
+        """Each feasible arm's target is its point."""
+        return Options(self.person, self.feasible, points, self.feasible, self.execution)
+
 
 @dataclass(frozen=True)
 class Reward:
-    """The reward of the pick so many picks back; of none when there were not so many."""
+    """The reward of the pull ``back`` pulls ago; of none when there were fewer."""
 
     back: int
     reward: float
@@ -56,7 +64,7 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Stray:
-    """A reward, or the taking back, of a step that was never taken, took nothing or was taken long ago."""
+    """A reward or ``forget`` of a step that was never taken, had no pick, or was taken long ago."""
 
     step: int
     forget: bool
@@ -68,17 +76,16 @@ class Script:
     lines: list[Step | Reward | Unseen | Stray]
 
 
-TOLD = [Reward(back, reward) for back in range(1, 13) for reward in (0.0, 0.5, 1.0)] + list(map(Unseen, range(1, 13)))
+NEWS = [Reward(back, reward) for back in range(1, 13) for reward in (0.0, 0.5, 1.0)] + list(map(Unseen, range(1, 13)))
 STRAYS = [Stray(step, forget) for step in (0, 1, 10**6) for forget in (False, True)] * 2
 
 
 @st.composite
 def scripts(draw: st.DrawFn, fewest: int = 0, most: int = MANY[1], strays: bool = True) -> Script:
-    """Candidates, few or many, and what befalls a learner: steps, and rewards and people who never looked, in any
-    order."""
+    """Few or many arms, and steps, rewards and unseen suggestions in any order."""
     few, many = st.integers(fewest, min(most, 5)), st.integers(MANY[0], max(most, MANY[0]))
     candidates, columns = draw(few | many if most >= MANY[0] else few), draw(st.integers(1, 3))
-    lines = [None] * 60 + TOLD + (STRAYS if strays and candidates else [])
+    lines = [None] * 60 + NEWS + (STRAYS if strays and candidates else [])
     plan = draw(st.lists(st.sampled_from(lines), max_size=25))
     generator = np.random.default_rng(draw(st.integers(0, 2**32)))
     points = generator.choice(CELLS, (candidates, columns))
@@ -94,7 +101,7 @@ def any_step(generator: np.random.Generator, candidates: int, columns: int) -> S
 
 @dataclass
 class Life:
-    """A learner, and what became of it."""
+    """A learner with its picks and the pulls that wait for a reward."""
 
     choice: Choice
     picks: list[Pick | None] = field(default_factory=list)
@@ -117,10 +124,10 @@ class Life:
 
     def take(self, line: Step) -> Pick | None:
         step = len(self.picks)
-        pick = self.choice.choose(line.person, line.feasible, line.execution, generator_of(step))
+        pick = self.choice.choose(line.options(self.choice.points), generator_of(step))
         self.picks.append(pick)
         if pick is not None:
-            self.waiting.append(Pull(step, pick.candidate, pick.execution))
+            self.waiting.append(Pull(step, pick.arm, pick.execution))
         return pick
 
     def continued_by(self, choice: Choice) -> Life:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onward.agents.options import Options
+
 REFERENCE = Path(os.environ.get("ONWARD_SHARED", Path(__file__).parents[2].parent / "shared")) / "reference" / "arlim"
 WINDOW = 10
 WORLDS = [(data_set, seed) for data_set in ("Credit", "Diabetes", "COMPAS") for seed in range(5)]
@@ -20,7 +22,7 @@ WORLDS = [(data_set, seed) for data_set in ("Credit", "Diabetes", "COMPAS") for 
 
 @dataclass(frozen=True)
 class World:
-    """T people in a row, K candidates: who can do what, what helps, and when the reward is heard of."""
+    """T people and K arms: which are feasible, which improve, and when the rewards arrive."""
 
     data_set: str
     seed: int
@@ -46,7 +48,7 @@ class World:
         return np.asarray((self.people[:, None, self.immutable] == self.points[None, :, self.immutable]).all(axis=2))
 
     def seen(self, noise: float) -> np.ndarray[Any, Any]:
-        """Execution probabilities as the learner sees them, (T, K)."""
+        """The execution probabilities that the learner observes, (T, K)."""
         if not noise:
             return self.execution
         generator = np.random.RandomState(777 + self.seed)
@@ -55,8 +57,13 @@ class World:
         drawn = generator.randn(*self.execution.shape)
         return np.clip(self.execution + noise * drawn, 0.0, 1.0)
 
+    def options(self, t: int, execution: np.ndarray[Any, Any]) -> Options:
+        """The options of round t with execution probabilities (T, K)."""
+        arms = np.flatnonzero(self.feasible[t])
+        return Options(self.people[t], arms, self.points, arms, execution[t, arms])
+
     def metrics(self, actions: list[int | None]) -> dict[str, float]:
-        """What the results list, for one action a round."""
+        """The metrics that the results list, for one action a round."""
         expected = self.chance * self.execution
         best = np.where(self.feasible, expected, 0.0).max(axis=1)
         rounds = [(t, k) for t, k in enumerate(actions) if k is not None]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onward.agents.choices import Choice, Pull
+from onward.agents.options import Options
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 WINDOW = 10
@@ -15,13 +16,14 @@ WINDOW = 10
 
 @dataclass(frozen=True)
 class ToyWorld:
-    """People (T, D), candidates (K, D), their chances (K,) and the execution probabilities (T, K)."""
+    """People (T, D), arms (K, D), their chances of improvement (K,), and the true and the observed execution
+    probabilities (T, K)."""
 
     people: Floats
     points: Floats
     chance: Floats
     execution: Floats
-    readings: Floats
+    observed: Floats
     draw: Floats
     delay: np.ndarray[Any, Any]
 
@@ -33,21 +35,22 @@ class ToyWorld:
         weights = np.array([0.6, 0.2, 0.2, 0.2, 0.2])
         execution = np.exp(-np.abs(people[:, None, :] - points[None, :, :]) @ weights)
         chance = np.clip((random.random(candidates) < 0.7) + 0.1 * random.standard_normal(candidates), 0, 1)
-        readings = np.clip(execution + noise * random.standard_normal(execution.shape), 0, 1)
-        return cls(people, points, chance, execution, readings, random.random(steps), random.geometric(0.2, size=steps))
+        observed = np.clip(execution + noise * random.standard_normal(execution.shape), 0, 1)
+        return cls(people, points, chance, execution, observed, random.random(steps), random.geometric(0.2, size=steps))
 
     def mean_expected_reward(self, choice: Choice) -> float:
-        """What a learner's picks are worth when everything is feasible for everybody."""
+        """The mean expected reward of a learner's picks when everything is feasible for all people."""
         everything = np.arange(len(self.points))
         due: dict[int, list[Pull]] = {}
         total = 0.0
         for t, person in enumerate(self.people):
-            pick = choice.choose(person, everything, self.readings[t], np.random.default_rng)
+            options = Options(person, everything, self.points, everything, self.observed[t])
+            pick = choice.choose(options, np.random.default_rng)
             assert pick is not None
-            expected = self.chance[pick.candidate] * self.execution[t, pick.candidate]
+            expected = self.chance[pick.arm] * self.execution[t, pick.arm]
             total += expected
             if self.draw[t] < expected and self.delay[t] <= WINDOW:
-                due.setdefault(t + self.delay[t] - 1, []).append(Pull(t, pick.candidate, pick.execution))
+                due.setdefault(t + self.delay[t] - 1, []).append(Pull(t, pick.arm, pick.execution))
             for pull in due.pop(t, ()):
                 choice.update(pull, 1.0)
         return total / len(self.people)

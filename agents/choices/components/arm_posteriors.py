@@ -1,4 +1,4 @@
-"""What is believed of each candidate: the probability that it improves those who become it."""
+"""The posterior of each arm's probability of improving the people who carry it out."""
 
 from __future__ import annotations
 
@@ -12,193 +12,180 @@ from ...compiled import compiled
 from ..contract import Array, State
 
 LEVELS = 6
-"""A candidate's probability theta is one of so many: the middles of equal parts of [0, 1]."""
+"""An arm's probability theta takes one of these many values: the middles of equal parts of [0, 1]."""
 
-CROWD = 32.0
-"""So many candidates' weight has the prior that all levels are equally likely."""
+PRIOR_STRENGTH = 32.0
+"""The weight, in arms, of the uniform distribution over the levels in the prior."""
 
-LEAST = 1e-3
-"""Execution probabilities are taken to be so far from 0 and 1 at least, so that no single outcome proves anything."""
+MIN_EXECUTION = 1e-3
+"""Execution probabilities are clipped this far from 0 and 1, so that no single outcome is conclusive."""
+
+ARRAYS = ("log_likelihood", "unrewarded", "prior")
 
 
 class ArmPosteriors:
-    """The posterior of theta for each candidate, with a prior learned from all of them.
+    """The posterior of theta for each arm, with a prior learned from all arms.
 
-    Each pull counts as one without reward until its reward comes. The log-likelihood of theta is kept on a few levels,
-    because a sum of log(1 - theta e) over different e has no shorter form. The prior is the mean posterior of the
-    candidates that were pulled, and of some imagined ones that know nothing: empirical Bayes, a step of
-    expectation-maximisation at a time.
+    A pull with execution probability e is rewarded with probability theta e. It counts as unrewarded until its reward
+    comes. The log-likelihood of theta is kept on a few levels, because a sum of log(1 - theta e) over different e has
+    no shorter form. The prior is empirical Bayes, by one step of expectation-maximisation at a time: the mean
+    posterior of the arms that were pulled, mixed with ``PRIOR_STRENGTH`` uniform ones.
+
+    ``mean`` (K,) is the posterior mean, ``upper_index`` (K,) the mean plus ``optimism`` standard deviations.
 
     Parameters
     ----------
-    candidates
-        Number K of candidates.
+    arms
+        Number K of arms.
     optimism
-        How many standard deviations are promised on top of the mean.
+        Number of standard deviations in ``upper_index``.
     """
 
-    def __init__(self, candidates: int, optimism: float) -> None:
+    def __init__(self, arms: int, optimism: float) -> None:
         self._optimism = optimism
         self._levels = (np.arange(LEVELS) + 0.5) / LEVELS
-        self.mean = np.empty(candidates)
-        self.promise = np.empty(candidates)
-        self._evidence: Array = np.zeros((candidates, LEVELS))
-        self._silent: Array = np.zeros(candidates)
-        self._prior: Array = np.full(LEVELS, CROWD / LEVELS)
-        self._believe(0, candidates, 0.0, 0.0, 0.0)
+        self._log_likelihood: Array = np.zeros((arms, LEVELS))
+        self._unrewarded: Array = np.zeros(arms)
+        self._prior: Array = np.full(LEVELS, PRIOR_STRENGTH / LEVELS)
+        self._evidence = self._log_likelihood, self._unrewarded, self._prior, self._levels
+        self.mean, self.upper_index = np.empty(arms), np.empty(arms)
+        self._count(0, arms, 0.0, 0.0, 0.0)
 
-    def pull(self, candidate: int, execution: float) -> None:
-        """Count a pull, for now as one without reward."""
-        self._count(candidate, execution, 1.0, 0.0)
+    def pull(self, arm: int, execution: float) -> None:
+        """Count a pull, as unrewarded for now."""
+        self._count(arm, arm + 1, execution, 1.0, 0.0)
 
-    def reward(self, candidate: int, execution: float, reward: float) -> None:
-        """Count a pull as rewarded instead, in part when the reward is between 0 and 1."""
-        self._count(candidate, execution, -reward if self._silent[candidate] >= reward else 0.0, reward)
+    def reward(self, arm: int, execution: float, reward: float) -> None:
+        """Count a pull as rewarded instead of unrewarded; a reward between 0 and 1 moves that part of the pull."""
+        unrewarded = -reward if self._unrewarded[arm] >= reward else 0.0
+        self._count(arm, arm + 1, execution, unrewarded, reward)
 
-    def forget(self, candidate: int, execution: float) -> None:
-        """Take a pull without reward back, if there is any."""
-        if self._silent[candidate] >= 1.0:
-            self._count(candidate, execution, -1.0, 0.0)
+    def forget(self, arm: int, execution: float) -> None:
+        """Take an unrewarded pull back, if the arm has one."""
+        if self._unrewarded[arm] >= 1.0:
+            self._count(arm, arm + 1, execution, -1.0, 0.0)
 
-    def means_without(self, candidates: NDArray[np.int64], executions: Array) -> Array:
-        """The mean of each of n candidates, had one of its pulls without reward, of this execution probability, not
-        been, (n,)."""
-        found = np.empty(len(candidates))
-        find_means_without(candidates, executions, self._evidence, self._silent, self._prior, self._levels, found)
-        return found
+    def means_without(self, arms: NDArray[np.int64], executions: Array) -> Array:
+        """The posterior mean of each of n arms without one unrewarded pull of this execution probability, (n,)."""
+        means = np.empty(len(arms))
+        find_means_without(arms, executions, self._evidence, means)
+        return means
 
-    def learn_prior(self) -> None:
-        """Let the prior follow what is now believed of the candidates."""
-        prior = np.full(LEVELS, CROWD / LEVELS)
-        add_beliefs(self._evidence, self._prior, prior)
-        self._prior = prior
-        self._believe(0, len(self.mean), 0.0, 0.0, 0.0)
+    def update_prior(self) -> None:
+        """Set the prior to the current posteriors' mean, and all posteriors to those under the new prior."""
+        prior = np.full(LEVELS, PRIOR_STRENGTH / LEVELS)
+        add_posteriors(self._log_likelihood, self._prior, prior)
+        self._prior[:] = prior
+        self._count(0, len(self.mean), 0.0, 0.0, 0.0)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """``evidence`` (K, levels), log-likelihoods; ``silent`` (K,), pulls without reward; ``prior`` (levels,)."""
-        return {"evidence": self._evidence.copy(), "silent": self._silent.copy(), "prior": self._prior.copy()}
+        """``log_likelihood`` (K, levels); ``unrewarded`` (K,), the number of unrewarded pulls; ``prior`` (levels,)."""
+        return {name: array.copy() for name, array in zip(ARRAYS, self._evidence, strict=False)}
 
     def restore(self, state: State) -> None:
-        """Continue from a state of as many candidates."""
-        self._evidence, self._silent, self._prior = (
-            np.array(state[name], dtype=np.float64) for name in ("evidence", "silent", "prior")
-        )
-        self._believe(0, len(self.mean), 0.0, 0.0, 0.0)
+        """Continue from a state of the same number of arms."""
+        for name, array in zip(ARRAYS, self._evidence, strict=False):
+            array[:] = state[name]
+        self._count(0, len(self.mean), 0.0, 0.0, 0.0)
 
-    def _count(self, candidate: int, execution: float, silent: float, rewarded: float) -> None:
-        self._believe(candidate, candidate + 1, execution, silent, rewarded)
+    def _count(self, first: int, last: int, execution: float, unrewarded: float, rewarded: float) -> None:
+        estimates = self.mean, self.upper_index
+        count_pulls(first, last, execution, unrewarded, rewarded, self._optimism, self._evidence, estimates)
 
-    def _believe(self, first: int, last: int, execution: float, silent: float, rewarded: float) -> None:
-        believe(
-            first,
-            last,
-            execution,
-            silent,
-            rewarded,
-            self._evidence,
-            self._silent,
-            self._prior,
-            self._levels,
-            self._optimism,
-            self.mean,
-            self.promise,
-        )
+
+Evidence = tuple[Array, Array, Array, Array]
+"""``log_likelihood`` (K, levels), ``unrewarded`` (K,), ``prior`` and ``levels`` (levels,)."""
 
 
 @compiled
-def believe(
+def count_pulls(
     first: int,
     last: int,
     execution: float,
-    silent: float,
+    unrewarded: float,
     rewarded: float,
-    evidence: Array,
-    silences: Array,
-    prior: Array,
-    levels: Array,
     optimism: float,
-    mean: Array,
-    promise: Array,
+    evidence: Evidence,
+    estimates: tuple[Array, Array],
 ) -> None:
-    """Add so many pulls without and with reward to each candidate from ``first`` to before ``last``, and work out its
-    ``mean`` and ``promise``, in place. Those of whom nothing is known are alike: one stands for all."""
-    e = min(max(execution, LEAST), 1.0 - LEAST)
+    """Add a number of unrewarded and of rewarded pulls to each arm from ``first`` to before ``last``.
+
+    ``evidence`` and the ``estimates``, ``mean`` and ``upper_index`` (K,), are updated in place. Arms without any
+    outcome have the same estimates, which are worked out once.
+    """
+    log_likelihood, unrewarded_pulls, prior, levels = evidence
+    mean, upper_index = estimates
+    e = min(max(execution, MIN_EXECUTION), 1.0 - MIN_EXECUTION)
     unknown = -1
     for k in range(first, last):
-        silences[k] += silent
-        if not (silent or rewarded or silences[k]) and untold(evidence, k):
+        unrewarded_pulls[k] += unrewarded
+        if unrewarded or rewarded:
+            for g in range(len(levels)):
+                p = levels[g] * e
+                log_likelihood[k, g] += unrewarded * math.log(1.0 - p) + rewarded * math.log(p)
+        elif not unrewarded_pulls[k] and has_no_outcome(log_likelihood, k):
             if unknown >= 0:
-                mean[k], promise[k] = mean[unknown], promise[unknown]
+                mean[k], upper_index[k] = mean[unknown], upper_index[unknown]
                 continue
             unknown = k
-        most = -math.inf
-        for g in range(len(levels)):
-            if silent or rewarded:
-                chance = levels[g] * e
-                evidence[k, g] += silent * math.log(1.0 - chance) + rewarded * math.log(chance)
-            most = max(most, evidence[k, g])
-        # Within the lowest part the mean falls on, so that candidates which never do any good take turns for ever.
-        theta = 1.0 / (2.0 * len(levels) + silences[k])
-        total, once, twice = 0.0, 0.0, 0.0
-        for g in range(len(levels)):
-            theta = levels[g] if g else theta
-            weight = prior[g] * math.exp(evidence[k, g] - most)
-            total += weight
-            once += weight * theta
-            twice += weight * theta * theta
-        centre = once / total
-        spread = math.sqrt(max(twice / total - centre * centre, 0.0))
-        mean[k], promise[k] = centre, centre + optimism * spread
+        centre, deviation = moments(log_likelihood[k], unrewarded_pulls[k], prior, levels)
+        mean[k], upper_index[k] = centre, centre + optimism * deviation
 
 
 @compiled
-def add_beliefs(evidence: Array, prior: Array, crowd: Array) -> None:
-    """Add the posteriors of all candidates that were pulled to ``crowd`` (levels,), in place."""
+def moments(log_likelihood: Array, unrewarded: float, prior: Array, levels: Array) -> tuple[float, float]:
+    """Find the mean and standard deviation of the posterior that a log-likelihood (levels,) gives.
+
+    The lowest level stands for 1 / (2 levels + unrewarded pulls). So its mean keeps falling with unrewarded pulls, and
+    arms that are never rewarded take turns for ever.
+    """
+    largest = -math.inf
+    for g in range(len(levels)):
+        largest = max(largest, log_likelihood[g])
+    theta = 1.0 / (2.0 * len(levels) + unrewarded)
+    total, once, twice = 0.0, 0.0, 0.0
+    for g in range(len(levels)):
+        theta = levels[g] if g else theta
+        weight = prior[g] * math.exp(log_likelihood[g] - largest)
+        total += weight
+        once += weight * theta
+        twice += weight * theta * theta
+    mean = once / total
+    return mean, math.sqrt(max(twice / total - mean * mean, 0.0))
+
+
+@compiled
+def add_posteriors(log_likelihood: Array, prior: Array, total: Array) -> None:
+    """Add the posteriors of all arms that were pulled to ``total`` (levels,), in place."""
     weight = np.empty(len(prior))
-    for k in range(len(evidence)):
-        if untold(evidence, k):
+    for k in range(len(log_likelihood)):
+        if has_no_outcome(log_likelihood, k):
             continue
-        most = evidence[k].max()
-        total = 0.0
+        largest = log_likelihood[k].max()
+        weights = 0.0
         for g in range(len(prior)):
-            weight[g] = prior[g] * math.exp(evidence[k, g] - most)
-            total += weight[g]
+            weight[g] = prior[g] * math.exp(log_likelihood[k, g] - largest)
+            weights += weight[g]
         for g in range(len(prior)):
-            crowd[g] += weight[g] / total
+            total[g] += weight[g] / weights
 
 
 @compiled
-def untold(evidence: Array, k: int) -> bool:
-    """Whether no outcome has told anything of a candidate."""
-    told = False
-    for g in range(evidence.shape[1]):
-        told = told or evidence[k, g] != 0.0
-    return not told
+def has_no_outcome(log_likelihood: Array, k: int) -> bool:
+    """Whether the likelihood of arm k is flat: no outcome of it was counted, or all were taken back."""
+    flat = True
+    for g in range(log_likelihood.shape[1]):
+        flat = flat and log_likelihood[k, g] == 0.0
+    return flat
 
 
 @compiled
-def find_means_without(
-    candidates: NDArray[np.int64],
-    executions: Array,
-    evidence: Array,
-    silences: Array,
-    prior: Array,
-    levels: Array,
-    found: Array,
-) -> None:
-    """Put the means that candidates have without one of their pulls without reward each into ``found`` (n,)."""
-    logs = np.empty(len(levels))
-    for i in range(len(candidates)):
-        k, e = candidates[i], min(max(executions[i], LEAST), 1.0 - LEAST)
-        most = -math.inf
+def find_means_without(arms: NDArray[np.int64], executions: Array, evidence: Evidence, means: Array) -> None:
+    """Put the posterior means of n arms, each without one unrewarded pull, into ``means`` (n,)."""
+    log_likelihood, unrewarded, prior, levels = evidence
+    without = np.empty(len(levels))
+    for i in range(len(arms)):
+        k, e = arms[i], min(max(executions[i], MIN_EXECUTION), 1.0 - MIN_EXECUTION)
         for g in range(len(levels)):
-            logs[g] = evidence[k, g] - math.log(1.0 - levels[g] * e)
-            most = max(most, logs[g])
-        theta = 1.0 / (2.0 * len(levels) + max(silences[k] - 1.0, 0.0))
-        total, once = 0.0, 0.0
-        for g in range(len(levels)):
-            theta = levels[g] if g else theta
-            weight = prior[g] * math.exp(logs[g] - most)
-            total += weight
-            once += weight * theta
-        found[i] = once / total
+            without[g] = log_likelihood[k, g] - math.log(1.0 - levels[g] * e)
+        means[i], _ = moments(without, max(unrewarded[k] - 1.0, 0.0), prior, levels)

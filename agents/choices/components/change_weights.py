@@ -1,4 +1,4 @@
-"""How hard a change of each feature is, learned by ridge regression."""
+"""How much a change of each encoded column lowers the execution probability, learned by ridge regression."""
 
 from __future__ import annotations
 
@@ -13,62 +13,59 @@ from ..contract import Array, State
 
 
 class ChangeWeights:
-    """Weights w of exp(-w |change|), the probability that a person carries a change out; none is below 0.
+    """The weights w of exp(-w |change|), the probability that a person carries a change out; none is below 0.
 
-    They are the minimum of a quadratic form, to which whatever is observed adds its own, linearised around what was
-    known then: ``information`` and ``target`` are sums, and w solves (information + precision) w = target +
-    precision ``mean``. Of ``information`` only the lower triangle is used.
+    The weights minimise a quadratic form. Each observation adds its own quadratic form, linearised around the weights
+    at that time: ``information`` and ``target`` are the sums, and w solves (information + precision) w = target +
+    precision ``mean``. Only the lower triangle of ``information`` is used.
 
     Parameters
     ----------
     mean
-        What the weights are taken to be beforehand, shape (D,).
+        Prior mean of the weights, shape (D,).
     precision
-        How sure that is: the inverse of its covariance, shape (D, D).
+        Inverse of the prior covariance of the weights, shape (D, D).
     """
 
     def __init__(self, mean: Array, precision: Array) -> None:
         columns = len(mean)
-        self._precision, self._pull = precision, precision @ mean
-        self._factor = np.empty((columns, columns))
-        self.weights = np.empty(columns)
         self.information, self.target = np.zeros((columns, columns)), np.zeros(columns)
+        self.weights = np.empty(columns)
+        factor = np.empty((columns, columns))
+        self._ridge = self.information, self.target, precision, precision @ mean, factor, self.weights
         self.solve()
 
     def solve(self) -> None:
-        """Bring the weights up to date with what was added."""
-        solve(self.information, self.target, self._precision, self._pull, self._factor, self.weights)
+        """Update the weights to the current sums."""
+        solve(self._ridge)
 
-    def learn(self, change: Array, score: float, weight: float, effort: float) -> None:
-        """Add an outcome's score with respect to the effort, and its weight, linearised around the effort."""
-        learn(
-            change,
-            score,
-            weight,
-            effort,
-            self.information,
-            self.target,
-            self._precision,
-            self._pull,
-            self._factor,
-            self.weights,
-        )
+    def learn(self, change: Array, score: float, weight: float, predictor: float) -> None:
+        """Add an outcome, and update the weights.
+
+        ``score`` is the derivative of the outcome's log-likelihood with respect to the linear predictor w |change|,
+        ``weight`` the Fisher information of the outcome, both at ``predictor``.
+        """
+        learn(change, score, weight, predictor, self._ridge)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """``information`` (D, D) and ``target`` (D,)."""
         return {"information": self.information.copy(), "target": self.target.copy()}
 
     def restore(self, state: State) -> None:
-        """Continue from a state of as many columns."""
-        self.information = np.array(state["information"], dtype=np.float64)
-        self.target = np.array(state["target"], dtype=np.float64)
+        """Continue from a state of the same number of columns."""
+        self.information[:], self.target[:] = state["information"], state["target"]
         self.solve()
 
 
+Ridge = tuple[Array, Array, Array, Array, Array, Array]
+"""``information`` (D, D), ``target`` (D,), the prior's ``precision`` (D, D) and target (D,), room for a Cholesky
+``factor`` (D, D), and the ``weights`` (D,)."""
+
+
 @compiled
-def solve(information: Array, target: Array, precision: Array, pull: Array, factor: Array, weights: Array) -> None:
-    """Put the solution of (information + precision) w = target + pull, cut off at 0, into ``weights``, by Cholesky's
-    method."""
+def solve(ridge: Ridge) -> None:
+    """Solve (information + precision) w = target + prior target by Cholesky's method, and clip w at 0, in place."""
+    information, target, precision, prior_target, factor, weights = ridge
     columns = len(weights)
     for i in range(columns):
         for j in range(i + 1):
@@ -77,7 +74,7 @@ def solve(information: Array, target: Array, precision: Array, pull: Array, fact
                 total -= factor[i, d] * factor[j, d]
             factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
     for i in range(columns):
-        total = target[i] + pull[i]
+        total = target[i] + prior_target[i]
         for d in range(i):
             total -= factor[i, d] * weights[d]
         weights[i] = total / factor[i, i]
@@ -92,21 +89,11 @@ def solve(information: Array, target: Array, precision: Array, pull: Array, fact
 
 
 @compiled
-def learn(
-    change: Array,
-    score: float,
-    weight: float,
-    effort: float,
-    information: Array,
-    target: Array,
-    precision: Array,
-    pull: Array,
-    factor: Array,
-    weights: Array,
-) -> None:
-    """Add an outcome's score with respect to the effort, and its weight, linearised around the effort, in place."""
+def learn(change: Array, score: float, weight: float, predictor: float, ridge: Ridge) -> None:
+    """Add an outcome, as ``ChangeWeights.learn`` says, in place."""
+    information, target = ridge[0], ridge[1]
     for a in range(len(change)):
-        target[a] += change[a] * (score + weight * effort)
+        target[a] += change[a] * (score + weight * predictor)
         for b in range(a + 1):
             information[a, b] += weight * change[a] * change[b]
-    solve(information, target, precision, pull, factor, weights)
+    solve(ridge)

@@ -1,4 +1,7 @@
-"""What a step reads and whom it finds most promising, compiled: there may be a hundred thousand feasible candidates."""
+"""The compiled loops over a person's options: finding the best one, and fitting the execution model.
+
+``options`` are the fields of ``Options`` as a plain tuple. ``stats`` are the noise statistics of ``ExecutionModel``.
+"""
 
 from __future__ import annotations
 
@@ -10,201 +13,211 @@ from numpy.typing import NDArray
 from ...compiled import compiled
 from ..contract import Array
 
-NO_NOISE = 1e-3
-"""Noise of a smaller standard deviation is taken to clip nothing."""
+Indices = NDArray[np.intp]
+OptionArrays = tuple[Array, Indices, Array, Indices, Array]
+Regression = tuple[Array, Array, Array, Array]
+"""``information`` (D, D), ``target`` (D,), ``weights`` (D,), ``stats`` (4,)."""
+Rows = tuple[Indices, Array, Array, Array]
+"""Of each sampled option: the ``place`` of its neighbour, the ``change`` (D,), and the model's execution probability
+``centre`` with the ``expected`` observation."""
 
-FLOOR = 0.01
-"""The least share of the model's execution probability that an estimate is."""
+NO_NOISE = 1e-3
+"""Noise of a smaller standard deviation is treated as none: it clips nothing."""
+
+MIN_SHARE = 0.01
+"""An estimate is at least this share of the model's execution probability."""
 
 SLACK = 1e-9
-"""Bounds are wider by so much, which is far more than what rounding takes from what they bound."""
+"""Relative margin of the bounds, far above the rounding error of the quantities that they bound."""
 
 
 @compiled
-def most_promising(
-    person: Array,
-    points: Array,
-    feasible: NDArray[np.intp],
-    given: Array,
-    weights: Array,
-    noise: float,
-    trust: float,
-    promise: Array,
-    focus: float,
+def best_option(
+    options: OptionArrays, weights: Array, noise: float, residual_weight: float, upper_index: Array, focus: float
 ) -> tuple[int, float]:
-    """Find where the largest estimate^focus * promise stands among the feasible, F > 0, the first among equals, and
-    what its estimate is: the model's execution probability exp(-weights |change|), and the part ``trust`` of what its
-    reading in ``given`` (F,) differs from what is expected of it; no less than the lesser of both, and within (0, 1].
+    """Find the place of the largest estimate^focus * upper_index among F > 0 options, the first of equals, and its
+    estimate.
 
-    What a power, an exponential or an expectation would tell is worked out only where a bound leaves it open. There are
-    two bounds, one for whoever promises no more than most do, which are those that nothing is known of.
+    The model's execution probability is exp(-weights |change|). The estimate adds ``residual_weight`` times the
+    difference between the observed probability and its expectation under the model. It is at least the smaller of
+    model and observation, and within (0, 1].
+
+    An option is skipped when a cheap bound shows that it cannot win. There are two bounds: one for options whose arm's
+    upper index is at most the common one, which is that of the arms without outcomes, and one for the others.
     """
-    usual, ceiling = usual_and_largest(promise, feasible)
+    person, arm, points, point, observed = options
+    common, largest = common_and_largest(upper_index, arm)
     best, at, found = -1.0, 0, 0.0
     least, limit = (-math.inf, -math.inf), (math.inf, math.inf)
-    for i in range(len(feasible)):
-        k = feasible[i]
-        group = 0 if promise[k] <= usual else 1
-        if trust and highest(1.0, given[i], noise, trust) < least[group] - SLACK:
+    for i in range(len(arm)):
+        k = arm[i]
+        group = 0 if upper_index[k] <= common else 1
+        if residual_weight and upper_bound(1.0, observed[i], noise, residual_weight) < least[group] - SLACK:
             continue
-        effort = effort_of(person, points, k, weights)
-        if effort > limit[group]:
+        predictor = linear_predictor(person, points[point[i]], weights)
+        if predictor > limit[group]:
             continue
-        e = math.exp(-effort)
-        if trust:
-            if highest(e, given[i], noise, trust) < least[group] - SLACK:
+        e = math.exp(-predictor)
+        if residual_weight:
+            if upper_bound(e, observed[i], noise, residual_weight) < least[group] - SLACK:
                 continue
-            e = min(max(e + trust * (given[i] - mean_reading(e, noise)), min(e, given[i]), FLOOR * e), 1.0)
+            residual = observed[i] - mean_of_clipped(e, noise)
+            e = min(max(e + residual_weight * residual, min(e, observed[i]), MIN_SHARE * e), 1.0)
         if e < least[group]:
             continue
-        score = e**focus * promise[k]
+        score = e**focus * upper_index[k]
         if score > best or (score == 0.0 and best == 0.0 and e > found):
             best, at, found = score, i, e
-            least = (needed(best, usual, focus), needed(best, ceiling, focus))
-            if not trust:
-                limit = (effort_left(least[0]), effort_left(least[1]))
+            least = (least_estimate(best, common, focus), least_estimate(best, largest, focus))
+            if not residual_weight:
+                limit = (largest_predictor(least[0]), largest_predictor(least[1]))
     return at, found
 
 
 @compiled
-def usual_and_largest(promise: Array, feasible: NDArray[np.intp]) -> tuple[float, float]:
-    """The promise that more than half of the feasible candidates make, any if there is none, and the largest."""
-    usual, largest, votes = 0.0, 0.0, 0
-    for k in feasible:
-        largest = max(largest, promise[k])
+def common_and_largest(upper_index: Array, arm: Indices) -> tuple[float, float]:
+    """The upper index that more than half of the arms (F,) have, an arbitrary one if there is none, and the largest."""
+    common, largest, votes = 0.0, 0.0, 0
+    for k in arm:
+        largest = max(largest, upper_index[k])
         if not votes:
-            usual = promise[k]
-        votes += 1 if promise[k] == usual else -1
-    return usual, largest
+            common = upper_index[k]
+        votes += 1 if upper_index[k] == common else -1
+    return common, largest
 
 
 @compiled
-def needed(score: float, promise: float, focus: float) -> float:
-    """No estimate below this reaches a score together with the promise or a smaller one."""
-    return float((score * (1.0 - SLACK) / promise) ** (1.0 / focus))
+def least_estimate(score: float, upper_index: float, focus: float) -> float:
+    """With this upper index or a smaller one, an estimate below the result does not reach the score."""
+    return float((score * (1.0 - SLACK) / upper_index) ** (1.0 / focus))
 
 
 @compiled
-def effort_left(least: float) -> float:
-    """The most effort with which a probability is no less."""
-    return -math.log(least) if least > 0.0 else math.inf
+def largest_predictor(estimate: float) -> float:
+    """The largest linear predictor whose execution probability is not below the estimate."""
+    return -math.log(estimate) if estimate > 0.0 else math.inf
 
 
 @compiled
-def effort_of(person: Array, points: Array, k: int, weights: Array) -> float:
-    """Weigh the absolute changes from a person to the k-th candidate."""
-    effort = 0.0
+def linear_predictor(person: Array, target: Array, weights: Array) -> float:
+    """The weighted sum of the absolute changes from a person (D,) to a target (D,)."""
+    total = 0.0
     for d in range(len(weights)):
-        effort += weights[d] * abs(points[k, d] - person[d])
-    return effort
+        total += weights[d] * abs(target[d] - person[d])
+    return total
 
 
 @compiled
-def mean_reading(m: float, noise: float) -> float:
-    """The mean of readings of the probability m, which are clipped to [0, 1]."""
+def mean_of_clipped(m: float, noise: float) -> float:
+    """The mean of a normal variable of mean m and standard deviation ``noise``, clipped to [0, 1]."""
     if noise <= NO_NOISE:
         return m
     upper, lower = (1.0 - m) / noise, m / noise
     above, below = 0.5 * math.erfc(upper / math.sqrt(2.0)), 0.5 * math.erfc(lower / math.sqrt(2.0))
-    bend = math.exp(-0.5 * lower * lower) - math.exp(-0.5 * upper * upper)
-    return m * (1.0 - above - below) + noise * bend / math.sqrt(2.0 * math.pi) + above
+    densities = math.exp(-0.5 * lower * lower) - math.exp(-0.5 * upper * upper)
+    return m * (1.0 - above - below) + noise * densities / math.sqrt(2.0 * math.pi) + above
 
 
 @compiled
-def highest(m: float, value: float, noise: float, trust: float) -> float:
-    """No estimate is higher that has a reading ``value`` and comes from a probability of m or less.
+def upper_bound(m: float, observed: float, noise: float, residual_weight: float) -> float:
+    """A bound on the estimate for this observation when the model's execution probability is at most m.
 
-    Clipping moves the mean of readings towards 1/2, not beyond, and down by noise / sqrt(2 pi) at most.
+    Clipping moves the mean towards 1/2, never beyond it, and down by at most noise / sqrt(2 pi).
     """
-    return max(m + trust * (value - max(min(m, 0.5), m - 0.4 * noise)), FLOOR * m)
+    return max(m + residual_weight * (observed - max(min(m, 0.5), m - 0.4 * noise)), MIN_SHARE * m)
 
 
 @compiled
-def read(
+def learn_execution(
+    first: int, stride: int, keep: float, options: OptionArrays, neighbour: Indices, regression: Regression, rows: Rows
+) -> None:
+    """Fit the model to every ``stride``-th of a step's options from ``first`` on, in place.
+
+    ``neighbour`` (K,) is the nearest other arm of each arm. ``rows`` are filled here, one for each option of the
+    sample. ``keep`` is the weight that earlier observations retain.
+    """
+    person, arm, points, point, observed = options
+    _, _, weights, stats = regression
+    place, change, centre, expected = rows
+    noise = math.sqrt(stats[0] / stats[1])
+    count = 1 + (len(arm) - 1 - first) // stride
+    for row in range(count):
+        i = first + row * stride
+        predictor = 0.0
+        for d in range(len(weights)):
+            change[row, d] = abs(points[point[i], d] - person[d])
+            predictor += weights[d] * change[row, d]
+        centre[row] = math.exp(-predictor)
+        expected[row] = mean_of_clipped(centre[row], noise)
+        place[row] = place_of(neighbour[arm[i]], arm)
+    compare_neighbours(first, stride, noise, options, weights, stats, rows, count)
+    fit(first, stride, keep, observed, change, centre[:count], regression)
+
+
+@compiled
+def compare_neighbours(
     first: int,
     stride: int,
     noise: float,
-    fade: float,
-    person: Array,
-    points: Array,
-    feasible: NDArray[np.intp],
-    given: Array,
-    neighbour: NDArray[np.intp],
-    information: Array,
-    target: Array,
+    options: OptionArrays,
     weights: Array,
-    scatter: Array,
-    place: NDArray[np.intp],
-    change: Array,
-    centre: Array,
-    expected: Array,
+    stats: Array,
+    rows: Rows,
+    count: int,
 ) -> None:
-    """Learn from every ``stride``-th of a step's readings ``given`` (F,) from ``first`` on what ``compare`` and ``fit``
-    do, in place. Of each row that is read, ``place`` takes where its neighbour stands, ``change`` the absolute changes,
-    ``centre`` the model's execution probability and ``expected`` the mean of its readings."""
-    rows = 1 + (len(feasible) - 1 - first) // stride
-    for row in range(rows):
-        k = feasible[first + row * stride]
-        effort = 0.0
-        for d in range(len(weights)):
-            change[row, d] = abs(points[k, d] - person[d])
-            effort += weights[d] * change[row, d]
-        centre[row] = math.exp(-effort)
-        expected[row] = mean_reading(centre[row], noise)
-        place[row] = place_of(neighbour[k], feasible)
-    # Where candidates that are alike stand side by side, none is read together with its neighbour.
+    """Compare the residual of each of ``count`` sampled options with that of its neighbour, in place.
+
+    Neighbours outside the sample are used only when no sampled option has its neighbour in the sample.
+    """
+    person, _, points, point, observed = options
+    place, _, _, expected = rows
     pairs = 0
-    for row in range(rows):
+    for row in range(count):
         j = place[row] - first
         if j >= -first and j != row * stride and j % stride == 0:
             pairs += 1
             i = first + row * stride
-            compare(given[i] - expected[row], given[place[row]] - expected[j // stride], scatter)
-    if not pairs:
-        for row in range(rows):
-            i, j = first + row * stride, place[row]
-            if j >= 0 and j != i:
-                m = math.exp(-effort_of(person, points, feasible[j], weights))
-                compare(given[i] - expected[row], given[j] - mean_reading(m, noise), scatter)
-    fit(first, stride, fade, given, change, centre[:rows], information, target, weights, scatter)
+            add_pair(observed[i] - expected[row], observed[place[row]] - expected[j // stride], stats)
+    if pairs:
+        return
+    for row in range(count):
+        i, j = first + row * stride, place[row]
+        if j >= 0 and j != i:
+            m = math.exp(-linear_predictor(person, points[point[j]], weights))
+            add_pair(observed[i] - expected[row], observed[j] - mean_of_clipped(m, noise), stats)
 
 
 @compiled
-def place_of(k: int, feasible: NDArray[np.intp]) -> int:
-    """Where a candidate stands among the feasible, which ascend; -1 where it does not."""
-    if k < len(feasible) and feasible[k] == k:
+def place_of(k: int, arm: Indices) -> int:
+    """The place of arm k among the arms of a person's options, which ascend; -1 when it is not among them."""
+    if k < len(arm) and arm[k] == k:
         return k
-    place = int(np.searchsorted(feasible, k))
-    return place if place < len(feasible) and feasible[place] == k else -1
+    place = int(np.searchsorted(arm, k))
+    return place if place < len(arm) and arm[place] == k else -1
 
 
 @compiled
-def compare(one: float, other: float, scatter: Array) -> None:
-    """Add to ``scatter`` what the residuals of two neighbours differ by and what they have."""
-    scatter[2] += 0.5 * (one - other) ** 2
-    scatter[3] += 0.5 * (one * one + other * other)
+def add_pair(one: float, other: float, stats: Array) -> None:
+    """Add half the squared difference and the mean square of the residuals of two neighbours to ``stats``, in place."""
+    stats[2] += 0.5 * (one - other) ** 2
+    stats[3] += 0.5 * (one * one + other * other)
 
 
 @compiled
 def fit(
-    first: int,
-    stride: int,
-    fade: float,
-    given: Array,
-    change: Array,
-    centre: Array,
-    information: Array,
-    target: Array,
-    weights: Array,
-    scatter: Array,
+    first: int, stride: int, keep: float, observed: Array, change: Array, centre: Array, regression: Regression
 ) -> None:
-    """Add readings to ``information``, ``target`` and ``scatter``, of which the share ``fade`` of before is kept."""
-    noise = math.sqrt(scatter[0] / scatter[1])
-    information *= fade
-    target *= fade
-    scatter *= fade
+    """Add the sampled options to the regression and the noise, linearised around the current weights, in place.
+
+    An observation of 0 or 1 was clipped: its expectation before clipping takes its place (Tobin 1958).
+    """
+    information, target, weights, stats = regression
+    noise = math.sqrt(stats[0] / stats[1])
+    information *= keep
+    target *= keep
+    stats *= keep
     for row in range(len(centre)):
-        value, m = given[first + row * stride], centre[row]
+        value, m = observed[first + row * stride], centre[row]
         square = (value - m) ** 2
         if (value >= 1.0 or value <= 0.0) and noise > NO_NOISE:
             side = 1.0 if value >= 1.0 else -1.0
@@ -212,13 +225,13 @@ def fit(
             tail = 0.5 * math.erfc(u / math.sqrt(2.0))
             hazard = math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi) / tail if u < 6.0 else u + 1.0 / u
             value, square = m + side * noise * hazard, noise * noise * (1.0 + u * hazard)
-        scatter[0] += square
-        scatter[1] += 1.0
-        aim = value - m
+        stats[0] += square
+        stats[1] += 1.0
+        residual = value - m
         for d in range(len(weights)):
-            aim -= m * weights[d] * change[row, d]
+            residual -= m * weights[d] * change[row, d]
         for a in range(len(weights)):
             slope = -m * change[row, a]
-            target[a] += slope * aim
+            target[a] += slope * residual
             for b in range(a + 1):
                 information[a, b] -= slope * m * change[row, b]

@@ -1,4 +1,4 @@
-"""Execution probabilities that are given with noise, and what they would be without."""
+"""Execution probabilities estimated from noisy observations of them."""
 
 from __future__ import annotations
 
@@ -8,45 +8,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...options import Options
 from ..contract import Array, State
 from .change_weights import ChangeWeights
-from .execution_kernels import most_promising, read
+from .execution_kernels import best_option, learn_execution
 from .nearest import nearest_others
 
 RIDGE = 1.0
-"""Precision of the prior that every weight is 1/D."""
+"""Prior precision of every weight; the prior mean is 1/D."""
 
-ROWS = 32
-"""A step fits at most so many of its candidates, so that it takes little longer when there are thousands."""
+SAMPLE = 32
+"""The most options that a step fits, so that a step among thousands takes little longer."""
 
-STEPS, SHARE = 10.0, 0.3
-"""By step t, what was fitted more than about STEPS + SHARE t steps ago is forgotten: it was linearised around weights
-that were worse."""
+MEMORY_STEPS, MEMORY_SHARE = 10.0, 0.3
+"""At step t the fit has a memory of MEMORY_STEPS + MEMORY_SHARE t steps: older observations were linearised around
+worse weights."""
 
-AT_FIRST = (0.05, 5.0, 0.0, 0.0)
-"""Before anything is read, five readings with noise of standard deviation 0.1, and no residuals."""
+INITIAL_NOISE = (0.05, 5.0, 0.0, 0.0)
+"""Noise statistics before any observation: five observations with a standard deviation of 0.1, no residuals."""
 
-LITTLE = 0.01
-"""Less trust is none."""
+MIN_RESIDUAL_WEIGHT = 0.01
+"""A smaller residual weight is set to 0."""
 
-NOTHING = 1e-4
-"""Residuals whose squares sum up to less say nothing about noise."""
+MIN_RESIDUAL = 1e-4
+"""Sums of squared residuals below this are too small to tell noise from misfit."""
 
 
 class ExecutionModel:
-    """Estimates execution probabilities from noisy readings of them, clipped to [0, 1].
+    """Estimates execution probabilities from noisy observations of them, clipped to [0, 1].
 
-    The model is that a reading is exp(-w |change|) plus normal noise, clipped. A reading of 0 or 1 tells that it was
-    beyond before clipping; the expectation of where takes its place (censored regression, a step of
-    expectation-maximisation at a time). When the readings follow another rule than the model's, what they differ by is
-    no noise and is to be believed. The two are told apart by neighbours: of two candidates that are nearly the same,
-    noise differs and a rule does not. The share of the residual variance that neighbours have in common is the part of
-    a residual that is added to the model's estimate.
+    The model is that an observation is exp(-w |change|) plus normal noise, clipped. For an observation of 0 or 1 the
+    expectation before clipping takes its place (censored regression, one step of expectation-maximisation at a time).
+
+    When the execution probabilities follow another rule than the model, their residuals are misfit, not noise, and the
+    estimate must keep them. The two are told apart by neighbours: of two arms that are nearly the same, the noise
+    differs and the misfit does not. The share of the residual variance that neighbours have in common, sharpened, is
+    the *residual weight*: the part of a residual that is added to the model's estimate.
 
     Parameters
     ----------
     points
-        The candidates, shape (K, D).
+        The arms, shape (K, D).
 
     References
     ----------
@@ -56,72 +58,49 @@ class ExecutionModel:
 
     def __init__(self, points: Array) -> None:
         columns = points.shape[1]
-        self._points = np.ascontiguousarray(points, dtype=np.float64)
-        self._efforts = ChangeWeights(np.full(columns, 1.0 / max(columns, 1)), RIDGE * np.eye(columns))
-        self._scatter = np.array(AT_FIRST)
-        self._neighbour = nearest_others(self._points)
-        self._change = np.empty((ROWS, columns))
-        self._centre, self._expected = np.empty(ROWS), np.empty(ROWS)
-        self._place = np.empty(ROWS, dtype=np.intp)
+        self._weights = ChangeWeights(np.full(columns, 1.0 / max(columns, 1)), RIDGE * np.eye(columns))
+        self._noise_stats = np.array(INITIAL_NOISE)
+        self._neighbour = nearest_others(points)
+        self._regression = self._weights.information, self._weights.target, self._weights.weights, self._noise_stats
+        self._rows = np.empty(SAMPLE, dtype=np.intp), np.empty((SAMPLE, columns)), np.empty(SAMPLE), np.empty(SAMPLE)
 
-    def learn(self, t: int, person: Array, feasible: NDArray[np.intp], given: Array) -> None:
-        """Learn from the readings ``given`` (F,) of step t, F > 0."""
-        efforts = self._efforts
-        stride = 1 + (len(given) - 1) // ROWS
-        read(
-            t % stride,
-            stride,
-            self._noise(),
-            1.0 - 1.0 / (STEPS + SHARE * t),
-            person,
-            self._points,
-            feasible,
-            given,
-            self._neighbour,
-            efforts.information,
-            efforts.target,
-            efforts.weights,
-            self._scatter,
-            self._place,
-            self._change,
-            self._centre,
-            self._expected,
-        )
-        efforts.solve()
+    def learn(self, t: int, options: Options) -> None:
+        """Learn from the observed execution probabilities of step t's F > 0 options."""
+        stride = 1 + (len(options.arm) - 1) // SAMPLE
+        keep = 1.0 - 1.0 / (MEMORY_STEPS + MEMORY_SHARE * t)
+        learn_execution(t % stride, stride, keep, options[:], self._neighbour, self._regression, self._rows)
+        self._weights.solve()
 
-    def most_promising(
-        self, person: Array, feasible: NDArray[np.intp], given: Array, promise: Array, focus: float
-    ) -> tuple[int, float]:
-        """Tell where the feasible candidate with the largest estimate^focus * promise stands, F > 0, and its estimate:
-        what its reading stands for. ``promise`` (K,) is above 0."""
-        return most_promising(
-            person,
-            self._points,
-            feasible,
-            given,
-            self._efforts.weights,
-            self._noise(),
-            self._trust(),
-            promise,
-            focus,
-        )
+    def best_option(self, options: Options, upper_index: Array, focus: float) -> tuple[int, float]:
+        """Find the place of the option with the largest estimate^focus * upper_index, and its estimate.
 
-    def _noise(self) -> float:
-        return math.sqrt(self._scatter.item(0) / self._scatter.item(1))
-
-    def _trust(self) -> float:
-        """The part of a residual that is believed. Neighbours are not quite the same, and chance makes residuals alike:
-        the share that they have in common is sharpened towards 0 or 1."""
-        common = min(max(1.0 - self._scatter.item(2) / (self._scatter.item(3) + NOTHING), 0.0), 1.0)
-        trust = common**2 / (common**2 + (1.0 - common) ** 2)
-        return trust if trust >= LITTLE else 0.0
+        There are F > 0 options; ``upper_index`` (K,) is above 0. The first of equals is taken.
+        """
+        noise, weight = self._noise(), self._residual_weight()
+        return best_option(options[:], self._weights.weights, noise, weight, upper_index, focus)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """``information`` (D, D) and ``target`` (D,) of the efforts, and ``scatter`` (4,): the sum of squared noise, of
-        how many readings, and the sums of neighbours' squared residuals' differences, halved, and of their means."""
-        return {**self._efforts.state(), "scatter": self._scatter.copy()}
+        """``information`` (D, D), ``target`` (D,) and ``noise_stats`` (4,).
+
+        The latter are the sum of squared noise, the number of observations, and of pairs of neighbours the sums of
+        half their residuals' squared difference and of their residuals' mean square.
+        """
+        return {**self._weights.state(), "noise_stats": self._noise_stats.copy()}
 
     def restore(self, state: State) -> None:
-        """Continue from a state of the same candidates."""
-        self._efforts.restore(state)
-        self._scatter = np.array(state["scatter"], dtype=np.float64)
+        """Continue from a state of the same arms."""
+        self._weights.restore(state)
+        self._noise_stats[:] = state["noise_stats"]
+
+    def _noise(self) -> float:
+        return math.sqrt(self._noise_stats.item(0) / self._noise_stats.item(1))
+
+    def _residual_weight(self) -> float:
+        """The part of a residual that is kept.
+
+        Neighbours are not quite the same, and residuals are alike by chance too. So the share that they have in common
+        is sharpened towards 0 or 1.
+        """
+        common = min(max(1.0 - self._noise_stats.item(2) / (self._noise_stats.item(3) + MIN_RESIDUAL), 0.0), 1.0)
+        weight = common**2 / (common**2 + (1.0 - common) ** 2)
+        return weight if weight >= MIN_RESIDUAL_WEIGHT else 0.0

@@ -10,22 +10,27 @@ from numpy.typing import NDArray
 
 from ...compiled import compiled
 from ..contract import Array, State
-from .pull_buffer import Rows
+from .pull_buffer import PullBuffer
 
 Integers = NDArray[np.int32]
+Nodes = tuple[Integers, Array, Integers, Array, Array, Array]
+"""``column``, ``threshold``, ``child``, ``weight``, ``total`` and ``squares``: (M,) of a tree, (B, M) of a forest."""
+Sample = tuple[Array, Array, Array, Array]
+"""A tree's n rows: the values of each column (C, n), the weights above 0, and weight times label and weight times
+squared label, (n,)."""
 
 SMALLEST_RANGE = 1e-7
 """Columns that differ by less within a node are not split there."""
 
 SMALLEST_VARIANCE = 1e-12
-"""Labels that vary less are alike."""
+"""Labels with a smaller variance count as equal."""
 
 MOST_IN_BAG = 255
-"""A row counts at most so often in one tree's bag."""
+"""The most times that a row counts in one tree's bag."""
 
 
 class Forest:
-    """B trees, each grown on a bag drawn with replacement from the rows, and kept up to date between.
+    """B trees, each grown on a bag drawn with replacement from the rows, and updated row by row in between.
 
     A node is a leaf when its ``column`` is -1; otherwise rows up to and with its ``threshold`` in that column go to
     the node ``child``, the others to the one after it. ``weight``, ``total`` and ``squares`` are the sums of a leaf's
@@ -48,41 +53,34 @@ class Forest:
         shape = (trees, 2 * min(memory, math.ceil(bag * memory)))
         self._bag = bag
         self._nodes = np.ones(trees, dtype=np.int32)
-        self._column = np.full(shape, -1, dtype=np.int32)
-        self._threshold = np.zeros(shape)
+        self._column, self._threshold = np.full(shape, -1, dtype=np.int32), np.zeros(shape)
         self._child = np.zeros(shape, dtype=np.int32)
         self._weight, self._total, self._squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._all = self._column, self._threshold, self._child, self._weight, self._total, self._squares
         self._bags = np.zeros((memory, trees), dtype=np.uint8)
         self._every = np.arange(trees)
 
     def __len__(self) -> int:
         return len(self._nodes)
 
-    def regrow(self, tree: int, rows: Rows, generator: np.random.Generator) -> None:
-        """Grow a tree anew on a new bag of the rows."""
+    def regrow(self, tree: int, rows: PullBuffer, generator: np.random.Generator) -> None:
+        """Replace a tree by one grown on a new bag of the rows."""
         count = len(rows)
         drawn = np.bincount(generator.integers(count, size=math.ceil(self._bag * count)), minlength=count)
         drawn = np.where(rows.kept, np.minimum(drawn, MOST_IN_BAG), 0)
         self._bags[:count, tree] = drawn
         chosen = np.flatnonzero(drawn)
         columns = np.ascontiguousarray(rows.pairs[chosen].T)
-        weights = drawn[chosen].astype(np.float64)
+        weights, rewards = drawn[chosen].astype(np.float64), rows.rewards[chosen]
+        column, threshold, child, weight, total, squares = self._all
         self._nodes[tree] = grow(
-            columns,
-            weights,
-            weights * rows.rewards[chosen],
-            weights * rows.rewards[chosen] ** 2,
+            (columns, weights, weights * rewards, weights * rewards**2),
             generator.random(columns.T.shape),
-            self._column[tree],
-            self._threshold[tree],
-            self._child[tree],
-            self._weight[tree],
-            self._total[tree],
-            self._squares[tree],
+            (column[tree], threshold[tree], child[tree], weight[tree], total[tree], squares[tree]),
         )
 
     def add(self, slot: int, pair: Array, generator: np.random.Generator) -> None:
-        """Let a new row of label 0, (C,), into the leaves it lies in, as often as bags would have drawn it."""
+        """Add a new row of label 0, (C,), to its leaves, as often as bags would have drawn it."""
         drawn = np.minimum(generator.poisson(self._bag, len(self)), MOST_IN_BAG)
         self._bags[slot] = drawn
         self._weight[self._every, self._leaves(pair)] += drawn
@@ -102,13 +100,13 @@ class Forest:
     def score(self, pairs: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of the mixture of the leaves that each of the pairs (F, C) lies in, (F,) each."""
         mean, deviation = np.zeros(len(pairs)), np.zeros(len(pairs))
-        nodes = (self._column, self._threshold, self._child, self._weight, self._total, self._squares)
-        score(pairs, *nodes, mean, deviation)
+        score(pairs, self._all, mean, deviation)
         return mean, deviation
 
     def state(self, rows: int) -> dict[str, NDArray[Any]]:
-        """The ``nodes`` of each tree (B,) and how often it drew each row, ``bags`` (n, B); then, of all nodes of all
-        trees in one line, ``column``, ``threshold``, ``child``, ``weight``, ``total``, ``squares``."""
+        """The number of ``nodes`` of each tree (B,); how often each tree drew each row, ``bags`` (n, B); then, of the
+        nodes of all trees one after the other, ``column``, ``threshold``, ``child``, ``weight``, ``total`` and
+        ``squares``."""
         used = self._used()
         return {
             "nodes": self._nodes.copy(),
@@ -122,13 +120,13 @@ class Forest:
         }
 
     def check(self, state: State) -> None:
-        """Raise ``ValueError`` when a state's trees do not have the nodes that it says."""
+        """Raise ``ValueError`` when the node arrays of a state do not fit its ``nodes``."""
         nodes, most = state["nodes"], self._column.shape[1]
         if nodes.sum() != len(state["column"]) or nodes.min() < 1 or nodes.max() > most:
             raise ValueError(f"the state does not hold {len(nodes)} trees of 1 to {most} nodes: it is another's")
 
     def restore(self, state: State) -> None:
-        """Continue from a state of as many trees and as much memory."""
+        """Continue from a state of the same number of trees and the same memory."""
         self._nodes = state["nodes"].copy()
         self._bags[:] = 0
         self._bags[: len(state["bags"])] = state["bags"]
@@ -138,7 +136,7 @@ class Forest:
 
     def _leaves(self, pair: Array) -> NDArray[np.intp]:
         found = np.empty(len(self), dtype=np.intp)
-        leaves(pair, self._column, self._threshold, self._child, found)
+        leaves(pair, self._all, found)
         return found
 
     def _used(self) -> NDArray[np.bool_]:
@@ -146,26 +144,15 @@ class Forest:
 
 
 @compiled
-def grow(
-    values: Array,
-    weights: Array,
-    labels: Array,
-    squared: Array,
-    uniform: Array,
-    column: Integers,
-    threshold: Array,
-    child: Integers,
-    weight: Array,
-    total: Array,
-    squares: Array,
-) -> int:
-    """Grow one tree into its nodes (M,) and tell how many there are.
+def grow(sample: Sample, uniform: Array, tree: Nodes) -> int:
+    """Grow one tree into its nodes (M,), and return how many there are.
 
-    Of n rows are given the values of each column (C, n), the weights above 0, and weight times label and weight times
-    squared label, (n,) each. Every node draws a threshold for each column, uniform between the smallest and the largest
-    value in the node (``uniform`` has numbers enough, (n, C)), and takes the one that lowers the variance of the labels
-    most. Nodes whose labels or rows are all alike are leaves.
+    Every node draws a threshold for each column, uniform between the smallest and the largest value in the node, from
+    the numbers of ``uniform`` (n, C). It takes the one that lowers the variance of the labels most. A node whose labels
+    or rows are all equal is a leaf.
     """
+    values, weights, labels, squared = sample
+    column, threshold, child, weight, total, squares = tree
     count = values.shape[1]
     order = np.arange(count)
     first, last = np.empty(max(2 * count, 1), np.int64), np.empty(max(2 * count, 1), np.int64)
@@ -179,12 +166,12 @@ def grow(
             n, s, q = n + weights[row], s + labels[row], q + squared[row]
         best, at = -1, 0.0
         if q * n - s * s > SMALLEST_VARIANCE * n * n:
-            best, at = find_split(order, start, end, values, weights, labels, uniform, drawn, n, s)
+            best, at = find_split(order[start:end], values, weights, labels, uniform[drawn], n, s)
         column[node], threshold[node], child[node] = best, at, 0
         weight[node], total[node], squares[node] = n, s, q
         if best >= 0:
             drawn += 1
-            middle = part(order, start, end, values, best, at)
+            middle = start + partition(order[start:end], values[best], at)
             child[node] = nodes
             first[nodes], last[nodes] = start, middle
             first[nodes + 1], last[nodes + 1] = middle, end
@@ -195,40 +182,29 @@ def grow(
 
 @compiled
 def find_split(
-    order: NDArray[np.intp],
-    start: int,
-    end: int,
-    values: Array,
-    weights: Array,
-    labels: Array,
-    uniform: Array,
-    drawn: int,
-    n: float,
-    s: float,
+    members: NDArray[np.intp], values: Array, weights: Array, labels: Array, uniform: Array, n: float, s: float
 ) -> tuple[int, float]:
-    """Draw a threshold for each column of a node, with the numbers ``uniform[drawn]``, and tell the column and the
-    threshold that lower the variance of the labels most; the column is -1 when the rows are all alike.
+    """Draw a threshold for each column with the numbers ``uniform`` (C,), and find the column and threshold that lower
+    the variance of the labels most; the column is -1 when the rows are all equal.
 
-    The node has the rows ``order[start:end]``, whose weights sum up to ``n`` and labels to ``s``; the rest as in
-    ``grow``.
+    ``members`` are the node's rows, whose weights sum up to ``n`` and labels to ``s``; the rest is as in ``grow``.
     """
     best, at, gain = -1, 0.0, -1.0
     for c in range(len(values)):
         own = values[c]
-        low = high = own[order[start]]
-        for i in range(start + 1, end):
-            low, high = min(low, own[order[i]]), max(high, own[order[i]])
+        low = high = own[members[0]]
+        for row in members[1:]:
+            low, high = min(low, own[row]), max(high, own[row])
         if high <= low + SMALLEST_RANGE:
             continue
-        cut = low + uniform[drawn, c] * (high - low)
+        cut = low + uniform[c] * (high - low)
         if cut >= high:
             cut = low
         left, left_total = 0.0, 0.0
-        for i in range(start, end):
-            row = order[i]
-            goes = own[row] <= cut
-            left += goes * weights[row]
-            left_total += goes * labels[row]
+        for row in members:
+            goes_left = own[row] <= cut
+            left += goes_left * weights[row]
+            left_total += goes_left * labels[row]
         right_total = s - left_total
         proxy = left_total * left_total / left + right_total * right_total / (n - left)
         if proxy > gain:
@@ -237,32 +213,23 @@ def find_split(
 
 
 @compiled
-def part(order: NDArray[np.intp], start: int, end: int, values: Array, column: int, threshold: float) -> int:
-    """Bring the rows of a node that go left to the front of ``order[start:end]``, and tell where the others begin."""
-    own = values[column]
-    middle, back = start, end - 1
+def partition(members: NDArray[np.intp], values: Array, threshold: float) -> int:
+    """Move the rows of a node that go left to the front of ``members``, and return how many there are."""
+    middle, back = 0, len(members) - 1
     while middle <= back:
-        if own[order[middle]] <= threshold:
+        if values[members[middle]] <= threshold:
             middle += 1
         else:
-            order[middle], order[back] = order[back], order[middle]
+            members[middle], members[back] = members[back], members[middle]
             back -= 1
     return middle
 
 
 @compiled
-def score(
-    rows: Array,
-    column: Integers,
-    threshold: Array,
-    child: Integers,
-    weight: Array,
-    total: Array,
-    squares: Array,
-    mean: Array,
-    deviation: Array,
-) -> None:
-    """Mean and standard deviation (F,) of the mixture of the leaves that each of the rows (F, C) lies in."""
+def score(rows: Array, forest: Nodes, mean: Array, deviation: Array) -> None:
+    """Add the mean and standard deviation of the mixture of each row's leaves to ``mean`` and ``deviation`` (F,), which
+    are 0; ``rows`` (F, C)."""
+    column, threshold, child, weight, total, squares = forest
     trees, asked = len(column), len(rows)
     for b in range(trees):
         for f in range(asked):
@@ -282,8 +249,9 @@ def score(
 
 
 @compiled
-def leaves(row: Array, column: Integers, threshold: Array, child: Integers, found: NDArray[np.intp]) -> None:
-    """The leaf of each tree that a row (C,) lies in, (B,)."""
+def leaves(row: Array, forest: Nodes, found: NDArray[np.intp]) -> None:
+    """Put the leaf that a row (C,) reaches in each tree into ``found`` (B,)."""
+    column, threshold, child = forest[0], forest[1], forest[2]
     for b in range(len(column)):
         node = 0
         while column[b, node] >= 0:

@@ -1,61 +1,65 @@
-"""Machine code reads and writes whatever lies at an address: here it is made to look where its arrays end."""
+"""Compiled code reads and writes beyond its arrays without an error: here it runs as Python, which checks indices."""
 
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
 
+import numpy as np
 import pytest
 
 import onward.agents
+from onward.agents.choices import registry
 from onward.agents.compiled import compiled
+from onward.agents.options import Options
+from onward.tests.support.choice_scripts import ARTEFACTS
+from onward.tests.support.random_programs import draw, picks
 
-RUNS = Path(__file__).with_name("test_choices_on_programs.py")
-"""All choices with few candidates and many: runs and single steps, rewards, people who never looked, restoring."""
-
-BEYOND = """
-import numpy as np
-from onward.agents.compiled import compiled
-
-@compiled
-def last(numbers):
-    return numbers[len(numbers)]
-
-print(last(np.zeros(3)))
-"""
+MANY = (0, 1, 5, 40, 70)
+"""Numbers of instances: none, one, few, and more than the execution model samples or one box of neighbours holds."""
 
 
-def checked(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with every access checked, and everything compiled anew."""
-    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(folder / "compiled")}
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=RUNS.parents[2])
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Run all compiled functions as Python; the names of those that ran."""
+    ran: set[str] = set()
+    for name, function in all_compiled():
+        monkeypatch.setattr(function, "_machine", noted(name, function._function, ran))
+    return ran
 
 
-def all_compiled() -> Iterator[str]:
-    """The compiled functions of all rooms, as module.function."""
+def all_compiled() -> Iterator[tuple[str, compiled[..., Any]]]:
+    """The compiled functions of all rooms, by module.function."""
     for module in pkgutil.walk_packages(onward.agents.__path__, "onward.agents."):
         for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, compiled) and value.__module__ == module.name:
-                yield f"{module.name.rpartition('.')[2]}.{name}"
+                yield f"{module.name.rpartition('.')[2]}.{name}", value
 
 
-def test_an_access_beyond_the_end_is_found(tmp_path: Path) -> None:
-    script = tmp_path / "beyond.py"
-    script.write_text(BEYOND)
-    done = checked(tmp_path, str(script))
-    assert done.returncode == 1
-    assert "IndexError: index is out of bounds" in done.stderr
+def noted(name: str, function: Callable[..., Any], ran: set[str]) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        ran.add(name)
+        return function(*arguments)
+
+    return call
 
 
-@pytest.mark.timeout(400)  # Everything is compiled anew: 40 s of processor time.
-def test_no_choice_reaches_beyond_its_arrays(tmp_path: Path) -> None:
-    done = checked(tmp_path, "-m", "pytest", "-p", "no:cacheprovider", "--hypothesis-seed=0", str(RUNS))
-    assert done.returncode == 0, done.stdout
-    reached = {path.name.partition("-")[0] for path in (tmp_path / "compiled").rglob("*.nbi")}
-    assert set(all_compiled()) <= reached
+@pytest.mark.parametrize("name", ["linucb", "posterior", "factored"])
+def test_an_index_beyond_the_end_is_found(interpreted: set[str], name: str) -> None:
+    """An arm that the learner does not have."""
+    points, arms = np.ones((3, 1)), np.array([3])
+    learner = registry[name](points[:2], 3)
+    with pytest.raises(IndexError):
+        learner.choose(Options(points[0], arms, points, np.zeros(1, dtype=np.intp), np.ones(1)), np.random.default_rng)
+
+
+def test_no_choice_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
+    for name in registry:
+        for instances in MANY:
+            for seed in range(3):
+                random = Random(seed)
+                picks(name, draw(random, instances, 24), random, ARTEFACTS)
+    assert {name for name, _ in all_compiled()} <= interpreted

@@ -1,4 +1,4 @@
-"""What holds for every choice. The classes are found by the registry: a new one is tested by existing."""
+"""The laws of every choice. The registry finds the classes: a new one is tested by existing."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from onward.agents.choices import TAP, Choice, Pick, Pull, Run, find, registry
-from onward.agents.choices.components.execution_model import ROWS
+from onward.agents.choices import Choice, PlacedPick, Pull, registry
+from onward.agents.choices.components.execution_model import SAMPLE
+from onward.agents.options import OptionBatch, Options
+from onward.agents.registry import Registry
 from onward.tests.support.choice_scripts import (
+    ARTEFACTS,
     CELLS,
     MANY,
     VERIFIER,
     Life,
-    Reward,
     Script,
     Step,
     any_step,
     frozen,
+    generator_of,
     scripts,
 )
 
 SMALL = {"memory": 8.0, "trees": 5.0}
-"""Parameters, where a choice has them, that bring about in a few steps what takes long with its defaults."""
+"""Parameters, where a choice has them, with which a few steps reach its limits."""
 
 Make = Callable[..., Choice]
 
@@ -47,10 +50,9 @@ def make(kind: type[Choice]) -> Make:
 
 
 def fresh(kind: type[Choice], points: np.ndarray, **given: float) -> Choice:
-    """One that has seen nothing; TAP with a verifier, as in a program."""
+    """A new learner with what it needs."""
     choice = kind(points, 3, **given)
-    if isinstance(choice, TAP):
-        choice.verifier = VERIFIER
+    choice.equip(**{name: ARTEFACTS[name] for name in kind.needs})
     return choice
 
 
@@ -59,7 +61,7 @@ def grid(candidates: int) -> np.ndarray:
 
 
 def apart(candidates: int) -> np.ndarray:
-    """Candidates of which one tells little of another."""
+    """Arms that are as different as possible."""
     return np.eye(candidates)
 
 
@@ -68,11 +70,11 @@ def everything(candidates: int, columns: int = 2, execution: float = 0.9) -> Ste
 
 
 def rewarded(choice: Choice, steps: int, good: int = 3) -> Life:
-    """Only one of its four candidates is any good."""
+    """Only one of its four arms is ever rewarded."""
     life = Life(choice)
     for _ in range(steps):
         pick = life.take(everything(4, columns=4))
-        life.choice.update(life.waiting.pop(), float(pick is not None and pick.candidate == good))
+        life.choice.update(life.waiting.pop(), float(pick is not None and pick.arm == good))
     return life
 
 
@@ -89,7 +91,7 @@ def test_same_calls_give_the_same_picks_and_state(make: Make, script: Script) ->
 
 @always
 @given(script=scripts(), cut=st.integers(0, 25))
-def test_goes_on_from_its_state_bit_for_bit(make: Make, script: Script, cut: int) -> None:
+def test_continues_from_its_state_bit_for_bit(make: Make, script: Script, cut: int) -> None:
     whole = Life(make(script.points)).live(script.lines[:cut])
     restored = whole.continued_by(make(script.points))
     restored.choice.restore(whole.choice.state())
@@ -97,7 +99,7 @@ def test_goes_on_from_its_state_bit_for_bit(make: Make, script: Script, cut: int
     assert frozen(restored.choice) == frozen(whole.choice)
 
 
-def test_what_was_learned_survives(kind: type[Choice]) -> None:
+def test_learning_survives_a_restore(kind: type[Choice]) -> None:
     whole = rewarded(fresh(kind, apart(4)), 200)
     restored = fresh(kind, apart(4))
     restored.restore(whole.choice.state())
@@ -107,53 +109,53 @@ def test_what_was_learned_survives(kind: type[Choice]) -> None:
     assert (later[0] != first) == kind.learns
 
 
-def test_finds_what_is_good(kind: type[Choice]) -> None:
+def test_finds_the_best_arm(kind: type[Choice]) -> None:
     picks = rewarded(fresh(kind, apart(4)), 300).picks[200:]
-    share = sum(pick is not None and pick.candidate == 3 for pick in picks) / len(picks)
+    share = sum(pick is not None and pick.arm == 3 for pick in picks) / len(picks)
     assert (share > 0.5) == kind.learns
 
 
 @always
 @given(script=scripts())
-def test_picks_only_what_is_feasible_and_nothing_only_when_nothing_is(make: Make, script: Script) -> None:
+def test_picks_a_feasible_arm_whenever_there_is_one(make: Make, script: Script) -> None:
     life = Life(make(script.points)).live(script.lines)
     steps = [line for line in script.lines if isinstance(line, Step)]
     for pick, step in zip(life.picks, steps, strict=True):
         if pick is None:
             assert not len(step.feasible)
         else:
-            assert pick.candidate in step.feasible
-            assert type(pick.candidate) is int
+            assert pick.arm in step.feasible
+            assert type(pick.arm) is int
             assert 0 < pick.propensity <= 1
             assert 0 <= pick.execution <= 1
 
 
-def test_what_is_known_of_a_candidate_outlasts_its_absence(kind: type[Choice]) -> None:
+def test_an_arm_s_estimate_outlasts_its_absence(kind: type[Choice]) -> None:
     life = rewarded(fresh(kind, apart(4)), 300)
     whole = everything(4, columns=4)
     before = len(life.picks)
     for count in (3, 2, 1, 0, 1, 2, 3) * 3:
         life.take(Step(whole.person, whole.feasible[:count], whole.execution[:count]))
-    assert all(pick is None or pick.candidate != 3 for pick in life.picks[before:])
+    assert all(pick is None or pick.arm != 3 for pick in life.picks[before:])
     back = [life.take(whole) for _ in range(20)]
-    assert (sum(pick is not None and pick.candidate == 3 for pick in back) > 10) == kind.learns
+    assert (sum(pick is not None and pick.arm == 3 for pick in back) > 10) == kind.learns
 
 
-def test_the_scripts_reach_what_many_candidates_bring_about() -> None:
+def test_the_scripts_reach_the_branches_for_many_options() -> None:
     feasible = [len(any_step(np.random.default_rng(seed), MANY[0], 2).feasible) for seed in range(20)]
-    assert max(feasible) > ROWS
-    doubts = VERIFIER.doubt(np.array([0.5]), np.array(CELLS)[:, None], np.array(CELLS))
-    assert set(doubts > VERIFIER.tolerance) == {False, True}
+    assert max(feasible) > SAMPLE
+    disagreements = VERIFIER.disagreement(np.array([0.5]), np.array(CELLS)[:, None], np.array(CELLS))
+    assert set(disagreements > VERIFIER.tolerance) == {False, True}
 
 
 @always
 @given(script=scripts(fewest=1, most=1))
-def test_takes_the_only_candidate(make: Make, script: Script) -> None:
+def test_picks_the_only_option(make: Make, script: Script) -> None:
     picks = Life(make(script.points)).live(script.lines).picks
-    assert {(pick.candidate, pick.propensity) for pick in picks if pick} <= {(0, 1.0)}
+    assert {(pick.arm, pick.propensity) for pick in picks if pick} <= {(0, 1.0)}
 
 
-def test_without_candidates_there_is_nothing_to_pick(make: Make) -> None:
+def test_without_arms_there_is_no_pick(make: Make) -> None:
     life = Life(make(np.empty((0, 2)))).live([everything(0)] * 3)
     assert life.picks == [None] * 3
     restored = make(np.empty((0, 2)))
@@ -163,20 +165,53 @@ def test_without_candidates_there_is_nothing_to_pick(make: Make) -> None:
 
 @always
 @given(script=scripts())
-def test_a_run_is_as_many_steps(make: Make, script: Script) -> None:
+def test_a_batch_gives_the_picks_of_single_steps(make: Make, script: Script) -> None:
     steps = [line for line in script.lines if isinstance(line, Step)]
     single, ends = Life(make(script.points)).live(steps), np.cumsum([0, *(len(step.feasible) for step in steps)])
     people = np.array([step.person for step in steps]).reshape(len(steps), script.points.shape[1])
     feasible = np.concatenate([np.empty(0, dtype=np.intp), *(step.feasible for step in steps)])
     execution = np.concatenate([np.empty(0), *(step.execution for step in steps)])
+    batch = OptionBatch(people, ends[:-1], ends[1:], feasible, script.points, feasible, 1.0 - execution, execution)
     whole = make(script.points)
-    picks = whole.choose_run(Run(people, ends[:-1], ends[1:], feasible, execution), np.random.default_rng)
-    found = [
-        Pick(int(feasible[place]), propensity, counted) if place >= 0 else None
-        for place, propensity, counted in zip(picks.places, picks.propensity, picks.execution, strict=True)
-    ]
-    assert found == single.picks
+    found = whole.select_batch(batch, 1, np.random.default_rng)
+    assert [len(picks) for picks in found] == [int(pick is not None) for pick in single.picks]
+    for picks, pick in zip(found, single.picks, strict=True):
+        assert [(int(feasible[place]), *rest) for place, *rest in picks] == ([tuple(pick)] if pick else [])
+        assert all(type(one) is PlacedPick for one in picks)
     assert frozen(whole) == frozen(single.choice)
+
+
+@always
+@given(script=scripts())
+def test_selecting_one_option_is_choosing(make: Make, script: Script) -> None:
+    chosen, selected = Life(make(script.points)), make(script.points)
+    for line in script.lines:
+        if isinstance(line, Step):
+            picks = selected.select(line.options(script.points), 1, generator_of(len(chosen.picks)))
+            assert picks == tuple(filter(None, [chosen.take(line)]))
+    assert frozen(selected) == frozen(chosen.choice)
+
+
+@always
+@given(script=scripts())
+def test_looks_at_targets_and_not_at_the_points_of_arms(make: Make, script: Script) -> None:
+    """The options of the shifted learner have the same targets, in another order: the shift and its distances are
+    exact."""
+    order = np.random.default_rng(0).permutation(len(script.points))
+    plain, shifted = Life(make(script.points)), make(script.points + 8.0)
+    for line in script.lines:
+        if isinstance(line, Step):
+            options = line.options(script.points)
+            place = np.argsort(order)[options.arm]
+            moved = Options(options.person, options.arm, script.points[order], place, options.execution)
+            random = generator_of(len(plain.picks))
+            assert shifted.choose(moved, random) == plain.take(line)
+    for pull in plain.waiting[::2]:
+        plain.choice.update(pull, 1.0)
+        shifted.update(pull, 1.0)
+    assert all(
+        np.array_equal(array, plain.choice.state()[name]) for name, array in shifted.state().items() if name != "digest"
+    )
 
 
 # --- rewards ---------------------------------------------------------------------------------------------------------
@@ -206,46 +241,56 @@ def test_a_reward_changes_those_that_learn_only(kind: type[Choice]) -> None:
 
 @always
 @given(script=scripts(strays=False))
-def test_no_reward_teaches_a_patient_one_nothing(kind: type[Choice], make: Make, script: Script) -> None:
-    if kind.ignores_zero_reward:
-        told = Life(make(script.points)).live(script.lines)
-        lines = [line for line in script.lines if not (isinstance(line, Reward) and not line.reward)]
-        if lines == script.lines:
-            return
-        for pull in list(told.waiting):
-            before = frozen(told.choice)
-            told.choice.update(pull, 0.0)
-            assert frozen(told.choice) == before
+def test_a_reward_of_zero_changes_no_state_where_it_is_ignored(make: Make, script: Script) -> None:
+    life = Life(make(script.points)).live(script.lines)
+    assume(life.waiting)
+    changed = []
+    for pull in life.waiting:
+        before = frozen(life.choice)
+        life.choice.update(pull, 0.0)
+        changed.append(frozen(life.choice) != before)
+    assert not (any(changed) and life.choice.ignores_zero_reward)
 
 
-def test_rewards_that_come_after_the_window_are_learned_from(kind: type[Choice]) -> None:
-    """As in a window of event time: of three steps' window, after twenty."""
+def test_a_reward_of_zero_is_learned_where_it_is_not_ignored(kind: type[Choice], make: Make) -> None:
+    life = Life(make(grid(4))).live([everything(4)] * 5)
+    before = frozen(life.choice)
+    life.choice.update(life.waiting[-1], 0.0)
+    assert (frozen(life.choice) == before) == kind.ignores_zero_reward
+
+
+def test_ignores_rewards_of_zero_when_it_learns_nothing(kind: type[Choice]) -> None:
+    assert kind.learns or kind.ignores_zero_reward
+
+
+def test_rewards_after_the_window_are_learned(kind: type[Choice]) -> None:
+    """With a window of event time, rewards come later than ``window`` steps: here after twenty instead of three."""
     life = Life(fresh(kind, apart(4)))
     for _ in range(400):
         life.take(everything(4, columns=4))
         if len(life.waiting) > 20:
             pull = life.waiting.pop(0)
-            life.choice.update(pull, float(pull.candidate == 3))
+            life.choice.update(pull, float(pull.arm == 3))
     picks = life.picks[300:]
-    share = sum(pick is not None and pick.candidate == 3 for pick in picks) / len(picks)
+    share = sum(pick is not None and pick.arm == 3 for pick in picks) / len(picks)
     assert (share > 0.5) == kind.learns
 
 
-def test_one_reward_of_an_unknown_step_counts_as_one_reward_at_most(kind: type[Choice]) -> None:
-    """Whose caller errs once goes on picking what is good; who keeps a list of pulls, as if nothing had been told."""
+def test_a_reward_of_an_unknown_step_counts_as_one_reward_at_most(kind: type[Choice]) -> None:
+    """After one wrong call the learner still picks the best arm; one that keeps a list of pulls ignores the call."""
     life = rewarded(fresh(kind, apart(4)), 200)
     before = life.continued_by(fresh(kind, apart(4)))
     before.choice.restore(life.choice.state())
     life.choice.update(Pull(10**9, 0, 0.9), 1.0)
     picks = [one.live([everything(4, columns=4)] * 40).picks[200:] for one in (life, before)]
-    if not kind.learns or "people" in life.choice.state():
+    if not kind.learns or "pairs" in life.choice.state():
         assert picks[0] == picks[1]
-    share = sum(pick is not None and pick.candidate == 3 for pick in picks[0]) / 40
+    share = sum(pick is not None and pick.arm == 3 for pick in picks[0]) / 40
     assert (share > 0.5) == kind.learns
 
 
 @pytest.mark.parametrize("forget", [False, True])
-def test_what_comes_for_a_forgotten_or_unknown_step_does_no_harm(make: Make, forget: bool) -> None:
+def test_a_call_for_a_forgotten_or_unknown_step_does_no_harm(make: Make, forget: bool) -> None:
     life = Life(make(grid(4))).live([everything(4)] * 30)
     old, forgotten = life.waiting[0], life.waiting[-1]
     life.choice.forget(forgotten)
@@ -261,22 +306,20 @@ def test_what_comes_for_a_forgotten_or_unknown_step_does_no_harm(make: Make, for
 
 @pytest.mark.parametrize("candidates", [5, MANY[0]])
 @pytest.mark.parametrize("successes", [0, 1])
-def test_whoever_never_succeeds_again_tries_something_else(
-    kind: type[Choice], make: Make, successes: int, candidates: int
-) -> None:
+def test_tries_another_arm_when_successes_end(kind: type[Choice], make: Make, successes: int, candidates: int) -> None:
     life = Life(make(grid(candidates)))
     for _ in range(successes):
         life.take(everything(candidates))
         life.choice.update(life.waiting.pop(), 1.0)
     life.live([everything(candidates)] * 300)
-    late = [pick.candidate for pick in life.picks[200:] if pick]
+    late = [pick.arm for pick in life.picks[200:] if pick]
     assert (len(set(late)) > 1) == kind.learns
 
 
 # --- state -----------------------------------------------------------------------------------------------------------
 
 
-def test_memory_grows_by_so_much_a_step_at_most(kind: type[Choice]) -> None:
+def test_memory_grows_by_at_most_4_kb_a_step(kind: type[Choice]) -> None:
     life = Life(fresh(kind, grid(20)))
     sizes, shapes = [], []
     for _ in range(3):
@@ -284,13 +327,13 @@ def test_memory_grows_by_so_much_a_step_at_most(kind: type[Choice]) -> None:
         state = life.choice.state()
         sizes.append(sum(array.nbytes for array in state.values()))
         shapes.append({name: array.shape for name, array in state.items() if name not in kind.variable_length})
-    assert shapes[0] == shapes[2], "only what grows may grow"
+    assert shapes[0] == shapes[2], "only `variable_length` arrays grow"
     assert max(sizes[2] - sizes[1], sizes[1] - sizes[0]) <= 100 * 4096
 
 
-def test_memory_ends_growing(make: Make, kind: type[Choice]) -> None:
-    """All of it, what is no part of the state too: after many steps there is no more than after some."""
-    assert not kind.variable_length or "memory" in kind.parameters(), "what grows needs an end"
+def test_memory_stops_growing(make: Make, kind: type[Choice]) -> None:
+    """All of the learner's memory, not only its state, is as large after many steps as after some."""
+    assert not kind.variable_length or "memory" in kind.parameters(), "variable length needs a limit"
     life, sizes = Life(make(grid(5))), []
     for number in range(400):
         life.take(everything(5))
@@ -330,7 +373,7 @@ def test_a_state_that_is_not_finite_is_refused(make: Make) -> None:
         if array.dtype.kind == "f" and array.size:
             damaged = array.copy()
             damaged.flat[-1] = np.nan
-            with pytest.raises(ValueError, match=f"{name} holds what is no finite number"):
+            with pytest.raises(ValueError, match=f"{name} holds a number that is not finite"):
                 choice.restore({**choice.state(), name: damaged})
     assert frozen(choice) == before
 
@@ -358,6 +401,11 @@ def test_sizes_are_checked(kind: type[Choice], shape: tuple[int, ...], window: i
         kind(np.zeros(shape), window)
 
 
+def test_a_choice_takes_exactly_the_artefacts_that_it_needs(kind: type[Choice]) -> None:
+    with pytest.raises(ValueError, match="needs"):
+        kind(grid(3), 2).equip(**dict.fromkeys({*kind.needs, "another"}))
+
+
 def test_two_choices_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "doubled"
     package.mkdir()
@@ -365,5 +413,5 @@ def test_two_choices_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest
     for name in ("one", "two"):
         (package / f"{name}.py").write_text("from onward.agents.choices import ProtoAR\nclass Same(ProtoAR): pass\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match="two choices are called 'protoar'"):
-        find("doubled", [str(package)])
+    with pytest.raises(ValueError, match="two methods are called 'protoar'"):
+        Registry(Choice, "doubled", [str(package)])

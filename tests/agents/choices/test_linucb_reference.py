@@ -6,9 +6,9 @@ import pytest
 
 from onward.agents.choices import LinUCB
 from onward.benchmarks.improvement.play import play
-from onward.environments.improvement import Told
+from onward.environments.improvement import ObservedExecution
 from onward.environments.population import SPEC
-from onward.environments.reference import from_arrays
+from onward.environments.stored_worlds import from_arrays
 from onward.schemas.specfile import load_spec
 from onward.tests.support.reference_worlds import WINDOW, World, plain_loop, stored_arrays
 
@@ -18,7 +18,7 @@ def onward_actions(world: World, regularisation: float, noise: float) -> list[in
     spec = load_spec(SPEC.parent / f"{world.data_set.lower()}.yaml").spec
     own = from_arrays(stored_arrays(world.data_set, world.seed), spec)
     linucb = LinUCB(own.points, WINDOW, regularisation=regularisation)
-    played = play(own, linucb, Told(own, noise=noise, seed=world.seed), seed=world.seed)
+    played = play(own, linucb, ObservedExecution(own, noise=noise, seed=world.seed), seed=world.seed)
     return [None if k < 0 else k for k in played.actions.tolist()]
 
 

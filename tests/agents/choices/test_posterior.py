@@ -6,154 +6,181 @@ import numpy as np
 import pytest
 
 from onward.agents.choices import LinUCB, Posterior, Pull
-from onward.agents.choices.components.arm_posteriors import CROWD, LEVELS, ArmPosteriors
+from onward.agents.choices.components.arm_posteriors import LEVELS, PRIOR_STRENGTH, ArmPosteriors
 from onward.agents.choices.components.execution_model import ExecutionModel
+from onward.agents.options import Options
 from onward.tests.support.toy_worlds import WINDOW, ToyWorld
 
-SILENT = [0.9, 0.8, 0.95]
+UNREWARDED = [0.9, 0.8, 0.95]
 REWARDED = [0.7, 0.99]
 
 
 def likelihood(theta: float) -> float:
-    return math.prod(1 - theta * e for e in SILENT) * math.prod(theta * e for e in REWARDED)
+    return math.prod(1 - theta * e for e in UNREWARDED) * math.prod(theta * e for e in REWARDED)
 
 
 def moments(levels: int) -> tuple[float, float]:
-    """Mean and standard deviation of theta under a uniform prior on the middles of so many parts; the lowest one's mean
-    falls with the silent pulls."""
+    """Mean and standard deviation of theta under a uniform prior on the middles of ``levels`` parts; the mean of the
+    lowest part falls with the unrewarded pulls."""
     grid = [(level + 0.5) / levels for level in range(levels)]
     weights = list(map(likelihood, grid))
-    values = [1 / (2 * levels + len(SILENT)), *grid[1:]]
+    values = [1 / (2 * levels + len(UNREWARDED)), *grid[1:]]
     mean = math.fsum(map(math.prod, zip(values, weights, strict=True))) / math.fsum(weights)
     square = math.fsum(map(math.prod, zip(values, values, weights, strict=True))) / math.fsum(weights)
     return mean, math.sqrt(square - mean**2)
 
 
-def pull(beliefs: ArmPosteriors, candidate: int, execution: float) -> None:
-    beliefs.pull(candidate, execution)
-
-
-def beliefs_of_one() -> ArmPosteriors:
-    beliefs = ArmPosteriors(3, optimism=2.0)
-    for e in SILENT + REWARDED:
-        pull(beliefs, 1, e)
+def one_known_arm() -> ArmPosteriors:
+    posteriors = ArmPosteriors(3, optimism=2.0)
+    for e in UNREWARDED + REWARDED:
+        posteriors.pull(1, e)
     for e in REWARDED:
-        beliefs.reward(1, e, 1.0)
-    return beliefs
+        posteriors.reward(1, e, 1.0)
+    return posteriors
 
 
-def test_belief_is_the_posterior_on_the_levels() -> None:
-    beliefs, (mean, spread) = beliefs_of_one(), moments(LEVELS)
-    assert beliefs.mean[1] == pytest.approx(mean, rel=1e-12)
-    assert beliefs.promise[1] == pytest.approx(mean + 2.0 * spread, rel=1e-12)
+def test_mean_and_upper_index_are_those_of_the_posterior_on_the_levels() -> None:
+    posteriors, (mean, spread) = one_known_arm(), moments(LEVELS)
+    assert posteriors.mean[1] == pytest.approx(mean, rel=1e-12)
+    assert posteriors.upper_index[1] == pytest.approx(mean + 2.0 * spread, rel=1e-12)
 
 
-def test_six_levels_are_nearly_the_whole_interval() -> None:
-    beliefs, (mean, spread) = beliefs_of_one(), moments(10_000)
-    assert beliefs.mean[1] == pytest.approx(mean, abs=0.01)
-    assert beliefs.promise[1] - beliefs.mean[1] == pytest.approx(2.0 * spread, abs=0.02)
+def test_six_levels_are_nearly_as_good_as_ten_thousand() -> None:
+    posteriors, (mean, spread) = one_known_arm(), moments(10_000)
+    assert posteriors.mean[1] == pytest.approx(mean, abs=0.01)
+    assert posteriors.upper_index[1] - posteriors.mean[1] == pytest.approx(2.0 * spread, abs=0.02)
 
 
-def test_the_prior_is_what_is_believed_of_all_candidates_that_were_pulled() -> None:
-    beliefs = beliefs_of_one()
-    beliefs.learn_prior()
+def test_the_prior_is_the_mean_posterior_of_the_pulled_arms() -> None:
+    posteriors = one_known_arm()
+    posteriors.update_prior()
     grid = [(level + 0.5) / LEVELS for level in range(LEVELS)]
     total = math.fsum(map(likelihood, grid))
-    expected = [CROWD / LEVELS + likelihood(theta) / total for theta in grid]
-    np.testing.assert_allclose(beliefs.state()["prior"], expected, rtol=1e-12)
-    assert beliefs.mean[0] == pytest.approx(np.dot(grid, expected) / (CROWD + 1), rel=1e-12)
+    expected = [PRIOR_STRENGTH / LEVELS + likelihood(theta) / total for theta in grid]
+    np.testing.assert_allclose(posteriors.state()["prior"], expected, rtol=1e-12)
+    assert posteriors.mean[0] == pytest.approx(np.dot(grid, expected) / (PRIOR_STRENGTH + 1), rel=1e-12)
 
 
-def test_a_candidate_that_was_taken_back_is_believed_what_those_are_that_nothing_is_known_of() -> None:
-    beliefs = beliefs_of_one()
-    pull(beliefs, 0, 0.5)
-    beliefs.forget(0, 0.5)
-    beliefs.learn_prior()
-    assert beliefs.mean[0] == pytest.approx(beliefs.mean[2], rel=1e-12)
-    assert beliefs.promise[0] == pytest.approx(beliefs.promise[2], rel=1e-12)
+def test_an_arm_whose_only_pull_was_forgotten_has_the_prior_s_mean() -> None:
+    posteriors = one_known_arm()
+    posteriors.pull(0, 0.5)
+    posteriors.forget(0, 0.5)
+    posteriors.update_prior()
+    assert posteriors.mean[0] == pytest.approx(posteriors.mean[2], rel=1e-12)
+    assert posteriors.upper_index[0] == pytest.approx(posteriors.upper_index[2], rel=1e-12)
+
+
+def test_a_reward_moves_a_pull_from_the_failures_to_the_successes() -> None:
+    """The log-likelihood by hand: log(theta e) replaces log(1 - theta e), and the pull is unrewarded no more."""
+    posteriors, levels = ArmPosteriors(2, 1.0), (np.arange(LEVELS) + 0.5) / LEVELS
+    posteriors.pull(0, 0.9)
+    posteriors.pull(0, 0.6)
+    posteriors.reward(0, 0.9, 1.0)
+    expected = np.log(0.9 * levels) + np.log(1 - 0.6 * levels)
+    np.testing.assert_allclose(posteriors.state()["log_likelihood"], [expected, np.zeros(LEVELS)], rtol=1e-12)
+    assert posteriors.state()["unrewarded"].tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(("pulls", "reward", "left"), [(0, 1.0, 0.0), (0, 0.5, 0.0), (1, 1.0, 0.0), (1, 0.25, 0.75)])
+def test_a_reward_takes_no_failure_back_that_was_not_counted(pulls: int, reward: float, left: float) -> None:
+    """A reward of a pull that is unknown, or was forgotten, is a success on its own."""
+    posteriors, levels = ArmPosteriors(1, 1.0), (np.arange(LEVELS) + 0.5) / LEVELS
+    for _ in range(pulls):
+        posteriors.pull(0, 0.9)
+    posteriors.reward(0, 0.9, reward)
+    expected = reward * np.log(0.9 * levels) + left * np.log(1 - 0.9 * levels)
+    np.testing.assert_allclose(posteriors.state()["log_likelihood"][0], expected, rtol=1e-12, atol=1e-15)
+    assert posteriors.state()["unrewarded"].tolist() == [left]
+
+
+def test_a_second_reward_finds_only_the_rest_of_a_pull() -> None:
+    posteriors = ArmPosteriors(1, 1.0)
+    posteriors.pull(0, 0.9)
+    posteriors.reward(0, 0.9, 0.75)
+    posteriors.reward(0, 0.9, 0.5)
+    assert posteriors.state()["unrewarded"].tolist() == [0.25], "half a pull cannot leave a quarter"
 
 
 def test_half_a_reward_is_half_a_success_and_half_a_failure() -> None:
     half, both = ArmPosteriors(2, 1.0), ArmPosteriors(2, 1.0)
     for _ in range(2):
-        pull(half, 0, 0.9)
+        half.pull(0, 0.9)
         half.reward(0, 0.9, 0.5)
-        pull(both, 0, 0.9)
+        both.pull(0, 0.9)
     both.reward(0, 0.9, 1.0)
-    np.testing.assert_allclose(half.state()["evidence"], both.state()["evidence"], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(half.state()["log_likelihood"], both.state()["log_likelihood"], rtol=1e-12, atol=1e-12)
 
 
-def test_nothing_is_taken_back_that_was_not_given() -> None:
-    beliefs = ArmPosteriors(2, 1.0)
-    beliefs.forget(0, 0.9)
-    assert not beliefs.state()["evidence"].any()
-    pull(beliefs, 0, 0.9)
-    beliefs.forget(0, 0.9)
-    beliefs.forget(0, 0.9)
-    np.testing.assert_allclose(beliefs.state()["evidence"], 0.0, atol=1e-12)
+def test_forget_removes_no_more_pulls_than_there_are() -> None:
+    posteriors = ArmPosteriors(2, 1.0)
+    posteriors.forget(0, 0.9)
+    assert not posteriors.state()["log_likelihood"].any()
+    posteriors.pull(0, 0.9)
+    posteriors.forget(0, 0.9)
+    posteriors.forget(0, 0.9)
+    np.testing.assert_allclose(posteriors.state()["log_likelihood"], 0.0, atol=1e-12)
 
 
-def test_candidates_that_never_do_any_good_take_turns_for_ever() -> None:
-    posterior, both = Posterior(np.array([[0.4], [0.9]]), 3), np.array([0, 1])
-    picks = [
-        posterior.choose(np.array([0.5]), both, np.array([0.9, 0.6]), np.random.default_rng) for _ in range(10_000)
-    ]
-    late = [pick.candidate for pick in picks[-1000:] if pick]
+def test_arms_that_are_never_rewarded_take_turns_for_ever() -> None:
+    points, both = np.array([[0.4], [0.9]]), np.array([0, 1])
+    posterior, options = Posterior(points, 3), Options(np.array([0.5]), both, points, both, np.array([0.9, 0.6]))
+    picks = [posterior.choose(options, np.random.default_rng) for _ in range(10_000)]
+    late = [pick.arm for pick in picks[-1000:] if pick]
     assert 100 < sum(late) < 500, "as often as it is carried out, to the power 3.5"
 
 
-# --- readings --------------------------------------------------------------------------------------------------------
+# --- execution model -------------------------------------------------------------------------------------------------
 
 
-def estimates(readings: ExecutionModel, people: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """What each step estimates of each candidate: asked for one at a time it is the most promising."""
-    everything, found = np.arange(given.shape[1]), np.empty(given.shape)
-    promise, alone = np.ones(given.shape[1]), np.split(everything, given.shape[1])
+def estimates(points: np.ndarray, people: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """The estimate of each execution probability (T, K) at its step, from the only option of a batch of one."""
+    model, arms = ExecutionModel(points), np.arange(len(points))
+    found, equal = np.empty(observed.shape), np.ones(len(points))
     for t, person in enumerate(people):
-        readings.learn(t, person, everything, given[t])
-        for k, one in enumerate(alone):
-            _, found[t, k] = readings.most_promising(person, one, given[t, k : k + 1], promise, 1.0)
+        options = Options(person, arms, points, arms, observed[t])
+        model.learn(t, options)
+        found[t] = [model.best_option(options.only(k), equal, 1.0)[1] for k in range(len(points))]
     return found
 
 
 @pytest.mark.parametrize("noise", [0.1, 0.25, 0.5])
 def test_noise_is_regressed_away(noise: float) -> None:
     world = ToyWorld.draw_one(seed=1, noise=noise)
-    found = estimates(ExecutionModel(world.points), world.people, world.readings)
+    found = estimates(world.points, world.people, world.observed)
     errors = np.sqrt(((found - world.execution) ** 2).mean(axis=1))
-    given = np.sqrt(((world.readings - world.execution) ** 2).mean())
+    given = np.sqrt(((world.observed - world.execution) ** 2).mean())
     assert errors[100:].mean() < given / 8
 
 
-def test_exact_readings_stay_what_they_are() -> None:
+def test_exact_observations_stay_as_they_are() -> None:
     world = ToyWorld.draw_one(seed=2)
-    found = estimates(ExecutionModel(world.points), world.people, world.execution)
+    found = estimates(world.points, world.people, world.execution)
     assert np.abs(found - world.execution).max() < 0.01
     assert np.abs(found - world.execution)[300:].max() < 0.0005
 
 
-def test_readings_of_another_rule_are_believed() -> None:
+def test_residuals_of_another_rule_are_kept() -> None:
     """The largest change counts alone, as with the max percentile shift; no weighted sum of changes says that."""
     world = ToyWorld.draw_one(seed=3, candidates=200)
     exact = np.exp(-np.abs(world.people[:, None, :] - world.points[None, :, :]).max(axis=2))
-    trusting = estimates(ExecutionModel(world.points), world.people, exact)
+    trusting = estimates(world.points, world.people, exact)
     assert np.sqrt(((trusting - exact) ** 2)[50:].mean()) < 0.035
 
 
-def test_neighbours_are_compared_where_only_one_of_them_is_read() -> None:
-    """Of 80 candidates in pairs a step reads every third, never both of a pair."""
+def test_neighbours_outside_the_sample_are_compared() -> None:
+    """Of 80 arms in pairs a step samples every third, never both of a pair."""
     random = np.random.default_rng(5)
     people, points = random.random((300, 5)), np.repeat(random.random((40, 5)), 2, axis=0)
     points += 0.01 * random.random(points.shape)
     execution = np.exp(-np.abs(people[:, None, :] - points[None, :, :]).mean(axis=2))
     given = np.clip(execution + 0.25 * random.standard_normal(execution.shape), 0, 1)
-    found = estimates(ExecutionModel(points), people, given)
+    found = estimates(points, people, given)
     assert np.sqrt(((found - execution) ** 2)[50:].mean()) < 0.03
 
 
-def test_a_step_with_thousands_fits_a_part_and_reads_all() -> None:
+def test_a_step_with_thousands_fits_a_sample_and_estimates_all() -> None:
     world = ToyWorld.draw_one(seed=4, noise=0.2, steps=100, candidates=2000)
-    found = estimates(ExecutionModel(world.points), world.people, world.readings)
+    found = estimates(world.points, world.people, world.observed)
     assert np.sqrt(((found - world.execution) ** 2)[50:].mean()) < 0.03
 
 
@@ -175,31 +202,31 @@ def test_earns_more_than_linucb(noise: float, regularisation: float) -> None:
 
 
 def test_small_probabilities_are_told_apart() -> None:
-    """Readings of a cost that weighs heavily are all near 0, where clipping noise would lift them; the one candidate
-    that is no good is tried, and left."""
+    """Execution probabilities near 0, which clipped noise would raise; the one useless arm is tried, and left."""
     points = np.array([[0.9, 0.6, 0.5, 0.5, 0.5], [0.2, 0.9, 0.5, 0.5, 0.5], [0.5, 0.2, 0.95, 0.5, 0.5]])
     random, posterior, everything = np.random.default_rng(0), Posterior(points, WINDOW), np.arange(3)
     picks = []
     for t in range(3000):
         person = np.array([0.1, 0.1, 0.1, 0.5, 0.5]) + 0.1 * random.random(5)
         execution = np.exp(-5.0 * np.abs(points - person).sum(axis=1))
-        pick = posterior.choose(person, everything, execution, np.random.default_rng)
+        pick = posterior.choose(Options(person, everything, points, everything, execution), np.random.default_rng)
         assert pick is not None
-        picks.append(pick.candidate)
-        if pick.candidate and random.random() < execution[pick.candidate]:
-            posterior.update(Pull(t, pick.candidate, pick.execution), 1.0)
+        picks.append(pick.arm)
+        if pick.arm and random.random() < execution[pick.arm]:
+            posterior.update(Pull(t, pick.arm, pick.execution), 1.0)
     assert picks[2000:].count(0) < 50
 
 
-def test_the_estimate_is_what_a_pull_is_counted_with() -> None:
+def test_a_pull_counts_with_the_estimate() -> None:
     world = ToyWorld.draw_one(seed=5, noise=0.3)
     posterior, everything = Posterior(world.points, WINDOW), np.arange(len(world.points))
     for t in range(200):
-        pick = posterior.choose(world.people[t], everything, world.readings[t], np.random.default_rng)
+        options = Options(world.people[t], everything, world.points, everything, world.observed[t])
+        pick = posterior.choose(options, np.random.default_rng)
         assert pick is not None
-    assert pick.execution == pytest.approx(world.execution[199, pick.candidate], abs=0.05)
-    before = posterior.state()["evidence"][pick.candidate]
-    posterior.update(Pull(199, pick.candidate, pick.execution), 1.0)
-    gain = posterior.state()["evidence"][pick.candidate] - before
+    assert pick.execution == pytest.approx(world.execution[199, pick.arm], abs=0.05)
+    before = posterior.state()["log_likelihood"][pick.arm]
+    posterior.update(Pull(199, pick.arm, pick.execution), 1.0)
+    gain = posterior.state()["log_likelihood"][pick.arm] - before
     levels = (np.arange(LEVELS) + 0.5) / LEVELS * pick.execution
     np.testing.assert_allclose(gain, np.log(levels / (1 - levels)), rtol=1e-9)

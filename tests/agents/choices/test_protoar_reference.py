@@ -11,14 +11,9 @@ from onward.tests.support.reference_worlds import World
 
 def test_takes_the_smallest_cost_and_gives_the_known_results(world: World) -> None:
     protoar = ProtoAR(world.points, 10)
-    picks = [
-        protoar.choose(person, np.flatnonzero(feasible), execution[feasible], np.random.default_rng)
-        for person, execution, feasible in zip(world.people, world.execution, world.feasible, strict=True)
-    ]
+    picks = [protoar.choose(world.options(t, world.execution), np.random.default_rng) for t in range(len(world.people))]
     smallest = np.where(world.feasible, world.cost, np.inf).min(axis=1)
-    assert [world.cost[t, pick.candidate] if pick else np.inf for t, pick in enumerate(picks)] == pytest.approx(
-        smallest
-    )
-    actions = [pick and pick.candidate for pick in picks]
+    assert [world.cost[t, pick.arm] if pick else np.inf for t, pick in enumerate(picks)] == pytest.approx(smallest)
+    actions = [pick and pick.arm for pick in picks]
     print(world.row("ProtoAR 0", actions))
     assert world.metrics(actions) == pytest.approx(world.result("ProtoAR", 0.0), rel=0, abs=5e-7)

@@ -1,4 +1,4 @@
-"""What each choice picks in a fixed story, beside the revision that says so in every answer's ``policy_version``."""
+"""The picks of each choice in a fixed sequence, with the revision that every answer's ``policy_version`` carries."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import hashlib
 import numpy as np
 import pytest
 
-from onward.agents.choices import TAP, Choice, Pull, registry
-from onward.tests.support.choice_scripts import VERIFIER
+from onward.agents.choices import Choice, Pull, registry
+from onward.agents.options import Options
+from onward.tests.support.choice_scripts import ARTEFACTS
 
 STEPS, CANDIDATES, COLUMNS, WINDOW = 200, 400, 3, 10
 
@@ -24,29 +25,29 @@ PICKED = {
 
 
 def picked(kind: type[Choice]) -> str:
-    """A hash of the picks of people whose rewards come late or never, some unseen, told execution probabilities with
-    noise."""
+    """A hash of the picks for people whose rewards come late or never, some unseen, with noisy execution
+    probabilities."""
     random = np.random.default_rng(42)
     points, chance = random.random((CANDIDATES, COLUMNS)), random.random(CANDIDATES)
     choice, picks, due = kind(points, WINDOW), [], {}
-    if isinstance(choice, TAP):
-        choice.verifier = VERIFIER
+    choice.equip(**{name: ARTEFACTS[name] for name in choice.needs})
     for step in range(STEPS):
         for pull, reward in due.pop(step, ()):
             choice.forget(pull) if reward is None else choice.update(pull, reward)
         person, feasible = random.random(COLUMNS), np.flatnonzero(random.random(CANDIDATES) < random.random())
-        told = np.exp(-np.abs(points[feasible] - person).mean(axis=1)) + 0.1 * random.standard_normal(len(feasible))
-        pick = choice.choose(person, feasible, np.clip(told, 0, 1), lambda step=step: np.random.default_rng(step))
+        noisy = np.exp(-np.abs(points[feasible] - person).mean(axis=1)) + 0.1 * random.standard_normal(len(feasible))
+        options = Options(person, feasible, points, feasible, np.clip(noisy, 0, 1))
+        pick = choice.choose(options, lambda step=step: np.random.default_rng(step))
         assert pick is not None
-        picks.append(pick.candidate)
+        picks.append(pick.arm)
         delay, luck = int(random.integers(1, 30)), random.random()
-        fate = None if luck > 0.95 else float(luck < chance[pick.candidate])
-        due.setdefault(step + delay, []).append((Pull(step, pick.candidate, pick.execution), fate))
+        fate = None if luck > 0.95 else float(luck < chance[pick.arm])
+        due.setdefault(step + delay, []).append((Pull(step, pick.arm, pick.execution), fate))
     return hashlib.sha256(np.array(picks, dtype="<i8").tobytes()).hexdigest()[:16]
 
 
 @pytest.mark.parametrize("name", sorted(registry))
-def test_who_picks_otherwise_has_another_revision(name: str) -> None:
+def test_different_picks_need_another_revision(name: str) -> None:
     kind, (revision, before) = registry[name], PICKED.get(name, (0, ""))
     found = picked(kind)
     assert (kind.revision, found) == (revision, before), (

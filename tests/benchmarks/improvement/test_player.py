@@ -9,21 +9,21 @@ import pytest
 
 from onward.benchmarks import arlim, face
 from onward.benchmarks.improvement.experiments import EXPERIMENTS, Trial
-from onward.benchmarks.improvement.methods import UNTOLD, parse
+from onward.benchmarks.improvement.methods import IGNORES_EXECUTION, parse
 from onward.benchmarks.improvement.plan import Ask, Plan, Task
 from onward.benchmarks.improvement.play import play
 from onward.benchmarks.improvement.player import Player, Terms, play_all, player
 from onward.benchmarks.improvement.scores import Score
 from onward.benchmarks.improvement.verifier import fit, look_up
 from onward.benchmarks.improvement.worlds import Setting, Worlds, data_sets
-from onward.environments.improvement import Told
+from onward.environments.improvement import ObservedExecution
 
 TERMS = Terms(folder=None, names=(), classifier="rf", rounds=60)
 
 
 def tasks(methods: str, experiments: str, seeds: range) -> list[Task]:
     trials = {name: (EXPERIMENTS[name], EXPERIMENTS[name].trials((0.0, 0.25))) for name in experiments.split(",")}
-    plan = Plan([parse(text) for text in methods.split(",")], seeds, dict.fromkeys(UNTOLD, 1))
+    plan = Plan([parse(text) for text in methods.split(",")], seeds, dict.fromkeys(IGNORES_EXECUTION, 1))
     return list(plan.tasks(list(player(TERMS).titles), trials))
 
 
@@ -68,11 +68,11 @@ def test_plays_that_cannot_differ_are_played_once():
     assert same == [("main", "0"), ("main", "0.25"), ("candidates", "200"), ("window", "10"), ("trees", "50")]
 
 
-@pytest.mark.parametrize("name", sorted(UNTOLD))
-def test_a_method_that_is_not_told_execution_probabilities_does_not_notice_their_noise(name):
+@pytest.mark.parametrize("name", sorted(IGNORES_EXECUTION))
+def test_noise_does_not_matter_to_a_method_that_ignores_execution_probabilities(name):
     world = Worlds(data_sets(None, ())[0], "rf", rounds=150).world(1, Setting())
     quiet, noisy = (
-        play(world, parse(name).learner(world.points, 10), Told(world, noise=noise, seed=1), seed=1)
+        play(world, parse(name).learner(world.points, 10), ObservedExecution(world, noise=noise, seed=1), seed=1)
         for noise in (0.0, 0.25)
     )
     assert quiet.improvement.sum() > 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from onward.environments.reference import from_arrays
+from onward.environments.stored_worlds import from_arrays
 from onward.schemas.specfile import load_spec
 from onward.streams.cli.drive import connect, play
 from onward.streams.cli.programs import write_programs

@@ -6,18 +6,22 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesRegressor
 
-from onward.agents.choices.components.pull_buffer import Rows
+from onward.agents.choices.components.pull_buffer import PullBuffer, pairs_of
 from onward.agents.choices.components.regression_forest import Forest
 
 POINTS = np.random.default_rng(0).random((30, 3))
 
 
-def filled(count: int, memory: int = 200, seed: int = 1) -> Rows:
+def append(rows: PullBuffer, step: int, person: np.ndarray, arm: int) -> int:
+    return rows.append(step, arm, pairs_of(person, POINTS[arm : arm + 1])[0])
+
+
+def filled(count: int, memory: int = 200, seed: int = 1) -> PullBuffer:
     """Rows whose reward depends on person and change."""
     generator = np.random.default_rng(seed)
-    rows = Rows(POINTS, memory)
+    rows = PullBuffer(POINTS, memory)
     for step in range(count):
-        slot = rows.append(step, generator.random(3).round(1), int(generator.integers(30)))
+        slot = append(rows, step, generator.random(3).round(1), int(generator.integers(30)))
         rows.reward(slot, float(generator.random() < chance(rows.pairs[slot : slot + 1])[0]))
     return rows
 
@@ -26,7 +30,7 @@ def chance(pairs: np.ndarray) -> np.ndarray:
     return np.clip(0.9 - np.abs(pairs[:, 3]) + 0.3 * (pairs[:, 0] > 0.5), 0, 1)
 
 
-def grown(rows: Rows, trees: int = 7, bag: float = 0.5, seed: int = 2) -> Forest:
+def grown(rows: PullBuffer, trees: int = 7, bag: float = 0.5, seed: int = 2) -> Forest:
     forest, generator = Forest(trees, 200, bag), np.random.default_rng(seed)
     for tree in range(trees):
         forest.regrow(tree, rows, generator)
@@ -40,7 +44,7 @@ def leaf_of(state: dict[str, np.ndarray], offset: int, pair: np.ndarray) -> int:
     return node
 
 
-def assert_leaves_hold_their_rows(forest: Forest, rows: Rows) -> None:
+def assert_leaves_hold_their_rows(forest: Forest, rows: PullBuffer) -> None:
     state = forest.state(len(rows))
     offsets = np.cumsum([0, *state["nodes"][:-1]])
     for tree, offset in enumerate(offsets):
@@ -69,7 +73,7 @@ def test_rows_that_come_change_and_go_keep_their_leaves_right() -> None:
     rows = filled(100)
     forest, generator = grown(rows), np.random.default_rng(5)
     for step in range(100, 160):
-        slot = rows.append(step, generator.random(3), int(generator.integers(30)))
+        slot = append(rows, step, generator.random(3), int(generator.integers(30)))
         forest.add(slot, rows.pairs[slot], generator)
     for slot in range(90, 130, 3):
         forest.relabel(slot, rows.pairs[slot], rows.rewards[slot], 0.5)

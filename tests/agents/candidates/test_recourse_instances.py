@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onward.agents.candidates import RecourseInstances
+from onward.agents.candidates import RecourseInstances, Space
 
 GRID = [0.0, 0.25, 0.5, 1.0]
 FEATURE_OF = np.array([0, 1, 2, 2, 3])
 """Four features; the third is a one-hot group of two columns."""
 
+NAMES = ("age", "income", "housing", "debt")
 REASONS = ["not_valid_under_model", "constraint", "immutable", "direction", "step", "max_changes", "unchanged"]
 
 
@@ -28,38 +29,39 @@ def all_instances(draw: st.DrawFn) -> RecourseInstances:
     size = draw(st.integers(0, 5))
     masks = st.lists(st.sampled_from([True, True, True, False]), min_size=size, max_size=size).map(np.array)
     kinds = st.sampled_from(["none", "up", "down", "any", "any"])
-    return RecourseInstances(
-        points=draw(rows(size)),
+    space = Space(
         feature_of=FEATURE_OF,
         mutable=(draw(kinds), draw(kinds), draw(st.sampled_from(["none", "any"])), draw(kinds)),
         smallest_change=np.array([draw(st.sampled_from([0.0, 0.5])), 0.0, 0.0, draw(st.sampled_from([0.0, 0.25]))]),
-        valid=draw(masks),
-        allowed=draw(masks),
         max_changes=draw(st.sampled_from([None, 1, 2])),
+        feature_names=NAMES,
     )
+    return RecourseInstances(space, draw(rows(size)), valid=draw(masks), allowed=draw(masks))
 
 
 def mask(instances: RecourseInstances, people: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Who can become which, of shape (n, K)."""
-    pairs = instances.feasible(people)
-    order = np.lexsort((pairs.candidates, pairs.people))
-    assert (order == np.arange(len(order))).all(), "by person, then by candidate"
-    found = np.zeros((len(people), len(instances.points)), dtype=bool)
-    found[pairs.people, pairs.candidates] = True
+    """The instances that are feasible for each person, of shape (n, K)."""
+    proposals = instances.propose(people)
+    order = np.lexsort((proposals.arm, proposals.people))
+    assert (order == np.arange(len(order))).all(), "by person, then by arm"
+    assert np.array_equal(proposals.points[proposals.point], instances.arms[proposals.arm])
+    found = np.zeros((len(people), len(instances.arms)), dtype=bool)
+    found[proposals.people, proposals.arm] = True
     return found
 
 
 def broken_rules(instances: RecourseInstances, person: np.ndarray[Any, Any], k: int) -> set[str]:
     """The rules by which a candidate is not feasible for a person, pair by pair and feature by feature."""
     broken = set()
-    if not instances.valid[k]:
+    space = instances.space
+    if not instances._valid[k]:
         broken.add("not_valid_under_model")
-    if not instances.allowed[k]:
+    if not instances._allowed[k]:
         broken.add("constraint")
     changed = 0
-    for feature, mutable in enumerate(instances.mutable):
-        columns = [d for d in range(len(person)) if instances.feature_of[d] == feature]
-        old, new = person[columns].tolist(), instances.points[k, columns].tolist()
+    for feature, mutable in enumerate(space.mutable):
+        columns = [d for d in range(len(person)) if space.feature_of[d] == feature]
+        old, new = person[columns].tolist(), instances.arms[k, columns].tolist()
         if old == new:
             continue
         changed += 1
@@ -67,9 +69,9 @@ def broken_rules(instances: RecourseInstances, person: np.ndarray[Any, Any], k: 
             broken.add("immutable")
         if (mutable == "up" and new < old) or (mutable == "down" and new > old):
             broken.add("direction")
-        if any(0 < abs(b - a) < instances.smallest_change[feature] for a, b in zip(old, new, strict=True)):
+        if any(0 < abs(b - a) < space.smallest_change[feature] for a, b in zip(old, new, strict=True)):
             broken.add("step")
-    if instances.max_changes is not None and changed > instances.max_changes:
+    if space.max_changes is not None and changed > space.max_changes:
         broken.add("max_changes")
     if not changed:
         broken.add("unchanged")
@@ -78,19 +80,23 @@ def broken_rules(instances: RecourseInstances, person: np.ndarray[Any, Any], k: 
 
 @settings(max_examples=50)
 @given(instances=all_instances(), people=rows(3))
-def test_feasible_is_what_breaks_no_rule(instances: RecourseInstances, people: np.ndarray[Any, Any]) -> None:
-    expected = [[not broken_rules(instances, person, k) for k in range(len(instances.points))] for person in people]
+def test_an_instance_is_proposed_when_it_breaks_no_rule(
+    instances: RecourseInstances, people: np.ndarray[Any, Any]
+) -> None:
+    expected = [[not broken_rules(instances, person, k) for k in range(len(instances.arms))] for person in people]
     assert mask(instances, people).tolist() == expected
 
 
 @settings(max_examples=50)
 @given(instances=all_instances(), people=rows(1))
-def test_the_binding_rule_excludes_the_last_ones(instances: RecourseInstances, people: np.ndarray[Any, Any]) -> None:
+def test_the_explanation_is_the_rule_that_excludes_the_last_instances(
+    instances: RecourseInstances, people: np.ndarray[Any, Any]
+) -> None:
     person = people[0]
-    left = [broken_rules(instances, person, k) for k in range(len(instances.points))]
+    left = [broken_rules(instances, person, k) for k in range(len(instances.arms))]
     if mask(instances, people).any():
         with pytest.raises(ValueError, match="no rule binds"):
-            instances.binding(person)
+            instances.explain(person)
         return
     expected = "no_candidates"
     for reason in REASONS if left else []:
@@ -98,26 +104,21 @@ def test_the_binding_rule_excludes_the_last_ones(instances: RecourseInstances, p
         if not left:
             expected = reason
             break
-    assert instances.binding(person).reason == expected
+    assert instances.explain(person).reason == expected
 
 
-def one_candidate(point: list[float], **changes: Any) -> RecourseInstances:
-    arguments: dict[str, Any] = {
-        "points": np.array([point]),
-        "feature_of": FEATURE_OF,
-        "mutable": ("any", "any", "any", "any"),
-        "smallest_change": np.zeros(4),
-        "valid": np.array([True]),
-        "feature_names": ("age", "income", "housing", "debt"),
-    }
-    return RecourseInstances(**(arguments | changes))
+def one_instance(point: list[float], **changes: Any) -> RecourseInstances:
+    space = Space(FEATURE_OF, ("any", "any", "any", "any"), np.zeros(4), None, NAMES)
+    space = space._replace(**{name: value for name, value in changes.items() if name in Space._fields})
+    arguments: dict[str, Any] = {"instances": np.array([point]), "valid": np.array([True]), "allowed": np.array([True])}
+    return RecourseInstances(space, **(arguments | {k: v for k, v in changes.items() if k not in Space._fields}))
 
 
 PERSON = np.array([0.5, 0.5, 1.0, 0.0, 0.5])
 
 
 @pytest.mark.parametrize(
-    ("changes", "binding"),
+    ("changes", "explanation"),
     [
         ({"valid": np.array([False])}, ("not_valid_under_model", "")),
         ({"allowed": np.array([False])}, ("constraint", "")),
@@ -127,52 +128,63 @@ PERSON = np.array([0.5, 0.5, 1.0, 0.0, 0.5])
         ({"max_changes": 2}, ("max_changes", "at least 3 features would change, 2 may")),
     ],
 )
-def test_the_detail_names_what_binds(changes: dict[str, Any], binding: tuple[str, str]) -> None:
-    instances = one_candidate([0.5, 0.75, 0.0, 1.0, 0.25], **changes)
-    assert instances.binding(PERSON) == binding
+def test_the_detail_names_the_features(changes: dict[str, Any], explanation: tuple[str, str]) -> None:
+    instances = one_instance([0.5, 0.75, 0.0, 1.0, 0.25], **changes)
+    assert instances.explain(PERSON) == explanation
 
 
 def test_features_that_bind_together_are_all_named() -> None:
     points = np.array([[0.0, 0.5, 1.0, 0.0, 1.0], [0.5, 0.0, 1.0, 0.0, 1.0]])
-    instances = one_candidate([], points=points, valid=np.array([True, True]), mutable=("none", "none", "any", "any"))
-    assert instances.binding(PERSON) == ("immutable", "age, income")
+    instances = one_instance(
+        [],
+        instances=points,
+        valid=np.array([True, True]),
+        allowed=np.array([True, True]),
+        mutable=("none", "none", "any", "any"),
+    )
+    assert instances.explain(PERSON) == ("immutable", "age, income")
 
 
 def test_a_feature_that_binds_alone_is_named_alone() -> None:
     points = np.array([[0.0, 0.0, 1.0, 0.0, 1.0], [0.0, 0.5, 1.0, 0.0, 1.0]])
-    instances = one_candidate([], points=points, valid=np.array([True, True]), mutable=("none", "none", "any", "any"))
-    assert instances.binding(PERSON) == ("immutable", "age")
+    instances = one_instance(
+        [],
+        instances=points,
+        valid=np.array([True, True]),
+        allowed=np.array([True, True]),
+        mutable=("none", "none", "any", "any"),
+    )
+    assert instances.explain(PERSON) == ("immutable", "age")
 
 
 def test_a_change_of_category_is_one_change() -> None:
-    assert mask(one_candidate([0.5, 0.5, 0.0, 1.0, 0.5], max_changes=1), PERSON[None]).all()
+    assert mask(one_instance([0.5, 0.5, 0.0, 1.0, 0.5], max_changes=1), PERSON[None]).all()
 
 
 def test_a_step_may_miss_by_rounding() -> None:
     step = np.array([0.1, 0.0, 0.0, 0.0])
     person = np.array([[0.3, 0.5, 1.0, 0.0, 0.5]])
     assert 0.3 - 0.2 < 0.1
-    assert mask(one_candidate([0.2, 0.5, 1.0, 0.0, 0.5], smallest_change=step), person).all()
+    assert mask(one_instance([0.2, 0.5, 1.0, 0.0, 0.5], smallest_change=step), person).all()
 
 
 def test_zero_has_no_sign() -> None:
-    instances = one_candidate([0.0, 1.0, 1.0, 0.0, 0.5], mutable=("none", "any", "any", "any"))
+    instances = one_instance([0.0, 1.0, 1.0, 0.0, 0.5], mutable=("none", "any", "any", "any"))
     assert mask(instances, np.array([[-0.0, 0.5, 1.0, 0.0, 0.5]])).all()
 
 
 def test_a_new_model_accepts_others() -> None:
-    instances = one_candidate([1.0, 1.0, 1.0, 0.0, 0.5], max_changes=2)
+    instances = one_instance([1.0, 1.0, 1.0, 0.0, 0.5], max_changes=2)
     assert mask(instances, PERSON[None]).all()
-    assert not mask(instances.with_valid(np.array([False])), PERSON[None]).any()
+    assert not mask(instances.under(lambda rows: np.array([False])), PERSON[None]).any()
     assert mask(instances, PERSON[None]).all()
 
 
 def test_a_row_does_not_depend_on_the_batch() -> None:
     generator = np.random.default_rng(0)
     points, people = generator.integers(0, 4, (2000, 5)) / 3, generator.integers(0, 4, (50, 5)) / 3
-    instances = RecourseInstances(
-        points, np.arange(5), ("none", "up", "down", "any", "any"), np.full(5, 0.5), np.ones(2000, dtype=bool), None, 3
-    )
+    space = Space(np.arange(5), ("none", "up", "down", "any", "any"), np.full(5, 0.5), 3, list("abcde"))
+    instances = RecourseInstances.build(space, points, np.ones(2000, dtype=bool))
     batch = mask(instances, people)
     assert batch.any()
     for person, row in zip(people, batch, strict=True):
@@ -187,6 +199,6 @@ def test_a_row_does_not_depend_on_the_batch() -> None:
         ({"mutable": ("any", "any", "up", "any")}, "housing has 2 columns and no order"),
     ],
 )
-def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_arguments_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        one_candidate([0.5, 0.5, 1.0, 0.0, 0.5], **changes)
+        one_instance([0.5, 0.5, 1.0, 0.0, 0.5], **changes)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onward.environments.improvement import ImprovementWorld
-from onward.environments.reference import from_arrays
+from onward.environments.stored_worlds import from_arrays
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.table import read_table
 

@@ -1,4 +1,4 @@
-"""Worlds stored as arrays: the reference worlds of ARLIM's data sets, brought back to raw applications."""
+"""Worlds from stored arrays: the reference worlds of ARLIM's data sets, with raw applications."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DECIMALS = 6
 """Data files have fewer, except where a number in them was computed."""
 
 NEIGHBOURS = 8
-"""Scaling to [0, 1] and back is off by a few of the floats beside the true one."""
+"""Scaling to [0, 1] and back misses the true value by at most this many floats."""
 
 
 def from_arrays(arrays: Mapping[str, NDArray[np.generic]], spec: ProgramSpec) -> ImprovementWorld:
@@ -77,7 +77,7 @@ def _value(cells: Floats, feature: Feature, low: float, scale: float) -> Value:
 
 
 def _near(value: float) -> Iterator[float]:
-    """The decimal that was most likely meant, then the floats around the value, nearest first."""
+    """The most likely decimal, then the floats around the value, nearest first."""
     yield round(value, DECIMALS)
     yield value
     above = below = value

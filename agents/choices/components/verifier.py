@@ -1,0 +1,34 @@
+"""A second opinion on whether a change really changes a person's label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..contract import Array
+
+
+class Verifier(NamedTuple):
+    """A classifier of pairs of people, which have the same label or not, beside the decision model.
+
+    ``agreement`` gives the probability that two people have the same label, (n,), for n pairs (n, 2 D): one person's
+    columns, then the other's. ``confidence`` is the decision model: the probability of the desired label, (n,), of
+    people (n, D). ``tolerance`` is the largest difference between the two that counts as agreement.
+    """
+
+    agreement: Callable[[Array], Array]
+    confidence: Callable[[Array], Array]
+    tolerance: float
+
+    def disagreement(self, person: Array, targets: Array, confidences: Array) -> Array:
+        """The difference between the two about a person (D,) and targets (F, D) of known confidences (F,); (F,).
+
+        With confidences p and q the model's probability of the same label is p q + (1 - p)(1 - q).
+        """
+        pairs = np.concatenate([np.broadcast_to(person, targets.shape), targets], axis=1)
+        own = self.confidence(person[None])[0]
+        expected = own * confidences + (1.0 - own) * (1.0 - confidences)
+        disagreement: Array = np.abs(self.agreement(pairs) - expected)
+        return disagreement

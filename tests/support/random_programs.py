@@ -1,0 +1,200 @@
+"""Random programs, people and instances, the options that a generator proposes, and the spec's rules row by row."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onward.agents.candidates import RecourseInstances, Space
+from onward.agents.choices import Choice, Exploration, Pick, Pull, registry
+from onward.agents.costs import L1, Cost, MaxPercentileShift, execution_probability
+from onward.agents.options import OptionBatch
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.spec import (
+    Condition,
+    Constraints,
+    Feature,
+    Label,
+    ModelReference,
+    Policy,
+    ProgramSpec,
+    Rule,
+    Window,
+)
+
+Row = dict[str, Any]
+
+SHARES = (0.0, 0.25, 0.5, 1.0)
+"""The places of a number on its range: few, so that people and instances often agree in some features."""
+BOUNDS = ((0.0, 4.0), (-8.0, 8.0), (0.1, 0.5))
+SMALL = {"memory": 8.0, "trees": 5.0}
+"""Parameters, where a choice has them, with which a few steps reach its limits."""
+
+
+def any_feature(random: Random, number: int) -> Feature:
+    """The first one is a number, which the model looks at."""
+    name, mutable = f"f{number}", random.choice(["none", "up", "down", *["any"] * 6])
+    kind = random.choice(["continuous", "integer", "ordinal", "categorical"]) if number else "continuous"
+    if kind == "categorical":
+        return Feature(name, kind, "none" if mutable == "none" else "any", categories=("a", "b", "c"))
+    if kind == "ordinal":
+        return Feature(name, kind, mutable, levels=("lowest", "low", "high"))
+    low, high = random.choice(BOUNDS[: 2 if kind == "integer" else 3])
+    step = random.choice([None, None, None, (high - low) / 4, (high - low) / 2])
+    return Feature(name, kind, mutable, bounds=(low, high), step=step)
+
+
+def any_value(random: Random, feature: Feature) -> str | float:
+    if feature.bounds is None:
+        return random.choice(feature.levels or feature.categories or ())
+    low, high = feature.bounds
+    value = low + random.choice(SHARES) * (high - low)
+    return int(value) if feature.type == "integer" else value
+
+
+def any_condition(random: Random, features: list[Feature]) -> Condition:
+    feature = random.choice(features)
+    value = any_value(random, feature)
+    operator = random.choice(["at_least", "at_most"]) if feature.bounds else "equals"
+    return Condition(feature.name, **{operator: value})
+
+
+def any_constraints(random: Random, features: list[Feature]) -> Constraints:
+    numbers = [feature.name for feature in features if feature.bounds]
+    pairs = [tuple(random.sample(numbers, 2))] if len(numbers) > 1 and random.random() < 0.3 else []
+    rules = [Rule(any_condition(random, features), any_condition(random, features))] if random.random() < 0.3 else []
+    most = random.choice([None, None, None, None, 1, 2, 3])
+    return Constraints(most, tuple(pairs), tuple(rules))
+
+
+def any_spec(random: Random) -> ProgramSpec:
+    features = [any_feature(random, number) for number in range(random.randint(2, 5))]
+    return ProgramSpec(
+        "drawn",
+        tuple(features),
+        Label("good"),
+        ModelReference("manifest.json", random.choice([0.0, 0.25, 0.5])),
+        Policy("posterior", {}, random.choice(["l1", "max_percentile_shift"]), window=Window(steps=3)),
+        any_constraints(random, features),
+    )
+
+
+def any_row(random: Random, spec: ProgramSpec) -> Row:
+    return {feature.name: any_value(random, feature) for feature in spec.features}
+
+
+class Drawn(NamedTuple):
+    """A program's people and instances, raw, and the options of the people."""
+
+    spec: ProgramSpec
+    people: list[Row]
+    instances: list[Row]
+    batch: OptionBatch
+
+
+def draw(random: Random, instances: int, people: int) -> Drawn:
+    """A model accepts those whose first feature is above its threshold."""
+    spec = any_spec(random)
+    codec = FeatureCodec(spec)
+    rows, crowd = ([any_row(random, spec) for _ in range(count)] for count in (instances, people))
+    points, encoded = codec.encode_many(rows), codec.encode_many(crowd)
+    allowed = np.array([codec.violated_constraint(row) is None for row in rows], dtype=bool)
+    every = RecourseInstances.build(space_of(spec, codec), points, allowed)
+    generator = every.under(lambda X: X[:, 0] > spec.model.threshold)
+    whose, arm, targets, point = generator.propose(encoded)
+    cost: Cost = L1() if spec.policy.cost == "l1" or not len(points) else MaxPercentileShift(points)
+    costs = cost.of_pairs(targets, encoded, point, whose)
+    ends = np.searchsorted(whose, np.arange(people + 1))
+    execution = execution_probability(costs, 1.0 / codec.dimension)
+    return Drawn(spec, crowd, rows, OptionBatch(encoded, ends[:-1], ends[1:], arm, targets, point, costs, execution))
+
+
+def space_of(spec: ProgramSpec, codec: FeatureCodec) -> Space:
+    first = np.searchsorted(codec.feature_of, np.arange(len(spec.features)))
+    step = np.array([feature.step or 0.0 for feature in spec.features])
+    return Space(
+        codec.feature_of,
+        [feature.mutable for feature in spec.features],
+        step / codec.scale[first],
+        spec.constraints.max_changes,
+        [feature.name for feature in spec.features],
+    )
+
+
+def picks(name: str, drawn: Drawn, random: Random, artefacts: dict[str, Any]) -> list[Pick | None]:
+    """The picks for all people: the first half as a batch, then, restored, one by one with exploration."""
+    learner, batch = learner_of(name, drawn, artefacts), drawn.batch
+    half = len(batch) // 2
+    found: list[Pick | None] = []
+    for step, placed in enumerate(learner.select_batch(batch.select(np.arange(half)), 1, np.random.default_rng)):
+        found.append(Pick(int(batch.arm[placed[0].place]), *placed[0][1:]) if placed else None)
+        teach(learner, step, found[-1], random)
+    restored = learner_of(name, drawn, artefacts)
+    restored.restore(learner.state())
+    for step in range(half, len(batch)):
+        coin = np.random.default_rng(random.getrandbits(32))
+        own = Exploration(restored, 0.3).select(batch.of(step), lambda step=step: np.random.default_rng(step), coin)
+        found.append(own[0] if own else None)
+        teach(restored, step, found[-1], random)
+    return found
+
+
+def learner_of(name: str, drawn: Drawn, artefacts: dict[str, Any]) -> Choice:
+    kind = registry[name]
+    learner = kind(drawn.batch.points, 3, **{key: value for key, value in SMALL.items() if key in kind.parameters()})
+    learner.equip(**{need: artefacts[need] for need in learner.needs})
+    return learner
+
+
+def teach(learner: Choice, step: int, pick: Pick | None, random: Random) -> None:
+    """A pick is rewarded, in full, in part or not, or was never seen, or has no outcome."""
+    if pick is None:
+        return
+    pull, outcome = Pull(step, pick.arm, pick.execution), random.choice(["reward", "reward", "forget", "nothing"])
+    if outcome == "reward":
+        learner.update(pull, random.choice([0.0, 0.5, 1.0, 1.0]))
+    elif outcome == "forget":
+        learner.forget(pull)
+
+
+# --- the rules, in the spec's own words ------------------------------------------------------------------------------
+
+
+def can_become(spec: ProgramSpec, person: Row, instance: Row) -> bool:
+    changed = [feature for feature in spec.features if person[feature.name] != instance[feature.name]]
+    most = spec.constraints.max_changes or len(spec.features)
+    return (
+        accepted(spec, instance)
+        and holds(spec.constraints, instance)
+        and 0 < len(changed) <= most
+        and all(may_change(feature, person[feature.name], instance[feature.name]) for feature in changed)
+    )
+
+
+def accepted(spec: ProgramSpec, row: Row) -> bool:
+    first = spec.features[0]
+    low, high = first.bounds or (0.0, 1.0)
+    return (row[first.name] - low) / (high - low) > spec.model.threshold
+
+
+def holds(constraints: Constraints, row: Row) -> bool:
+    return all(row[one] <= row[other] for one, other in constraints.le) and all(
+        meets(rule.then, row) for rule in constraints.rules if meets(rule.if_, row)
+    )
+
+
+def meets(condition: Condition, row: Row) -> bool:
+    value = row[condition.feature]
+    if condition.equals is not None:
+        return value == condition.equals
+    return value >= condition.at_least if condition.at_least is not None else value <= condition.at_most
+
+
+def may_change(feature: Feature, old: Any, new: Any) -> bool:
+    if feature.levels:
+        old, new = feature.levels.index(old), feature.levels.index(new)
+    if feature.step and abs(new - old) < feature.step * (1 - 1e-6):
+        return False
+    return {"none": False, "any": True, "up": new > old, "down": new < old}[feature.mutable]
