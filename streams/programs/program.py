@@ -177,8 +177,7 @@ def assemble(loaded: LoadedSpec) -> Program:
     if spec.policy.choice == TAP.name and bundle.verifier is None:
         raise UsageError(f"{loaded.path}: model {bundle.version} has no verifier, which tap needs: train one anew")
     instances = tuple(bundle.instances[: spec.candidates])
-    _, problems = codec.encode_checked(instances)
-    for number, problem in enumerate(problems):
+    for number, problem in enumerate(map(codec.check, instances)):
         if problem is not None:
             raise UsageError(
                 f"{loaded.path}: instance {number} of model {bundle.version} does not fit the spec: {problem.detail}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...agents.choices import registry
 from ...schemas.spec import ProgramSpec
-from ...schemas.speccheck import Fault
+from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
 
 
@@ -16,7 +16,7 @@ def load_program_spec(path: str | Path) -> LoadedSpec:
     return load_spec(path, policy_faults)
 
 
-def policy_faults(spec: ProgramSpec) -> Iterator[Fault]:
+def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """A choice that does not exist, or parameters that it does not take."""
     policy = spec.policy
     if policy.choice not in registry:

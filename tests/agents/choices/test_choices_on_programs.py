@@ -31,7 +31,7 @@ from onward.schemas.spec import (
     Rule,
     Window,
 )
-from onward.schemas.speccheck import faults
+from onward.schemas.spec_rules import violations
 from onward.streams.engine.assessment import Assessment, Rejected, assess
 from onward.streams.engine.state import CurrentModel
 from onward.streams.journal.journal import JournalPosition
@@ -224,7 +224,7 @@ def teach(learner: Choice, pull: Pull, random: Random) -> None:
 def test_nobody_is_asked_for_what_they_cannot_become(kind: type[Choice], seed: int, candidates: int) -> None:
     random = Random(seed)
     spec = any_spec(random, kind)
-    assume(not list(faults(spec)))
+    assume(not list(violations(spec)))
     program = program_of(spec, [any_row(random, spec) for _ in range(candidates)])
     people, among = rejected(program, [any_row(random, spec) for _ in range(PEOPLE)])
     if among is None:
