@@ -26,8 +26,8 @@ from onward.faults.progress import Progress
 from onward.faults.scenarios import SCENARIOS
 from onward.faults.suite import CONTROL_SECONDS, Summary, ground, run, run_control, share, summary
 from onward.streams.cli.flags import CommandParser
-from onward.streams.cli.interruption import interruptible
-from onward.streams.cli.places import check_file, make_new_folder
+from onward.streams.cli.output_paths import check_file, make_new_folder
+from onward.streams.cli.process.signals import interruptible
 from onward.streams.errors import BrokerError, UsageError
 
 

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from .constraints import CrossFeatureRules
 from .events import Value
 from .feature_check import check_value, quoted
-from .feature_reader import FeatureReader, Features, Values
+from .feature_reader import FeatureReader, Features
+from .feature_reader import Values as Values
 from .problems import Problem as Problem
 from .spec import Feature, ProgramSpec
 

@@ -10,7 +10,7 @@ import pytest
 from loans import write_loans
 
 from onward.streams.cli import main
-from onward.streams.cli.worker_process import WorkerProcess
+from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
 from onward.streams.topics import Topics

@@ -23,7 +23,7 @@ from onward.deploy.grafana.board import FILE, ROWS, Query, queries, render
 from onward.schemas.events import Application
 from onward.schemas.headers import TYPES, cloud_event_headers
 from onward.streams.cli import main
-from onward.streams.cli.worker_process import WorkerProcess
+from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.metrics import Metrics
