@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from onward.streams.cli.flags import CommandParser
-from onward.streams.cli.places import check_file
+from onward.streams.cli.output_paths import check_file
 from onward.streams.errors import OnwardError
 
 _PAGE_WIDTH = 100

@@ -1,7 +1,8 @@
-"""A first program spec from a data file: types and bounds are read off the columns, the rest is for people to decide.
+"""Drafts a program spec from a data file: types and bounds come from the columns, people decide the rest.
 
-Numbers become ``integer`` or ``continuous`` with the bounds of the file, columns ``NAME:CATEGORY`` of which always
-one is 1 become one categorical feature, few different texts become categories. What cannot be used is listed.
+Numbers become ``integer`` or ``continuous`` with the bounds of the file. Columns ``NAME:CATEGORY`` of which exactly
+one is 1 in every row become one categorical feature. Texts become categories when there are few different ones.
+Columns that cannot be used are listed in comments.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from pathlib import Path
 import msgspec
 
 from .events import Value
+from .problems import did_you_mean
 from .spec import Name
-from .speccheck import nearest
-from .table import MOST_TOLD, RawTable, TableError, label_cells, number, read_csv
+from .table import MAX_REPORTED, RawTable, TableError, label_cells, number, read_csv
 
 MAX_CATEGORIES = 50
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 PERSONAL = {"age", "sex", "gender", "race", "ethnicity", "religion", "nationality", "foreign", "married", "marital"}
-PERSONAL_TAIL = ", mutable: none, pii: true"
+PERSONAL_FIELDS = ", mutable: none, pii: true"
 HEAD = """\
 # Drafted from {file}: review every line before use.
 # mutable: none for what a person cannot change, up or down for what goes one way only; pii: true for personal data.
@@ -43,14 +44,14 @@ def draft_spec(path: str | Path, label: str) -> str:
     """The YAML of a spec for the data file at ``path`` whose label column is ``label``. Raises ``TableError``."""
     raw = read_csv(path)
     if label not in raw.columns:
-        raise TableError(raw.file, 1, label, f"no such column{nearest(label, raw.columns)}")
+        raise TableError(raw.file, 1, label, f"no such column{did_you_mean(label, raw.columns)}")
     if not _is_name(label):
         raise TableError(raw.file, 1, ascii(label), BAD_NAME)
     labels = label_cells(raw, label)
     features, unused = _feature_lines(raw, label)
     if not features:
         reasons = [TableError(raw.file, 1, ascii(name), f"not used: {reason}") for name, reason in unused.items()]
-        raise TableError(raw.file, None, None, "no column can be a feature", *reasons[:MOST_TOLD])
+        raise TableError(raw.file, None, None, "no column can be a feature", *reasons[:MAX_REPORTED])
     return "".join(
         (
             HEAD.format(file=ascii(raw.file.name)),
@@ -59,13 +60,13 @@ def draft_spec(path: str | Path, label: str) -> str:
             *(f"  # not used, {name!a}: {reason}\n" for name, reason in unused.items()),
             _label_line(label, labels),
             "model: {manifest: model/manifest.json}\n",
-            LIMITS.format(most=max(1, min(FEW_CHANGES, sum(PERSONAL_TAIL not in line for line in features) - 1))),
+            LIMITS.format(most=max(1, min(FEW_CHANGES, sum(PERSONAL_FIELDS not in line for line in features) - 1))),
         )
     )
 
 
 def _feature_lines(raw: RawTable, label: str) -> tuple[list[str], dict[str, str]]:
-    """The lines of the features, and why the other columns cannot be one."""
+    """The lines of the features, and for each other column the reason why it is none."""
     groups = _one_hot_groups(raw, label)
     group_of = {column: group for group, columns in groups.items() for column in columns}
     features: dict[str, str] = {}
@@ -94,7 +95,7 @@ def _unusable(name: str, cells: Sequence[str]) -> str | None:
         return "it holds characters that cannot be printed"
     if len(numbers) < len(values):
         return None if len(values) <= MAX_CATEGORIES else f"{len(values)} different texts"
-    if not all(map(_is_ordinary, numbers)):
+    if not all(map(_is_scalable, numbers)):
         return "numbers beyond what can be scaled"
     return None if min(numbers) < max(numbers) else "it has one value only"
 
@@ -106,30 +107,30 @@ def _is_name(text: str) -> bool:
         return False
 
 
-def _is_ordinary(value: float) -> bool:
+def _is_scalable(value: float) -> bool:
     return abs(value) <= 2**53 and math.isfinite(value)
 
 
 def _feature_line(name: str, cells: Sequence[str]) -> str:
     values = [number(cell.strip()) for cell in cells]
     numbers = [value for value in values if not isinstance(value, str)]
-    tail = _tail(name)
+    personal = _personal_fields(name)
     if len(numbers) < len(values):
         categories = sorted({cell.strip() for cell in cells})
-        return f"  - {{name: {_text(name)}, type: categorical, categories: {_list(categories)}{tail}}}\n"
+        return f"  - {{name: {_text(name)}, type: categorical, categories: {_list(categories)}{personal}}}\n"
     whole = all(value == int(value) for value in numbers)
     bounds = ", ".join(_number(value) for value in (min(numbers), max(numbers)))
-    return f"  - {{name: {_text(name)}, type: {'integer' if whole else 'continuous'}, bounds: [{bounds}]{tail}}}\n"
+    return f"  - {{name: {_text(name)}, type: {'integer' if whole else 'continuous'}, bounds: [{bounds}]{personal}}}\n"
 
 
 def _one_hot_line(name: str, columns: Mapping[str, str]) -> str:
-    categories, names = _list(columns.values()), _list(columns)
-    return f"  - {{name: {_text(name)}, type: categorical, categories: {categories}, one_hot: {names}{_tail(name)}}}\n"
+    values = f"categories: {_list(columns.values())}, one_hot: {_list(columns)}"
+    return f"  - {{name: {_text(name)}, type: categorical, {values}{_personal_fields(name)}}}\n"
 
 
-def _tail(name: str) -> str:
+def _personal_fields(name: str) -> str:
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
-    return PERSONAL_TAIL if PERSONAL.intersection(word.lower() for word in words) else ""
+    return PERSONAL_FIELDS if PERSONAL.intersection(word.lower() for word in words) else ""
 
 
 def _one_hot_groups(raw: RawTable, label: str) -> dict[str, dict[str, str]]:
@@ -155,18 +156,17 @@ def _is_one_hot(raw: RawTable, columns: Iterable[str]) -> bool:
 
 
 def _label_line(label: str, cells: Sequence[str]) -> str:
-    distinct = set(map(_ordinary, cells))
+    distinct = set(map(_label_value, cells))
     values: list[Value] = sorted(distinct, key=lambda value: (isinstance(value, str), value))
     desired = 1 if 1 in values else values[-1]
-    shown = desired if isinstance(desired, str) else _number(desired)
-    others = ", ".join(ascii(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
-    written = _text(shown) if isinstance(desired, str) else shown
-    return f"label: {{name: {_text(label)}, desired: {written}}}  # check which is the desired one of {others}\n"
+    written = _text(desired) if isinstance(desired, str) else _number(desired)
+    candidates = ", ".join(ascii(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
+    return f"label: {{name: {_text(label)}, desired: {written}}}  # check which is the desired one of {candidates}\n"
 
 
-def _ordinary(cell: str) -> Value:
+def _label_value(cell: str) -> Value:
     value = number(cell)
-    return value if isinstance(value, str) or _is_ordinary(value) else cell
+    return value if isinstance(value, str) or _is_scalable(value) else cell
 
 
 def _program_name(file: Path) -> str:

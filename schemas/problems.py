@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
 JSON_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are not the JSON that it was asked for."""
+
+MAX_NAME_CHARACTERS = 100
+"""A longer text is not compared with names: comparing takes quadratic time."""
 
 
 class Problem(NamedTuple):
@@ -26,3 +31,11 @@ class SpecProblem(NamedTuple):
     column: int
     path: str
     message: str
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """`` (did you mean ...?)`` when one of the names is close to this one, else nothing."""
+    if len(name) > MAX_NAME_CHARACTERS:
+        return ""
+    close = difflib.get_close_matches(name, list(names), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""

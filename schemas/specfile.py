@@ -3,33 +3,31 @@
     loaded = load_spec("credit.yaml")
     loaded.spec.features[0].name, loaded.sha256
 
-Problems are reported together, a hundred of them at most: values that YAML cannot read, types and names of fields that
-do not fit (``misfits.py``), and what is wrong with the meaning of the parts that are well-formed (``speccheck.py``).
-Only an error of YAML's syntax stands alone.
+A file is checked in three stages; the problems of the first stage that finds any are reported together, a hundred of
+them at most: YAML (``yamltree.py``), the types and names of fields (``type_errors.py``), the rules (``spec_rules.py``).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path as FilePath
 
 import msgspec
 
-from .misfits import misfits
-from .parts import well_formed
 from .problems import SpecProblem as SpecProblem
 from .spec import ProgramSpec
-from .speccheck import Fault, faults
-from .yamltree import Path, Tree
+from .spec_rules import Violation, violations
+from .type_errors import type_errors
+from .yamltree import YamlDocument
 
 MAX_BYTES = 256 * 1024
 MAX_PROBLEMS = 100
 
-Check = Callable[[ProgramSpec], Iterable[Fault]]
-"""Finds what is wrong with the meaning of a spec that this package cannot know, see ``load_spec``."""
+Check = Callable[[ProgramSpec], Iterable[Violation]]
+"""Rules from outside this package, such as the names of the choices, see ``load_spec``."""
 
 
 class SpecError(Exception):
@@ -40,7 +38,7 @@ class SpecError(Exception):
     def __init__(self, problems: list[SpecProblem], file: FilePath) -> None:
         self.problems = problems
         self.file = file
-        super().__init__("\n".join(located(problem, file) for problem in problems))
+        super().__init__("\n".join(format_problem(problem, file) for problem in problems))
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class LoadedSpec:
     path: FilePath
 
 
-def located(problem: SpecProblem, file: FilePath) -> str:
+def format_problem(problem: SpecProblem, file: FilePath) -> str:
     """A problem as one line: ``file:line: path: message``."""
     return ": ".join(part for part in (f"{file}:{problem.line}", problem.path, problem.message) if part)
 
@@ -67,34 +65,27 @@ def load_spec(path: str | FilePath, *checks: Check) -> LoadedSpec:
 
 
 def parse_spec(data: bytes, *checks: Check) -> ProgramSpec | list[SpecProblem]:
-    """A spec from the bytes of its YAML, or everything that is wrong with them."""
+    """A spec from the bytes of its YAML, or the problems of the first stage that finds any."""
     if len(data) > MAX_BYTES:
         return [SpecProblem(1, 1, "", f"{len(data)} bytes; a spec may have {MAX_BYTES}")]
-    tree = Tree(data)
-    found = list(islice(_problems(tree, checks), MAX_PROBLEMS + 1))
-    if not found:
-        return msgspec.convert(tree.value, ProgramSpec)
-    told = sorted(found[:MAX_PROBLEMS])
-    if len(found) > MAX_PROBLEMS:
-        told.append(SpecProblem(told[-1].line, 1, "", f"there are more problems than these {MAX_PROBLEMS}"))
-    return told
+    document = YamlDocument(data)
+    problems = _first(document.problems) or _first(
+        document.problem(path, message, at_key=at_key) for path, message, at_key in type_errors(document.value)
+    )
+    if problems:
+        return problems
+    spec = msgspec.convert(document.value, ProgramSpec)
+    violated = chain(violations(spec), *(check(spec) for check in checks))
+    return _first(document.problem(path, message) for path, message in violated) or spec
 
 
-def _problems(tree: Tree, checks: Iterable[Check]) -> Iterator[SpecProblem]:
-    """Found one by one, because a hostile file has very many."""
-    yield from tree.problems
-    if () in tree.unread:
-        return
-    unfit: set[Path] = set()
-    for path, message, at_key in misfits(tree.value):
-        if not tree.is_unread(path):
-            unfit.add(path)
-            yield tree.problem(path, message, at_key=at_key)
-    if isinstance(tree.value, dict):
-        parts = well_formed(tree.value, tree.unread | unfit)
-        found = (faults(parts.spec, parts.others), *(check(parts.spec) for check in checks))
-        for path, message in parts.placed(chain.from_iterable(found)):
-            yield tree.problem(path, message)
+def _first(problems: Iterable[SpecProblem]) -> list[SpecProblem]:
+    """The first ``MAX_PROBLEMS``, by line, and a last one when there are more."""
+    found = list(islice(problems, MAX_PROBLEMS + 1))
+    if len(found) <= MAX_PROBLEMS:
+        return sorted(found)
+    reported = sorted(found[:MAX_PROBLEMS])
+    return [*reported, SpecProblem(reported[-1].line, 1, "", f"there are more problems than these {MAX_PROBLEMS}")]
 
 
 def _read(file: FilePath, checks: Iterable[Check]) -> LoadedSpec | list[SpecProblem]:

@@ -21,23 +21,23 @@ from .spec import Feature, ProgramSpec
 Column = Sequence[str]
 Lines = Sequence[int]
 
-MOST_TOLD = 10
-"""Most lines about what is wrong with a data file."""
+MAX_REPORTED = 10
+"""Most errors of a data file that are reported."""
 
 
 class TableError(Exception):
     """A data file that does not fit its spec: ``file:line: column: message``. ``line`` is None for the whole file.
 
-    Its text has a line more for each of the ``others`` that are wrong in the same way.
+    Its text has one more line for each of the ``further`` errors.
     """
 
     exit_code = 2
 
-    def __init__(self, file: Path, line: int | None, column: str | None, message: str, *others: TableError) -> None:
+    def __init__(self, file: Path, line: int | None, column: str | None, message: str, *further: TableError) -> None:
         self.file, self.line, self.column, self.message = file, line, column, message
         place = str(file) if line is None else f"{file}:{line}"
         first = ": ".join(part for part in (place, column, message) if part)
-        super().__init__("\n".join([first, *map(str, others)]))
+        super().__init__("\n".join([first, *map(str, further)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,22 +86,22 @@ def read_csv(path: str | Path) -> RawTable:
 
 
 def read_table(path: str | Path, spec: ProgramSpec) -> Table:
-    """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with the first cells that are wrong."""
+    """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with its first errors."""
     raw = read_csv(path)
     features = {feature.name: list(_feature_values(raw, feature)) for feature in spec.features}
     rows: list[dict[str, Value]] = [
         dict(zip(features, values, strict=True)) for values in zip(*features.values(), strict=True)
     ]
-    encoded, problems = FeatureCodec(spec).encode_checked(rows)
-    found = zip(raw.lines, problems, strict=True)
-    wrong = [TableError(raw.file, line, None, problem.detail) for line, problem in found if problem is not None]
-    _refuse(raw.file, [*wrong, *_empty_labels(raw, spec.label.name)])
-    return Table(rows, _labels(raw, spec), encoded)
+    codec = FeatureCodec(spec)
+    problems = zip(raw.lines, map(codec.check, rows), strict=True)
+    errors = [TableError(raw.file, line, None, problem.detail) for line, problem in problems if problem is not None]
+    _raise_first([*errors, *_empty_labels(raw, spec.label.name)])
+    return Table(rows, _labels(raw, spec), codec.encode_many(rows))
 
 
 def label_cells(raw: RawTable, name: str) -> list[str]:
     """The cells of the label column. Raises ``TableError`` when it is missing, or cells are empty."""
-    _refuse(raw.file, _empty_labels(raw, name))
+    _raise_first(_empty_labels(raw, name))
     return [cell.strip() for cell in raw.columns[name]]
 
 
@@ -124,15 +124,15 @@ def _empty_labels(raw: RawTable, name: str) -> list[TableError]:
     return [TableError(raw.file, line, name, "the label is empty") for line, cell in cells if not cell.strip()]
 
 
-def _refuse(file: Path, wrong: Iterable[TableError]) -> None:
-    """Raise the first few as one error that says how many more there are; nothing when nothing is wrong."""
-    ordered = sorted(wrong, key=lambda error: error.line or 0)
+def _raise_first(errors: Iterable[TableError]) -> None:
+    """Raise the first errors, by line, as one that counts the rest; return when there are none."""
+    ordered = sorted(errors, key=lambda error: error.line or 0)
     if not ordered:
         return
-    first, *others = ordered[:MOST_TOLD]
-    if (more := len(ordered) - MOST_TOLD) > 0:
-        others.append(TableError(file, None, None, f"{more} more such problems"))
-    raise TableError(file, first.line, first.column, first.message, *others)
+    first, *further = ordered[:MAX_REPORTED]
+    if (more := len(ordered) - MAX_REPORTED) > 0:
+        further.append(TableError(first.file, None, None, f"{more} more such problems"))
+    raise TableError(first.file, first.line, first.column, first.message, *further)
 
 
 def _check_header(file: Path, header: Sequence[str]) -> None:
@@ -152,7 +152,7 @@ def _feature_values(raw: RawTable, feature: Feature) -> Iterator[Value]:
         raise TableError(raw.file, 1, feature.name, "the column is missing")
     if missing:
         raise TableError(raw.file, 1, missing[0], f"the column is missing (one-hot, feature {feature.name})")
-    return _joined(raw, feature, columns)
+    return _categories(raw, feature, columns)
 
 
 def _reader(feature: Feature) -> Callable[[str], Value]:
@@ -168,19 +168,14 @@ def _reader(feature: Feature) -> Callable[[str], Value]:
     return whole
 
 
-def _joined(raw: RawTable, feature: Feature, columns: Sequence[str]) -> Iterator[Value]:
+def _categories(raw: RawTable, feature: Feature, columns: Sequence[str]) -> Iterator[Value]:
     categories = feature.categories or ()
     for line, *cells in zip(raw.lines, *(raw.columns[column] for column in columns), strict=True):
         values = [number(cell) for cell in cells]
-        if sorted(map(str, map(_as_bit, values))) != ["0"] * (len(values) - 1) + ["1"]:
-            raise TableError(
-                raw.file, line, feature.name, f"of the columns {', '.join(columns)} one must be 1, others 0"
-            )
+        if values.count(1) != 1 or values.count(0) != len(values) - 1:
+            message = f"of the columns {', '.join(columns)} one must be 1, others 0"
+            raise TableError(raw.file, line, feature.name, message)
         yield categories[values.index(1)]
-
-
-def _as_bit(value: Value) -> Value:
-    return int(value) if value in (0, 1) else value
 
 
 def _labels(raw: RawTable, spec: ProgramSpec) -> NDArray[np.int64]:

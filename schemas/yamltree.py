@@ -1,8 +1,7 @@
 """YAML as plain values that remember their lines.
 
-The document is composed to nodes and walked here rather than constructed by the YAML library, so that nothing but
-text, numbers, booleans, lists and mappings can come out, and a hostile file (recursive or exploding aliases,
-endless nesting) is an error with a line like any other.
+The document is composed to nodes and converted here rather than constructed by the YAML library, so that only text,
+numbers, booleans, null, lists and mappings can come out. Limits on depth and size end recursive and exploding aliases.
 """
 
 from __future__ import annotations
@@ -25,170 +24,134 @@ Path = tuple[str | int, ...]
 
 MAX_DEPTH = 32
 MAX_VALUES = 20_000
-TOO_DEEP, TOO_MANY = f"nested deeper than {MAX_DEPTH} levels", f"more than {MAX_VALUES} values"
-MAX_CHARACTERS = 1000
-"""Most of a message or a path that is shown: they repeat what the file holds."""
+"""Most values of a document, each alias counted as the values that it stands for."""
 INT64 = range(-(2**63), 2**63)
 TAG = "tag:yaml.org,2002:"
-AS_WRITTEN = {TAG + "str", TAG + "timestamp"}
+TEXT_TAGS = {TAG + "str", TAG + "timestamp"}
+PLAIN_TAGS = {TAG + kind for kind in ("null", "bool", "int", "float")}
 SURROGATE = re.compile("[\ud800-\udfff]")
-CONSTRUCTED = {TAG + kind for kind in ("null", "bool", "int", "float")}
 
 
-def shown(path: Path) -> str:
-    """A path as users read it: ``("features", 2, "bounds")`` is ``features[2].bounds``."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return "".join(parts).removeprefix(".")
-
-
-class _BoundedComposer(Composer):
-    """Composes no more than a document may hold: even reading takes minutes for a hostile one."""
-
-    _nodes = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        self._nodes += 1
-        fault = None
-        if self.depth >= MAX_DEPTH:
-            fault = TOO_DEEP
-        elif self._nodes > MAX_VALUES:
-            fault = TOO_MANY
-        if fault is not None:
-            raise ComposerError(None, None, fault, self.parser.peek_event().start_mark)
-        return super().compose_node(parent, index)
-
-
-class Tree:
-    """A parsed document: ``value`` in dicts, lists and scalars, and what is wrong with it as YAML in ``problems``.
-
-    ``unread`` are the places that could not be read; it holds ``()`` when nothing of the document can be judged.
-    """
+class YamlDocument:
+    """A parsed document: ``value`` in dicts, lists and scalars. It is valid only when ``problems`` is empty."""
 
     def __init__(self, data: bytes) -> None:
         self.value: Any = None
         self.problems: list[SpecProblem] = []
-        self.unread: set[Path] = set()
         self._marks: dict[Path, tuple[int, int]] = {}
         self._key_marks: dict[Path, tuple[int, int]] = {}
-        self._values = 0
         self._yaml = YAML(typ="safe", pure=True)
-        self._yaml.Composer = _BoundedComposer
-        root = self._compose(data)
-        if root is None:
-            self.unread.add(())
-        else:
-            self.value = self._walk(root, (), ())
+        self._yaml.Composer = _DepthLimitedComposer
+        try:
+            self.value = self._convert(self._compose(data), ())
+        except _Unreadable as error:
+            self.problems = [error.problem]
 
     def problem(self, path: Path, message: str, *, at_key: bool = False) -> SpecProblem:
-        """A problem with the value (or with its key) at ``path``, or at the nearest place above that exists."""
+        """A problem with the value (or with its key) at ``path``, or at the closest parent that exists."""
         if at_key and path in self._key_marks:
             line, column = self._key_marks[path]
         else:
             known = (path[:end] for end in range(len(path), -1, -1) if path[:end] in self._marks)
             line, column = self._marks.get(next(known, ()), (0, 0))
-        return SpecProblem(line + 1, column + 1, _cut(shown(path)), _cut(message))
+        return SpecProblem(line + 1, column + 1, format_path(path), message)
 
-    def is_unread(self, path: Path) -> bool:
-        """Whether the value at ``path`` could not be read, or lies in one that could not."""
-        return any(path[:end] in self.unread for end in range(len(path) + 1))
-
-    def _compose(self, data: bytes) -> Node | None:
+    def _compose(self, data: bytes) -> Node:
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start)
-            self.problems.append(SpecProblem(line + 1, 1, "", "not UTF-8 text"))
-            return None
+            raise _Unreadable(SpecProblem(line + 1, 1, "", "not UTF-8 text")) from None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 root: Node | None = self._yaml.compose(text)
         except (YAMLError, ValueError, OverflowError) as error:
-            self.problems.append(_syntax_problem(error, text))
-        else:
-            if root is None:
-                self.problems.append(SpecProblem(1, 1, "", "the file is empty"))
-            return root
-        return None
+            raise _Unreadable(_syntax_problem(error, text)) from None
+        if root is None:
+            raise _Unreadable(SpecProblem(1, 1, "", "the file is empty"))
+        return root
 
-    def _walk(self, node: Node, path: Path, above: tuple[int, ...]) -> Any:
-        self._values += 1
+    def _convert(self, node: Node, path: Path) -> Any:
         self._marks[path] = (node.start_mark.line, node.start_mark.column)
-        fault = None
-        if id(node) in above:
-            fault = "an alias refers to the mapping or list that it is part of"
-        elif len(above) >= MAX_DEPTH:
-            fault = TOO_DEEP
-        elif self._values > MAX_VALUES:
-            fault = TOO_MANY
-        if fault is not None:
-            if self._values <= MAX_VALUES + 1:
-                self.problems.append(self.problem(path, fault))
-            self.unread.add(())
-            return None
-        below = (*above, id(node))
+        if len(path) >= MAX_DEPTH:
+            raise _Unreadable(self.problem(path, f"nested deeper than {MAX_DEPTH} levels, or an alias of itself"))
+        if len(self._marks) > MAX_VALUES:
+            raise _Unreadable(self.problem(path, f"more than {MAX_VALUES} values"))
         if isinstance(node, MappingNode):
-            return {key: self._walk(value, (*path, key), below) for key, value in self._entries(node, path)}
+            return {key: self._convert(value, (*path, key)) for key, value in self._entries(node, path)}
         if isinstance(node, SequenceNode):
-            return [self._walk(item, (*path, index), below) for index, item in enumerate(node.value)]
-        return self._scalar(node, path)
+            return [self._convert(item, (*path, index)) for index, item in enumerate(node.value)]
+        try:
+            return self._scalar(node)
+        except ValueError as error:
+            self.problems.append(self.problem(path, str(error)))
+            return None
 
     def _entries(self, node: MappingNode, path: Path) -> Iterator[tuple[str, Node]]:
-        seen: dict[str, int] = {}
         for key, value in node.value:
-            mark = (key.start_mark.line, key.start_mark.column)
+            line, column = key.start_mark.line, key.start_mark.column
             if not isinstance(key, ScalarNode):
-                self.problems.append(SpecProblem(mark[0] + 1, mark[1] + 1, shown(path), "a key must be text"))
+                self.problems.append(SpecProblem(line + 1, column + 1, format_path(path), "a key must be text"))
                 continue
             name = str(key.value)
-            self._key_marks[(*path, name)] = mark
-            if name in seen:
-                message = f"given twice, first in line {seen[name]}"
-                self.problems.append(self.problem((*path, name), message, at_key=True))
-                continue
-            seen[name] = mark[0] + 1
-            yield name, value
+            first = self._key_marks.setdefault((*path, name), (line, column))
+            if first == (line, column):
+                yield name, value
+            else:
+                message = f"given twice, first in line {first[0] + 1}"
+                self.problems.append(SpecProblem(line + 1, column + 1, format_path((*path, name)), message))
 
-    def _scalar(self, node: Node, path: Path) -> Any:
+    def _scalar(self, node: Node) -> Any:
+        """The plain value of a scalar; ValueError when it has none."""
         tag = str(node.tag)
-        if tag in AS_WRITTEN:
+        if tag in TEXT_TAGS:
             if SURROGATE.search(node.value):
-                self._unreadable(path, "holds half of a character (a surrogate)")
-                return None
+                raise ValueError("holds half of a character (a surrogate)")
             return str(node.value)
-        if tag not in CONSTRUCTED:
-            self._unreadable(path, f"the tag {tag} is not allowed; write plain values")
-            return None
+        if tag not in PLAIN_TAGS:
+            raise ValueError(f"the tag {tag} is not allowed; write plain values")
         try:
             value = self._yaml.constructor.construct_object(node)
         except (ValueError, YAMLError, LookupError):
-            self._unreadable(path, f"cannot be read as {tag.removeprefix(TAG)}")
-            return None
+            raise ValueError(f"cannot be read as {tag.removeprefix(TAG)}") from None
         if isinstance(value, float) and not math.isfinite(value):
-            self._unreadable(path, "must be a finite number")
-            return None
+            raise ValueError("must be a finite number")
         if isinstance(value, int) and value not in INT64:
-            self._unreadable(path, "a whole number beyond 64 bits")
-            return None
+            raise ValueError("a whole number beyond 64 bits")
         return value
 
-    def _unreadable(self, path: Path, message: str) -> None:
-        self.problems.append(self.problem(path, message))
-        self.unread.add(path)
+
+def format_path(path: Path) -> str:
+    """A path as users read it: ``("features", 2, "bounds")`` is ``features[2].bounds``."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).removeprefix(".")
 
 
-def _cut(text: str) -> str:
-    half = MAX_CHARACTERS // 2
-    return text if len(text) <= MAX_CHARACTERS else f"{text[:half]} ... {text[-half:]}"
+class _Unreadable(Exception):
+    """Ends the reading of a document with its only problem."""
+
+    def __init__(self, problem: SpecProblem) -> None:
+        self.problem = problem
+        super().__init__(problem.message)
+
+
+class _DepthLimitedComposer(Composer):
+    """Composes with recursion, which must end in an error that has a line."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.depth >= MAX_DEPTH:
+            message = f"nested deeper than {MAX_DEPTH} levels"
+            raise ComposerError(None, None, message, self.parser.peek_event().start_mark)
+        return super().compose_node(parent, index)
 
 
 def _syntax_problem(error: Exception, text: str) -> SpecProblem:
     if isinstance(error, ReaderError):
         before = text[: error.position]
         column = error.position - (before.rfind("\n") + 1)
-        return SpecProblem(
-            before.count("\n") + 1, column + 1, "", f"the character U+{error.character:04X} is not allowed"
-        )
+        message = f"the character U+{error.character:04X} is not allowed"
+        return SpecProblem(before.count("\n") + 1, column + 1, "", message)
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         parts = (str(part) for part in (error.context, error.problem) if part)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from onward.streams.cli import main
-from onward.streams.cli.worker_process import WorkerProcess
+from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
 from onward.streams.topics import Topics

@@ -23,7 +23,7 @@ COMMANDS = {
     "evaluate": "Estimate from the log of a program what another policy would have earned.",
     "status": "Show the topics, the lag of the workers, and what the ledgers hold.",
 }
-"""Every command and what it does; ``commands/NAME.py`` holds ``run(args) -> exit code`` and is imported when called."""
+"""Every command and its summary. ``NAME.py`` holds ``run(args) -> exit code`` and is imported when called."""
 
 INTERRUPTED = 130
 
@@ -36,10 +36,11 @@ def main(args: Sequence[str] | None = None) -> int:
         print("onward: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Who read our output has gone (`onward status | head`); the interpreter must not trip over it at exit.
+        # The reader of our output has ended (`onward status | head`). The interpreter flushes stdout at exit; that must
+        # not raise again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # the last line of defence: whatever it is, people get one line
+    except Exception as error:  # every error becomes one line
         return _fail(error)
 
 
@@ -54,7 +55,7 @@ def _dispatch(args: list[str]) -> int:
         close = get_close_matches(args[0], COMMANDS, n=1)
         hint = f"did you mean `onward {close[0]}`?" if close else f"choose one of {', '.join(COMMANDS)}"
         raise UsageError(f"there is no command {args[0]!r}: {hint}")
-    module = importlib.import_module(f".commands.{args[0]}", __package__)
+    module = importlib.import_module(f".{args[0]}", __package__)
     code: int = module.run(args[1:])
     return code
 

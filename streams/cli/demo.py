@@ -1,11 +1,11 @@
-"""What ``onward demo`` does: a world, its programs, a Kafka, the production worker, and an onlooker who counts."""
+"""``onward demo``: a simulated world, a Kafka, the production worker and counted results, on this machine."""
 
 from __future__ import annotations
 
 import secrets
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,16 +24,22 @@ from ..kafka.options import KafkaOptions
 from ..outputs.decoder import DecodedEvent, EventDecoder
 from ..records import Record
 from ..settings import BrokerSettings, DemoSettings
-from ..simulation.lockstep import Play, Simulation
+from ..simulation.lockstep import SimulatedProgram, Simulation
 from ..simulation.run_stats import RunStats, Summary
 from ..topics import Topics, plan
-from .drive import connect, drain, play
-from .live import ProgressDisplay, tables, view, write_picture
-from .places import check_file, make_new_folder
-from .programs import write_programs
-from .silence import silence
-from .worker_process import WorkerProcess
-from .worlds import Named, build_world, check_policies
+from .display.progress import ProgressDisplay, progress_display
+from .display.summary import tables, write_picture
+from .flags import parse_settings
+from .output_paths import check_file, make_new_folder
+from .process.client_logs import quiet_kafka_clients
+from .process.signals import interruptible
+from .process.worker_process import WorkerProcess
+from .world.driver import connect, drive, read_rest
+from .world.program_folders import write_programs
+from .world.worlds import NamedWorld, build_world, check_policies
+
+DESCRIPTION = """Show Onward at work: rejected people get a way forward, and the learner gets better. Starts an embedded
+Kafka (or uses the one given), the production worker and a simulated world, and counts what is on the topics."""
 
 CURVE_ROUNDS = 10
 READY_SECONDS = 60.0
@@ -41,12 +47,12 @@ PATIENCE_SECONDS = 30.0
 CHECK_SECONDS = 0.2
 DEFAULT_REPORT = Path("onward-demo.html")
 EMBEDDED_FETCH_SECONDS = 0.002
-"""The embedded broker lets a fetch that finds nothing wait its whole time, even when a record comes meanwhile."""
+"""The embedded broker lets an empty fetch wait its whole time, even when a record arrives meanwhile."""
 
 
 @dataclass(frozen=True)
 class _Kafka:
-    """Where a run takes place: how the worker and our own clients reach it, and the worker's flags for it."""
+    """The Kafka of a run: ``settings`` and ``flags`` for the worker, ``options`` for the clients of this process."""
 
     settings: BrokerSettings
     options: KafkaOptions
@@ -55,29 +61,36 @@ class _Kafka:
 
 
 class _Run:
-    """The simulation, and what is counted of it."""
+    """The simulation of every program, and its statistics."""
 
-    def __init__(self, named: Named, specs: Mapping[str, Path], policies: tuple[str, ...]) -> None:
+    def __init__(self, named: NamedWorld, specs: Mapping[str, Path], policies: tuple[str, ...]) -> None:
         world = named.world
         self.name = named.name
         self.specs = specs
         self.total = world.rejected * len(specs)
-        self.boards = {policy: Scoreboard(world, every=CURVE_ROUNDS) for policy in policies}
-        plays = [Play(program, world, board) for program, board in zip(specs, self.boards.values(), strict=True)]
-        self.simulation = Simulation(plays)
-        self._stats = RunStats(self.simulation.rejects)
+        self.scoreboards = {policy: Scoreboard(world, every=CURVE_ROUNDS) for policy in policies}
+        scored = zip(specs, self.scoreboards.values(), strict=True)
+        self.simulation = Simulation([SimulatedProgram(program, world, board) for program, board in scored])
+        self._stats = RunStats(self.simulation.is_rejected)
 
     def count(self, record: Record, read: DecodedEvent, now_ms: float) -> None:
-        """Count what was read."""
+        """Count an event that was read."""
         self._stats.add(record, read.id, read.event, now_ms)
 
     def summary(self) -> Summary:
         """Everything counted so far."""
-        return self._stats.summary({policy: board.now for policy, board in self.boards.items()})
+        return self._stats.summary({policy: board.now for policy, board in self.scoreboards.items()})
+
+
+def run(args: Sequence[str]) -> int:
+    """Run to the end; Ctrl-C and SIGTERM stop everything that was started."""
+    settings = parse_settings(DemoSettings, "onward demo", DESCRIPTION, args)
+    with interruptible():
+        return demo(settings)
 
 
 def demo(settings: DemoSettings) -> int:
-    """Run the demo and print what came of it; raise ``OnwardError`` when the worker fails or loses anybody."""
+    """Run the demo and print its results; raise ``OnwardError`` when the worker fails or leaves a person unanswered."""
     check_policies(settings.policies)
     report = settings.report or (None if settings.as_json else DEFAULT_REPORT)
     for flag, path in (("--report", report), ("--picture", settings.picture)):
@@ -85,8 +98,8 @@ def demo(settings: DemoSettings) -> int:
             check_file(flag, path)
     console, started = Console(), monotonic()
     with ExitStack() as stack:
-        stack.enter_context(silence())
-        screen = stack.enter_context(view(console, quiet=settings.as_json))
+        stack.enter_context(quiet_kafka_clients())
+        screen = stack.enter_context(progress_display(console, quiet=settings.as_json))
         work = stack.enter_context(_work_folder(settings.keep))
         run = _prepare(settings, work, screen)
         kafka = stack.enter_context(_kafka(settings, screen))
@@ -110,7 +123,7 @@ def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Ru
 
 @contextmanager
 def _work_folder(keep: Path | None) -> Iterator[Path]:
-    """A folder for the run, removed at the end unless it is to be kept."""
+    """The folder ``keep``, or a temporary one that is removed at the end."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="onward-demo-") as folder:
             yield Path(folder)
@@ -121,26 +134,26 @@ def _work_folder(keep: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def _kafka(settings: DemoSettings, screen: ProgressDisplay) -> Iterator[_Kafka]:
-    """The Kafka that was given, or an embedded one, with this run's own topics."""
+    """The Kafka of ``settings.brokers``, with topics of this run alone, or an embedded one."""
     if settings.brokers:
         prefix = f"{settings.topic_prefix}demo-{settings.seed}-{secrets.token_hex(2)}."
-        own = settings.model_copy(update={"topic_prefix": prefix})
-        options = connection.connection(own)
-        topics = connection.topics(own)
+        prefixed = settings.model_copy(update={"topic_prefix": prefix})
+        options = connection.connection(prefixed)
+        topics = connection.topics(prefixed)
         create_topics(options, plan(topics, settings.partitions, settings.replication))
         screen.note(f"topics are named {prefix}...")
-        yield _Kafka(own, options, topics)
+        yield _Kafka(prefixed, options, topics)
         return
     topics = Topics(prefix=settings.topic_prefix)
     names = (*topics.inputs, topics.journal, *topics.outputs)
     with EmbeddedBroker(dict.fromkeys(names, settings.partitions)) as broker:
-        own = settings.model_copy(update={"brokers": (broker.bootstrap,)})
+        embedded = settings.model_copy(update={"brokers": (broker.bootstrap,)})
         flags = ("--fetch-wait-seconds", str(EMBEDDED_FETCH_SECONDS))
-        yield _Kafka(own, broker.options(), topics, flags)
+        yield _Kafka(embedded, broker.options(), topics, flags)
 
 
 def _serve(run: _Run, kafka: _Kafka, work: Path, screen: ProgressDisplay) -> None:
-    """Let the worker serve the whole world, and count what is on the topics."""
+    """Run the whole simulation against the worker, and count the events on the topics."""
     screen.note("starting the worker ...")
     flags = [
         *(flag for path in run.specs.values() for flag in ("--spec", str(path))),
@@ -149,53 +162,56 @@ def _serve(run: _Run, kafka: _Kafka, work: Path, screen: ProgressDisplay) -> Non
     ]
     with (
         WorkerProcess(kafka.settings, flags, work / "worker.log") as worker,
-        connect(kafka.options, kafka.topics, EventDecoder(kafka.topics).topics, "beginning") as link,
+        connect(kafka.options, kafka.topics, EventDecoder(kafka.topics).topics, "beginning") as client,
     ):
         _await_worker(worker, kafka)
         screen.note(f"serving {run.total:,} rejected people ...")
-        check = _every(CHECK_SECONDS, worker.check)
+        check = _at_most_every(CHECK_SECONDS, worker.check)
 
-        def turn() -> None:
+        def on_poll() -> None:
             check()
-            screen.offer(run.summary, run.total)
+            screen.update(run.summary, run.total)
 
         try:
-            play(
+            drive(
                 run.simulation,
-                link,
-                seen=run.count,
-                turn=turn,
+                client,
+                on_event=run.count,
+                on_poll=on_poll,
                 patience_seconds=PATIENCE_SECONDS,
-                hint=lambda: f"the worker's last words were: {worker.last_words()}",
+                advice=lambda: f"the worker's last words were: {worker.last_log_line()}",
             )
         except OnwardError:
             worker.check()
             raise
         worker.stop()
-        drain(link, run.count)
+        read_rest(client, run.count)
 
 
 def _await_worker(worker: WorkerProcess, kafka: _Kafka) -> None:
-    """Wait until the worker has its partitions: it tells so in the journal. Its start is no part of any latency."""
+    """Wait for the worker's first journal record, which it writes when it owns its partitions.
+
+    Otherwise its start would count as latency.
+    """
     deadline = monotonic() + READY_SECONDS
     with EventReader(kafka.options, [kafka.topics.journal]) as journal:
         while not journal.poll(CHECK_SECONDS):
             worker.check()
             if monotonic() > deadline:
-                raise OnwardError(f"the worker has not begun within {READY_SECONDS:g} s: {worker.last_words()}")
+                raise OnwardError(f"the worker has not begun within {READY_SECONDS:g} s: {worker.last_log_line()}")
 
 
-def _every(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
-    """``call``, but at most once in so many seconds."""
+def _at_most_every(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+    """``call``, limited to one call in ``seconds``."""
     last = monotonic()
 
-    def perhaps() -> None:
+    def limited() -> None:
         nonlocal last
         if monotonic() - last >= seconds:
             last = monotonic()
             call()
 
-    return perhaps
+    return limited
 
 
 def _conclude(
@@ -209,10 +225,10 @@ def _conclude(
     if settings.picture is not None:
         write_picture(settings.picture, summary, run.total)
     if report is not None:
-        # Drawing is slow to import, and most runs with --json do not draw.
-        from .report import write_report
+        # matplotlib is slow to import, and most runs with --json write no report.
+        from .display.report import write_report
 
-        curves = {policy: [*board.curve, board.now] for policy, board in run.boards.items()}
+        curves = {policy: [*board.curve, board.now] for policy, board in run.scoreboards.items()}
         write_report(report, f"Onward demo: {run.name}", facts, summary, curves)
         print(f"curves: {report}", file=sys.stderr if settings.as_json else sys.stdout)
     if summary.lost or summary.conflicting_duplicates:

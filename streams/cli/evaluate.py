@@ -1,9 +1,9 @@
-"""What ``onward evaluate`` does and prints."""
+"""``onward evaluate``: estimates from the log of a program what another policy would have earned."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +25,11 @@ from ..replay.evaluation import Answer, PolicyEvaluation, PolicyEvaluator, check
 from ..replay.journal_replay import Closing, JournalReplay, Step
 from ..settings import EvaluateSettings
 from ..topics import Topics
-from .silence import silence
+from .flags import parse_settings
+from .process.client_logs import quiet_kafka_clients
+
+DESCRIPTION = """Estimate from the log of a program what another policy would have earned: reads the journal and the
+recourse topic to where they end now, writes nothing."""
 
 ESTIMATES = {
     "logged": "the log's policy",
@@ -41,19 +45,20 @@ Answers = Mapping[tuple[int, int], Answer]
 """By shard and step."""
 
 
-def evaluate(settings: EvaluateSettings) -> int:
-    """Read, fold, replay and print. Returns the exit code."""
+def run(args: Sequence[str]) -> int:
+    """Print a table, or JSON."""
+    settings = parse_settings(EvaluateSettings, "onward evaluate", DESCRIPTION, args)
     program = _assembled(settings.spec)
     target = _target(settings, program)
     topics, options = connection.topics(settings), connection.connection(settings)
-    with silence(), EventReader(options, [topics.recourse]) as reader:
+    with quiet_kafka_clients(), EventReader(options, [topics.recourse]) as reader:
         answers = _answers(_records(reader), program)
-    with silence(), EventReader(options, [topics.journal]) as reader:
-        judged = _judged(_records(reader), program, target, topics, answers)
+    with quiet_kafka_clients(), EventReader(options, [topics.journal]) as reader:
+        evaluation = _evaluate(_records(reader), program, target, topics, answers)
     if settings.as_json:
-        print(json.dumps(_as_json(judged, program, target), indent=2))
+        print(json.dumps(_as_json(evaluation, program, target), indent=2))
     else:
-        _print(judged, program, target)
+        _print(evaluation, program, target)
     return 0
 
 
@@ -65,10 +70,11 @@ def _assembled(spec: Path) -> Program:
 
 
 def _target(settings: EvaluateSettings, program: Program) -> Program:
-    return without_exploration(_given(settings, program))
+    """The program under the policy to evaluate, without exploration."""
+    return without_exploration(_with_policy(settings, program))
 
 
-def _given(settings: EvaluateSettings, program: Program) -> Program:
+def _with_policy(settings: EvaluateSettings, program: Program) -> Program:
     if settings.target_spec is not None:
         target = _assembled(settings.target_spec)
         check_alike(program, target)
@@ -77,14 +83,14 @@ def _given(settings: EvaluateSettings, program: Program) -> Program:
     return with_choice(program, settings.choice, dict(map(_parameter, settings.parameter)))
 
 
-def _parameter(given: str) -> tuple[str, float]:
-    name, equals, number = given.partition("=")
+def _parameter(text: str) -> tuple[str, float]:
+    name, equals, number = text.partition("=")
     try:
         if not equals:
             raise ValueError
         return name.strip(), float(number)
     except ValueError:
-        raise UsageError(f"--parameter {given!r}: give NAME=NUMBER") from None
+        raise UsageError(f"--parameter {text!r}: give NAME=NUMBER") from None
 
 
 def _records(reader: EventReader) -> Iterator[Record]:
@@ -93,7 +99,7 @@ def _records(reader: EventReader) -> Iterator[Record]:
 
 
 def _answers(records: Iterable[Record], program: Program) -> Answers:
-    """What was published of a program; ``UsageError`` when it was made with another spec."""
+    """The published answers of a program; ``UsageError`` when they were made with another spec."""
     answers: dict[tuple[int, int], Answer] = {}
     for record in records:
         try:
@@ -112,60 +118,60 @@ def _answers(records: Iterable[Record], program: Program) -> Answers:
     return answers
 
 
-def _judged(
+def _evaluate(
     journal: Iterable[Record], program: Program, target: Program, topics: Topics, answers: Answers
 ) -> PolicyEvaluation:
-    judge = PolicyEvaluator(program, target)
-    folds: dict[int, JournalReplay] = {}
+    evaluator = PolicyEvaluator(program, target)
+    replays: dict[int, JournalReplay] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="onward-evaluate-")))
         for record in journal:
-            fold = folds.get(record.partition)
-            if fold is None:
-                place = TopicPartition(record.topic, record.partition)
-                fold = stack.enter_context(closing(JournalReplay(program, topics, place, folder)))
-                folds[record.partition] = fold
-            _tell(judge, fold.feed(record), program, answers)
-        for fold in folds.values():
-            _tell(judge, fold.rest(), program, answers)
-    judged = judge.evaluation()
-    if not judged.answered:
+            replay = replays.get(record.partition)
+            if replay is None:
+                partition = TopicPartition(record.topic, record.partition)
+                replay = stack.enter_context(closing(JournalReplay(program, topics, partition, folder)))
+                replays[record.partition] = replay
+            _add(evaluator, replay.feed(record), program, answers)
+        for replay in replays.values():
+            _add(evaluator, replay.rest(), program, answers)
+    evaluation = evaluator.evaluation()
+    if not evaluation.answered:
         raise UsageError(f"{topics.journal} holds no answers of program {program.name!r}: is it the spec of another?")
-    return judged
+    return evaluation
 
 
-def _tell(judge: PolicyEvaluator, happened: Iterable[Step | Closing], program: Program, answers: Answers) -> None:
-    for one in happened:
-        if isinstance(one, Step):
-            _check(one, program, answers)
-            judge.step(one)
+def _add(evaluator: PolicyEvaluator, events: Iterable[Step | Closing], program: Program, answers: Answers) -> None:
+    for event in events:
+        if isinstance(event, Step):
+            _check(event, program, answers)
+            evaluator.step(event)
         else:
-            judge.close(one)
+            evaluator.close(event)
 
 
 def _check(step: Step, program: Program, answers: Answers) -> None:
-    """What is folded again must be what was published, or its probabilities are another policy's."""
+    """A replayed step must equal the published one; otherwise its probabilities belong to another policy."""
     arm, propensity = step.picked[0] if step.picked else (None, 0.0)
-    own = Answer(arm, propensity, program.policy_version)
-    published = answers.get((step.shard, step.number), own)
-    if published != own:
+    replayed = Answer(arm, propensity, program.policy_version)
+    published = answers.get((step.shard, step.number), replayed)
+    if published != replayed:
         raise UsageError(
-            f"step {step.number} of shard {step.shard} was published as {published}, and is {own} here: the log was "
-            "made by another version of Onward, evaluate it with that one"
+            f"step {step.number} of shard {step.shard} was published as {published}, and is {replayed} here: the log "
+            "was made by another version of Onward, evaluate it with that one"
         )
 
 
-def _as_json(judged: PolicyEvaluation, program: Program, target: Program) -> dict[str, object]:
-    evaluation = judged.evaluation
+def _as_json(result: PolicyEvaluation, program: Program, target: Program) -> dict[str, object]:
+    evaluation = result.evaluation
     return {
         "program": program.name,
         "log": _policy(program),
         "target": _policy(target),
         "steps": evaluation.steps,
         "left_out": {
-            "without_recourse": judged.without_recourse,
-            "unseen": judged.unseen,
-            "unfinished": judged.unfinished,
+            "without_recourse": result.without_recourse,
+            "unseen": result.unseen,
+            "unfinished": result.unfinished,
         },
         "matched": evaluation.matched,
         "unsupported": evaluation.unsupported,
@@ -193,13 +199,13 @@ def _interval(estimate: Estimate | None) -> dict[str, float] | None:
     return {"value": estimate.value, "standard_error": estimate.error, "low": estimate.low, "high": estimate.high}
 
 
-def _print(judged: PolicyEvaluation, program: Program, target: Program) -> None:
-    evaluation = judged.evaluation
+def _print(result: PolicyEvaluation, program: Program, target: Program) -> None:
+    evaluation = result.evaluation
     share = evaluation.matched / evaluation.steps if evaluation.steps else 0.0
     lines = (
         f"{program.name}: {target.spec.policy.choice} on the log of {program.spec.policy.choice}",
-        f"steps {evaluation.steps:,}; left out: {judged.without_recourse:,} without recourse, {judged.unseen:,} "
-        f"unseen, {judged.unfinished:,} from the first open one on",
+        f"steps {evaluation.steps:,}; left out: {result.without_recourse:,} without recourse, {result.unseen:,} "
+        f"unseen, {result.unfinished:,} from the first open one on",
         f"agree at {evaluation.matched:,} ({share:.1%}); effective steps {evaluation.effective:,.1f}, mean weight "
         f"{evaluation.mean_weight:.3f}",
     )
@@ -208,10 +214,10 @@ def _print(judged: PolicyEvaluation, program: Program, target: Program) -> None:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     numbers = (Column(name, justify="right") for name in ("mean reward", "95 % from", "to"))
     table = Table("estimate", *numbers)
-    for name, words in ESTIMATES.items():
+    for name, title in ESTIMATES.items():
         estimate: Estimate | None = getattr(evaluation, name)
         cells = ("-",) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
-        table.add_row(words, *(cell if isinstance(cell, str) else f"{cell:.4f}" for cell in cells))
+        table.add_row(title, *(cell if isinstance(cell, str) else f"{cell:.4f}" for cell in cells))
     console.print(table)
     if evaluation.doubt:
         console.print(f"no estimate: {evaluation.doubt}", highlight=False, soft_wrap=True, markup=False)

@@ -24,11 +24,11 @@ METAVARS = {
     "int": "N",
     "float": "N",
 }
-METAVARS_OF = {"--parameter": "NAME=NUMBER"}
-"""Of flags whose type says too little."""
+FLAG_METAVARS = {"--parameter": "NAME=NUMBER"}
+"""Metavars of flags that are more specific than their type's."""
 
-NO_DEFAULTS = (" (default: ())", " (default: None)", " (default: )")
-PLAIN = str.maketrans("", "", "' ")
+EMPTY_DEFAULTS = (" (default: ())", " (default: None)", " (default: )")
+QUOTES_AND_SPACES = str.maketrans("", "", "' ")
 TUPLE_DEFAULT = re.compile(r"\(default: \(([^)]+)\)\)")
 
 
@@ -52,22 +52,26 @@ def parse_settings(settings: type[S], prog: str, description: str, args: Sequenc
     except SettingsError as error:
         raise UsageError(str(error)) from error
     except ValidationError as error:
-        raise UsageError("; ".join(_explained(settings, error.errors()))) from None
+        raise UsageError("; ".join(_messages(settings, error.errors()))) from None
 
 
 def _add_argument(container: argparse.ArgumentParser, *names: str, **options: Any) -> argparse.Action:
-    """Add a flag with the type's name as people know it, and without a default that says nothing."""
+    """Add a flag with a readable metavar, and without an empty default in its help."""
     metavar = options.get("metavar")
     if metavar is not None:
-        options["metavar"] = METAVARS_OF.get(names[-1]) or METAVARS.get(metavar, metavar)
-    for default in NO_DEFAULTS:
+        options["metavar"] = FLAG_METAVARS.get(names[-1]) or METAVARS.get(metavar, metavar)
+    for default in EMPTY_DEFAULTS:
         options["help"] = options["help"].replace(default, "")
-    options["help"] = TUPLE_DEFAULT.sub(lambda found: f"(default: {found[1].translate(PLAIN)})", options["help"])
+    options["help"] = TUPLE_DEFAULT.sub(_plain_default, options["help"])
     return container.add_argument(*names, **options)
 
 
+def _plain_default(match: re.Match[str]) -> str:
+    return f"(default: {match[1].translate(QUOTES_AND_SPACES)})"
+
+
 def missing(*names: str) -> str:
-    """The words for settings that must be given and are not."""
+    """The message for required settings that are missing."""
     flags, variables = (_listed(form(name) for name in names) for form in (_flag, _variable))
     verb, pronoun = ("is", "it") if len(names) == 1 else ("are", "them")
     return f"{flags} {verb} missing: give {pronoun}, or set {variables}"
@@ -86,19 +90,19 @@ def _listed(words: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _explained(settings: type[BrokerSettings], problems: Sequence[Any]) -> Iterator[str]:
-    absent = [str(problem["loc"][0]) for problem in problems if problem["type"] == "missing"]
+def _messages(settings: type[BrokerSettings], errors: Sequence[Any]) -> Iterator[str]:
+    absent = [str(error["loc"][0]) for error in errors if error["type"] == "missing"]
     if absent:
         yield missing(*absent)
-    for problem in problems:
-        if problem["type"] != "missing":
-            yield _explain(settings, problem)
+    for error in errors:
+        if error["type"] != "missing":
+            yield _message(settings, error)
 
 
-def _explain(settings: type[BrokerSettings], problem: Any) -> str:
-    if not problem["loc"]:
-        return str(problem["msg"]).removeprefix("Value error, ")
-    name = str(problem["loc"][0])
-    shown = "" if "Secret" in str(settings.names()[name].annotation) else f" (it is {problem['input']!r})"
-    message = str(problem["msg"])
-    return f"{_flag(name)} or {_variable(name)}: {message[0].lower()}{message[1:]}{shown}"
+def _message(settings: type[BrokerSettings], error: Any) -> str:
+    if not error["loc"]:
+        return str(error["msg"]).removeprefix("Value error, ")
+    name = str(error["loc"][0])
+    value = "" if "Secret" in str(settings.names()[name].annotation) else f" (it is {error['input']!r})"
+    message = str(error["msg"])
+    return f"{_flag(name)} or {_variable(name)}: {message[0].lower()}{message[1:]}{value}"

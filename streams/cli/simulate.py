@@ -1,9 +1,9 @@
-"""What ``onward simulate`` does: publishes a world to a Kafka whose workers serve its programs."""
+"""``onward simulate``: publishes a simulated world to a Kafka whose workers serve its programs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import count
@@ -15,27 +15,41 @@ from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..metrics import Metrics
 from ..settings import SimulateSettings
-from ..simulation.lockstep import Play, Simulation
+from ..simulation.lockstep import SimulatedProgram, Simulation
 from ..worker.readiness import Readiness
 from ..worker.web import make_app
-from .drive import Link, connect, play
-from .flags import missing
-from .programs import program_name, write_programs
-from .silence import silence
-from .web_thread import served
-from .worlds import Named, build_world, check_policies
+from .flags import missing, parse_settings
+from .process.client_logs import quiet_kafka_clients
+from .process.signals import interruptible
+from .process.web_thread import served
+from .world.driver import TopicClient, connect, drive
+from .world.program_folders import program_name, write_programs
+from .world.worlds import NamedWorld, build_world, check_policies
+
+DESCRIPTION = """Publish a simulated world, people and what becomes of them, to a Kafka whose workers serve its
+programs: `onward simulate --programs DIR` writes these for `onward worker --spec DIR/NAME/spec.yaml`."""
 
 LAP_PEOPLE = 100_000
-"""Applications after which a simulation without end plays the same world again, under new ids."""
+"""Applications after which a simulation without end repeats the same world under new ids."""
 
-WHAT_TO_RUN = "run a worker with the programs that `onward simulate --programs DIR` writes"
+ADVICE = "run a worker with the programs that `onward simulate --programs DIR` writes"
 CURVE_ROUNDS = 10_000
 MEASURE_SECONDS = 1.0
-TELL_SECONDS = 10.0
+PRINT_SECONDS = 10.0
+
+
+def run(args: Sequence[str]) -> int:
+    """Run to the end, or until Ctrl-C or SIGTERM."""
+    settings = parse_settings(SimulateSettings, "onward simulate", DESCRIPTION, args)
+    with interruptible():
+        return simulate(settings)
 
 
 def simulate(settings: SimulateSettings) -> int:
-    """Write the programs, or play until the world ends; print the scores. Without end, an interruption is the end."""
+    """Write the programs, or simulate until the world ends and print the scores.
+
+    A simulation without end is ended by an interruption, which is then no error.
+    """
     check_policies(settings.policies)
     if settings.programs is None and not settings.brokers:
         raise UsageError(missing("brokers"))
@@ -50,7 +64,7 @@ def simulate(settings: SimulateSettings) -> int:
         return _write(settings.programs, named, settings.policies)
     scores = _Scores(named, settings.policies)
     try:
-        _play(settings, scores)
+        _simulate(settings, scores)
     except KeyboardInterrupt:
         if settings.people:
             raise
@@ -61,28 +75,29 @@ def simulate(settings: SimulateSettings) -> int:
 class _Scores:
     """The scores of all laps, as metrics and as lines."""
 
-    def __init__(self, named: Named, policies: tuple[str, ...]) -> None:
-        self.boards = {program_name(named.name, policy): Scoreboard(named.world, CURVE_ROUNDS) for policy in policies}
-        self.plays = [Play(program, named.world, board) for program, board in self.boards.items()]
+    def __init__(self, named: NamedWorld, policies: tuple[str, ...]) -> None:
+        names = [program_name(named.name, policy) for policy in policies]
+        self.scoreboards = {name: Scoreboard(named.world, CURVE_ROUNDS) for name in names}
+        self.programs = [SimulatedProgram(name, named.world, board) for name, board in self.scoreboards.items()]
         self.metrics = Metrics()
-        self._measured = self._told = monotonic()
+        self._measured = self._printed = monotonic()
 
-    def turn(self) -> None:
-        """Renew the metrics and print the scores, when it is time."""
+    def update(self) -> None:
+        """Set the metrics and print the scores, when it is time."""
         now = monotonic()
         if now - self._measured >= MEASURE_SECONDS:
             self._measured = now
-            for program, board in self.boards.items():
+            for program, board in self.scoreboards.items():
                 if board.now.rounds:
                     self.metrics.expected_reward_mean.labels(program).set(board.now.mer)
-        if now - self._told >= TELL_SECONDS:
-            self._told = now
+        if now - self._printed >= PRINT_SECONDS:
+            self._printed = now
             for line in self.lines():
                 print(line, file=sys.stderr, flush=True)
 
     def lines(self) -> Iterator[str]:
-        """One line a program."""
-        for program, board in self.boards.items():
+        """One line for each program."""
+        for program, board in self.scoreboards.items():
             score = board.now
             yield (
                 f"{program}: {score.rounds} answers, mean expected reward {score.mer:.3f} (oracle "
@@ -91,44 +106,44 @@ class _Scores:
             )
 
 
-def _write(folder: Path, named: Named, policies: tuple[str, ...]) -> int:
+def _write(folder: Path, named: NamedWorld, policies: tuple[str, ...]) -> int:
     for path in write_programs(named.name, named.world, folder, policies).values():
         print(path)
     return 0
 
 
-def _play(settings: SimulateSettings, scores: _Scores) -> None:
+def _simulate(settings: SimulateSettings, scores: _Scores) -> None:
     run = settings.run_name or datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     topics = connection.topics(settings)
     with ExitStack() as stack:
-        stack.enter_context(silence())
+        stack.enter_context(quiet_kafka_clients())
         if settings.web:
             app = make_app(scores.metrics, lambda: Readiness(True))
             port = stack.enter_context(served(app, settings.web_host, settings.web_port))
             print(f"serving /metrics on {settings.web_host}:{port}", file=sys.stderr, flush=True)
-        link = stack.enter_context(connect(connection.connection(settings), topics, topics.outputs, "end"))
+        client = stack.enter_context(connect(connection.connection(settings), topics, topics.outputs, "end"))
         for lap in [0] if settings.people else count():
-            _lap(Simulation(scores.plays, prefix=f"{run}-{lap}-"), link, scores, settings)
+            _lap(Simulation(scores.programs, prefix=f"{run}-{lap}-"), client, scores, settings)
 
 
-def _lap(simulation: Simulation, link: Link, scores: _Scores, settings: SimulateSettings) -> None:
+def _lap(simulation: Simulation, client: TopicClient, scores: _Scores, settings: SimulateSettings) -> None:
     started = monotonic()
 
-    def turn() -> None:
-        scores.turn()
-        letter = simulation.refusal
+    def on_poll() -> None:
+        scores.update()
+        letter = simulation.last_dead_letter
         if letter is not None:
-            raise OnwardError(f"the workers refuse our events ({letter.reason}: {letter.detail}); {WHAT_TO_RUN}")
+            raise OnwardError(f"the workers refuse our events ({letter.reason}: {letter.detail}); {ADVICE}")
 
-    def until() -> int | None:
+    def limit() -> int | None:
         return 1 + int((monotonic() - started) * settings.rate) if settings.rate else None
 
-    play(
+    drive(
         simulation,
-        link,
-        seen=lambda *_: None,
-        turn=turn,
-        until=until,
+        client,
+        on_event=lambda *_: None,
+        on_poll=on_poll,
+        limit=limit,
         patience_seconds=settings.patience_seconds,
-        hint=lambda: WHAT_TO_RUN,
+        advice=lambda: ADVICE,
     )

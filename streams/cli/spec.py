@@ -1,4 +1,4 @@
-"""What ``onward spec check`` and ``onward spec draft`` do."""
+"""``onward spec``: drafts and checks program specs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,23 @@ from ...schemas.specfile import LoadedSpec, SpecError
 from ...schemas.table import TableError
 from ..errors import UsageError
 from ..programs.spec_check import load_program_spec
+from .flags import CommandParser
+
+
+def run(args: Sequence[str]) -> int:
+    """Check or draft."""
+    parser = CommandParser(prog="onward spec", description="Draft a program spec from a CSV, or check specs.")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="{check,draft}", parser_class=CommandParser)
+    checking = actions.add_parser("check", help="explain every error with its line; exit code 2 when there is any")
+    checking.add_argument("specs", nargs="+", type=Path, metavar="FILE", help="program spec (YAML)")
+    drafting = actions.add_parser("draft", help="write a first spec from a data file, to be reviewed by people")
+    drafting.add_argument("csv", type=Path, metavar="CSV", help="data with one column a feature and a label")
+    drafting.add_argument("--label", required=True, metavar="COLUMN", help="column that says what happened")
+    drafting.add_argument("--output", type=Path, metavar="FILE", help="new file; standard output when absent")
+    options = parser.parse_args(list(args))
+    if options.action == "check":
+        return check(options.specs)
+    return draft(options.csv, options.label, options.output)
 
 
 def check(paths: Sequence[Path]) -> int:
@@ -20,12 +37,12 @@ def check(paths: Sequence[Path]) -> int:
     Returns 2 when there is any problem, else 0.
     """
     code = 0
-    for path in paths:
+    for file in paths:
         try:
-            print(_summary(load_program_spec(path)))
+            print(_summary(load_program_spec(file)))
         except SpecError as error:
-            for line, column, place, message in error.problems:
-                parts = (f"{path}:{line}:{column}", place, message)
+            for line, column, path, message in error.problems:
+                parts = (f"{file}:{line}:{column}", path, message)
                 print(": ".join(part for part in parts if part), file=sys.stderr)
             code = UsageError.exit_code
     return code

@@ -1,31 +1,44 @@
-"""What ``onward train`` does and prints."""
+"""``onward train``: a program's first model from a CSV."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 from rich.console import Console
 from rich.table import Table
 
 from ...schemas.specfile import SpecError
 from ..errors import UsageError
-from ..programs.bundle import MANIFEST, Manifest
+from ..programs.manifest import MANIFEST, Manifest
 from ..programs.spec_check import load_program_spec
-from ..programs.training import ESTIMATORS, EstimatorName
-from ..programs.training import train as train_model
+from ..programs.training import ESTIMATORS, train
+from .flags import CommandParser
+
+DESCRIPTION = """Train a model on labelled data and write it, its recourse instances and a manifest to a new folder.
+The same data, spec and seed give the same model."""
 
 
-def train(csv: Path, spec: Path, output: Path, estimator: str, seed: int) -> int:
-    """Train a model, write its bundle to the folder ``output`` and print how good it is. Returns the exit code."""
-    if estimator not in ESTIMATORS:
-        raise UsageError(f"there is no estimator {estimator!r}: choose one of {', '.join(ESTIMATORS)}")
+def run(args: Sequence[str]) -> int:
+    """Train and print how good the model is."""
+    parser = CommandParser(prog="onward train", description=DESCRIPTION)
+    parser.add_argument("csv", type=Path, metavar="CSV", help="data with the spec's features and its label")
+    parser.add_argument("--spec", required=True, type=Path, metavar="FILE", help="program spec (YAML)")
+    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="new folder for the model")
+    parser.add_argument(
+        "--estimator",
+        default=next(iter(ESTIMATORS)),
+        choices=list(ESTIMATORS),
+        help="kind of model (default: %(default)s)",
+    )
+    parser.add_argument("--seed", default=0, type=int, metavar="N", help="seed of split and training (default: 0)")
+    options = parser.parse_args(list(args))
     try:
-        loaded = load_program_spec(spec)
+        loaded = load_program_spec(options.spec)
     except SpecError as error:
         raise UsageError(str(error)) from None
-    manifest = train_model(csv, loaded, output, estimator=cast(EstimatorName, estimator), seed=seed)
-    _print(manifest, loaded.spec.candidates, output)
+    manifest = train(options.csv, loaded, options.output, estimator=options.estimator, seed=options.seed)
+    _print(manifest, loaded.spec.candidates, options.output)
     return 0
 
 

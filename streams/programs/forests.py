@@ -1,7 +1,7 @@
-"""Random forests scored fast, one row or many, with scikit-learn's own numbers.
+"""Random forests scored fast, one row or many, bit for bit as scikit-learn scores them.
 
-``RandomForestClassifier.predict_proba`` spends milliseconds on a single row in the calls of its many trees. Here
-all trees lie in flat arrays and every tree takes its next step in the same numpy operation.
+``RandomForestClassifier.predict_proba`` calls every tree, which takes milliseconds for a single row. Here the nodes of
+all trees are in flat arrays, and one numpy operation moves every tree one level down.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 FEW_ROWS = 8
-"""Up to here stepping through all trees at once is faster than asking scikit-learn's trees one by one."""
+"""Up to this number of rows, descending all trees at once is faster than calling scikit-learn tree by tree."""
 
-STEPS_BETWEEN_CHECKS = 6
+LEVELS_BETWEEN_CHECKS = 6
 
 LEAF = -1
-"""What scikit-learn's trees hold for the child of a node that has none."""
+"""The child of a leaf in scikit-learn's trees."""
 
 
 class Forest:
     """A fitted binary ``RandomForestClassifier`` or ``ExtraTreesClassifier``.
 
-    ``score(X)`` takes (n, D) and gives (n,): the mean over trees of the share of class 1 in the leaf, equal to
-    ``predict_proba(X)[:, 1]`` bit for bit and the same for a row whatever rows stand beside it. NaN is not supported.
-    Raises ValueError for trees whose arrays do not form trees over D columns.
+    ``score(X)`` takes (n, D) and returns (n,): the mean over trees of the share of class 1 in the leaf, equal to
+    ``predict_proba(X)[:, 1]`` bit for bit. NaN is not supported. Raises ValueError when the arrays of a tree do not
+    form a tree over D columns.
     """
 
     def __init__(self, estimator: Any, columns: int) -> None:
@@ -39,10 +39,10 @@ class Forest:
         sizes = [tree.node_count for tree in self._trees]
         self._roots: Indices = np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.intp)
         leaf = np.concatenate([tree.children_left == LEAF for tree in self._trees])
-        own = np.arange(leaf.size)
-        left = np.where(leaf, own, self._joined(tree.children_left for tree in self._trees))
-        right = np.where(leaf, own, self._joined(tree.children_right for tree in self._trees))
-        # A leaf is its own child, so that trees of different depth can step together. Entry 2 i is the child of
+        nodes = np.arange(leaf.size)
+        left = np.where(leaf, nodes, self._renumbered(tree.children_left for tree in self._trees))
+        right = np.where(leaf, nodes, self._renumbered(tree.children_right for tree in self._trees))
+        # A leaf is its own child, so that trees of different depth can descend together. Entry 2 i is the child of
         # node i when the comparison fails, 2 i + 1 when it holds.
         self._children: Indices = np.stack([right, left], axis=1).reshape(-1).astype(np.intp)
         self._leaf = leaf
@@ -54,23 +54,23 @@ class Forest:
     def score(self, X: Floats) -> Floats:
         """The probability of class 1, (n,)."""
         rows = np.ascontiguousarray(X, dtype=np.float32)
-        total = self._together(rows) if len(rows) <= FEW_ROWS else self._one_by_one(rows)
+        total = self._sum_at_once(rows) if len(rows) <= FEW_ROWS else self._sum_by_tree(rows)
         return total / len(self._trees)
 
-    def _together(self, rows: NDArray[np.float32]) -> Floats:
-        """The sum over trees, (n,), every tree stepping in the same operation."""
+    def _sum_at_once(self, rows: NDArray[np.float32]) -> Floats:
+        """The sum over trees, (n,), all trees at once."""
         # Added tree by tree from the first, as scikit-learn does: ``sum`` would add in pairs.
         total: Floats = np.add.accumulate(self._value[self._descend(rows)], axis=1)[:, -1]
         return total
 
-    def _one_by_one(self, rows: NDArray[np.float32]) -> Floats:
-        """The sum over trees, (n,), each asked for its leaves in scikit-learn's compiled code."""
+    def _sum_by_tree(self, rows: NDArray[np.float32]) -> Floats:
+        """The sum over trees, (n,), with the leaves from scikit-learn's compiled code."""
         total = np.zeros(len(rows))
         for tree, root in zip(self._trees, self._roots, strict=True):
             total += self._value[tree.apply(rows) + root]
         return total
 
-    def _joined(self, children: Iterable[Indices]) -> Indices:
+    def _renumbered(self, children: Iterable[Indices]) -> Indices:
         """Nodes numbered within their tree, renumbered within the forest."""
         return np.concatenate([nodes + root for nodes, root in zip(children, self._roots, strict=True)])
 
@@ -81,14 +81,14 @@ class Forest:
         node = np.tile(self._roots, n)
         start = np.repeat(np.arange(n) * columns, len(self._trees))
         while not self._leaf.take(node).all():
-            for _ in range(STEPS_BETWEEN_CHECKS):
+            for _ in range(LEVELS_BETWEEN_CHECKS):
                 holds = values.take(start + self._feature.take(node)) <= self._threshold.take(node)
                 node = self._children.take(2 * node + holds)
         return node.reshape(n, len(self._trees))
 
 
 def _check(tree: Any, number: int, columns: int) -> None:
-    """Children come after their parent and inside the tree: every descent ends, whatever the file says."""
+    """Raise ValueError unless children come after their parent and inside the tree, so that every descent ends."""
     left, right = tree.children_left, tree.children_right
     count, inner = tree.node_count, left != LEAF
     parents = np.arange(count)[inner]

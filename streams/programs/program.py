@@ -204,8 +204,7 @@ def assemble(loaded: LoadedSpec) -> Program:
     bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
     instances = tuple(bundle.instances[: spec.candidates])
-    _, problems = codec.encode_checked(instances)
-    for number, problem in enumerate(problems):
+    for number, problem in enumerate(map(codec.check, instances)):
         if problem is not None:
             raise UsageError(
                 f"{loaded.path}: instance {number} of model {bundle.version} does not fit the spec: {problem.detail}"

@@ -27,8 +27,8 @@ def write_rows(rows: Iterable[Mapping[str, Value]], types: Mapping[str, FeatureT
 def read_rows(content: bytes, types: Mapping[str, FeatureType]) -> list[dict[str, Value]]:
     """The rows of a CSV whose header is exactly the names of ``types``, in order.
 
-    ``continuous`` gives numbers (an int when it is written as one), ``integer`` ints, other types text. Raises
-    ValueError with the line that is wrong.
+    Cells of ``continuous`` features become floats, or ints where they are written without a point; of ``integer`` ints;
+    of other types texts. Raises ValueError with the first line that is wrong.
     """
     lines = csv.reader(io.StringIO(content.decode(), newline=""), strict=True)
     names = list(types)

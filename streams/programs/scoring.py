@@ -1,7 +1,7 @@
 """Decision models: encoded rows in, the probability of the desired class out.
 
-A row's score never depends on the rows beside it, not in the last bit: the engine may cut its journal anywhere.
-BLAS does not promise that (its sums change with the shape), so linear layers are added here column by column.
+The score of a row does not depend, bit for bit, on the other rows of a batch: the engine cuts its journal into chunks
+of any size. BLAS does not guarantee that (its sums change with the shape), so linear layers are added column by column.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class DecisionModel(Protocol):
-    """What decides and what a candidate must convince."""
+    """Scores applications and candidates."""
 
     def score(self, X: Floats) -> Floats:
         """The probability of the desired class, (n,), of encoded rows (n, D); row by row independent of the batch."""
@@ -40,7 +40,7 @@ class Logistic:
 
 
 class Perceptron:
-    """A fitted binary ``MLPClassifier`` with its own activation in the hidden layers and a sigmoid at the end."""
+    """A fitted binary ``MLPClassifier`` with a sigmoid after the last layer."""
 
     def __init__(self, estimator: Any, columns: int) -> None:
         if estimator.activation not in ACTIVATIONS or estimator.out_activation_ != "logistic":
@@ -67,8 +67,8 @@ def scorer(estimator: Any, columns: int) -> DecisionModel:
 
     Raises ValueError for a type that is not supported, classes other than 0 and 1, or weights that do not fit.
     """
-    made = MODELS.get(type(estimator))
-    if made is None:
+    build = MODELS.get(type(estimator))
+    if build is None:
         supported = ", ".join(sorted(kind.__name__ for kind in MODELS))
         raise ValueError(f"type {type_name(estimator)} is not supported (use one of {supported})")
     classes = getattr(estimator, "classes_", None)
@@ -76,7 +76,7 @@ def scorer(estimator: Any, columns: int) -> DecisionModel:
         raise ValueError(f"{type_name(estimator)} must be fitted on the classes 0 and 1, not {classes}")
     if estimator.n_features_in_ != columns:
         raise ValueError(f"{type_name(estimator)} takes {estimator.n_features_in_} columns, the spec has {columns}")
-    return made(estimator, columns)
+    return build(estimator, columns)
 
 
 def type_name(value: object) -> str:

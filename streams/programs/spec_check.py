@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...agents import candidates, choices, goals, promises
 from ...schemas.spec import ProgramSpec
-from ...schemas.speccheck import Fault
+from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
 
 ROOMS: Mapping[str, Mapping[str, type]] = {
@@ -24,7 +24,7 @@ def load_program_spec(path: str | Path) -> LoadedSpec:
     return load_spec(path, policy_faults)
 
 
-def policy_faults(spec: ProgramSpec) -> Iterator[Fault]:
+def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """Methods that do not exist, and parameters that the choice does not take."""
     policy = spec.policy
     for field, registry in ROOMS.items():

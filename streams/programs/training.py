@@ -1,7 +1,7 @@
 """Training a program's first model from a data file.
 
-The rows are split 2:1:1, stratified by label, as in ARLIM (Kanamori et al. 2025, section 6.1): one half to fit the
-model, a quarter of which the rows that the model accepts become the recourse instances, and a quarter that measures it.
+The rows are split 2:1:1, stratified by label, as in ARLIM (Kanamori et al. 2025, section 6.1). One half fits the model.
+Of one quarter, the rows that the model accepts become the recourse instances. The last quarter measures the model.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
-from ...agents.choices import TAP
 from ...agents.goals import accepted
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Value
 from ...schemas.specfile import LoadedSpec
 from ...schemas.table import Table, TableError, read_table
 from ..errors import UsageError
-from .bundle import Manifest, write_bundle
+from .artefacts import fit_artefacts
+from .bundle_writer import write_bundle
+from .manifest import Manifest
 from .scoring import DecisionModel, scorer
-from .verifier_training import fit_verifier
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -64,9 +64,7 @@ def train(csv: Path, loaded: LoadedSpec, output: Path, *, estimator: EstimatorNa
             f"{csv}: the model accepts none of the {len(recourse)} rows set aside as recourse instances; "
             f"lower model.threshold ({threshold}) or give more data"
         )
-    verifier = None
-    if loaded.spec.policy.choice == TAP.name:
-        verifier = fit_verifier(fitted, table.X[fit], table.labels[fit], random)
+    artefacts = fit_artefacts(loaded.spec.policy.choice, fitted, table.X[fit], table.labels[fit], random)
     return write_bundle(
         output,
         loaded.spec,
@@ -75,7 +73,7 @@ def train(csv: Path, loaded: LoadedSpec, output: Path, *, estimator: EstimatorNa
         estimator=fitted,
         instances=instances[: loaded.spec.candidates],
         reference=[table.rows[index] for index in fit[:REFERENCE_ROWS]],
-        verifier=verifier,
+        verifier=artefacts.get("verifier"),
         metrics=_metrics(table, held_out, model, threshold) | {"training_rows": len(fit), "instances": len(instances)},
     )
 
@@ -103,7 +101,7 @@ def _split(labels: NDArray[np.int64], csv: Path, random: np.random.RandomState) 
 def _instances(
     table: Table, recourse: Indices, model: DecisionModel, codec: FeatureCodec
 ) -> Sequence[Mapping[str, Value]]:
-    """Rows that the model accepts and that keep the program's constraints."""
+    """The rows that the model accepts and that violate no constraint of the program."""
     approved = accepted(model.score(table.X[recourse]), codec.spec.model.threshold)
     rows = (table.rows[index] for index in recourse[approved])
     return [row for row in rows if codec.violated_constraint(row) is None]

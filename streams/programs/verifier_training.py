@@ -1,4 +1,4 @@
-"""Fits TAP's verifier: a classifier that tells whether two people have the same label.
+"""Fits the verifier of TAP: a classifier of whether two people have the same label.
 
 References
 ----------
@@ -19,11 +19,11 @@ PAIRS = 10_000
 """Pairs of people, drawn with replacement, that the verifier is fitted on."""
 
 TRUSTED_SHARE = 0.3
-"""Share of the pairs with different labels that the tolerance lets pass."""
+"""Share of the pairs with different labels whose distance is within the tolerance."""
 
 
 class FittedVerifier(NamedTuple):
-    """A classifier of pairs (n, 2 D), 1 when both have the same label, and how far it may be from the model."""
+    """A classifier of pairs (n, 2 D), 1 for the same label, and the largest trusted distance from the model."""
 
     estimator: Any
     tolerance: float
@@ -32,8 +32,8 @@ class FittedVerifier(NamedTuple):
 def fit_verifier(model: Any, X: Floats, labels: NDArray[np.int64], random: np.random.RandomState) -> FittedVerifier:
     """Fit a verifier of the model's own kind on people (n, D) with labels (n,).
 
-    The tolerance is such that of the pairs with different labels a fixed share is trusted. Raises ValueError when all
-    pairs have the same label.
+    The tolerance is the ``TRUSTED_SHARE`` quantile of the distance, over the pairs with different labels, between the
+    verifier and the agreement that the model's scores imply. Raises ValueError when all pairs have the same label.
     """
     left, right = random.choice(len(X), PAIRS), random.choice(len(X), PAIRS)
     pairs = np.concatenate([X[left], X[right]], axis=1)
@@ -41,8 +41,8 @@ def fit_verifier(model: Any, X: Floats, labels: NDArray[np.int64], random: np.ra
     if same.all():
         raise ValueError("all people have the same label: nothing can be verified")
     estimator = clone(model).set_params(random_state=random).fit(pairs, same)
-    apart = same == 0
-    one, other = (model.predict_proba(X[side[apart]])[:, 1] for side in (left, right))
-    expected = one * other + (1.0 - one) * (1.0 - other)
-    doubt = np.abs(estimator.predict_proba(pairs[apart])[:, 1] - expected)
-    return FittedVerifier(estimator, float(np.quantile(doubt, TRUSTED_SHARE)))
+    different = same == 0
+    left_score, right_score = (model.predict_proba(X[side[different]])[:, 1] for side in (left, right))
+    implied = left_score * right_score + (1.0 - left_score) * (1.0 - right_score)
+    distance = np.abs(estimator.predict_proba(pairs[different])[:, 1] - implied)
+    return FittedVerifier(estimator, float(np.quantile(distance, TRUSTED_SHARE)))

@@ -1,1 +1,1 @@
-"""Plays simulated worlds against the pipeline and counts what comes back."""
+"""Simulates worlds against the pipeline and counts its answers."""

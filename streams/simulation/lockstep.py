@@ -1,11 +1,11 @@
-"""Plays a world against the pipeline, in lock-step: the journal's order is the order of the protocol's rounds.
+"""Simulates worlds against the pipeline in lock-step: the journal's order is the order of the protocol's rounds.
 
-    simulation = Simulation([Play("credit-linucb", world, Scoreboard(world))])
+    simulation = Simulation([SimulatedProgram("credit-linucb", world, Scoreboard(world))])
     while not simulation.done:
-        for event in simulation.outgoing(now_ms): ...      # publish it
-        simulation.receive(output)                         # everything read from the output topics, repeats too
+        for event in simulation.next_events(now_ms): ...   # publish it
+        simulation.receive(output)                         # every event of the output topics, duplicates too
 
-Pure: no Kafka and no clock. Several programs are played at once, and none waits for another.
+Pure: no Kafka and no clock. Several programs are simulated at once, independently of each other.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from itertools import count
 from typing import NamedTuple, Protocol
 
 import msgspec
+from msgspec import Struct
 
-from ...schemas.events import Application, DeadLetter, NoRecourse, Outcome, Output, Recourse, Result, Reward, Value
+from ...schemas.events import Application, DeadLetter, NoRecourse, Outcome, Recourse, Result, Reward, Value
 from ...schemas.headers import CE_ID, cloud_event_headers
 from ...schemas.kinds import ce_type
 from ..records import Headers
@@ -28,8 +29,8 @@ SOURCE = "onward/simulation"
 _encode = msgspec.json.Encoder().encode
 
 
-class Due(Protocol):
-    """An outcome that will be known: it is published when application number ``due`` has its answer."""
+class DelayedOutcome(Protocol):
+    """An outcome that is published when application number ``due`` has its answer."""
 
     @property
     def application(self) -> str:
@@ -41,11 +42,11 @@ class Due(Protocol):
 
     @property
     def due(self) -> int:
-        """The number of the application after whose answer it becomes known."""
+        """The number of the application after whose answer it is published."""
 
 
 class World(Protocol):
-    """People who apply, numbered t = 0, 1, ..., and what comes of the candidate k that is suggested to them."""
+    """People who apply, numbered t = 0, 1, ..., and the outcomes of the candidates k that are suggested to them."""
 
     @property
     def people(self) -> int:
@@ -60,26 +61,26 @@ class World(Protocol):
     def is_rejected(self, t: int) -> bool:
         """Whether the world's model rejects application t."""
 
-    def outcome(self, t: int, k: int) -> Due | None:
-        """What comes of suggesting candidate k to application t; None when nothing will ever be heard."""
+    def outcome(self, t: int, k: int) -> DelayedOutcome | None:
+        """The outcome of suggesting candidate k to application t; None when none will ever be reported."""
 
 
-class Board(Protocol):
-    """Who keeps the score."""
+class SuggestionRecorder(Protocol):
+    """Records every suggestion, such as a scoreboard."""
 
     def record(self, t: int, k: int | None) -> None:
-        """Count the suggestion of candidate k (None: nothing) to application t."""
+        """Record the suggestion of candidate k (None: no recourse) to application t."""
 
 
-class Play(NamedTuple):
-    """A program, the world it serves, and its score."""
+class SimulatedProgram(NamedTuple):
+    """A program, the world it serves, and the recorder of its suggestions."""
 
     program: str
     world: World
-    board: Board
+    recorder: SuggestionRecorder
 
 
-class Outgoing(NamedTuple):
+class OutgoingEvent(NamedTuple):
     """An event to publish. ``key`` is the record's key: the application's id."""
 
     event: Application | Outcome
@@ -103,83 +104,86 @@ class Outgoing(NamedTuple):
 
 
 class Simulation:
-    """Plays one world per program.
+    """Simulates one world for each program.
 
-    ``prefix`` is put before every application's id, so that a world can be played again on the same topics.
+    ``prefix`` is put before every application's id, so that a world can be simulated again on the same topics.
     """
 
-    def __init__(self, plays: Sequence[Play], prefix: str = "") -> None:
-        self._games = {play.program: _Game(play, prefix) for play in plays}
-        self.refusal: DeadLetter | None = None
+    def __init__(self, programs: Sequence[SimulatedProgram], prefix: str = "") -> None:
+        self._runs = {simulated.program: _ProgramRun(simulated, prefix) for simulated in programs}
+        self.last_dead_letter: DeadLetter | None = None
         """The last dead letter of an event that was awaited."""
 
     @property
     def done(self) -> bool:
-        """Whether every application was answered and every outcome met its fate."""
-        return all(game.done for game in self._games.values())
+        """Whether every application was answered and every outcome got its fate."""
+        return all(run.done for run in self._runs.values())
 
     @property
     def awaited(self) -> tuple[str, ...]:
-        """The ids of the events whose answers or fates must be read before their programs can go on."""
-        return tuple(game.awaited for game in self._games.values() if game.awaited)
+        """The ids of the events whose answers or fates must be received before their programs can go on."""
+        return tuple(run.awaited for run in self._runs.values() if run.awaited)
 
-    def rejects(self, program: str, application: str) -> bool:
-        """Whether an application is one of ours that its world's model rejects."""
-        game = self._games.get(program)
-        return game is not None and game.rejects(application)
+    def is_rejected(self, program: str, application: str) -> bool:
+        """Whether an application is part of this simulation and its world's model rejects it."""
+        run = self._runs.get(program)
+        return run is not None and run.is_rejected(application)
 
-    def outgoing(self, now_ms: int, until: int | None = None) -> list[Outgoing]:
-        """What can be published now, each program's in the order given; of applications only those below ``until``."""
-        return [event for game in self._games.values() for event in game.outgoing(now_ms, until)]
+    def next_events(self, now_ms: int, limit: int | None = None) -> list[OutgoingEvent]:
+        """The events to publish now, those of each program in order. ``limit`` bounds the number of applications of
+        each program so far."""
+        return [event for run in self._runs.values() for event in run.next_events(now_ms, limit)]
 
-    def receive(self, event: Output) -> None:
-        """Take note of what was published by the pipeline; what is not awaited, repeats above all, is ignored."""
+    def receive(self, event: Struct) -> None:
+        """Handle an event of the pipeline. Events that are not awaited, such as duplicates, are ignored."""
         if isinstance(event, DeadLetter):
-            names = {content.decode(errors="replace") for name, content in event.headers if name == CE_ID}
-            if any(refused.refused(names) for refused in self._games.values()):
-                self.refusal = event
+            ids = {content.decode(errors="replace") for name, content in event.headers if name == CE_ID}
+            if any(run.on_dead_letter(ids) for run in self._runs.values()):
+                self.last_dead_letter = event
             return
-        game = self._games.get(event.program)
-        if game is None:
+        run = self._runs.get(event.program)
+        if run is None:
             return
         match event:
             case Recourse():
-                game.answered(event.application, int(event.options[0].candidate))
+                run.on_answer(event.application, int(event.options[0].candidate))
             case NoRecourse():
-                game.answered(event.application, None)
+                run.on_answer(event.application, None)
             case Reward():
-                game.told(event.outcome)
+                run.on_fate(event.outcome)
 
 
 @dataclass
-class _Question:
+class _PendingApplication:
     t: int
     application: str
     id: str
 
 
-class _Game:
-    """One program's play. At most one event is under way: an application to be answered or an outcome to be told."""
+class _ProgramRun:
+    """The simulation of one program. At most one event is pending: an application without its answer, or an outcome
+    without its fate."""
 
-    def __init__(self, play: Play, prefix: str) -> None:
-        self._program, self._world, self._board = play
+    def __init__(self, simulated: SimulatedProgram, prefix: str) -> None:
+        self._program, self._world, self._recorder = simulated
         self._prefix = prefix
         self._next = 0
-        self._asked: _Question | None = None
-        self._outcome: str | None = None
-        self._due: list[tuple[int, int, Due]] = []
+        self._pending: _PendingApplication | None = None
+        self._pending_outcome: str | None = None
+        # A heap of (due, tie-breaker, outcome).
+        self._delayed: list[tuple[int, int, DelayedOutcome]] = []
         self._numbers = count()
         self._now_ms = 0
 
     @property
     def done(self) -> bool:
-        return not self.awaited and not self._due and self._next == self._world.people
+        return not self.awaited and not self._delayed and self._next == self._world.people
 
     @property
     def awaited(self) -> str | None:
-        return self._outcome if self._asked is None else self._asked.id
+        return self._pending_outcome if self._pending is None else self._pending.id
 
-    def rejects(self, application: str) -> bool:
+    def is_rejected(self, application: str) -> bool:
         if not application.startswith(self._prefix):
             return False
         try:
@@ -188,52 +192,52 @@ class _Game:
             return False
         return 0 <= t < self._world.people and self._world.is_rejected(t)
 
-    def outgoing(self, now_ms: int, until: int | None) -> Iterator[Outgoing]:
+    def next_events(self, now_ms: int, limit: int | None) -> Iterator[OutgoingEvent]:
         # Event time never goes back, even if the clock does: an outcome before its recourse would be dangling.
         self._now_ms = max(self._now_ms, now_ms)
-        end = self._world.people if until is None else min(until, self._world.people)
+        end = self._world.people if limit is None else min(limit, self._world.people)
         while not self.awaited:
-            if self._due and (self._due[0][0] < self._next or self._next == self._world.people):
-                yield self._publish_outcome(heapq.heappop(self._due)[2])
+            if self._delayed and (self._delayed[0][0] < self._next or self._next == self._world.people):
+                yield self._publish_outcome(heapq.heappop(self._delayed)[2])
             elif self._next < end:
                 yield self._publish_application()
             else:
                 return
 
-    def answered(self, application: str, k: int | None) -> None:
-        asked = self._asked
-        if asked is None or asked.application != application:
+    def on_answer(self, application: str, k: int | None) -> None:
+        pending = self._pending
+        if pending is None or pending.application != application:
             return
-        self._asked = None
-        self._board.record(asked.t, k)
-        outcome = None if k is None else self._world.outcome(asked.t, k)
+        self._pending = None
+        self._recorder.record(pending.t, k)
+        outcome = None if k is None else self._world.outcome(pending.t, k)
         if outcome is not None:
-            heapq.heappush(self._due, (outcome.due, next(self._numbers), outcome))
+            heapq.heappush(self._delayed, (outcome.due, next(self._numbers), outcome))
 
-    def told(self, outcome: str | None) -> None:
-        if outcome == self._outcome:
-            self._outcome = None
+    def on_fate(self, outcome: str | None) -> None:
+        if outcome == self._pending_outcome:
+            self._pending_outcome = None
 
-    def refused(self, names: set[str]) -> bool:
-        """A dead letter, of our own event? Then there will be no answer, and the play goes on."""
-        if self.awaited not in names:
+    def on_dead_letter(self, ids: set[str]) -> bool:
+        """Whether the dead letter is of the pending event, which then gets no answer."""
+        if self.awaited not in ids:
             return False
-        self._asked = self._outcome = None
+        self._pending = self._pending_outcome = None
         return True
 
-    def _publish_application(self) -> Outgoing:
+    def _publish_application(self) -> OutgoingEvent:
         t = self._next
         self._next += 1
         name, features = self._world.application(t)
         name = self._prefix + name
         event = Application(self._program, name, dict(features))
-        identity = f"{self._program}/application/{name}"
+        event_id = f"{self._program}/application/{name}"
         if self._world.is_rejected(t):
-            self._asked = _Question(t, name, identity)
-        return Outgoing(event, identity, name.encode(), self._now_ms)
+            self._pending = _PendingApplication(t, name, event_id)
+        return OutgoingEvent(event, event_id, name.encode(), self._now_ms)
 
-    def _publish_outcome(self, due: Due) -> Outgoing:
-        name = self._prefix + due.application
-        event = Outcome(self._program, name, due.result)
-        self._outcome = f"{self._program}/outcome/{name}"
-        return Outgoing(event, self._outcome, name.encode(), self._now_ms)
+    def _publish_outcome(self, outcome: DelayedOutcome) -> OutgoingEvent:
+        name = self._prefix + outcome.application
+        event = Outcome(self._program, name, outcome.result)
+        self._pending_outcome = f"{self._program}/outcome/{name}"
+        return OutgoingEvent(event, self._pending_outcome, name.encode(), self._now_ms)

@@ -1,10 +1,10 @@
-"""Counts what became of every application, from nothing but the records that a consumer read from the topics.
+"""Statistics of a run, from the records that a consumer read from the topics alone.
 
-    stats = RunStats(topics, simulation.rejects)
-    for record in reader.poll(): stats.add(record, read(record), now_ms)
+    stats = RunStats(simulation.is_rejected)
+    for record, read in events: stats.add(record, read.id, read.event, now_ms)
     stats.summary({"linucb": scoreboard.now})
 
-The worker's own counters are not asked.
+The worker's own counters are not used.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import NamedTuple, Protocol, get_args
 import numpy as np
 from msgspec import Struct
 
-from ...schemas.events import Application, DeadLetter, Fate, NoRecourse, Outcome, Output, Recourse, Reward
+from ...schemas.events import Application, DeadLetter, Fate, NoRecourse, Outcome, Recourse, Reward
 from ..outputs.emission import GENERATION
 from ..records import Record
 
-CLOSING = ("rewarded", "censored", "unseen")
+CLOSING_FATES = ("rewarded", "censored", "unseen")
 """The fates that close a recourse."""
 
 
@@ -30,7 +30,7 @@ class Score(Protocol):
 
     @property
     def rounds(self) -> int:
-        """How many answers were scored."""
+        """Number of answers that were scored."""
 
     @property
     def mer(self) -> float:
@@ -46,7 +46,7 @@ class Score(Protocol):
 
     @property
     def regret(self) -> float:
-        """What the best suggestions would have brought more, in all."""
+        """Expected reward of the best suggestions minus that of the suggestions made, summed."""
 
     @property
     def oracle_mer(self) -> float:
@@ -63,7 +63,7 @@ class PolicySummary(Struct, frozen=True):
 
 
 class Latency(Struct, frozen=True):
-    """From an application's record time to the reading of its answer, in seconds; None where nothing was answered."""
+    """Seconds from an application's record time to the reading of its answer; None without any answer."""
 
     p50: float | None
     p99: float | None
@@ -94,14 +94,14 @@ class _Case(NamedTuple):
 
 
 class RunStats:
-    """Adds up records in any order.
+    """Adds records up, in any order.
 
-    ``rejects(program, application)`` says whether the world's model rejects an application.
+    ``is_rejected(program, application)`` is whether the world's model rejects an application.
     """
 
-    def __init__(self, rejects: Callable[[str, str], bool]) -> None:
-        self._rejects = rejects
-        self._seen: dict[tuple[str, str], bytes] = {}
+    def __init__(self, is_rejected: Callable[[str, str], bool]) -> None:
+        self._is_rejected = is_rejected
+        self._digests: dict[tuple[str, str], bytes] = {}
         self._sent_ms: dict[_Case, int] = {}
         self._rejected: set[_Case] = set()
         self._answered_ms: dict[_Case, float] = {}
@@ -114,10 +114,10 @@ class RunStats:
 
     @property
     def answers(self) -> int:
-        """Rejected people who were answered."""
+        """Number of rejected people who were answered."""
         return len(self._rejected & self._answered_ms.keys())
 
-    def add(self, record: Record, identity: str, event: Application | Outcome | Output, now_ms: float) -> None:
+    def add(self, record: Record, identity: str, event: Struct, now_ms: float) -> None:
         """Count a record that was read at ``now_ms`` (since the epoch, as the records' timestamps)."""
         self._first_ms = self._first_ms if self._records else now_ms
         self._last_ms = now_ms
@@ -133,7 +133,7 @@ class RunStats:
 
     def summary(self, scores: Mapping[str, Score]) -> Summary:
         """Everything so far. ``scores`` are those of the policies by name, all in the same world."""
-        most = max(scores.values(), key=lambda score: score.rounds, default=None)
+        longest = max(scores.values(), key=lambda score: score.rounds, default=None)
         seconds = (self._last_ms - self._first_ms) / 1000
         return Summary(
             applications=len(self._sent_ms),
@@ -150,7 +150,7 @@ class RunStats:
                 name: PolicySummary(score.mer, score.improvement, score.cost, score.regret)
                 for name, score in scores.items()
             },
-            oracle_mer=0.0 if most is None else most.oracle_mer,
+            oracle_mer=0.0 if longest is None else longest.oracle_mer,
             events_per_second=self._records / seconds if seconds > 0 else 0.0,
             latency_seconds=self._latency(),
         )
@@ -159,45 +159,43 @@ class RunStats:
         if case in self._sent_ms:
             return
         self._sent_ms[case] = record.timestamp_ms
-        if self._rejects(*case):
+        if self._is_rejected(*case):
             self._rejected.add(case)
 
     def _is_new(self, record: Record, identity: str) -> bool:
-        # A later owner of the partition repeats what a former one wrote under its own generation.
+        # A later owner of the partition repeats a record of the former owner under its own generation.
         headers = tuple(header for header in record.headers if header[0] != GENERATION)
         digest = hashlib.sha256(repr((record.key, record.value, headers)).encode()).digest()
-        first = self._seen.setdefault((record.topic, identity), digest)
+        first = self._digests.setdefault((record.topic, identity), digest)
         if first is digest:
             return True
         self._counts["duplicates"] += 1
         self._counts["conflicting_duplicates"] += first != digest
         return False
 
-    def _output(self, event: Output, now_ms: float) -> None:
-        if isinstance(event, DeadLetter):
-            self._counts["dead_letters"] += 1
-            return
-        case = _Case(event.program, event.application)
+    def _output(self, event: Struct, now_ms: float) -> None:
         match event:
+            case DeadLetter():
+                self._counts["dead_letters"] += 1
             case Reward():
                 self._fates[event.fate] += 1
-                if event.fate in CLOSING:
-                    self._closed.add(case)
+                if event.fate in CLOSING_FATES:
+                    self._closed.add(_Case(event.program, event.application))
             case Recourse():
                 self._counts["recourse"] += 1
-                self._recourses.add(case)
-                self._answered_ms.setdefault(case, now_ms)
+                self._recourses.add(_Case(event.program, event.application))
+                self._answered_ms.setdefault(_Case(event.program, event.application), now_ms)
             case NoRecourse():
                 self._counts["none"] += 1
-                self._answered_ms.setdefault(case, now_ms)
+                self._answered_ms.setdefault(_Case(event.program, event.application), now_ms)
 
     def _latency(self) -> Latency:
-        waits = [
+        latencies = [
             (answered_ms - self._sent_ms[case]) / 1000
             for case, answered_ms in self._answered_ms.items()
             if case in self._sent_ms
         ]
-        if not waits:
+        if not latencies:
             return Latency(None, None)
-        p50, p99 = np.quantile(waits, (0.5, 0.99))
+        p50, p99 = np.quantile(latencies, (0.5, 0.99))
         return Latency(float(p50), float(p99))

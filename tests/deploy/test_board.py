@@ -24,7 +24,7 @@ from onward.schemas.events import Application
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.cli import main
-from onward.streams.cli.worker_process import WorkerProcess
+from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.metrics import Metrics

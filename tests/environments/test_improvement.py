@@ -82,7 +82,7 @@ def test_the_oracle_is_the_best_feasible_expected_reward(world):
 
 
 def test_the_expected_reward_falls_with_the_cost_by_one_over_the_columns(world, codec):
-    x, z = (codec.encode(row) for row in (world.application(4)[1], world.instances[9]))
+    x, z = codec.encode_many([world.application(4)[1], world.instances[9]])
     assert world.cost(4, 9) == pytest.approx(np.abs(x - z).sum())
     chance = world.theta_noisy[9] * np.exp(-np.abs(x - z).sum() / codec.dimension)
     assert world.expected_reward(4, 9) == pytest.approx(chance)

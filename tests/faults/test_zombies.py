@@ -12,7 +12,7 @@ import pytest
 from onward.schemas.specfile import load_spec
 from onward.streams.journal.lines import read_entries as read
 from onward.streams.kafka.client import EventReader, EventWriter
-from onward.streams.outputs.deduplicator import Deduplicator, Verdict
+from onward.streams.outputs.deduplicator import Classification, Deduplicator
 from onward.streams.outputs.emission import GENERATION
 from onward.streams.programs.program import assemble_all
 from onward.streams.records import Record
@@ -161,15 +161,15 @@ def test_a_zombie_that_had_not_published_writes_nothing_more_and_ends(real, tmp_
 def test_outputs_that_were_in_flight_arrive_after_the_successors_and_are_dropped_as_stale(real, tmp_path):
     takeover = Takeover(real, tmp_path, partitions=1)
     outputs, late = overtaken(takeover, Stage.OUTPUTS_IN_FLIGHT)
-    reader, read_as = Deduplicator(), {verdict: [] for verdict in Verdict}
+    reader, read_as = Deduplicator(), {verdict: [] for verdict in Classification}
     for record in outputs:
-        read_as[reader.judge(record)].append(record)
+        read_as[reader.classify(record)].append(record)
     assert late
     assert {generation(record) for record in late} == {ZOMBIES}
-    assert read_as[Verdict.STALE] == late
-    assert not read_as[Verdict.REPEATED]
+    assert read_as[Classification.STALE] == late
+    assert not read_as[Classification.REPEATED]
     # The new records hold every output once; the dropped ones differ from them in the generation only.
-    names = [name_of(record) for record in read_as[Verdict.NEW]]
+    names = [name_of(record) for record in read_as[Classification.NEW]]
     assert len(names) == len(set(names))
     assert {name_of(record) for record in late} <= set(names)
     assert takeover.check().duplicates == len(late)

@@ -13,7 +13,7 @@ from onward.schemas.draft import draft_spec
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.problems import SpecProblem
 from onward.schemas.spec import FeatureType, ProgramSpec
-from onward.schemas.speccheck import MOST_COLUMNS
+from onward.schemas.spec_rules import MOST_COLUMNS
 from onward.schemas.specfile import MAX_PROBLEMS, parse_spec
 from onward.schemas.table import TableError, read_csv, read_table
 from onward.streams.engine.selection import step_generator
@@ -77,7 +77,7 @@ policy: {choice: protoar, window: {steps: 3}}
 
 
 def spec(data: bytes) -> None:
-    """Problems, each with a place and in few words, or a spec under which a program can be run."""
+    """Problems, each with its line, or a spec under which a program can be run."""
     found = parse_spec(data, policy_faults)
     if isinstance(found, ProgramSpec):
         _runs(found)
@@ -87,8 +87,7 @@ def spec(data: bytes) -> None:
     for problem in found:
         assert isinstance(problem, SpecProblem)
         assert min(problem.line, problem.column) >= 1
-        assert 0 < len(problem.message) < 1100
-        assert len(problem.path) < 1100
+        assert problem.message
 
 
 def _runs(spec: ProgramSpec) -> None:

@@ -31,7 +31,7 @@ from onward.streams.ingest.partitioning import partition_of
 from onward.streams.journal import journal
 from onward.streams.metrics import Metrics
 from onward.streams.outputs.decoder import DecodedEvent, EventDecoder
-from onward.streams.outputs.deduplicator import Deduplicator, Verdict
+from onward.streams.outputs.deduplicator import Classification, Deduplicator
 from onward.streams.records import OutRecord, Record, TopicPartition
 from onward.streams.simulation.run_stats import RunStats
 from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, no_clock
@@ -193,7 +193,7 @@ def outputs(data: bytes) -> None:
     decoder, stats, repeats = EventDecoder(TOPICS), RunStats(lambda program, application: True), Deduplicator()
     for offset, text in enumerate(data.split(RECORD)[:8]):
         record = record_of(text, SHOWN, offset)
-        assert isinstance(repeats.judge(record), Verdict)
+        assert isinstance(repeats.classify(record), Classification)
         found = decoder.read(record)
         if found is not None:
             assert isinstance(found, DecodedEvent)

@@ -21,7 +21,8 @@ from sklearn.neural_network import MLPClassifier
 
 from onward.streams.errors import ModelError
 from onward.streams.ledger.check import Standing
-from onward.streams.programs.bundle import Artefact, FeatureColumn, Manifest, load_bundle, read_manifest
+from onward.streams.programs.bundle import load_bundle, read_manifest
+from onward.streams.programs.manifest import BundleFile, FeatureColumn, Manifest
 from onward.streams.programs.raw_rows import write_rows
 from onward.streams.records import TopicPartition
 from onward.streams.snapshots.store import POINTER, Snapshot, SnapshotError, Snapshots
@@ -63,7 +64,7 @@ def bundle(data: bytes) -> None:
     files = {"model.skops": _zip(parts), "rows.csv": rows}
     for name, stored in files.items():
         store(f"bundle/{name}", stored)
-    model, table = (Artefact(name, len(it), hashlib.sha256(it).hexdigest()) for name, it in files.items())
+    model, table = (BundleFile(name, len(it), hashlib.sha256(it).hexdigest()) for name, it in files.items())
     told = Manifest(
         program="loan",
         version="v",
@@ -162,9 +163,9 @@ MANIFEST = msgspec.json.encode(
         estimator="e",
         columns=COLUMNS,
         features=FEATURES,
-        model=Artefact("model.skops", 1, "0" * 64),
-        instances=Artefact("instances.csv", 1, "0" * 64),
-        reference=Artefact("reference.csv", 1, "0" * 64),
+        model=BundleFile("model.skops", 1, "0" * 64),
+        instances=BundleFile("instances.csv", 1, "0" * 64),
+        reference=BundleFile("reference.csv", 1, "0" * 64),
         metrics={"accuracy": 0.75},
         libraries={"skops": "0.16.0"},
     )

@@ -1,4 +1,5 @@
 import csv
+import functools
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from onward.schemas.draft import draft_spec
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
-from onward.schemas.table import TableError, read_table
+from onward.schemas.table import Table, TableError, read_table
 
 ROOT = Path(__file__).parents[2]
 SPECS = ROOT / "environments" / "specs"
@@ -29,6 +30,12 @@ model: {manifest: m}
 """)
 assert isinstance(SPEC, ProgramSpec)
 ROWS = [{"income": 20, "debts": 3, "region": "south"}, {"income": 2.5, "debts": 0, "region": "north"}]
+
+
+@functools.cache
+def data_set(name: str) -> tuple[ProgramSpec, Table]:
+    spec = load_spec(SPECS / f"{name}.yaml").spec
+    return spec, read_table(SHARED / "data" / f"{name}.csv", spec)
 
 
 def written(folder: Path, text: str | bytes) -> Path:
@@ -88,7 +95,7 @@ def test_an_error_names_the_line_and_the_column(tmp_path, text, message):
     ("row", "problem"),
     [("120,1,south,yes\n", "income: 120 is outside 0 to 100"), ("1,1,south,\n", "repaid: the label is empty")],
 )
-def test_the_first_rows_that_are_wrong_are_told_and_how_many_more_there_are(tmp_path, row, problem):
+def test_the_first_wrong_rows_are_listed_and_the_rest_are_counted(tmp_path, row, problem):
     file = written(tmp_path, "income,debts,region,repaid\n20,1,south,yes\n" + row * 3)
     with pytest.raises(TableError) as caught:
         read_table(file, SPEC)
@@ -99,8 +106,8 @@ def test_the_first_rows_that_are_wrong_are_told_and_how_many_more_there_are(tmp_
     file = written(tmp_path, "income,debts,region,repaid\n" + row * 1000)
     with pytest.raises(TableError) as caught:
         read_table(file, SPEC)
-    *told, more = str(caught.value).splitlines()
-    assert told == [f"{file}:{line}: {problem}" for line in range(2, 12)]
+    *listed, more = str(caught.value).splitlines()
+    assert listed == [f"{file}:{line}: {problem}" for line in range(2, 12)]
     assert more == f"{file}: 990 more such problems"
 
 
@@ -112,8 +119,7 @@ def test_an_absent_file_is_an_error(tmp_path):
 @needs_shared
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_the_data_sets_are_scaled_by_their_minimum_and_maximum(name):
-    spec = load_spec(SPECS / f"{name}.yaml").spec
-    table = read_table(SHARED / "data" / f"{name}.csv", spec)
+    spec, table = data_set(name)
     with (SHARED / "data" / f"{name}.csv").open() as stream:
         header = next(csv.reader(stream))
         raw = np.loadtxt(stream, delimiter=",")
@@ -127,8 +133,7 @@ def test_the_data_sets_are_scaled_by_their_minimum_and_maximum(name):
 @needs_shared
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_the_reference_worlds_are_made_of_encoded_rows(name):
-    spec = load_spec(SPECS / f"{name}.yaml").spec
-    table = read_table(SHARED / "data" / f"{name}.csv", spec)
+    spec, table = data_set(name)
     known = {vector.tobytes() for vector in table.X}
     with np.load(SHARED / "reference" / "arlim" / f"{name}_rf_seed0.npz") as world:
         assert {vector.tobytes() for vector in (*world["X"], *world["CF"])} <= known
@@ -143,10 +148,10 @@ def test_the_reference_worlds_are_made_of_encoded_rows(name):
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_a_draft_from_a_data_set_encodes_it_like_its_spec(name):
     file = SHARED / "data" / f"{name}.csv"
-    spec = load_spec(SPECS / f"{name}.yaml").spec
+    spec, table = data_set(name)
     drafted = parse_spec(draft_spec(file, spec.label.name).encode())
     assert isinstance(drafted, ProgramSpec), drafted
-    assert np.array_equal(read_table(file, drafted).X, read_table(file, spec).X)
+    assert np.array_equal(read_table(file, drafted).X, table.X)
 
 
 def test_a_draft_says_what_it_leaves_out(tmp_path):
@@ -177,7 +182,7 @@ def test_a_draft_says_what_it_leaves_out(tmp_path):
         ("a,y\n1,0\n2,\n", [":3: y: the label is empty"]),
     ],
 )
-def test_what_no_draft_can_be_made_of_is_told_with_its_reason(tmp_path, text, lines):
+def test_a_file_without_usable_columns_is_refused_with_the_reasons(tmp_path, text, lines):
     file = written(tmp_path, text)
     with pytest.raises(TableError) as caught:
         draft_spec(file, "y")

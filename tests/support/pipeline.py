@@ -22,7 +22,8 @@ from onward.schemas.spec import ProgramSpec
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.lines import pack_lines, tick_line
 from onward.streams.metrics import Metrics
-from onward.streams.programs.bundle import Artefact, Manifest, ModelBundle
+from onward.streams.programs.bundle import ModelBundle
+from onward.streams.programs.manifest import BundleFile, Manifest
 from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
@@ -80,7 +81,7 @@ def build_program(
     )
     codec = FeatureCodec(spec)
     rows = instances(candidates)
-    nothing = Artefact("none", 0, "0" * 64)
+    nothing = BundleFile("none", 0, "0" * 64)
     manifest = Manifest(
         program=name,
         version="v1",

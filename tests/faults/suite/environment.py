@@ -248,7 +248,7 @@ class ScenarioEnv:
         """Return whether every partition has a ledger behind its outputs. One may still be replaying the journal."""
         deduplicator = Deduplicator()
         for record in outputs:
-            deduplicator.judge(record)
+            deduplicator.classify(record)
         reached = [ledger_position(path) for group in self.groups for path in group.ledgers]
         return all(
             deduplicator.mark(topic, partition).position.offset

@@ -45,7 +45,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> object:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
-def test_an_error_is_a_line_and_a_code(
+def test_an_error_is_one_line_and_an_exit_code(
     command: object, capsys: pytest.CaptureFixture[str], error: BaseException, code: int, line: str
 ) -> None:
     command(error)
@@ -53,7 +53,7 @@ def test_an_error_is_a_line_and_a_code(
     assert capsys.readouterr() == ("", line)
 
 
-def test_debug_shows_where(
+def test_onward_debug_prints_the_traceback(
     command: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ONWARD_DEBUG", "1")
@@ -71,7 +71,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
-def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     try:
         code = cli.main([name, "--help"])
     except SystemExit as done:
@@ -80,7 +80,7 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.startswith(f"usage: onward {name}")
 
 
-def test_an_unknown_command_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_command_is_answered_with_the_closest_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["topcis"]) == 2
     assert capsys.readouterr().err == "onward: there is no command 'topcis': did you mean `onward topics`?\n"
     assert cli.main(["topics", "make"]) == 2
@@ -92,10 +92,10 @@ def test_help_imports_no_command() -> None:
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     imported = set(done.stderr.split())
     assert "onward.streams.cli" in imported
-    assert not imported & {"numpy", "faust", "pydantic", "onward.streams.cli.commands"}
+    assert not imported & {"numpy", "faust", "pydantic", "onward.streams.cli.demo"}
 
 
-def test_everything_that_is_missing_is_named_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_missing_and_wrong_flags_are_named_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["worker", "--chunk-records", "0"]) == UsageError.exit_code
     assert capsys.readouterr().err == (
         "onward: --brokers, --spec and --state-dir are missing: give them, or set ONWARD_BROKERS, ONWARD_SPEC and "
@@ -104,7 +104,7 @@ def test_everything_that_is_missing_is_named_in_one_line(capsys: pytest.CaptureF
     )
 
 
-def test_a_state_folder_that_cannot_be_is_told_before_kafka_is_asked(
+def test_an_impossible_state_folder_is_refused_before_connecting_to_kafka(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()

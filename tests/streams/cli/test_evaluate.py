@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
+from installations import TOPICS, read_events
 
 from onward.schemas.events import Application, Outcome
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams import cli
-from onward.streams.cli.programs import write_programs
-from onward.streams.cli.worker_process import WorkerProcess
-from onward.streams.cli.worlds import build_world
+from onward.streams.cli.process.worker_process import WorkerProcess
+from onward.streams.cli.world.program_folders import write_programs
+from onward.streams.cli.world.worlds import build_world
 from onward.streams.errors import UsageError
-from onward.streams.kafka.client import EventReader, EventWriter
+from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
 from onward.streams.simulation.lockstep import World
-from onward.streams.topics import Topics
 
-TOPICS = Topics()
-PEOPLE = 2000
+PEOPLE = 800
 PROGRAM = "personal-loan-posterior"
 START_MS = 1_790_000_000_000
-PATIENCE_SECONDS = 60
 
 
-class Site:
-    """A broker that holds the log of a program which explores all the time among few candidates."""
+class LoggedProgram:
+    """A broker that holds the log of a program that explores in every step among few candidates."""
 
     def __init__(self, broker: EmbeddedBroker, spec: Path) -> None:
         self.spec = spec
@@ -42,24 +38,15 @@ class Site:
     def evaluate(self, *flags: str) -> int:
         return cli.main(["evaluate", "--brokers", self.broker.bootstrap, "--spec", str(self.spec), *flags])
 
-    def read(self, topic: str, least: int = 0) -> list[Any]:
-        events: list[Any] = []
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        with EventReader(self.broker.options(), [topic]) as reader:
-            while not reader.caught_up or len(events) < least:
-                events += [json.loads(record.value) for record in reader.poll(0.5)]
-                assert time.monotonic() < deadline, len(events)
-        return events
-
-    def tell(self, world: World) -> None:
-        """All people, and of most what came of it: every third is better off, every fifth was never told."""
+    def publish(self, world: World) -> None:
+        """All applications, and the outcomes of all but the last three."""
         with EventWriter(self.broker.options()) as writer:
             for t in range(PEOPLE):
                 name, features = world.application(t)
                 result = "unseen" if t % 5 == 0 else "improved" if t % 3 == 0 else "not_improved"
-                told = (Application(PROGRAM, name, dict(features)), Outcome(PROGRAM, name, result))
+                events = (Application(PROGRAM, name, dict(features)), Outcome(PROGRAM, name, result))
                 for topic, event in zip(
-                    (TOPICS.applications, TOPICS.outcomes), told[: 1 + (t < PEOPLE - 3)], strict=False
+                    (TOPICS.applications, TOPICS.outcomes), events[: 1 + (t < PEOPLE - 3)], strict=False
                 ):
                     identity = f"{name}/{topic}"
                     headers = cloud_event_headers(identity, "test", ce_type(event), START_MS + t)
@@ -67,7 +54,7 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoggedProgram]:
     folder = tmp_path_factory.mktemp("evaluate")
     world = build_world(None, None, seed=2, people=PEOPLE, approved_share=0).world
     [spec] = write_programs("personal-loan", world, folder, ["posterior"]).values()
@@ -75,19 +62,25 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     spec.write_text(text.replace("{steps: 10}", "{time: P1D}") + "candidates: 4\n")
     flags = ["--spec", str(spec), "--state-dir", str(folder / "state"), "--no-web"]
     with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 2)) as broker:
-        site = Site(broker, spec)
+        log = LoggedProgram(broker, spec)
         with WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, folder / "log"):
-            site.tell(world)
-            site.read(TOPICS.recourse, least=PEOPLE)
-            site.read(TOPICS.rewards, least=PEOPLE - 3)
-        yield site
+            log.publish(world)
+            read_events(broker, TOPICS.recourse, least=PEOPLE)
+            read_events(broker, TOPICS.rewards, least=PEOPLE - 3)
+        yield log
 
 
-def test_the_answer_is_what_the_topics_say(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    assert site.evaluate("--choice", "protoar", "--json") == 0
+def test_the_estimates_agree_with_the_events_on_the_topics(
+    log: LoggedProgram, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert log.evaluate("--choice", "protoar", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    answers = {answer["step"]: answer for answer in site.read(TOPICS.recourse)}
-    closed = {reward["step"]: reward["reward"] for reward in site.read(TOPICS.rewards) if reward["step"] is not None}
+    answers = {answer["step"]: answer for answer in read_events(log.broker, TOPICS.recourse)}
+    closed = {
+        reward["step"]: reward["reward"]
+        for reward in read_events(log.broker, TOPICS.rewards)
+        if reward["step"] is not None
+    }
     left_out = found["left_out"]
     assert found["steps"] + sum(left_out.values()) == len(answers) == PEOPLE
     kinds = {step: answer["kind"] for step, answer in answers.items()}
@@ -105,14 +98,14 @@ def test_the_answer_is_what_the_topics_say(site: Site, capsys: pytest.CaptureFix
         assert found["estimates"][name]["low"] < found["estimates"][name]["value"] < found["estimates"][name]["high"]
 
 
-def test_a_spec_is_a_policy_too_and_the_table_says_the_same(
-    site: Site, capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_a_target_spec_gives_the_same_estimates_in_a_table(
+    log: LoggedProgram, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    other = site.spec.with_name("other.yaml")
-    other.write_text(site.spec.read_text().replace("choice: posterior, exploration: 1", "choice: linucb"))
-    assert site.evaluate("--target-spec", str(other)) == 0
+    other = log.spec.with_name("other.yaml")
+    other.write_text(log.spec.read_text().replace("choice: posterior, exploration: 1", "choice: linucb"))
+    assert log.evaluate("--target-spec", str(other)) == 0
     table = capsys.readouterr().out
-    assert site.evaluate("--choice", "linucb", "--json") == 0
+    assert log.evaluate("--choice", "linucb", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert "linucb on the log of posterior" in table
     for name in ("snips", "doubly_robust"):
@@ -121,7 +114,7 @@ def test_a_spec_is_a_policy_too_and_the_table_says_the_same(
 
 
 @pytest.mark.parametrize(
-    ("flags", "words"),
+    ("flags", "message"),
     [
         ([], "give the policy to evaluate: either --target-spec FILE or --choice NAME"),
         (["--choice", "linucb", "--parameter", "delta"], "--parameter 'delta': give NAME=NUMBER"),
@@ -130,19 +123,19 @@ def test_a_spec_is_a_policy_too_and_the_table_says_the_same(
         (["--target-spec", "absent.yaml"], "absent.yaml"),
     ],
 )
-def test_a_wrong_policy_is_told_before_kafka_is_asked(
-    site: Site, flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
+def test_a_wrong_policy_is_refused_before_connecting_to_kafka(
+    log: LoggedProgram, flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["evaluate", "--brokers", "127.0.0.1:1", "--spec", str(site.spec), *flags]) == UsageError.exit_code
-    assert words in capsys.readouterr().err
+    assert cli.main(["evaluate", "--brokers", "127.0.0.1:1", "--spec", str(log.spec), *flags]) == UsageError.exit_code
+    assert message in capsys.readouterr().err
 
 
-def test_the_log_of_another_spec_is_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    another = site.spec.with_name("another.yaml")
-    another.write_text(site.spec.read_text() + "# changed\n")
-    flags = ["evaluate", "--brokers", site.broker.bootstrap, "--choice", "linucb", "--spec"]
+def test_the_log_of_another_spec_is_refused(log: LoggedProgram, capsys: pytest.CaptureFixture[str]) -> None:
+    another = log.spec.with_name("another.yaml")
+    another.write_text(log.spec.read_text() + "# changed\n")
+    flags = ["evaluate", "--brokers", log.broker.bootstrap, "--choice", "linucb", "--spec"]
     assert cli.main([*flags, str(another)]) == UsageError.exit_code
     assert "runs with another spec (sha256 " in capsys.readouterr().err
-    another.write_text(site.spec.read_text().replace("program: personal-loan-posterior", "program: elsewhere"))
+    another.write_text(log.spec.read_text().replace("program: personal-loan-posterior", "program: elsewhere"))
     assert cli.main([*flags, str(another)]) == UsageError.exit_code
     assert "journal holds no answers of program 'elsewhere'" in capsys.readouterr().err

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -6,13 +7,13 @@ import pytest
 from onward.streams import cli
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
-from onward.streams.ledger.ledger import summary
+from onward.streams.ledger import summary
 from onward.streams.ledger.summary import LedgerSummary, ProgramSummary
 from onward.streams.topics import Topics
 
 
 @pytest.fixture
-def broker() -> EmbeddedBroker:
+def broker() -> Iterator[EmbeddedBroker]:
     topics = Topics(prefix="eu.")
     with EmbeddedBroker(dict.fromkeys((*topics.inputs, topics.journal, *topics.outputs), 2)) as broker:
         yield broker
@@ -49,7 +50,7 @@ def ledger(tmp_path: Path) -> LedgerSummary:
     return LedgerSummary(tmp_path / "journal-1.sqlite", 1, 2, 1_770_000_000_000, 3, programs)
 
 
-def test_tables_fit_a_narrow_screen_and_the_ledger_tells_what_the_group_does_not_know_yet(
+def test_tables_fit_a_narrow_screen_and_the_ledger_s_position_is_ahead_of_the_group_s(
     broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with EventWriter(broker.options()) as writer:
@@ -72,7 +73,7 @@ def test_tables_fit_a_narrow_screen_and_the_ledger_tells_what_the_group_does_not
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_a_ledger_to_which_nothing_of_a_program_comes_does_not_show_its_old_model(
+def test_an_old_model_is_listed_only_where_it_is_still_used(
     broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def there(partition: int, *programs: ProgramSummary) -> LedgerSummary:

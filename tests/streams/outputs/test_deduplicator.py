@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onward.streams.metrics import Metrics
-from onward.streams.outputs.deduplicator import BEFORE_ALL, Deduplicator, Verdict
+from onward.streams.outputs.deduplicator import BEFORE_ALL, Classification, Deduplicator
 from onward.streams.outputs.emission import GENERATION, POSITION, OutputPosition
 from onward.streams.records import Record
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
@@ -36,21 +36,21 @@ def test_every_position_is_new_once_and_in_order(records, unknown):
     repeats, seen = Deduplicator(), BEFORE_ALL
     for at, generation in records:
         position = OutputPosition(at, 0)
-        verdict = repeats.judge(output(position, generation))
-        assert (verdict is Verdict.NEW) == (position > seen)
+        verdict = repeats.classify(output(position, generation))
+        assert (verdict is Classification.NEW) == (position > seen)
         seen = max(seen, position)
-        assert repeats.judge(output(position, generation)) is not Verdict.NEW
+        assert repeats.classify(output(position, generation)) is not Classification.NEW
     assert repeats.mark("recourse", 0).position == seen
-    assert repeats.judge(Record("recourse", 0, unknown, 0, None, b"{}", ())) is Verdict.NEW
+    assert repeats.classify(Record("recourse", 0, unknown, 0, None, b"{}", ())) is Classification.NEW
 
 
 def test_what_a_former_owner_still_wrote_is_stale():
     repeats = Deduplicator()
-    assert repeats.judge(output((3, 0), 1)) is Verdict.NEW
-    assert repeats.judge(output((4, 0), 2)) is Verdict.NEW
-    assert repeats.judge(output((4, 0), 1)) is Verdict.STALE
-    assert repeats.judge(output((4, 0), 2)) is Verdict.REPEATED
-    assert repeats.judge(output((5, 1), 1)) is Verdict.NEW, (
+    assert repeats.classify(output((3, 0), 1)) is Classification.NEW
+    assert repeats.classify(output((4, 0), 2)) is Classification.NEW
+    assert repeats.classify(output((4, 0), 1)) is Classification.STALE
+    assert repeats.classify(output((4, 0), 2)) is Classification.REPEATED
+    assert repeats.classify(output((5, 1), 1)) is Classification.NEW, (
         "ahead of its successor: the same bytes, so the first counts"
     )
 
@@ -84,16 +84,16 @@ def test_a_successor_drops_nothing_and_repeats_nothing_that_its_readers_count(tm
 
     asyncio.run(both())
     repeats = Deduplicator()
-    verdicts = [(repeats.judge(record), record) for record in log["recourse", 0]]
-    new = [record for verdict, record in verdicts if verdict is Verdict.NEW]
+    verdicts = [(repeats.classify(record), record) for record in log["recourse", 0]]
+    new = [record for verdict, record in verdicts if verdict is Classification.NEW]
     whole = tape(tmp_path / "whole")
     whole.run.broker.logs["journal", 0] = list(story.journal)
     whole.fold()
     assert [record.value for record in new] == [record.value for record in whole.run.broker.logs["recourse", 0]]
-    assert {record.value for verdict, record in verdicts if verdict is not Verdict.NEW} <= {
+    assert {record.value for verdict, record in verdicts if verdict is not Classification.NEW} <= {
         record.value for record in new
     }
-    assert Verdict.STALE in [verdict for verdict, _ in verdicts]
+    assert Classification.STALE in [verdict for verdict, _ in verdicts]
 
 
 def test_each_owner_writes_under_a_later_generation(tmp_path):

@@ -16,8 +16,10 @@ from sklearn.svm import SVC
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import ProgramSpec
 from onward.streams.errors import ModelError, UsageError
-from onward.streams.programs import bundle as models
-from onward.streams.programs.bundle import MANIFEST, Manifest, ModelBundle, load_bundle, write_bundle
+from onward.streams.programs import bundle as bundle_module
+from onward.streams.programs.bundle import ModelBundle, load_bundle
+from onward.streams.programs.bundle_writer import write_bundle
+from onward.streams.programs.manifest import MANIFEST, Manifest
 
 SPEC = msgspec.convert(
     {
@@ -105,7 +107,7 @@ def test_a_network_fitted_by_its_default_solver_can_be_loaded(tmp_path):
     assert load(tmp_path / "bundle").model.score(X).shape == (60,)
 
 
-def test_any_fsspec_address_will_do(folder):
+def test_a_bundle_loads_from_any_fsspec_address(folder):
     memory = fsspec.filesystem("memory")
     for file in folder.iterdir():
         memory.pipe_file(f"/store/loan/{file.name}", file.read_bytes())
@@ -114,7 +116,7 @@ def test_any_fsspec_address_will_do(folder):
     assert load_bundle(f"file://{folder}/{MANIFEST}", sha256=None, columns=CODEC.columns).version == "v1"
 
 
-def test_a_bundle_is_never_overwritten_and_nothing_is_left_beside_it(folder):
+def test_a_bundle_is_never_overwritten_and_no_temporary_folder_stays(folder):
     before = (folder / MANIFEST).read_bytes()
     with pytest.raises(UsageError, match=r"bundle: already holds something; .*name another"):
         write(folder)
@@ -187,7 +189,7 @@ def test_a_file_may_not_be_larger_than_the_limit_whatever_the_manifest_says(fold
 
 
 def test_a_model_that_unpacks_to_too_much_is_refused(folder, monkeypatch):
-    monkeypatch.setattr(models, "LARGEST_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(bundle_module, "LARGEST_UNPACKED_BYTES", 1000)
     with pytest.raises(ModelError, match=r"model\.skops is not a skops model: it unpacks to \d+ bytes, .* is 1000$"):
         load(folder)
 
@@ -236,14 +238,14 @@ def test_a_type_that_is_not_on_the_list_is_named(folder):
         load(folder)
 
 
-def test_a_type_that_skops_trusts_but_onward_does_not_is_named(folder):
+def test_a_type_that_only_skops_trusts_is_named(folder):
     replace_model(folder, skops.io.dumps(SVC().fit(X, Y)))
     with pytest.raises(ModelError, match=r"model\.skops is refused: type sklearn\.svm\._classes\.SVC is not supported"):
         load(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x80\x04K\x01.", b"PK\x05\x06" + bytes(18)])
-def test_what_is_not_a_skops_file_is_refused(folder, content):
+def test_a_model_file_that_skops_cannot_read_is_refused(folder, content):
     replace_model(folder, content)
     with pytest.raises(ModelError, match=r"model\.skops is not a skops model: ."):
         load(folder)

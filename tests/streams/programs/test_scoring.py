@@ -91,7 +91,7 @@ def test_far_rows_do_not_overflow():
         (LogisticRegression(), "fitted on the classes 0 and 1, not None"),
     ],
 )
-def test_what_cannot_decide_is_refused_with_its_reason(estimator, says):
+def test_an_unsupported_estimator_is_refused_with_the_reason(estimator, says):
     with pytest.raises(ValueError, match=says):
         scorer(estimator, COLUMNS)
 

@@ -7,9 +7,10 @@ import pytest
 from onward.environments.population import SPEC, Population
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import load_spec
-from onward.streams.cli.train import train as train_command
+from onward.streams.cli import train as train_command
 from onward.streams.errors import UsageError
-from onward.streams.programs.bundle import MANIFEST, load_bundle
+from onward.streams.programs.bundle import load_bundle
+from onward.streams.programs.manifest import MANIFEST
 from onward.streams.programs.training import ESTIMATORS, train
 
 LOADED = load_spec(SPEC)
@@ -52,7 +53,7 @@ def test_the_same_seed_gives_the_same_scores_and_version_and_another_seed_anothe
 
 
 def trained(data: Path, folder: Path, seed: int) -> tuple[str, bytes]:
-    manifest = train(data, LOADED, folder, estimator="random_forest", seed=seed)
+    manifest = train(data, LOADED, folder, estimator="mlp", seed=seed)
     bundle = load_bundle(str(folder / MANIFEST), sha256=None, columns=CODEC.columns)
     rows = np.random.default_rng(0).random((50, CODEC.dimension))
     return manifest.version, bundle.model.score(rows).tobytes()
@@ -84,7 +85,8 @@ def test_instances_that_break_a_constraint_are_left_out(data, tmp_path):
 
 
 def test_the_command_prints_the_metrics_and_the_manifest(data, tmp_path, capsys):
-    assert train_command(data, SPEC, tmp_path / "model", "logistic_regression", 0) == 0
+    flags = ["--spec", str(SPEC), "--output", str(tmp_path / "model"), "--estimator", "logistic_regression"]
+    assert train_command.run([str(data), *flags]) == 0
     printed = capsys.readouterr().out
     assert "personal-loan: model logistic-regression-" in printed
     assert "roc auc" in printed
@@ -92,14 +94,14 @@ def test_the_command_prints_the_metrics_and_the_manifest(data, tmp_path, capsys)
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("csv", "spec", "estimator", "says"),
     [
-        ({"estimator": "oracle"}, "there is no estimator 'oracle': choose one of random_forest,"),
-        ({"spec": Path("nowhere.yaml")}, "nowhere.yaml:1: cannot be read"),
-        ({"csv": Path("nowhere.csv")}, "nowhere.csv: cannot be read"),
+        ("loans.csv", SPEC, "oracle", "argument --estimator: invalid choice: 'oracle'"),
+        ("loans.csv", "nowhere.yaml", "mlp", "nowhere.yaml:1: cannot be read"),
+        ("nowhere.csv", SPEC, "mlp", "nowhere.csv: cannot be read"),
     ],
 )
-def test_the_command_explains_wrong_arguments(data, tmp_path, changes, says):
-    arguments = {"csv": data, "spec": SPEC, "output": tmp_path / "model", "estimator": "mlp", "seed": 0, **changes}
+def test_the_command_explains_wrong_arguments(data, tmp_path, csv, spec, estimator, says):
+    flags = ["--spec", str(spec), "--output", str(tmp_path / "model"), "--estimator", estimator]
     with pytest.raises(UsageError, match=says):
-        train_command(**arguments)
+        train_command.run([str(data.with_name(csv)), *flags])

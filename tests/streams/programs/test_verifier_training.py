@@ -1,4 +1,4 @@
-"""TAP's verifier: fitted with the model, kept in its bundle, asked by the learner."""
+"""The verifier of TAP: fitted with the model, kept in its bundle, used by the learner."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from sklearn.ensemble import RandomForestClassifier
 from onward.environments.improvement import ImprovementWorld
 from onward.environments.population import SPEC, Population
 from onward.schemas.specfile import load_spec
-from onward.streams.cli.programs import write_programs
+from onward.streams.cli.world.program_folders import write_programs
 from onward.streams.errors import UsageError
-from onward.streams.programs.bundle import MANIFEST, load_bundle
+from onward.streams.programs import verifier_training
+from onward.streams.programs.bundle import load_bundle
+from onward.streams.programs.manifest import MANIFEST
 from onward.streams.programs.program import assemble
 from onward.streams.programs.training import train
 from onward.streams.programs.verifier_training import PAIRS, TRUSTED_SHARE, fit_verifier
@@ -29,7 +31,7 @@ def people(count: int = 400) -> tuple[np.ndarray, np.ndarray]:
     return X, (X[:, 0] + 0.2 * generator.standard_normal(count) > 0.5).astype(int)
 
 
-def test_tells_pairs_of_one_label_from_others_and_trusts_a_fixed_share_of_those() -> None:
+def test_the_verifier_separates_equal_from_different_labels_and_trusts_a_fixed_share_of_the_latter() -> None:
     X, labels = people()
     model = RandomForestClassifier(20, random_state=0).fit(X, labels)
     verifier = fit_verifier(model, X, labels, np.random.RandomState(0))
@@ -44,7 +46,7 @@ def test_tells_pairs_of_one_label_from_others_and_trusts_a_fixed_share_of_those(
     assert (doubt[~same] <= verifier.tolerance + 1e-9).mean() >= TRUSTED_SHARE - 1e-3
 
 
-def test_people_of_one_label_teach_nothing() -> None:
+def test_people_of_one_label_cannot_be_fitted() -> None:
     X, _ = people()
     with pytest.raises(ValueError, match="same label"):
         fit_verifier(RandomForestClassifier(5), X, np.ones(len(X), dtype=int), np.random.RandomState(0))
@@ -71,7 +73,7 @@ def written(table, folder):
     return file
 
 
-def test_training_for_tap_writes_a_verifier_that_its_learner_asks(table, tmp_path) -> None:
+def test_training_for_tap_writes_a_verifier_that_its_learner_uses(table, tmp_path) -> None:
     folder = tmp_path / "model"
     loaded = with_choice("tap", folder)
     train(written(table, tmp_path), loaded, folder, estimator="logistic_regression", seed=0)
@@ -85,7 +87,7 @@ def test_training_for_tap_writes_a_verifier_that_its_learner_asks(table, tmp_pat
     assert learner.verifier.tolerance == bundle.verifier.tolerance
 
 
-def test_other_choices_need_none_and_tap_refuses_a_model_without(table, tmp_path) -> None:
+def test_other_choices_have_no_verifier_and_tap_refuses_a_model_without_one(table, tmp_path) -> None:
     folder = tmp_path / "model"
     train(written(table, tmp_path), with_choice("linucb", folder), folder, estimator="logistic_regression", seed=0)
     assert sorted(file.name for file in folder.iterdir()) == [
@@ -98,9 +100,10 @@ def test_other_choices_need_none_and_tap_refuses_a_model_without(table, tmp_path
         assemble(with_choice("tap", folder))
 
 
-def test_a_world_that_holds_its_training_rows_can_be_served_with_tap(tmp_path) -> None:
+def test_a_world_with_its_training_rows_can_be_served_with_tap(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(verifier_training, "PAIRS", 500)
     world = ImprovementWorld.from_table(Population(seed=0).table(LOADED.spec, 600), LOADED.spec, seed=0, people=20)
-    specs = write_programs("loan", world, tmp_path, ["tap", "protoar"])
+    specs = write_programs("loan", world, tmp_path, ["tap"])
     learner = assemble(load_spec(specs["loan-tap"])).learner()
     assert learner.verifier is not None
     world.training = None

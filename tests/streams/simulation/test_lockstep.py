@@ -1,4 +1,4 @@
-"""The lock-step driver: what it publishes when, and a whole world played through ingest and processor in memory."""
+"""The lock-step simulation: its events in order, and a whole world through ingest and processor in memory."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from onward.environments.improvement import ImprovementWorld
 from onward.environments.population import SPEC, Population
 from onward.schemas.events import Application, DeadLetter, NoRecourse, Option, Outcome, Recourse, Reward
 from onward.schemas.specfile import load_spec
-from onward.streams.cli.programs import write_programs
+from onward.streams.cli.world.program_folders import write_programs
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
 from onward.streams.outputs.decoder import EventDecoder
 from onward.streams.programs.program import assemble_all
 from onward.streams.records import Record, TopicPartition
-from onward.streams.simulation.lockstep import Play, Simulation
+from onward.streams.simulation.lockstep import SimulatedProgram, Simulation
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.tests.support.pipeline import START_MS, MemoryBroker, no_clock
 
 
-class Due(NamedTuple):
+class DelayedOutcome(NamedTuple):
     application: str
     result: str
     due: int
@@ -55,20 +55,20 @@ class TinyWorld:
         return self.rejected[t]
 
     def outcome(self, t, k):
-        return Due(str(t), "improved", self.outcomes[t]) if t in self.outcomes else None
+        return DelayedOutcome(str(t), "improved", self.outcomes[t]) if t in self.outcomes else None
 
 
 @dataclass
-class Board:
-    scored: list[tuple[int, int | None]] = field(default_factory=list)
+class Recorder:
+    suggestions: list[tuple[int, int | None]] = field(default_factory=list)
 
     def record(self, t, k):
-        self.scored.append((t, k))
+        self.suggestions.append((t, k))
 
 
 def simulation(world, prefix=""):
-    board = Board()
-    return Simulation([Play("loan", world, board)], prefix), board
+    recorder = Recorder()
+    return Simulation([SimulatedProgram("loan", world, recorder)], prefix), recorder
 
 
 def recourse(application, candidate=7, program="loan"):
@@ -88,80 +88,80 @@ def ids(events):
     return [event.id for event in events]
 
 
-def test_approved_people_are_not_waited_for_and_rejected_ones_are():
-    play, _ = simulation(TinyWorld((False, False, True, False)))
-    assert ids(play.outgoing(0)) == [f"loan/application/{t}" for t in range(3)]
-    assert play.outgoing(0) == []
-    assert play.awaited == ("loan/application/2",)
-    play.receive(none("2"))
-    assert ids(play.outgoing(0)) == ["loan/application/3"]
-    assert play.done
+def test_the_next_application_waits_for_the_answer_of_a_rejected_person_only():
+    run, _ = simulation(TinyWorld((False, False, True, False)))
+    assert ids(run.next_events(0)) == [f"loan/application/{t}" for t in range(3)]
+    assert run.next_events(0) == []
+    assert run.awaited == ("loan/application/2",)
+    run.receive(none("2"))
+    assert ids(run.next_events(0)) == ["loan/application/3"]
+    assert run.done
 
 
-def test_an_outcome_is_told_when_it_is_due_and_the_next_round_waits_for_its_fate():
-    play, board = simulation(TinyWorld((True, True, True), {0: 1, 1: 1}))
-    play.outgoing(0)
-    play.receive(recourse("0", candidate=3))
-    assert ids(play.outgoing(0)) == ["loan/application/1"]
-    play.receive(recourse("1"))
-    assert ids(play.outgoing(0)) == ["loan/outcome/0"]
-    play.receive(fate("loan/outcome/0", "late"))
-    assert ids(play.outgoing(0)) == ["loan/outcome/1"]
-    assert play.outgoing(0) == []
-    play.receive(fate("loan/outcome/1"))
-    assert ids(play.outgoing(0)) == ["loan/application/2"]
-    play.receive(none("2"))
-    assert play.done
-    assert board.scored == [(0, 3), (1, 7), (2, None)]
+def test_an_outcome_is_published_when_it_is_due_and_the_next_round_waits_for_its_fate():
+    run, recorder = simulation(TinyWorld((True, True, True), {0: 1, 1: 1}))
+    run.next_events(0)
+    run.receive(recourse("0", candidate=3))
+    assert ids(run.next_events(0)) == ["loan/application/1"]
+    run.receive(recourse("1"))
+    assert ids(run.next_events(0)) == ["loan/outcome/0"]
+    run.receive(fate("loan/outcome/0", "late"))
+    assert ids(run.next_events(0)) == ["loan/outcome/1"]
+    assert run.next_events(0) == []
+    run.receive(fate("loan/outcome/1"))
+    assert ids(run.next_events(0)) == ["loan/application/2"]
+    run.receive(none("2"))
+    assert run.done
+    assert recorder.suggestions == [(0, 3), (1, 7), (2, None)]
 
 
-def test_what_is_due_after_the_last_application_is_told_in_the_order_it_is_due():
-    play, _ = simulation(TinyWorld((True, True), {0: 9, 1: 5}))
+def test_outcomes_after_the_last_application_are_published_in_the_order_they_are_due():
+    run, _ = simulation(TinyWorld((True, True), {0: 9, 1: 5}))
     for name in ("0", "1"):
-        play.outgoing(0)
-        play.receive(recourse(name))
-    told = []
-    while not play.done:
-        (event,) = play.outgoing(0)
-        told.append(event.id)
-        play.receive(fate(event.id))
-    assert told == ["loan/outcome/1", "loan/outcome/0"]
+        run.next_events(0)
+        run.receive(recourse(name))
+    published = []
+    while not run.done:
+        (event,) = run.next_events(0)
+        published.append(event.id)
+        run.receive(fate(event.id))
+    assert published == ["loan/outcome/1", "loan/outcome/0"]
 
 
-def test_repeats_and_other_peoples_events_are_ignored():
-    play, board = simulation(TinyWorld((True, True)))
-    play.outgoing(0)
+def test_duplicates_and_foreign_events_are_ignored():
+    run, recorder = simulation(TinyWorld((True, True)))
+    run.next_events(0)
     for event in (recourse("0"), recourse("0", candidate=8), recourse("0", program="other"), fate("nobody's")):
-        play.receive(event)
-    play.outgoing(0)
-    play.receive(recourse("0"))
-    play.receive(Reward("loan", 0, "0", "censored", 0.0))
-    assert play.awaited == ("loan/application/1",)
-    assert board.scored == [(0, 7)]
+        run.receive(event)
+    run.next_events(0)
+    run.receive(recourse("0"))
+    run.receive(Reward("loan", 0, "0", "censored", 0.0))
+    assert run.awaited == ("loan/application/1",)
+    assert recorder.suggestions == [(0, 7)]
 
 
-def test_a_dead_letter_of_our_own_does_not_stop_the_play():
-    play, board = simulation(TinyWorld((True, True)))
-    play.outgoing(0)
+def test_a_dead_letter_of_the_pending_event_ends_the_wait():
+    run, recorder = simulation(TinyWorld((True, True)))
+    run.next_events(0)
     headers = (("ce_id", b"loan/application/0"),)
-    play.receive(DeadLetter("wrong_type", "", "applications", 0, 0, 2, "0" * 64, b"{}", headers=headers))
-    assert play.refusal.reason == "wrong_type"
-    assert ids(play.outgoing(0)) == ["loan/application/1"]
-    assert board.scored == []
+    run.receive(DeadLetter("wrong_type", "", "applications", 0, 0, 2, "0" * 64, b"{}", headers=headers))
+    assert run.last_dead_letter.reason == "wrong_type"
+    assert ids(run.next_events(0)) == ["loan/application/1"]
+    assert recorder.suggestions == []
 
 
-def test_a_limit_holds_applications_back_and_event_time_never_goes_back():
-    play, _ = simulation(TinyWorld((False, False, False)), prefix="run-")
-    (first,) = play.outgoing(1000, until=1)
+def test_a_limit_holds_applications_back_and_event_time_never_decreases():
+    run, _ = simulation(TinyWorld((False, False, False)), prefix="run-")
+    (first,) = run.next_events(1000, limit=1)
     assert first.event == Application("loan", "run-0", {"income": 1.5})
     assert first.key == b"run-0"
-    assert play.outgoing(1000, until=1) == []
-    assert [event.time_ms for event in play.outgoing(400)] == [1000, 1000]
+    assert run.next_events(1000, limit=1) == []
+    assert [event.time_ms for event in run.next_events(400)] == [1000, 1000]
 
 
-def test_only_own_rejected_people_are_known_as_rejected():
-    play, _ = simulation(TinyWorld((True, False)), prefix="run-")
-    assert play.rejects("loan", "run-0")
+def test_only_rejected_applications_of_this_simulation_are_rejected():
+    run, _ = simulation(TinyWorld((True, False)), prefix="run-")
+    assert run.is_rejected("loan", "run-0")
     for program, application in (
         ("loan", "run-1"),
         ("loan", "0"),
@@ -169,7 +169,7 @@ def test_only_own_rejected_people_are_known_as_rejected():
         ("loan", "run-2"),
         ("b", "run-0"),
     ):
-        assert not play.rejects(program, application)
+        assert not run.is_rejected(program, application)
 
 
 # --- a whole world ----------------------------------------------------------------------------------------------------
@@ -178,8 +178,8 @@ def test_only_own_rejected_people_are_known_as_rejected():
 @pytest.fixture(scope="module")
 def world():
     spec = load_spec(SPEC).spec
-    table = Population(seed=3).table(spec, 1200)
-    return ImprovementWorld.from_table(table, spec, seed=3, people=220, instances=30, approved_share=0.2)
+    table = Population(seed=3).table(spec, 800)
+    return ImprovementWorld.from_table(table, spec, seed=3, people=160, instances=30, approved_share=0.2)
 
 
 class Memory:
@@ -204,31 +204,32 @@ class Memory:
         record = Record(topic, 0, self.sent[topic], event.time_ms, event.key, event.value, event.headers)
         self.sent[topic] += 1
         await self.ingest.handle([record])
-        await self.processor.handle(self.news(self.topics.journal))
+        await self.processor.handle(self.unread(self.topics.journal))
 
-    def news(self, topic):
+    def unread(self, topic):
         log = self.broker.logs[topic, 0]
         start, self.read[topic] = self.read[topic], len(log)
         return log[start:]
 
 
-async def played(world, policies, folder):
+async def simulated(world, policies, folder):
     """The picks of every program: what each rejected application was suggested, in order."""
     specs = write_programs("loan", world, folder / "programs", policies)
-    boards = {program: Board() for program in specs}
-    simulation = Simulation([Play(program, world, board) for program, board in boards.items()])
+    recorders = {program: Recorder() for program in specs}
+    programs = [SimulatedProgram(program, world, recorder) for program, recorder in recorders.items()]
+    simulation = Simulation(programs)
     memory = Memory(specs.values(), folder / "state")
     decoder = EventDecoder(memory.topics)
     await memory.start()
     now_ms = START_MS
     while not simulation.done:
         now_ms += 1
-        for event in simulation.outgoing(now_ms):
+        for event in simulation.next_events(now_ms):
             await memory.publish(event)
         for topic in memory.topics.outputs:
-            for record in memory.news(topic):
+            for record in memory.unread(topic):
                 simulation.receive(decoder.read(record).event)
-    return {program: board.scored for program, board in boards.items()}
+    return {program: recorder.suggestions for program, recorder in recorders.items()}
 
 
 def plain_loop(world, learner):
@@ -249,8 +250,8 @@ def plain_loop(world, learner):
     return picks
 
 
-async def test_a_world_played_through_the_pipeline_gives_the_picks_of_plain_loops(world, tmp_path):
-    picks = await played(world, ("protoar", "linucb"), tmp_path)
+async def test_a_world_through_the_pipeline_gives_the_suggestions_of_plain_loops(world, tmp_path):
+    picks = await simulated(world, ("protoar", "linucb"), tmp_path)
     assert picks["loan-linucb"] == plain_loop(world, LinUCB(np.zeros((len(world.instances), 1)), 10))
     easiest = [
         (t, min((k for k in range(len(world.instances)) if world.is_feasible(t, k)), key=lambda k: world.cost(t, k)))
@@ -262,11 +263,11 @@ async def test_a_world_played_through_the_pipeline_gives_the_picks_of_plain_loop
     assert picks["loan-protoar"] == easiest
 
 
-def test_events_are_published_as_the_contract_says(world):
-    play, _ = simulation(TinyWorld((True,), {0: 0}))
-    (application,) = play.outgoing(START_MS)
-    play.receive(recourse("0"))
-    (outcome,) = play.outgoing(START_MS)
+def test_events_have_the_topics_values_and_headers_of_the_contract(world):
+    run, _ = simulation(TinyWorld((True,), {0: 0}))
+    (application,) = run.next_events(START_MS)
+    run.receive(recourse("0"))
+    (outcome,) = run.next_events(START_MS)
     topics = Topics(prefix="demo.")
     assert application.topic(topics) == "demo.applications"
     assert outcome.topic(topics) == "demo.outcomes"

@@ -1,4 +1,4 @@
-"""What is counted, from records in any order."""
+"""Statistics of a run, from records in any order."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ def met(name, fate, id=None):
     return "rewards", Reward("loan", 0, name, fate), id or f"reward/loan/{name}", 1000
 
 
-def tallied(*events, rejects=lambda program, name: name.startswith("r")):
-    """A stats of events, the n-th read at 1000 + 10 n ms."""
-    stats = RunStats(rejects)
+def summarised(*events, is_rejected=lambda program, name: name.startswith("r")):
+    """The summary of events, the n-th of which was read at 1000 + 10 n ms."""
+    stats = RunStats(is_rejected)
     for number, (topic, event, id, timestamp_ms) in enumerate(events):
         stats.add(record(topic, event, id, timestamp_ms), id, event, 1000.0 + 10 * number)
     return stats.summary({})
 
 
 def test_rejected_people_without_an_answer_are_lost():
-    summary = tallied(applied("a1"), applied("r1"), applied("r2"), applied("r3"), answered("r1"), refused("r3"))
+    summary = summarised(applied("a1"), applied("r1"), applied("r2"), applied("r3"), answered("r1"), refused("r3"))
     assert (summary.applications, summary.rejected, summary.recourse, summary.none) == (4, 3, 1, 1)
     assert summary.lost == 1
 
 
 def test_a_sender_s_repeat_is_one_application():
-    assert tallied(applied("r1"), applied("r1")).applications == 1
+    assert summarised(applied("r1"), applied("r1")).applications == 1
 
 
 def test_repeats_are_duplicates_and_only_different_ones_conflict():
-    summary = tallied(answered("r1"), answered("r1"), answered("r1", candidate="5"), met("r1", "censored"))
+    summary = summarised(answered("r1"), answered("r1"), answered("r1", candidate="5"), met("r1", "censored"))
     assert (summary.recourse, summary.duplicates, summary.conflicting_duplicates) == (1, 2, 1)
 
 
@@ -67,14 +67,14 @@ def test_a_repeat_by_a_later_owner_is_no_conflict():
     stats = RunStats(lambda program, name: True)
     topic, event, id, timestamp_ms = answered("r1")
     for generation in (b"1", b"2"):
-        given = record(topic, event, id, timestamp_ms)
-        stats.add(given._replace(headers=(*given.headers, (GENERATION, generation))), id, event, 1000.0)
+        written = record(topic, event, id, timestamp_ms)
+        stats.add(written._replace(headers=(*written.headers, (GENERATION, generation))), id, event, 1000.0)
     summary = stats.summary({})
     assert (summary.duplicates, summary.conflicting_duplicates) == (1, 0)
 
 
 def test_the_same_id_on_two_topics_is_no_repeat():
-    assert tallied(answered("r1"), met("r1", "rewarded", id="recourse/loan/r1")).duplicates == 0
+    assert summarised(answered("r1"), met("r1", "rewarded", id="recourse/loan/r1")).duplicates == 0
 
 
 def test_a_repeat_under_other_headers_conflicts():
@@ -89,28 +89,28 @@ def test_a_repeat_under_other_headers_conflicts():
 def test_fates_are_counted_and_three_of_them_close_a_recourse():
     events = [answered(f"r{number}") for number in range(5)]
     events += [met("r0", "rewarded"), met("r1", "censored"), met("r2", "unseen"), met("r1", "late", id="late/r1")]
-    summary = tallied(*events)
+    summary = summarised(*events)
     assert summary.fates == {"rewarded": 1, "censored": 1, "late": 1, "dangling": 0, "unseen": 1}
     assert summary.open == 2
 
 
 def test_dead_letters_are_counted():
     letter = DeadLetter("wrong_type", "", "applications", 0, 0, 2, "0" * 64, b"{}")
-    assert tallied(("dead-letters", letter, "applications/0/0", 1000)).dead_letters == 1
+    assert summarised(("dead-letters", letter, "applications/0/0", 1000)).dead_letters == 1
 
 
 def test_latency_is_from_the_application_s_record_to_the_reading_of_its_first_answer():
-    summary = tallied(applied("r1", 980), answered("r1"), applied("r2", 1010), answered("r2"), answered("r2"))
+    summary = summarised(applied("r1", 980), answered("r1"), applied("r2", 1010), answered("r2"), answered("r2"))
     assert summary.latency_seconds == Latency(p50=pytest.approx(0.025), p99=pytest.approx(0.0299))
 
 
 def test_speed_counts_every_event_that_was_read():
     outcome = ("outcomes", Outcome("loan", "r1", "improved"), "loan/outcome/r1", 1000)
-    assert tallied(applied("r1"), answered("r1"), outcome).events_per_second == pytest.approx(3 / 0.02)
+    assert summarised(applied("r1"), answered("r1"), outcome).events_per_second == pytest.approx(3 / 0.02)
 
 
 def test_nothing_read_is_no_speed_and_no_latency():
-    summary = tallied()
+    summary = summarised()
     assert summary.events_per_second == 0.0
     assert summary.latency_seconds == Latency(None, None)
     assert summary.oracle_mer == 0.0
@@ -137,7 +137,7 @@ EVENTS = [applied("r1"), applied("r2"), answered("r1"), refused("r2"), met("r1",
 
 @given(st.permutations(EVENTS))
 def test_the_order_of_reading_does_not_matter(order):
-    summary, other = tallied(*EVENTS), tallied(*order)
+    summary, other = summarised(*EVENTS), summarised(*order)
     nothing = Latency(None, None)
     assert msgspec.structs.replace(summary, latency_seconds=nothing) == msgspec.structs.replace(
         other, latency_seconds=nothing

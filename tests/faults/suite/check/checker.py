@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from onward.streams.outputs.deduplicator import Deduplicator, Verdict
+from onward.streams.outputs.deduplicator import Classification, Deduplicator
 from onward.streams.records import Record
 from onward.tests.support.comparison import Dump, without_generation
 
@@ -57,7 +57,7 @@ def compare_outputs(observed: Sequence[Record], expected: Sequence[Record], find
     delivered: set[str] = set()
     for record in observed:
         contents[name_of(record)].append(_content(record))
-        if deduplicator.judge(record) is Verdict.NEW:
+        if deduplicator.classify(record) is Classification.NEW:
             delivered.add(name_of(record))
     wanted: dict[str, set[Content]] = defaultdict(set)
     for record in expected:

@@ -9,19 +9,20 @@ from pathlib import Path
 
 import msgspec
 
-from ....schemas.encoding import FeatureCodec
-from ....schemas.events import Model
-from ....schemas.headers import cloud_event_headers
-from ....schemas.kinds import ce_type
-from ...errors import UsageError
-from ...kafka import connection
-from ...kafka.admin.preflight import preflight
-from ...kafka.client import EventWriter
-from ...programs.bundle import Manifest, load_bundle, read_manifest
-from ...programs.spec_check import load_program_spec
-from ...settings import ModelSettings
-from ..flags import parse_settings
-from ..silence import silence
+from ...schemas.encoding import FeatureCodec
+from ...schemas.events import Model
+from ...schemas.headers import cloud_event_headers
+from ...schemas.kinds import ce_type
+from ..errors import UsageError
+from ..kafka import connection
+from ..kafka.admin.preflight import preflight
+from ..kafka.client import EventWriter
+from ..programs.bundle import load_bundle, read_manifest
+from ..programs.manifest import Manifest
+from ..programs.spec_check import load_program_spec
+from ..settings import ModelSettings
+from .flags import parse_settings
+from .process.client_logs import quiet_kafka_clients
 
 SOURCE = "onward/models"
 USAGE = """usage: onward models announce [FLAGS]
@@ -34,7 +35,7 @@ after that. One that they refuse all the same becomes a dead letter, and they go
 
 
 def run(args: Sequence[str]) -> int:
-    """Announce, by the first argument."""
+    """Run the action that the first argument names."""
     if not args or args[0] in ("-h", "--help"):
         print(USAGE)
         return 0
@@ -55,7 +56,7 @@ def announce(settings: ModelSettings) -> int:
     headers = cloud_event_headers(f"{program}/model/{now_ms}", SOURCE, ce_type(Model), now_ms)
     topic, options = connection.topics(settings).models, connection.connection(settings)
     asyncio.run(preflight(options, [topic]))
-    with silence(), EventWriter(options) as writer:
+    with quiet_kafka_clients(), EventWriter(options) as writer:
         writer.send(topic, msgspec.json.encode(event), key=program.encode(), headers=headers)
     print(
         f"{topic}: announced {manifest.version} for program {program} ({address}, sha256 {digest}); its workers use it "
@@ -65,7 +66,7 @@ def announce(settings: ModelSettings) -> int:
 
 
 def _columns(settings: ModelSettings, manifest: Manifest, program: str) -> tuple[str, ...]:
-    """The encoded columns of the program, by its spec where it is given, else as the model was trained for it."""
+    """The encoded columns of the program: of its spec where one is passed, else those the model was trained for."""
     specs = {loaded.spec.program: loaded.spec for loaded in map(load_program_spec, settings.spec)}
     if program in specs:
         return FeatureCodec(specs[program]).columns

@@ -1,4 +1,4 @@
-"""The production worker as a child process, watched and stopped."""
+"""The production worker as a child process."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Self
 
 from pydantic import SecretStr
 
-from ..errors import OnwardError
-from ..settings import BrokerSettings
+from ...errors import OnwardError
+from ...settings import BrokerSettings
 
 STOP_SECONDS = 25.0
 KILL_SECONDS = 5.0
@@ -36,13 +36,13 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def check(self) -> None:
-        """Raise ``OnwardError`` with its last words when the worker has ended."""
+        """Raise ``OnwardError`` with the last line of its log when the worker has ended."""
         code = None if self._process is None else self._process.poll()
         if code is not None:
-            raise OnwardError(f"the worker has ended {_manner(code)}: {self.last_words()}")
+            raise OnwardError(f"the worker has ended {_exit_description(code)}: {self.last_log_line()}")
 
-    def last_words(self) -> str:
-        """The last line of its log."""
+    def last_log_line(self) -> str:
+        """The message of the last line of its log."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n") if self._log.exists() else []
         line = next((line.strip() for line in reversed(lines) if line.strip()), "its log is empty")
         try:
@@ -51,7 +51,7 @@ class WorkerProcess:
             return line
 
     def stop(self) -> None:
-        """Ask it to end and wait until it has; raise ``OnwardError`` when it does not end well."""
+        """Send SIGTERM and wait; raise ``OnwardError`` when it does not end in time with exit code 0."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -61,10 +61,10 @@ class WorkerProcess:
         except subprocess.TimeoutExpired:
             self._kill(process)
             raise OnwardError(
-                f"the worker did not end within {STOP_SECONDS:g} s of SIGTERM and was killed: {self.last_words()}"
+                f"the worker did not end within {STOP_SECONDS:g} s of SIGTERM and was killed: {self.last_log_line()}"
             ) from None
         if code:
-            raise OnwardError(f"the worker ended {_manner(code)} when it was told to: {self.last_words()}")
+            raise OnwardError(f"the worker ended {_exit_description(code)} when it was told to: {self.last_log_line()}")
 
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
@@ -90,7 +90,7 @@ class WorkerProcess:
         process.wait()
 
 
-def _manner(code: int) -> str:
+def _exit_description(code: int) -> str:
     return f"with exit code {code}" if code >= 0 else f"by signal {-code}"
 
 

@@ -1,4 +1,7 @@
-"""What does not fit the types and the names of a spec's fields: every misfit of a file, each with its place."""
+"""Finds every value and key of a document that does not fit the types of ``ProgramSpec``, each with its path.
+
+msgspec stops at the first error, so mappings and lists are taken apart here and msgspec converts only their leaves.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 import msgspec
 
+from .problems import did_you_mean
 from .spec import ProgramSpec
-from .speccheck import nearest
 from .yamltree import Path
 
 PLAIN_WORDS = {
@@ -24,60 +27,61 @@ PLAIN_WORDS = {
     "null": "nothing",
     "int | float | str": "a number or a text",
 }
-_MATCHING = " matching regex "
-PATTERNS = {
+MATCHING = " matching regex "
+PATTERN_WORDS = {
     "[a-z0-9]": "of at most 63 lower-case letters, digits, '.', '_' and '-' that begins with a letter or digit",
     '[^"': "without quotation marks, backslashes and control characters",
 }
-"""What the patterns of texts say, by how they begin."""
+"""Descriptions of the patterns of texts, by their first characters."""
 
 
-class Misfit(NamedTuple):
-    """Where, what is wrong, and whether it is the key rather than the value that is wrong."""
+class TypeMismatch(NamedTuple):
+    """The path of a value or, with ``at_key``, of a key that does not fit, and the reason."""
 
     path: Path
     message: str
     at_key: bool = False
 
 
-def misfits(value: object) -> Iterator[Misfit]:
-    """Everything in a document that does not fit ``ProgramSpec``; without any, msgspec converts it."""
-    return _of_value(value, ProgramSpec, ())
+def type_errors(value: object) -> Iterator[TypeMismatch]:
+    """Every mismatch of a document with ``ProgramSpec``; without any, msgspec converts the document."""
+    return _check_value(value, ProgramSpec, ())
 
 
-def _of_value(value: Any, kind: Any, path: Path) -> Iterator[Misfit]:
-    """msgspec stops at the first misfit, so mappings and lists are taken apart here."""
-    core = _core(kind)
+def _check_value(value: Any, kind: Any, path: Path) -> Iterator[TypeMismatch]:
+    core = _plain_type(kind)
     if isinstance(core, type) and issubclass(core, msgspec.Struct) and isinstance(value, dict):
-        yield from _of_mapping(value, core, path)
+        yield from _check_mapping(value, core, path)
     elif get_origin(core) is dict and isinstance(value, dict):
         for key, item in value.items():
-            yield from _of_value(item, get_args(core)[1], (*path, key))
+            yield from _check_value(item, get_args(core)[1], (*path, key))
     elif isinstance(value, list) and value and (kinds := _item_kinds(core, len(value))):
         for index, (item, item_kind) in enumerate(zip(value, kinds, strict=True)):
-            yield from _of_value(item, item_kind, (*path, index))
+            yield from _check_value(item, item_kind, (*path, index))
     elif get_origin(core) is Literal and isinstance(value, str) and value not in get_args(core):
-        words = get_args(core)
-        yield Misfit(path, f"{value!r} is not one of {', '.join(words)}{nearest(value, words)}")
+        allowed = get_args(core)
+        yield TypeMismatch(path, f"{value!r} is not one of {', '.join(allowed)}{did_you_mean(value, allowed)}")
     else:
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            below, message = _explained(error)
-            yield Misfit((*path, *below), message)
+            below, message = _explain(error)
+            yield TypeMismatch((*path, *below), message)
 
 
-def _of_mapping(value: dict[str, Any], struct: type[msgspec.Struct], path: Path) -> Iterator[Misfit]:
+def _check_mapping(value: dict[str, Any], struct: type[msgspec.Struct], path: Path) -> Iterator[TypeMismatch]:
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     for key in value:
         if key not in fields:
-            absent = [name for name in fields if name not in value]
-            yield Misfit((*path, key), f"unknown key{nearest(key, absent) or '; known are ' + ', '.join(fields)}", True)
+            hint = did_you_mean(key, [name for name in fields if name not in value]) or "; known are " + ", ".join(
+                fields
+            )
+            yield TypeMismatch((*path, key), f"unknown key{hint}", True)
     for name, field in fields.items():
         if name in value:
-            yield from _of_value(value[name], field.type, (*path, name))
+            yield from _check_value(value[name], field.type, (*path, name))
         elif field.required:
-            yield Misfit(path, f"the key {name} is missing")
+            yield TypeMismatch(path, f"the key {name} is missing")
 
 
 def _item_kinds(core: Any, count: int) -> tuple[Any, ...] | None:
@@ -90,25 +94,25 @@ def _item_kinds(core: Any, count: int) -> tuple[Any, ...] | None:
     return kinds if len(kinds) == count else None
 
 
-def _core(kind: Any) -> Any:
+def _plain_type(kind: Any) -> Any:
     """The type without its ``Annotated`` limits and without ``None``."""
     if get_origin(kind) is Annotated:
-        return _core(get_args(kind)[0])
+        return _plain_type(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
-        others = [part for part in get_args(kind) if part is not type(None)]
-        return _core(others[0]) if len(others) == 1 else kind
+        parts = [part for part in get_args(kind) if part is not type(None)]
+        return _plain_type(parts[0]) if len(parts) == 1 else kind
     return kind
 
 
-def _explained(error: msgspec.ValidationError) -> tuple[Path, str]:
+def _explain(error: msgspec.ValidationError) -> tuple[Path, str]:
     """The path and message of a msgspec error, in the words of YAML."""
     message, _, place = str(error).partition(" - at `$")
     path: Path = tuple(int(index) if index else name for name, index in re.findall(r"\.([^.\[\]`]+)|\[(\d+)\]", place))
     text = bool(re.match(r"Expected `str(?: \| null)?`, got `(?:int|float|bool)`", message))
     plain = re.sub(r"`([^`]+)`", lambda match: _in_plain_words(match[1]), message)
-    expected, matching, pattern = plain.partition(_MATCHING)
+    expected, matching, pattern = plain.partition(MATCHING)
     if matching:
-        begins = (words for begin, words in PATTERNS.items() if pattern.strip("'^").startswith(begin))
+        begins = (words for begin, words in PATTERN_WORDS.items() if pattern.strip("'^").startswith(begin))
         words = next(begins, f"matching {pattern}")
         plain = f"{expected} {words}"
     return path, plain[:1].lower() + plain[1:] + ("; put it in quotes" if text else "")

@@ -1,4 +1,4 @@
-"""SIGTERM as an interruption: what was started is stopped, what was opened is closed."""
+"""SIGTERM handled like Ctrl-C: contexts that were entered are left, so processes stop and files are closed."""
 
 from __future__ import annotations
 

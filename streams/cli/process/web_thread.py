@@ -1,4 +1,4 @@
-"""Web pages of a command whose main thread does something else."""
+"""A web server in a thread, for commands whose main thread is busy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-from ..worker.web import serve
+from ...worker.web import serve
 
 
 @contextmanager
@@ -19,14 +19,14 @@ def served(app: web.Application, host: str, port: int) -> Iterator[int]:
     bound: Future[int] = Future()
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
 
-    async def pages() -> None:
+    async def serve_until_stopped() -> None:
         async with serve(app, host, port) as number:
             bound.set_result(number)
             await stop.wait()
 
-    def work() -> None:
+    def run_loop() -> None:
         try:
-            loop.run_until_complete(pages())
+            loop.run_until_complete(serve_until_stopped())
         except BaseException as error:
             if bound.done():
                 raise
@@ -34,7 +34,7 @@ def served(app: web.Application, host: str, port: int) -> Iterator[int]:
         finally:
             loop.close()
 
-    thread = threading.Thread(target=work, name="web", daemon=True)
+    thread = threading.Thread(target=run_loop, name="web", daemon=True)
     thread.start()
     number = bound.result()  # a thread that failed ends by itself: its loop may be closed already
     try:

@@ -10,7 +10,8 @@ import pytest
 from onward.environments.population import SPEC
 from onward.schemas.spec import Condition, Constraints, Policy, Rule, Window
 from onward.schemas.specfile import load_spec, parse_spec
-from onward.streams.cli.programs import program_name, spec_yaml
+from onward.streams.cli.world.program_folders import program_name
+from onward.streams.cli.world.spec_yaml import spec_yaml
 
 PACKAGED = sorted(SPEC.parent.glob("*.yaml"))
 
@@ -21,7 +22,7 @@ def test_a_written_spec_reads_back_as_it_was(path):
     assert parse_spec(spec_yaml(spec).encode()) == spec
 
 
-def test_so_does_one_with_every_part():
+def test_a_written_spec_with_every_field_reads_back_as_it_was():
     spec = load_spec(next(path for path in PACKAGED if path.stem == "loan")).spec
     rule = Rule(Condition("housing", equals="renting"), Condition("savings", at_most=50_000.5))
     spec = msgspec.structs.replace(
@@ -34,7 +35,7 @@ def test_so_does_one_with_every_part():
     assert parse_spec(spec_yaml(spec).encode()) == spec
 
 
-def test_the_policy_is_told_even_where_it_is_the_default():
+def test_the_policy_is_written_even_where_it_is_the_default():
     assert "policy: {choice: posterior" in spec_yaml(load_spec(PACKAGED[0]).spec)
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from ...errors import BrokerError, UsageError
-from ...kafka import connection
-from ...kafka.admin.topics import check_topics, create_topics
-from ...settings import TopicSettings
-from ...topics import plan
-from ..flags import parse_settings
+from ..errors import BrokerError, UsageError
+from ..kafka import connection
+from ..kafka.admin.topics import check_topics, create_topics
+from ..settings import TopicSettings
+from ..topics import plan
+from .flags import parse_settings
 
-SETTLING_SECONDS, PAUSE_SECONDS = 10.0, 0.25
-"""Brokers learn of a new topic one after the other."""
+PROPAGATION_SECONDS, RETRY_SECONDS = 10.0, 0.25
+"""A new topic becomes known to one broker after the other."""
 
 USAGE = """usage: onward topics {create,check} [FLAGS]
 
@@ -24,7 +24,7 @@ USAGE = """usage: onward topics {create,check} [FLAGS]
 
 
 def run(args: Sequence[str]) -> int:
-    """Create or check, by the first argument."""
+    """Run the action that the first argument names."""
     if not args or args[0] in ("-h", "--help"):
         print(USAGE)
         return 0
@@ -37,9 +37,9 @@ def run(args: Sequence[str]) -> int:
     created = create_topics(options, plans) if action == "create" else []
     for name in created:
         print(f"created {name}")
-    deadline = time.monotonic() + (SETTLING_SECONDS if created else 0)
+    deadline = time.monotonic() + (PROPAGATION_SECONDS if created else 0)
     while (mismatches := check_topics(options, plans)) and time.monotonic() < deadline:
-        time.sleep(PAUSE_SECONDS)
+        time.sleep(RETRY_SECONDS)
     for mismatch in mismatches:
         print(mismatch)
     if mismatches:

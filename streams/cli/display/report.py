@@ -1,4 +1,4 @@
-"""The HTML page of a run: its figures and curves in one file, with nothing to load from elsewhere."""
+"""The HTML report of a run: one file with its numbers and curves, which loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..errors import UsageError
-from ..simulation.run_stats import Summary
+from ...errors import UsageError
+from ...simulation.run_stats import Summary
 
-ORACLE = "#6b7280"
+ORACLE_COLOUR = "#6b7280"
 COLOURS = ("#c2570c", "#0f766e", "#4338ca", "#be185d", "#4d7c0f", "#0369a1")
 
 
 class CurvePoint(Protocol):
-    """A score after some answers, see ``Scoreboard.curve``."""
+    """The score after a number of answers, see ``Scoreboard.curve``."""
 
     @property
     def rounds(self) -> int:
-        """How many answers."""
+        """Number of answers."""
 
     @property
     def mer(self) -> float:
@@ -43,14 +43,14 @@ Curves = Mapping[str, Sequence[CurvePoint]]
 
 
 def write_report(path: Path, title: str, facts: Mapping[str, str], summary: Summary, curves: Curves) -> None:
-    """Write the page; ``facts`` say how the run was made, ``curves`` hold each policy's score over time.
+    """Write the page; ``facts`` describe how the run was made; ``curves`` are each policy's score over time.
 
     Raises ``UsageError`` when the file cannot be written.
     """
-    pages = Environment(
-        loader=PackageLoader("onward.streams.cli"), autoescape=select_autoescape(), undefined=StrictUndefined
+    templates = Environment(
+        loader=PackageLoader("onward.streams.cli.display"), autoescape=select_autoescape(), undefined=StrictUndefined
     )
-    page = pages.get_template("demo.html.j2").render(
+    page = templates.get_template("demo.html.j2").render(
         title=title, facts=facts, summary=summary, reward=_reward(curves), regret=_regret(curves)
     )
     try:
@@ -66,7 +66,7 @@ def _reward(curves: Curves) -> str:
         axes.plot([point.rounds for point in curve], [point.mer for point in curve], label=name, color=colour)
     longest = max(curves.values(), key=len, default=())
     rounds, best = [point.rounds for point in longest], [point.oracle_mer for point in longest]
-    axes.plot(rounds, best, label="oracle", color=ORACLE, linestyle="--")
+    axes.plot(rounds, best, label="oracle", color=ORACLE_COLOUR, linestyle="--")
     axes.set_ylim(0, 1)
     return _svg(figure, axes)
 
@@ -102,5 +102,5 @@ def _svg(figure: Figure, axes: Axes) -> str:
         {"svg.hashsalt": axes.get_title(loc="left"), "svg.fonttype": "none", "font.family": "sans-serif"}
     ):
         figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
-    whole = text.getvalue()
-    return whole[whole.index("<svg") :]
+    document = text.getvalue()
+    return document[document.index("<svg") :]

@@ -1,4 +1,4 @@
-"""Whether what a command is told to write can be written, asked before it begins its work."""
+"""Checks, before a command begins its work, that its output can be written."""
 
 from __future__ import annotations
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from ...kafka.service import run_service
-from ...settings import WorkerSettings
-from ...worker import logs
-from ..flags import parse_settings
-from ..places import check_state_dir
+from ..settings import WorkerSettings
+from ..worker import logs
+from .flags import parse_settings
+from .output_paths import check_state_dir
 
 DESCRIPTION = """Run the pipeline: read applications, decisions, outcomes and models; publish recourse, rewards and
 dead letters. Start as many workers of one group as there are partitions. SIGTERM or Ctrl-C ends one cleanly."""
@@ -20,5 +19,8 @@ def run(args: Sequence[str]) -> int:
     settings = parse_settings(WorkerSettings, "onward worker", DESCRIPTION, args)
     check_state_dir(settings.state_dir)
     logs.configure(settings.log_level, settings.log_format)
+    # Imported late, because it takes seconds, which wrong flags and --help should not.
+    from ..kafka.service import run_service
+
     asyncio.run(run_service(settings))
     return 0

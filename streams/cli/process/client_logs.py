@@ -1,4 +1,4 @@
-"""No lines of the Kafka clients on a screen that people look at."""
+"""Keeps the log lines of the Kafka clients off the screen of a command."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ CLIENTS = ("aiokafka", "librdkafka")
 
 
 @contextmanager
-def silence() -> Iterator[None]:
-    """Keep the Kafka clients' own lines back while the context lasts: what they give up on becomes an error of ours."""
+def quiet_kafka_clients() -> Iterator[None]:
+    """Suppress the Kafka clients' log lines while the context lasts. Failures they give up on are raised as errors."""
     before = {name: logging.getLogger(name).level for name in CLIENTS}
     for name in CLIENTS:
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,0 +1,86 @@
+"""Reads the JSON object of an application's features into checked values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Raw
+
+from .events import Value
+from .feature_check import EXACT
+from .problems import JSON_ERRORS, Problem
+from .spec import Feature
+
+Features = Mapping[str, Value]
+Values = tuple[Value, ...]
+"""The values of all features, in the order of the spec."""
+Check = Callable[[Features], Problem | None]
+
+_decode_any_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class FeatureReader:
+    """Decodes features of one program. ``check`` decides about every object that is not certain to be valid."""
+
+    def __init__(self, features: Sequence[Feature], check: Check) -> None:
+        self._names = [feature.name for feature in features]
+        self._check = check
+        self._decode_valid = _row_decoder(features, _valid_type)
+        self._decode_typed = _row_decoder(features, _type_of)
+
+    def read(self, data: bytes | Raw) -> Values | Problem:
+        """The values of a JSON object, or its problem: one of ``check``, or why it cannot be decoded."""
+        try:
+            return self._decode_valid(data)
+        except JSON_ERRORS:
+            return self._read_slowly(data)
+
+    def _read_slowly(self, data: bytes | Raw) -> Values | Problem:
+        """Values that ``_valid_type`` leaves out may still be valid: 3.0 is an integer."""
+        try:
+            values = self._decode_typed(data)
+        except JSON_ERRORS as error:
+            return self._explain(data, error)
+        problem = self._check(dict(zip(self._names, values, strict=True)))
+        return values if problem is None else problem
+
+    def _explain(self, data: bytes | Raw, error: Exception) -> Problem:
+        """The problem of features whose types are wrong. ``error`` is msgspec's, used where no feature is at fault."""
+        try:
+            problem = self._check(_decode_any_object(data))
+        except (msgspec.ValidationError, RecursionError):
+            return Problem("wrong_type", f"features: {error}")
+        except JSON_ERRORS:
+            problem = None
+        return problem or Problem("malformed_json", f"features: {error}")
+
+
+def _row_decoder(features: Sequence[Feature], type_of: Callable[[Feature], Any]) -> Callable[[bytes | Raw], Values]:
+    """Decodes a JSON object of features. A struct is several times as fast as a dict: no keys are created."""
+    fields = [(f"f{index}", type_of(feature)) for index, feature in enumerate(features)]
+    rename = {f"f{index}": feature.name for index, feature in enumerate(features)}
+    row = msgspec.defstruct("Row", fields, rename=rename, forbid_unknown_fields=True, gc=False)
+    decode = msgspec.json.Decoder(row).decode
+    return lambda data: msgspec.structs.astuple(decode(data))
+
+
+def _type_of(feature: Feature) -> Any:
+    return int | float if feature.bounds is not None else str
+
+
+def _valid_type(feature: Feature) -> Any:
+    """A type whose every value is valid."""
+    if feature.bounds is None:
+        return Literal[feature.levels or feature.categories]
+    low, high = max(feature.bounds[0], 1 - EXACT), min(feature.bounds[1], EXACT - 1)
+    types: list[Any] = []
+    if math.ceil(low) <= math.floor(high):
+        types.append(Annotated[int, Meta(ge=math.ceil(low), le=math.floor(high))])
+    if feature.type != "integer" or not types:
+        types.append(Annotated[float, Meta(ge=low, le=high)])
+    return reduce(or_, types)

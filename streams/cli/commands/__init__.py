@@ -1,1 +1,0 @@
-"""One module a command; each has ``run(args) -> exit code``. See ``COMMANDS`` in the package above."""

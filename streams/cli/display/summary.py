@@ -1,0 +1,99 @@
+"""A run's summary as tables for the terminal and as an SVG picture."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+from pathlib import Path
+
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console, Group
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Column, Table
+from rich.text import Text
+
+from ...errors import UsageError
+from ...simulation.run_stats import Summary
+
+BAR_WIDTH = 40
+PICTURE_COLUMNS = 88
+SVG_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+"""rich's format without the fonts that it would load from a server."""
+
+
+def tables(summary: Summary) -> Group:
+    """The whole summary, printed at the end of a run."""
+    return Group(_counts(summary), _policies(summary), _fates(summary))
+
+
+def write_picture(path: Path, summary: Summary, total: int) -> None:
+    """Write the live screen as an SVG that loads nothing from elsewhere; ``UsageError`` when it cannot be written."""
+    console = Console(
+        record=True, width=PICTURE_COLUMNS, file=StringIO(), force_terminal=True, color_system="truecolor"
+    )
+    console.print(panel(summary, total))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(console.export_svg(title="onward demo", code_format=SVG_FORMAT), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: the picture cannot be written: {error.strerror}") from None
+
+
+def panel(summary: Summary, total: int) -> Panel:
+    """The live screen; ``total`` is the number of rejected people of the whole run."""
+    return Panel(_screen(summary, total), title="Onward", border_style="cyan")
+
+
+def _screen(summary: Summary, total: int) -> Group:
+    answered = summary.recourse + summary.none
+    served = Table.grid(padding=(0, 2))
+    served.add_row(
+        Text(f"{answered:,} of {total:,} rejected people answered"), ProgressBar(total, answered, width=BAR_WIDTH)
+    )
+    return Group(served, Text(_speed(summary)), Text(), _policies(summary), _fates(summary))
+
+
+def _speed(summary: Summary) -> str:
+    latency = summary.latency_seconds
+    latencies = "-" if latency.p50 is None or latency.p99 is None else f"{_ms(latency.p50)} / {_ms(latency.p99)}"
+    return f"{summary.events_per_second:,.0f} events/s, latency p50 / p99 {latencies}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:,.0f} ms"
+
+
+def _policies(summary: Summary) -> Table:
+    names = ("mean expected reward", "of the oracle's", "improvement", "cost", "regret")
+    table = Table("policy", *(_right(name) for name in names))
+    best = max((policy.mer for policy in summary.policies.values()), default=0.0)
+    for name, policy in summary.policies.items():
+        share = policy.mer / summary.oracle_mer if summary.oracle_mer else 0.0
+        figures = (f"{policy.mer:.3f}", f"{share:.0%}", f"{policy.improvement:.3f}", f"{policy.cost:.3f}")
+        table.add_row(name, *figures, f"{policy.regret:.1f}", style="bold green" if policy.mer == best > 0 else "")
+    table.add_row("oracle", f"{summary.oracle_mer:.3f}", "100%", "", "", "0.0", style="dim")
+    return table
+
+
+def _fates(summary: Summary) -> Table:
+    table = Table(*(_right(name) for name in (*summary.fates, "open")), title="fates", title_justify="left")
+    table.add_row(*(f"{number:,}" for number in (*summary.fates.values(), summary.open)))
+    return table
+
+
+def _counts(summary: Summary) -> Table:
+    table = Table("counted from the topics", _right("number"))
+    for name in ("applications", "rejected", "recourse", "none", "lost"):
+        table.add_row(name, f"{getattr(summary, name):,}")
+    for name in ("duplicates", "conflicting_duplicates", "dead_letters"):
+        table.add_row(name.replace("_", " "), f"{getattr(summary, name):,}")
+    latency = summary.latency_seconds
+    table.add_row("events per second", f"{summary.events_per_second:,.0f}")
+    for name, seconds in (("latency p50", latency.p50), ("latency p99", latency.p99)):
+        table.add_row(name, "-" if seconds is None else _ms(seconds))
+    return table
+
+
+def _right(name: str) -> Column:
+    return Column(name, justify="right")

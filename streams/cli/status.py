@@ -1,0 +1,173 @@
+"""``onward status``: the topics, the lag of the workers, and what the ledgers hold."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.console import Console
+from rich.table import Column, Table
+
+from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
+from ..kafka.connection import connection
+from ..kafka.connection import topics as topic_names
+from ..settings import StatusSettings
+from ..topics import Topics
+from .flags import parse_settings
+
+if TYPE_CHECKING:
+    from ..ledger.summary import LedgerSummary
+
+DESCRIPTION = """Show the topics' offsets, the lag of the workers' group and, with --state-dir, what the ledgers hold.
+The ledgers are only read; a worker may be running."""
+VERSION_CHARACTERS, VERSION_TAIL = 20, 12
+"""A longer model version is shortened to its beginning and its end, which is often a hash."""
+
+
+class _PartitionStatus(NamedTuple):
+    """A partition that workers read (``is_read``) or write. ``position`` is the next offset to read, if known."""
+
+    offsets: PartitionOffsets
+    is_read: bool
+    position: int | None
+
+    @property
+    def lag(self) -> int | None:
+        """Records left to read."""
+        return self.offsets._replace(committed=self.position).lag if self.is_read else None
+
+
+def run(args: Sequence[str]) -> int:
+    """Print tables, or JSON."""
+    settings = parse_settings(StatusSettings, "onward status", DESCRIPTION, args)
+    topics = topic_names(settings)
+    names = (*topics.inputs, topics.journal, *topics.outputs)
+    ledgers = [] if settings.state_dir is None else _ledgers(settings.state_dir)
+    found = partition_offsets(replace(connection(settings), group=settings.group), names)
+    partitions = [_status(offsets, topics, ledgers) for offsets in found]
+    if settings.as_json:
+        print(json.dumps(_as_json(partitions, ledgers), indent=2))
+    else:
+        _print(partitions, ledgers)
+    return 0
+
+
+def _ledgers(state_dir: Path) -> list[LedgerSummary]:
+    # Imported late, because it imports the learners, which the topics alone do not need.
+    from ..ledger.summary import summaries
+
+    return summaries(state_dir)
+
+
+def _status(offsets: PartitionOffsets, topics: Topics, ledgers: Iterable[LedgerSummary]) -> _PartitionStatus:
+    """The journal's position comes from its ledger when that is ahead: a ledger commits every chunk, the group only now
+    and then. A ledger beyond the end of the journal belongs to another journal."""
+    if offsets.topic not in (*topics.inputs, topics.journal):
+        return _PartitionStatus(offsets, False, None)
+    committed = [ledger.offset for ledger in ledgers if (topics.journal, ledger.partition) == offsets[:2]]
+    known = [offset for offset in committed if offset <= offsets.end]
+    if offsets.committed is not None:
+        known.append(offsets.committed)
+    return _PartitionStatus(offsets, True, max(known, default=None))
+
+
+def _as_json(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSummary]) -> dict[str, object]:
+    return {
+        "topics": [{**partition.offsets._asdict(), "lag": partition.lag} for partition in partitions],
+        "ledgers": [
+            {
+                **ledger._asdict(),
+                "path": str(ledger.path),
+                "programs": [program._asdict() for program in ledger.programs],
+            }
+            for ledger in ledgers
+        ],
+    }
+
+
+def _print(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSummary]) -> None:
+    console = Console()
+    used = [partition for partition in partitions if partition.offsets.end]
+    if used:
+        console.print(_topic_table(used))
+    if len(used) < len(partitions):
+        console.print(f"empty: {', '.join(_empty(partitions))}", highlight=False)
+    if ledgers:
+        console.print(_ledger_table(ledgers))
+        console.print(_program_table(ledgers))
+    elif any(partition.lag for partition in used):
+        console.print("Workers commit what they have read once a second; --state-dir tells the journal's exactly.")
+
+
+def _topic_table(partitions: Iterable[_PartitionStatus]) -> Table:
+    table = Table("topic", *(_right(name) for name in ("partition", "begin", "end", "read to", "lag")), title="Topics")
+    for partition in partitions:
+        offsets = partition.offsets
+        numbers = (offsets.partition, offsets.begin, offsets.end, partition.position, partition.lag)
+        table.add_row(offsets.topic, *map(_text, numbers))
+    return table
+
+
+def _empty(partitions: Iterable[_PartitionStatus]) -> list[str]:
+    """The topics whose partitions are all empty, then the number of empty partitions of the other topics."""
+    ends = defaultdict(list)
+    for partition in partitions:
+        ends[partition.offsets.topic].append(partition.offsets.end)
+    return [topic for topic, offsets in ends.items() if not any(offsets)] + [
+        f"{offsets.count(0)} of {len(offsets)} partitions of {topic}"
+        for topic, offsets in ends.items()
+        if any(offsets) and not all(offsets)
+    ]
+
+
+def _ledger_table(ledgers: Iterable[LedgerSummary]) -> Table:
+    numbers = ("partition", "journal offset", "waiting")
+    table = Table(*(_right(name) for name in numbers), "event time", title="Ledgers")
+    for ledger in ledgers:
+        counts = (ledger.partition, ledger.offset, ledger.waiting_events)
+        table.add_row(*map(_text, counts), _time(ledger.watermark_ms))
+    return table
+
+
+def _program_table(ledgers: Iterable[LedgerSummary]) -> Table:
+    """Programs over all ledgers, one row a model: a new model takes effect in one ledger after the other."""
+    table = Table(
+        Column("program", overflow="fold"),
+        Column("model", no_wrap=True),
+        *(_right(name) for name in ("steps", "open recourses")),
+        title="Programs",
+    )
+    counts: dict[tuple[str, str], tuple[int, int]] = defaultdict(lambda: (0, 0))
+    programs = [program for ledger in ledgers for program in ledger.programs]
+    begun = {program.program for program in programs if program.begun}
+    for program in programs:
+        if program.program in begun and not program.begun:
+            continue
+        steps, open_recourses = counts[program.program, program.model]
+        counts[program.program, program.model] = (steps + program.steps, open_recourses + program.open_recourses)
+    for (name, model), totals in sorted(counts.items()):
+        table.add_row(name, _short(model), *map(_text, totals))
+    return table
+
+
+def _short(version: str) -> str:
+    if len(version) <= VERSION_CHARACTERS:
+        return version
+    return f"{version[: VERSION_CHARACTERS - VERSION_TAIL - 1]}…{version[-VERSION_TAIL:]}"
+
+
+def _right(name: str) -> Column:
+    return Column(name, justify="right")
+
+
+def _text(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def _time(moment_ms: int | None) -> str:
+    return "-" if moment_ms is None else datetime.fromtimestamp(moment_ms / 1000, UTC).isoformat(timespec="seconds")

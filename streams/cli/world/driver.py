@@ -1,0 +1,101 @@
+"""Drives a simulation over Kafka: publishes its events and passes the pipeline's answers back to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from ....schemas.events import Application, Outcome
+from ...errors import OnwardError
+from ...kafka.client import EventReader, EventWriter
+from ...kafka.options import KafkaOptions
+from ...outputs.decoder import DecodedEvent, EventDecoder
+from ...records import Record
+from ...simulation.lockstep import OutgoingEvent, Simulation
+from ...topics import Topics
+
+POLL_SECONDS = 0.05
+"""Longest wait of one poll; records that arrive earlier are read at once."""
+IDLE_SECONDS = 0.5
+READ_REST_SECONDS = 15.0
+
+OnEvent = Callable[[Record, DecodedEvent, float], None]
+"""Called with every event that was read and the time of reading, in milliseconds since the epoch."""
+
+
+@dataclass(frozen=True)
+class TopicClient:
+    """A reader and a writer of the topics, for the side of the simulated world."""
+
+    topics: Topics
+    writer: EventWriter
+    reader: EventReader
+    decoder: EventDecoder
+
+    def publish(self, events: Iterable[OutgoingEvent]) -> None:
+        """Send events."""
+        for event in events:
+            self.writer.send(event.topic(self.topics), event.value, key=event.key, headers=event.headers)
+
+    def read(self, seconds: float) -> Iterator[tuple[Record, DecodedEvent, float]]:
+        """The events of one poll, which waits at most ``seconds``."""
+        records = self.reader.poll(seconds)
+        now_ms = time.time() * 1000
+        for record in records:
+            event = self.decoder.read(record)
+            if event is not None:
+                yield record, event, now_ms
+
+
+@contextmanager
+def connect(
+    options: KafkaOptions, topics: Topics, names: Iterable[str], start: Literal["beginning", "end"]
+) -> Iterator[TopicClient]:
+    """A client that reads the topics of these names."""
+    with EventReader(options, names, start=start) as reader, EventWriter(options) as writer:
+        yield TopicClient(topics, writer, reader, EventDecoder(topics))
+
+
+def drive(
+    simulation: Simulation,
+    client: TopicClient,
+    *,
+    on_event: OnEvent,
+    on_poll: Callable[[], None],
+    patience_seconds: float,
+    advice: Callable[[], str],
+    limit: Callable[[], int | None] = lambda: None,
+) -> None:
+    """Run a simulation to its end.
+
+    ``on_poll`` is called after every poll; it ends the run by raising. ``limit`` is the number of applications of each
+    program that may be published so far. Raises ``OnwardError``, whose message ends with ``advice``, when an answer or
+    a fate does not arrive within ``patience_seconds``.
+    """
+    since: dict[str, float] = {}
+    while not simulation.done:
+        client.publish(simulation.next_events(time.time_ns() // 1_000_000, limit()))
+        for record, read, now_ms in client.read(POLL_SECONDS):
+            if not isinstance(read.event, Application | Outcome):
+                simulation.receive(read.event)
+            on_event(record, read, now_ms)
+        on_poll()
+        now = time.monotonic()
+        since = {event_id: since.get(event_id, now) for event_id in simulation.awaited}
+        for event_id, start in since.items():
+            if now - start > patience_seconds:
+                raise OnwardError(f"nothing came back for {event_id} within {patience_seconds:g} s: {advice()}")
+
+
+def read_rest(client: TopicClient, on_event: OnEvent) -> None:
+    """Read on until every partition is read to its end and nothing has arrived for ``IDLE_SECONDS``."""
+    started = last_read = time.monotonic()
+    while time.monotonic() - last_read < IDLE_SECONDS or not client.reader.caught_up:
+        if time.monotonic() - started > READ_REST_SECONDS:
+            raise OnwardError(f"the topics were not read to their end within {READ_REST_SECONDS:g} s")
+        for event in client.read(POLL_SECONDS):
+            on_event(*event)
+            last_read = time.monotonic()

@@ -1,0 +1,46 @@
+"""One simulated program and one worker that serves it, shared by the tests of the commands."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from installations import TOPICS, WORLD, Installation
+
+from onward.streams.cli import main
+from onward.streams.cli.process.worker_process import WorkerProcess
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.settings import BrokerSettings
+
+
+@pytest.fixture(scope="session")
+def written_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("programs")
+    assert main(["simulate", *WORLD, "--programs", str(folder)]) == 0
+    return folder / "personal-loan-linucb"
+
+
+@pytest.fixture
+def program(written_program: Path, tmp_path: Path) -> Path:
+    """A folder of spec.yaml and model/ that a test may change."""
+    return Path(shutil.copytree(written_program, tmp_path / "program"))
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 2)) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def installation(written_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    folder = tmp_path_factory.mktemp("worker")
+    flags = ["--spec", str(written_program / "spec.yaml"), "--state-dir", str(folder / "state"), "--no-web"]
+    flags += ["--fetch-wait-seconds", "0.002"]
+    with (
+        EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 1)) as broker,
+        WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, folder / "log"),
+    ):
+        yield Installation(broker)

@@ -1,0 +1,42 @@
+"""A broker whose topics a running worker serves, for the tests of the commands."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from onward.streams.cli import main
+from onward.streams.kafka.client import EventReader
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.topics import Topics
+
+TOPICS = Topics()
+WORLD = ["--policies", "linucb", "--seed", "2"]
+PATIENCE_SECONDS = 60
+
+
+def read_events(broker: EmbeddedBroker, topic: str, least: int = 0) -> list[Any]:
+    """All events of a topic, at least ``least``."""
+    events: list[Any] = []
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    with EventReader(broker.options(), [topic]) as reader:
+        while not reader.caught_up or len(events) < least:
+            events += [json.loads(record.value) for record in reader.poll(0.2)]
+            assert time.monotonic() < deadline, len(events)
+    return events
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A broker with a worker that serves the program ``personal-loan-linucb``."""
+
+    broker: EmbeddedBroker
+
+    def simulate(self, *flags: str) -> int:
+        return main(["simulate", *WORLD, "--approved-share", "0", "--brokers", self.broker.bootstrap, *flags])
+
+    def answers(self, run_name: str, least: int) -> list[Any]:
+        events = read_events(self.broker, TOPICS.recourse, least)
+        return [event for event in events if event["application"].startswith(f"{run_name}-")]
