@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agents.choices import TAP
+from ...agents.choices import registry
 from .verifier_training import FittedVerifier, fit_verifier
 
 Fit = Callable[[Any, NDArray[np.float64], NDArray[np.int64], np.random.RandomState], FittedVerifier]
@@ -19,7 +19,7 @@ ARTEFACTS: Mapping[str, Fit] = {"verifier": fit_verifier}
 
 def needed_artefacts(choice: str) -> frozenset[str]:
     """The names of the artefacts that a choice needs, from ``ARTEFACTS``."""
-    return frozenset({"verifier"}) if choice == TAP.name else frozenset()
+    return registry[choice].needs
 
 
 def fit_artefacts(

@@ -141,9 +141,9 @@ class Simulation:
             if any(run.on_dead_letter(ids) for run in self._runs.values()):
                 self.last_dead_letter = event
             return
-        run = self._runs.get(event.program)
-        if run is None:
+        if not isinstance(event, Recourse | NoRecourse | Reward) or event.program not in self._runs:
             return
+        run = self._runs[event.program]
         match event:
             case Recourse():
                 run.on_answer(event.application, int(event.options[0].candidate))

@@ -23,7 +23,7 @@ def read_events(broker: EmbeddedBroker, topic: str, least: int = 0) -> list[Any]
     deadline = time.monotonic() + PATIENCE_SECONDS
     with EventReader(broker.options(), [topic]) as reader:
         while not reader.caught_up or len(events) < least:
-            events += [json.loads(record.value) for record in reader.poll(0.2)]
+            events += [json.loads(record.value or b"") for record in reader.poll(0.2)]
             assert time.monotonic() < deadline, len(events)
     return events
 

@@ -22,7 +22,7 @@ from onward.schemas.spec import ProgramSpec
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.lines import pack_lines, tick_line
 from onward.streams.metrics import Metrics
-from onward.streams.programs.bundle import ModelBundle
+from onward.streams.programs.bundle import BundledVerifier, ModelBundle
 from onward.streams.programs.manifest import BundleFile, Manifest
 from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
@@ -43,6 +43,15 @@ class IncomeModel:
     def score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score the rows between 0 and 1."""
         return np.clip(X[:, 2] - 0.5 * X[:, 3], 0.0, 1.0)
+
+
+class AgreementModel:
+    """A verifier's model: two people are of one label if their incomes are close."""
+
+    def score(self, X: np.ndarray) -> np.ndarray:
+        """Score pairs of people."""
+        agreement: np.ndarray = 1.0 - np.abs(X[:, 2] - X[:, X.shape[1] // 2 + 2])
+        return agreement
 
 
 def instances(count: int) -> list[dict[str, Any]]:
@@ -92,7 +101,8 @@ def build_program(
         instances=nothing,
         reference=nothing,
     )
-    bundle = ModelBundle("v1", "memory", "1" * 64, manifest, IncomeModel(), rows, rows)
+    verifier = BundledVerifier(AgreementModel(), tolerance=0.3)
+    bundle = ModelBundle("v1", "memory", "1" * 64, manifest, IncomeModel(), rows, rows, verifier)
     points = codec.encode_many(rows)
     return Program(spec, "2" * 64, codec, bundle, tuple(rows), points, L1(), 1.0 / codec.dimension)
 
