@@ -152,7 +152,7 @@ class EventReader:
     def poll(self, timeout: float = 1.0, limit: int = 10_000) -> list[Record]:
         """The next records, at most ``limit``. Wait up to ``timeout`` seconds for the first of them.
 
-        Return an empty list when none arrives, and at once when the reader has reached the end of every partition.
+        Return an empty list when none arrives, immediately when the reader has just caught up.
         """
         deadline = time.monotonic() + timeout
         while True:

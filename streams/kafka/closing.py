@@ -13,8 +13,8 @@ log = logging.getLogger(__name__)
 async def close(client: Any, stop: Awaitable[None], seconds: float) -> bool:
     """Await ``stop`` for ``seconds``, then close the client's connections, and return whether ``stop`` ended in time.
 
-    Closing the client too is needed: when a consumer has a fetch that was scheduled and not begun, aiokafka's ``stop``
-    cancels that fetch, is cancelled with it, and leaves the group without closing its connections.
+    Closing the client too is needed: when a consumer has a fetch that is scheduled and has not started, aiokafka's
+    ``stop`` cancels that fetch, is cancelled with it, and leaves the group without closing its connections.
     """
     stopping = asyncio.ensure_future(stop)
     try:

@@ -3,7 +3,7 @@
     logger = logging.getLogger(__name__)
     logger.info("chunk committed", extra={"topic": "journal", "partition": 3, "offset": 1200})
 
-Only the fields named in ``FIELDS`` leave the process: ids, positions and counts, never what a person sent.
+Only the fields named in ``FIELDS`` leave the process: ids, positions and counts, never a person's data.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ TARGETS = {
                 "UPDATE cases SET body = ? WHERE rowid = (SELECT min(rowid) FROM cases)",
                 _flipped(with_checksum(BODIES[0])),
             ),
-            "a table of another name": GOOD.replace(b"settled", b"settles"),
+            "a table of another name": GOOD.replace(b"processed_events", b"processed_evenst"),
         },
         share=0.2,
     ),

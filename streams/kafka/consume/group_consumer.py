@@ -17,7 +17,7 @@ Giving partitions up, in a rebalance or at the end, keeps this order:
 1. Drop the queued chunks: they will be read again.
 2. Wait for the chunks in progress.
 3. Commit the processed offsets.
-4. Cancel an assignment that is still under way.
+4. Cancel an assignment that is still in progress.
 5. Clear queue and offsets.
 6. Let the owner give up the partitions. Only then does the worker leave the group or join it again.
 """
@@ -223,7 +223,7 @@ class GroupConsumer(driver.Consumer):
     async def _release(self) -> None:
         """Steps 4 to 6 of giving partitions up."""
         owned, self._owned = self._owned, frozenset()
-        # Step 4: cancel an assignment that is still under way.
+        # Step 4: cancel an assignment that is still in progress.
         if self._assigning is not None:
             self._assigning.cancel()
             await asyncio.wait([self._assigning])

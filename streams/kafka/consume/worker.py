@@ -45,6 +45,8 @@ Timer = tuple[float, Callable[[], Awaitable[None]]]
 
 _STOP_SECONDS = 20.0
 _FAILED_STOP_SECONDS = 8.0
+_ABANDONED_STOP_SECONDS = 1.0
+"""For the rest of a stop after a chunk was cancelled."""
 _FOREVER_SECONDS = 24 * 60 * 60.0
 _UNBOUNDED = 1 << 30
 
@@ -108,13 +110,19 @@ class _Worker:
             log.error("the worker ends: %s", str(self._error) or repr(self._error))
         app.cancel()
         await asyncio.wait([app])
-        try:
-            await asyncio.wait_for(self._app.stop(), _FAILED_STOP_SECONDS if self._error else _STOP_SECONDS)
-        except TimeoutError:
-            log.warning("a chunk was still under way and is given up: it will be read again")
-        await self._queues.close()
+        await self._stop_app(_FAILED_STOP_SECONDS if self._error else _STOP_SECONDS)
         if self._error:
             raise self._error
+
+    async def _stop_app(self, seconds: float) -> None:
+        stopping = asyncio.ensure_future(self._app.stop())
+        await asyncio.wait([stopping], timeout=seconds)
+        if not stopping.done():
+            log.warning("a chunk was still under way and is given up: it will be read again")
+        await self._queues.close()
+        # Without the chunk the app can release its partitions and close its connections.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stopping, _ABANDONED_STOP_SECONDS)
 
     async def _run_app(self) -> None:
         try:
@@ -246,7 +254,7 @@ class _NoTables(TableManager):
         await self.recovery.start()
 
     async def wait_until_tables_registered(self) -> None:
-        """Return at once."""
+        """Return immediately."""
 
 
 class _App(faust.App):

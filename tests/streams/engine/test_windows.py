@@ -10,7 +10,6 @@ import pytest
 
 from onward.schemas.events import Model, NoRecourse, Recourse
 from onward.schemas.headers import format_time
-from onward.streams.engine.cases import Case
 from onward.streams.engine.watermark import Watermarks
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.program import Program
@@ -71,10 +70,21 @@ def test_a_window_opens_with_the_later_of_application_and_decision(tmp_path, dec
     ledger = story.fold()
     [answer] = story.answers()
     assert answer.closes_at == format_time(START_MS + (counts_from + 30) * MINUTE_MS)
-    [(body,)] = rows(ledger, "SELECT body FROM cases")
-    assert msgspec.msgpack.decode(without_checksum(body), type=Case).features is None, (
-        "decided: no personal data is kept"
-    )
+    [case] = cases(ledger)
+    assert msgspec.json.decode(case.features) == POOR
+
+
+@pytest.mark.parametrize("end", ["approved", "rewarded", "censored", "unseen", "none"])
+def test_the_features_of_a_person_are_kept_until_the_case_is_closed(tmp_path, end):
+    story = tape(tmp_path, decisions="external", candidates=1, **TIMED)
+    story.applies("x", features={**POOR, "region": "north" if end == "none" else "south"})
+    story.decides("x", 0, end == "approved")
+    if end in ("rewarded", "unseen"):
+        story.tells("x", 1, "improved" if end == "rewarded" else "unseen")
+    story.tick(36 * MINUTE_MS)
+    [case] = cases(story.fold())
+    assert case.features is None
+    assert case.status.name in (end.upper(), "NO_RECOURSE")
 
 
 def test_a_decision_long_before_its_application_is_a_dead_letter_in_every_order(tmp_path):

@@ -26,7 +26,9 @@ def large(tmp_path, monkeypatch):
     path = tmp_path / "journal-0.sqlite"
     Ledger(path, *JOURNAL).close()
     with closing(sqlite3.connect(path)) as db, db:
-        db.executemany("INSERT INTO settled VALUES ('loan', ?, 0)", [(f"{number:030}",) for number in range(60_000)])
+        db.executemany(
+            "INSERT INTO processed_events VALUES ('loan', ?, 0)", [(f"{number:030}",) for number in range(60_000)]
+        )
     return path
 
 

@@ -7,7 +7,12 @@ import time
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.consume import transport
 from onward.streams.records import TopicPartition
-from onward.tests.support.kafka_handlers import Recorder, committed, until, working
+from onward.tests.support.kafka_handlers import KeepLag, Recorder, committed, until, working
+
+
+def queued_records(started):
+    """Records in the worker's queues, without the chunk in progress."""
+    return sum(len(chunk) for queue in started.lag._queues._queues.values() for chunk in queue)
 
 
 async def test_a_chunk_holds_records_of_one_partition_in_order_and_within_the_limit(broker):
@@ -26,9 +31,9 @@ async def test_a_chunk_holds_records_of_one_partition_in_order_and_within_the_li
 
 
 async def test_records_that_arrive_one_by_one_join_the_queued_chunk(broker):
-    topic, go = broker.topic(), asyncio.Event()
+    topic, go, started = broker.topic(), asyncio.Event(), KeepLag()
     recorder = Recorder(before=lambda chunk: go.wait())
-    async with working(broker.options(chunk_records=16), {topic: recorder}):
+    async with working(broker.options(chunk_records=16), {topic: recorder}, on_started=started):
         broker.fill(topic, 1)
         await until(lambda: recorder.in_progress)
         with EventWriter(broker.options()) as writer:
@@ -36,7 +41,7 @@ async def test_records_that_arrive_one_by_one_join_the_queued_chunk(broker):
                 writer.send(topic, b"%d" % number)
                 writer.flush()
                 await asyncio.sleep(0.005)
-        await asyncio.sleep(0.2)
+        await until(lambda: queued_records(started) == 40)
         go.set()
         await until(lambda: len(recorder.records) == 41)
     assert recorder.values == [b"%d" % number for number in range(41)]
@@ -62,14 +67,14 @@ async def test_a_partition_in_progress_does_not_delay_another(broker):
 
 
 async def test_a_handler_that_takes_partitions_together_gets_one_chunk_of_all_of_them(broker):
-    topic, go = broker.topic(3), asyncio.Event()
+    topic, go, started = broker.topic(3), asyncio.Event(), KeepLag()
     recorder = Recorder(before=lambda chunk: go.wait(), together=True)
-    async with working(broker.options(chunk_records=10), {topic: recorder}):
+    async with working(broker.options(chunk_records=10), {topic: recorder}, on_started=started):
         broker.fill(topic, 1)
         await until(lambda: recorder.in_progress)
         for partition in (1, 2):
             broker.fill(topic, 4, partition=partition)
-        await asyncio.sleep(0.2)
+        await until(lambda: queued_records(started) == 8)
         assert recorder.in_progress == 1
         go.set()
         await until(lambda: len(recorder.records) == 9)

@@ -13,6 +13,7 @@ import confluent_kafka
 import pytest
 
 from onward.streams.errors import BrokerError, LedgerError
+from onward.streams.kafka.consume import worker as worker_module
 from onward.streams.kafka.consume.tail import tail
 from onward.streams.kafka.consume.worker import _Worker, run_worker
 from onward.streams.kafka.embedded import EmbeddedBroker
@@ -36,7 +37,7 @@ async def test_chunks_queued_behind_a_failed_chunk_do_not_start(broker):
         broker.fill(topic, 30, partition=partition)
     with pytest.raises(LedgerError, match="the disk is full"):
         await run_worker(broker.options(chunk_records=10), {topic: recorder}, signals=False)
-    assert len(recorder.chunks) <= 1, "at most what was under way already"
+    assert len(recorder.chunks) <= 1, "at most the chunk in progress"
     assert not recorder.owned
     assert committed(broker.options(), topic) == confluent_kafka.OFFSET_INVALID
 
@@ -72,7 +73,7 @@ async def test_a_rebalance_while_the_worker_ends_waits_for_the_chunk_in_progress
     worker._app.on_rebalance_start()
     revoking = asyncio.create_task(consumer.on_partitions_revoked(consumer.assignment()))
     await asyncio.sleep(0.1)
-    assert recorder.owned, "the chunk under way keeps its partition"
+    assert recorder.owned, "the chunk in progress keeps its partition"
     go.set()
     await revoking
     await running
@@ -144,6 +145,20 @@ async def test_sigterm_finishes_the_chunk_in_progress_and_commits_it(broker):
     assert 0 < len(recorder.records) < 100
     assert committed(broker.options(), topic) == len(recorder.records)
     assert not recorder.owned
+
+
+async def test_a_chunk_that_outlasts_the_stop_is_cancelled_and_its_partition_released(broker, monkeypatch, caplog):
+    monkeypatch.setattr(worker_module, "_STOP_SECONDS", 0.2)
+    topic = broker.topic()
+    recorder = Recorder(before=lambda chunk: asyncio.sleep(60))
+    async with working(broker.options(), {topic: recorder}):
+        await until(lambda: recorder.owned)
+        broker.fill(topic, 1)
+        await until(lambda: recorder.in_progress)
+    assert not recorder.owned
+    assert not recorder.records
+    assert "given up: it will be read again" in caplog.text
+    assert committed(broker.options(), topic) == confluent_kafka.OFFSET_INVALID
 
 
 async def test_timers_run_and_their_errors_end_the_worker(broker):
