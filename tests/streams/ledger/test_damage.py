@@ -176,7 +176,10 @@ def changed(statement):
 IN_THE_VALUES = [
     not_utf8,
     another_name,
-    changed("UPDATE cases SET due = due + 1 WHERE application = 'p3'"),
+    changed("UPDATE timers SET due = due + 1 WHERE key = 'p3'"),
+    changed("DELETE FROM timers WHERE key = 'p3'"),
+    changed("INSERT INTO timers SELECT program, kind, shard, due, 'p9' FROM timers WHERE key = 'p3'"),
+    changed("INSERT INTO timers SELECT program, 'wait', -1, due, '1.0' FROM timers WHERE key = 'p3'"),
     changed("UPDATE cases SET program = 9 WHERE application = 'p3'"),
     changed("UPDATE shards SET learner = substr(learner, 2)"),
     changed("UPDATE shards SET program = 'lo'"),

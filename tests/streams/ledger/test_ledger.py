@@ -31,7 +31,7 @@ def test_a_full_disk_is_told_and_leaves_the_last_commit(tmp_path, monkeypatch):
 
     def small(*arguments, **keywords):
         db = connect(*arguments, **keywords)
-        db.execute("PRAGMA max_page_count = 14")
+        db.execute("PRAGMA max_page_count = 13")
         return db
 
     with monkeypatch.context() as patch:

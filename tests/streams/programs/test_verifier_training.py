@@ -80,11 +80,11 @@ def test_training_for_tap_writes_a_verifier_that_its_learner_uses(table, tmp_pat
     bundle = load_bundle(str(folder / MANIFEST), sha256=None, columns=assemble(loaded).codec.columns)
     assert bundle.verifier is not None
     program = assemble(loaded)
-    learner = program.learner()
-    doubt = learner.verifier.doubt(program.points[0], program.points, bundle.model.score(program.points))
-    assert doubt.shape == (len(program.points),)
-    assert ((doubt >= 0) & (doubt <= 1)).all()
-    assert learner.verifier.tolerance == bundle.verifier.tolerance
+    verifier = program.bundle.artefact("verifier")
+    disagreement = verifier.disagreement(program.points[0], program.points, bundle.model.score(program.points))
+    assert disagreement.shape == (len(program.points),)
+    assert ((disagreement >= 0) & (disagreement <= 1)).all()
+    assert verifier.tolerance == bundle.verifier.tolerance
 
 
 def test_other_choices_have_no_verifier_and_tap_refuses_a_model_without_one(table, tmp_path) -> None:
@@ -104,8 +104,7 @@ def test_a_world_with_its_training_rows_can_be_served_with_tap(tmp_path, monkeyp
     monkeypatch.setattr(verifier_training, "PAIRS", 500)
     world = ImprovementWorld.from_table(Population(seed=0).table(LOADED.spec, 600), LOADED.spec, seed=0, people=20)
     specs = write_programs("loan", world, tmp_path, ["tap"])
-    learner = assemble(load_spec(specs["loan-tap"])).learner()
-    assert learner.verifier is not None
+    assert assemble(load_spec(specs["loan-tap"])).bundle.artefact("verifier") is not None
     world.training = None
     with pytest.raises(UsageError, match="tap needs the rows"):
         write_programs("again", world, tmp_path, ["tap"])

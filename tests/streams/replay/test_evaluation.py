@@ -1,4 +1,4 @@
-"""Policies evaluated on journals: what is replayed is what happened, and nothing of the future is known."""
+"""Policies evaluated on journals: what is replayed is what events, and nothing of the future is known."""
 
 from __future__ import annotations
 
@@ -51,59 +51,62 @@ def story(program, directory):
     return tape
 
 
-def refolded(program, records, directory):
+def replayed(program, records, directory):
     """Steps and closings of a journal."""
     fold = JournalReplay(program, Topics(), JOURNAL, directory)
-    happened = [one for record in records for one in fold.feed(record)] + list(fold.rest())
+    events = [one for record in records for one in fold.feed(record)] + list(fold.rest())
     fold.close()
-    return happened
+    return events
 
 
-def judged(program, target, happened):
-    judge = PolicyEvaluator(program, target)
-    for one in happened:
+def evaluated(program, target, events):
+    evaluator = PolicyEvaluator(program, target)
+    for one in events:
         if isinstance(one, Step):
-            judge.step(one)
+            evaluator.step(one)
         else:
-            judge.close(one)
-    return judge.judged()
+            evaluator.close(one)
+    return evaluator.evaluation()
 
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_journal_folded_again_gives_what_was_published(window, tmp_path):
     program = exploring(window=window)
     tape = story(program, tmp_path)
-    happened = refolded(program, tape.journal, tmp_path / "again")
+    events = replayed(program, tape.journal, tmp_path / "again")
     answers = [answer for answer in tape.answers() if answer.program == program.name]
-    steps = [one for one in happened if isinstance(one, Step)]
-    assert [(step.number, str(step.candidate), step.propensity) for step in steps] == [
+    steps = [one for one in events if isinstance(one, Step)]
+    assert [(step.number, str(step.picked[0][0]), step.picked[0][1]) for step in steps] == [
         (answer.step, answer.options[0].candidate, answer.options[0].propensity) for answer in answers
     ]
     assert {answer.policy_version for answer in answers} == {program.policy_version}
-    closings = {one.number: one.reward for one in happened if isinstance(one, Closing)}
+    closings = {one.number: one.reward for one in events if isinstance(one, Closing)}
     rewards = [event for event in tape.run.events("rewards", Reward) if event.program == program.name]
     assert closings == {event.step: event.reward for event in rewards}
     assert {0.0, 1.0, None} == set(closings.values())
-    at = steps[7]
-    assert at.execution[at.feasible.tolist().index(at.candidate)] == answers[7].options[0].execution_probability
+    options, [(arm, _)] = steps[7].options, steps[7].picked
+    assert options.execution[options.arm.tolist().index(arm)] == answers[7].options[0].execution_probability
+        at.options.execution[at.options.arm.tolist().index(at.picked[0][0])]
+        == answers[7].options[0].execution_probability
+    )
 
 
 @pytest.mark.parametrize("choice", DETERMINISTIC)
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_policy_on_its_own_log_wants_what_was_taken_unless_that_was_drawn(choice, window, tmp_path):
     program = exploring(choice, window)
-    happened = refolded(program, story(program, tmp_path).journal, tmp_path / "again")
-    steps = {one.number: one for one in happened if isinstance(one, Step)}
-    found = judged(program, program, happened)
+    events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
+    steps = {one.number: one for one in events if isinstance(one, Step)}
+    found = evaluated(program, program, events)
     finished = found.evaluation.steps + found.unseen
     assert finished + found.unfinished == len(steps) == PEOPLE - 1
     assert 0 < found.unfinished < 15
     seen = [
         steps[one.number]
-        for one in happened
+        for one in events
         if isinstance(one, Closing) and one.reward is not None and one.number < finished
     ]
-    greedy = [step for step in seen if step.propensity > SHARE]
+    greedy = [step for step in seen if step.picked[0][1] > SHARE]
     assert 0 < found.evaluation.matched == len(greedy) < len(seen) == found.evaluation.steps
 
 
@@ -111,14 +114,14 @@ def test_a_policy_learns_nothing_from_what_comes_later(tmp_path):
     """The same picks and the same expectations at every step, however the log goes on."""
     program = exploring()
     target = with_choice(program, "posterior", {"focus": 2.0})
-    happened = refolded(program, story(program, tmp_path).journal, tmp_path / "again")
-    middle = len(happened) // 2
+    events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
+    middle = len(events) // 2
     whole, half = PolicyEvaluator(program, target), PolicyEvaluator(program, target)
     rows = []
-    for judge, part in ((whole, happened), (half, happened[:middle])):
+    for evaluator, part in ((whole, events), (half, events[:middle])):
         for one in part:
-            judge.step(one) if isinstance(one, Step) else judge.close(one)
-        rows.append([(row.target, row.taken, row.wanted) for row in judge._shards[0].rows.values()])
+            evaluator.step(one) if isinstance(one, Step) else evaluator.close(one)
+        rows.append([(row.target, row.taken, row.wanted) for row in evaluator._shards[0].rows.values()])
     assert rows[0][: len(rows[1])] == rows[1]
     assert len(rows[1]) > 12
     assert {target for target, _, _ in rows[0]} == {0.0, 1.0}
@@ -126,12 +129,12 @@ def test_a_policy_learns_nothing_from_what_comes_later(tmp_path):
 
 def test_without_exploration_there_is_no_number(tmp_path):
     program = exploring(share=0.0)
-    happened = refolded(program, story(program, tmp_path).journal, tmp_path / "again")
-    found = judged(program, with_choice(program, "protoar", {}), happened).evaluation
+    events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
+    found = evaluated(program, with_choice(program, "protoar", {}), events).evaluation
     assert found.unsupported > 0
     assert found.doubly_robust is None
     assert "`exploration` above 0" in found.doubt
-    own = judged(program, program, happened).evaluation
+    own = evaluated(program, program, events).evaluation
     assert (own.unsupported, own.matched) == (0, own.steps)
 
 
@@ -178,8 +181,9 @@ def test_what_cannot_be_evaluated_is_refused(tmp_path):
     program = exploring()
     with pytest.raises(UsageError, match="there is no choice 'lin'"):
         with_choice(program, "lin", {})
+    without_verifier = replace(program, bundle=replace(program.bundle, verifier=None))
     with pytest.raises(UsageError, match="no verifier, which tap needs"):
-        with_choice(program, "tap", {})
+        with_choice(without_verifier, "tap", {})
     with pytest.raises(UsageError, match=r"the specs differ in shards: only `program` and `policy` may differ"):
         check_alike(program, build_program(shards=2))
     with pytest.raises(UsageError, match="the candidates of models v1 and v1 differ"):
@@ -187,15 +191,15 @@ def test_what_cannot_be_evaluated_is_refused(tmp_path):
     check_alike(program, build_program("another", choice="protoar"))
     journal = list(story(program, tmp_path).journal)
     with pytest.raises(BrokerError, match="journal partition 0 begins at offset 3"):
-        refolded(program, journal[3:], tmp_path / "again")
+        replayed(program, journal[3:], tmp_path / "again")
 
 
 def test_other_costs_are_those_of_the_evaluated_policy(tmp_path):
     """With nu 0 everything is equally easy, and ProtoAR takes the first; its own cost gives the easiest."""
     program: Program = exploring("protoar")
-    happened = refolded(program, story(program, tmp_path).journal, tmp_path / "again")
+    events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
     careless = replace(program, nu=0.0)
-    found = judged(program, careless, happened).evaluation
-    seen = {one.number for one in happened if isinstance(one, Closing) and one.reward is not None}
-    steps = [one for one in happened if isinstance(one, Step) and one.number in seen][: found.steps]
-    assert found.matched == sum(step.candidate == step.feasible[0] for step in steps)
+    found = evaluated(program, careless, events).evaluation
+    seen = {one.number for one in events if isinstance(one, Closing) and one.reward is not None}
+    steps = [one for one in events if isinstance(one, Step) and one.number in seen][: found.steps]
+    assert found.matched == sum(step.picked[0][0] == step.options.arm[0] for step in steps)
