@@ -1,4 +1,4 @@
-"""Checks one raw value against its feature and explains what is wrong with it."""
+"""Checks one raw value against its feature, with a message for people."""
 
 from __future__ import annotations
 

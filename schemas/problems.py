@@ -9,23 +9,26 @@ from typing import NamedTuple
 import msgspec
 
 JSON_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are not the JSON that it was asked for."""
+"""The errors that msgspec raises for bytes that are not JSON of the expected type."""
 
 MAX_NAME_CHARACTERS = 100
 """A longer text is not compared with names: comparing takes quadratic time."""
 
 
 class Problem(NamedTuple):
-    """Why a record cannot be used. ``reason`` is one of a fixed set of words (it labels metrics); ``detail`` is one
-    line that names the field and what is allowed, and never holds the value of a personal (``pii``) feature."""
+    """Why a record cannot be used.
+
+    ``reason`` is one of a fixed set of words (it labels metrics). ``detail`` is one line that names the field and the
+    allowed values; it never holds the value of a personal (``pii``) feature.
+    """
 
     reason: str
     detail: str
 
 
 class SpecProblem(NamedTuple):
-    """One error of a spec file: where (``line`` and ``column`` from 1, ``path`` such as ``features[2].bounds``,
-    empty for the file as a whole) and what is wrong."""
+    """One error of a spec file. ``line`` and ``column`` count from 1. ``path`` is such as ``features[2].bounds``, empty
+    for the file as a whole."""
 
     line: int
     column: int

@@ -1,6 +1,6 @@
 """The program spec: one decision process, as its owners describe it.
 
-These structs are what a YAML spec decodes to; ``specfile.py`` reads the file, checks what types cannot say and
+A YAML spec decodes to these structs. ``specfile.py`` reads the file, checks the rules that types cannot express, and
 explains every error with its line. All values are raw, in the units of the applications.
 """
 
@@ -16,7 +16,7 @@ from .events import ProgramName, Value
 Mutable = Literal["none", "up", "down", "any"]
 FeatureType = Literal["continuous", "integer", "ordinal", "categorical"]
 Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r'^[^"\\\x00-\x1f]+$')]
-"""What stands in JSON as it is: no quotation mark, backslash or control character."""
+"""A name that JSON writes without escapes: no quotation mark, backslash or control character."""
 
 
 class Feature(Struct, frozen=True, forbid_unknown_fields=True):

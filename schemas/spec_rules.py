@@ -217,8 +217,8 @@ def _range(feature: Feature) -> tuple[float, float] | None:
 def _check_policy(spec: ProgramSpec) -> Iterator[Violation]:
     window = spec.policy.window
     if (window.steps is None) == (window.time is None):
-        given = "both are" if window.steps is not None else "neither is"
-        yield ("policy", "window"), f"exactly one of steps and time is needed, and {given} given"
+        count = "both are" if window.steps is not None else "neither is"
+        yield ("policy", "window"), f"exactly one of steps and time is needed, and {count} given"
     if window.time is not None and window.time <= timedelta(0):
         yield ("policy", "window", "time"), "must be longer than zero"
     if window.lateness < timedelta(0):

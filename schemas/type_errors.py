@@ -73,10 +73,9 @@ def _check_mapping(value: dict[str, Any], struct: type[msgspec.Struct], path: Pa
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     for key in value:
         if key not in fields:
-            hint = did_you_mean(key, [name for name in fields if name not in value]) or "; known are " + ", ".join(
-                fields
-            )
-            yield TypeMismatch((*path, key), f"unknown key{hint}", True)
+            absent = [name for name in fields if name not in value]
+            suggestion = did_you_mean(key, absent) or f"; known are {', '.join(fields)}"
+            yield TypeMismatch((*path, key), f"unknown key{suggestion}", True)
     for name, field in fields.items():
         if name in value:
             yield from _check_value(value[name], field.type, (*path, name))

@@ -1,4 +1,4 @@
-"""Settings: every flag of a command is also an environment variable ``ONWARD_...``, and the other way round.
+"""Settings: every flag of a command is also an environment variable ``ONWARD_...``.
 
 ``--chunk-records 200`` and ``ONWARD_CHUNK_RECORDS=200`` are the same setting; the flag wins. An empty variable
 counts as absent. Secrets are masked wherever a settings object is printed.
@@ -36,11 +36,11 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["json", "text"]
 
 LARGEST_RECORD_BYTES = 1 << 19
-"""Its base64, with the 32 KiB of key and headers that a dead letter keeps, is below 1 MiB."""
+"""In base64, and with the 32 KiB of key and headers that a dead letter keeps, a record stays below 1 MiB."""
 
 
 class BrokerSettings(BaseSettings):
-    """How to reach Kafka, and which of its topics are ours."""
+    """The connection to Kafka, and the prefix of the topics."""
 
     model_config = SettingsConfigDict(
         env_prefix="ONWARD_",
@@ -101,14 +101,14 @@ class BrokerSettings(BaseSettings):
 
 
 class TopicSettings(BrokerSettings):
-    """How topics are made."""
+    """Settings of ``onward topics``."""
 
     partitions: int = Field(6, ge=1, le=10_000, description="Partitions of every topic; programs are spread over them.")
     replication: int = Field(3, ge=1, le=100, description="Copies of every partition; 1 on a single broker.")
 
 
 class StatusSettings(BrokerSettings):
-    """What ``onward status`` looks at."""
+    """Settings of ``onward status``."""
 
     group: str = Field("onward", min_length=1, description="Consumer group of the workers.")
     state_dir: Path | None = Field(None, description="Folder of a worker's ledgers, to be read as well.")
@@ -116,7 +116,7 @@ class StatusSettings(BrokerSettings):
 
 
 class ModelSettings(BrokerSettings):
-    """Which model ``onward models announce`` announces."""
+    """Settings of ``onward models announce``."""
 
     manifest: str = Field(
         min_length=1, description="The model's manifest: a path, or an fsspec address that every worker can read."
@@ -132,7 +132,7 @@ class ModelSettings(BrokerSettings):
 
 
 class WorkerSettings(BrokerSettings):
-    """Everything a worker needs."""
+    """Settings of ``onward worker``."""
 
     spec: Paths = Field(min_length=1, description="Program specs (YAML); repeat the flag or separate by commas.")
     state_dir: Path = Field(description="Folder of the ledgers, one SQLite file a journal partition.")
@@ -183,7 +183,7 @@ class WorkerSettings(BrokerSettings):
 
 
 class EvaluateSettings(BrokerSettings):
-    """Which policy ``onward evaluate`` evaluates, and on whose log."""
+    """Settings of ``onward evaluate``: the policy to evaluate, and the spec of the log."""
 
     spec: Path = Field(description="Program spec (YAML) that the log was made with, byte for byte.")
     target_spec: Path | None = Field(
@@ -216,7 +216,7 @@ class WorldSettings(BrokerSettings):
 
 
 class DemoSettings(WorldSettings):
-    """What ``onward demo`` shows."""
+    """Settings of ``onward demo``."""
 
     brokers: Names = Field((), description="Kafka to run on, HOST:PORT, comma separated; an embedded one when absent.")
     policies: Names = Field(("protoar", "linucb", "posterior"), min_length=1, description="Choices, one program each.")
@@ -232,7 +232,7 @@ class DemoSettings(WorldSettings):
 
 
 class SimulateSettings(WorldSettings):
-    """What ``onward simulate`` publishes."""
+    """Settings of ``onward simulate``."""
 
     people: int = Field(1500, ge=0, le=100_000_000, description="Applications of every program; 0: until stopped.")
     rate: float = Field(0, ge=0, le=100_000, description="Most applications a second of every program; 0: no limit.")

@@ -30,8 +30,8 @@ CONNECTION = frozenset(BrokerSettings.names())
 TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "yes or no", "Path": "path"}
 
 
-def renew(page: str) -> str:
-    """The page with all of its tables as the code says now."""
+def with_current_tables(page: str) -> str:
+    """The page with all of its tables generated from the code."""
     tables = {
         "connection settings": _settings(BrokerSettings, ()),
         "worker settings": _settings(WorkerSettings, CONNECTION),
@@ -54,11 +54,11 @@ def renew(page: str) -> str:
     return page
 
 
-def _settings(settings: type[BrokerSettings], known: Container[str]) -> str:
+def _settings(settings: type[BrokerSettings], excluded: Container[str]) -> str:
     rows = [
         (f"`--{name.replace('_', '-')}`", f"`ONWARD_{name.upper()}`", _type(field), _default(field), field.description)
         for name, field in settings.names().items()
-        if name not in known
+        if name not in excluded
     ]
     return _table(("flag", "variable", "value", "default", "meaning"), rows)
 
@@ -72,7 +72,7 @@ def _type(field: FieldInfo) -> str:
         return "list"
     if "SecretStr" in text:
         return "secret"
-    return next(words for name, words in TYPES.items() if re.search(rf"\b{name}\b", text))
+    return next(description for name, description in TYPES.items() if re.search(rf"\b{name}\b", text))
 
 
 def _literals(annotation: object) -> Iterator[str]:
@@ -112,4 +112,4 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str | None]]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(renew(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_current_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

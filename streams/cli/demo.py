@@ -60,7 +60,7 @@ class _Kafka:
     flags: tuple[str, ...] = ()
 
 
-class _Run:
+class _Session:
     """The simulation of every program, and its statistics."""
 
     def __init__(self, named: NamedWorld, specs: Mapping[str, Path], policies: tuple[str, ...]) -> None:
@@ -101,9 +101,9 @@ def demo(settings: DemoSettings) -> int:
         stack.enter_context(quiet_kafka_clients())
         screen = stack.enter_context(progress_display(console, quiet=settings.as_json))
         work = stack.enter_context(_work_folder(settings.keep))
-        run = _prepare(settings, work, screen)
+        session = _prepare(settings, work, screen)
         kafka = stack.enter_context(_kafka(settings, screen))
-        _serve(run, kafka, work, screen)
+        _serve(session, kafka, work, screen)
     facts = {
         "data": "generated people" if settings.data is None else settings.data.name,
         "applications per program": f"{settings.people:,}",
@@ -111,14 +111,16 @@ def demo(settings: DemoSettings) -> int:
         "Kafka": "embedded" if not settings.brokers else f"{len(settings.brokers)} brokers given",
         "took": f"{monotonic() - started:.0f} s",
     }
-    return _conclude(settings, console, run, report, facts)
+    return _conclude(settings, console, session, report, facts)
 
 
-def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Run:
+def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Session:
     screen.note("building the world and its model ...")
     shape = {"seed": settings.seed, "people": settings.people}
     named = build_world(settings.data, settings.spec, **shape, approved_share=settings.approved_share)
-    return _Run(named, write_programs(named.name, named.world, work / "programs", settings.policies), settings.policies)
+    return _Session(
+        named, write_programs(named.name, named.world, work / "programs", settings.policies), settings.policies
+    )
 
 
 @contextmanager
@@ -152,11 +154,11 @@ def _kafka(settings: DemoSettings, screen: ProgressDisplay) -> Iterator[_Kafka]:
         yield _Kafka(embedded, broker.options(), topics, flags)
 
 
-def _serve(run: _Run, kafka: _Kafka, work: Path, screen: ProgressDisplay) -> None:
+def _serve(session: _Session, kafka: _Kafka, work: Path, screen: ProgressDisplay) -> None:
     """Run the whole simulation against the worker, and count the events on the topics."""
     screen.note("starting the worker ...")
     flags = [
-        *(flag for path in run.specs.values() for flag in ("--spec", str(path))),
+        *(flag for path in session.specs.values() for flag in ("--spec", str(path))),
         *("--state-dir", str(work / "state"), "--group", f"{kafka.topics.prefix}worker", "--no-web"),
         *kafka.flags,
     ]
@@ -165,18 +167,18 @@ def _serve(run: _Run, kafka: _Kafka, work: Path, screen: ProgressDisplay) -> Non
         connect(kafka.options, kafka.topics, EventDecoder(kafka.topics).topics, "beginning") as client,
     ):
         _await_worker(worker, kafka)
-        screen.note(f"serving {run.total:,} rejected people ...")
+        screen.note(f"serving {session.total:,} rejected people ...")
         check = _at_most_every(CHECK_SECONDS, worker.check)
 
         def on_poll() -> None:
             check()
-            screen.update(run.summary, run.total)
+            screen.update(session.summary, session.total)
 
         try:
             drive(
-                run.simulation,
+                session.simulation,
                 client,
-                on_event=run.count,
+                on_event=session.count,
                 on_poll=on_poll,
                 patience_seconds=PATIENCE_SECONDS,
                 advice=lambda: f"the worker's last words were: {worker.last_log_line()}",
@@ -185,7 +187,7 @@ def _serve(run: _Run, kafka: _Kafka, work: Path, screen: ProgressDisplay) -> Non
             worker.check()
             raise
         worker.stop()
-        read_rest(client, run.count)
+        read_rest(client, session.count)
 
 
 def _await_worker(worker: WorkerProcess, kafka: _Kafka) -> None:
@@ -215,21 +217,21 @@ def _at_most_every(seconds: float, call: Callable[[], None]) -> Callable[[], Non
 
 
 def _conclude(
-    settings: DemoSettings, console: Console, run: _Run, report: Path | None, facts: Mapping[str, str]
+    settings: DemoSettings, console: Console, session: _Session, report: Path | None, facts: Mapping[str, str]
 ) -> int:
-    summary = run.summary()
+    summary = session.summary()
     if settings.as_json:
         sys.stdout.write(msgspec.json.encode(summary).decode() + "\n")
     else:
         console.print(tables(summary))
     if settings.picture is not None:
-        write_picture(settings.picture, summary, run.total)
+        write_picture(settings.picture, summary, session.total)
     if report is not None:
         # matplotlib is slow to import, and most runs with --json write no report.
         from .display.report import write_report
 
-        curves = {policy: [*board.curve, board.now] for policy, board in run.scoreboards.items()}
-        write_report(report, f"Onward demo: {run.name}", facts, summary, curves)
+        curves = {policy: [*board.curve, board.now] for policy, board in session.scoreboards.items()}
+        write_report(report, f"Onward demo: {session.name}", facts, summary, curves)
         print(f"curves: {report}", file=sys.stderr if settings.as_json else sys.stdout)
     if summary.lost or summary.conflicting_duplicates:
         raise OnwardError(

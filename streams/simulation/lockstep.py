@@ -38,7 +38,7 @@ class DelayedOutcome(Protocol):
 
     @property
     def result(self) -> Result:
-        """What happened."""
+        """The result that is reported."""
 
     @property
     def due(self) -> int:

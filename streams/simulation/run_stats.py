@@ -70,7 +70,7 @@ class Latency(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """What ``onward demo --json`` prints; ``docs/demo.md`` defines every figure."""
+    """The output of ``onward demo --json``; ``docs/demo.md`` defines every figure."""
 
     applications: int
     rejected: int

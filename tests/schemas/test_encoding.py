@@ -118,6 +118,7 @@ def test_a_row_encodes_the_same_beside_any_other_rows(batch):
     assert [vector.tobytes() for vector in encoded] == alone
 
 
+@settings(max_examples=60)
 @given(doubtful())
 def test_reading_json_agrees_with_the_check_of_its_values(row):
     problem = CODEC.check(row)

@@ -247,7 +247,7 @@ def listed(pattern: str, count: int) -> str:
         (f"features: {listed('{}', 2000)}", "there are more problems"),
         (f"features: [{{name: a, type: categorical, categories: {listed('c%', 2001)}}}]", "2001 encoded columns"),
         (
-            f"features: [{{name: a, type: categorical, categories: {listed('c%', 500)}}}]\nconstraints: {{rules: "
+            f"features: [{{name: a, type: categorical, categories: {listed('c%', 200)}}}]\nconstraints: {{rules: "
             f"{listed('{if: {feature: a, equals: d%}, then: {feature: a, equals: e%}}', 1000)}}}",
             "there are more problems",
         ),

@@ -145,7 +145,7 @@ def test_the_reference_worlds_are_made_of_encoded_rows(name):
 
 
 @needs_shared
-@pytest.mark.parametrize("name", DATA_SETS)
+@pytest.mark.parametrize("name", ["diabetes", "compas"])
 def test_a_draft_from_a_data_set_encodes_it_like_its_spec(name):
     file = SHARED / "data" / f"{name}.csv"
     spec, table = data_set(name)

@@ -1,1 +1,1 @@
-"""What a simulation shows: progress on the screen, tables of its summary, an HTML report."""
+"""Displays of a simulation: progress on the screen, tables of its summary, an HTML report."""

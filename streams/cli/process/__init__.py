@@ -1,1 +1,1 @@
-"""What a command starts and stops: a worker process, a web server, signal handling, logging of the Kafka clients."""
+"""Worker process, web server, signal handling and client logging of the commands."""

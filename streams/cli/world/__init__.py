@@ -1,1 +1,1 @@
-"""Simulated worlds for the commands: how they are built, written as program folders, and driven over Kafka."""
+"""Simulated worlds of the commands: built, written as program folders, and driven over Kafka."""

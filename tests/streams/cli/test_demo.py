@@ -34,8 +34,9 @@ def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path
     page, picture, kept = tmp_path / "page.html", tmp_path / "images" / "demo.svg", tmp_path / "kept"
     files = ["--report", str(page), "--picture", str(picture), "--keep", str(kept)]
     code = main(["demo", "--people", "60", "--seed", "1", "--json", *files])
-    summary = json.loads(capsys.readouterr().out)
-    assert code == 0
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    summary = json.loads(printed.out)
     assert list(summary) == KEYS
     assert summary["applications"] == 3 * 60
     assert list(summary["policies"]) == ["protoar", "linucb", "posterior"]

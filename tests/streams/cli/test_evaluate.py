@@ -60,7 +60,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoggedProgram]:
     [spec] = write_programs("personal-loan", world, folder, ["posterior"]).values()
     text = spec.read_text().replace("choice: posterior,", "choice: posterior, exploration: 1,")
     spec.write_text(text.replace("{steps: 10}", "{time: P1D}") + "candidates: 4\n")
-    flags = ["--spec", str(spec), "--state-dir", str(folder / "state"), "--no-web"]
+    # A tick would move event time to the wall clock and close every window.
+    flags = ["--spec", str(spec), "--state-dir", str(folder / "state"), "--no-web", "--tick-seconds", "0"]
     with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 2)) as broker:
         log = LoggedProgram(broker, spec)
         with WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, folder / "log"):
