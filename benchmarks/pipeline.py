@@ -41,7 +41,6 @@ AIM_RATIOS = {"first aim": 1.0, "next aim": 4.0}
 AIM_P99_SECONDS = {500: 0.1}
 LEAST_SNAPSHOTS = 2.0
 """In a measured part, so that one was taken in the midst of it and not at its edge."""
-WARM_UP = 1000
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 
@@ -51,6 +50,7 @@ class Args(face.Args):
 
     applications: int = field(default=30_000, metadata={"quick": 2000, "help": "applications of a throughput run"})
     repeats: int = field(default=3, metadata={"quick": 1, "help": "throughput runs of each contender and seed"})
+    warm_up: int = field(default=1000, metadata={"quick": 200, "help": "applications before the measured ones"})
     rates: tuple[int, ...] = field(default=(500,), metadata={"help": "applications a second of the latency runs"})
     latency_seconds: float = field(default=20.0, metadata={"quick": 2.0, "help": "length of a latency run"})
     snapshot_seconds: float = field(
@@ -67,6 +67,7 @@ class Arena:
     load: Load
     folder: Path
     snapshot_seconds: float
+    warm_up: int
 
     def snapshots(self, contender: Contender) -> int:
         """Snapshots so far of the ledger that all applications are in; only Onward takes any."""
@@ -82,8 +83,8 @@ class Arena:
         command, environment = COMMANDS[name](self, lane)
         process = WatchedProcess(command, self.folder / f"{run}.log", environment)
         with Contender(name, lane, [process]) as contender:
-            lane.send(self.load.applications("warm-up", range(WARM_UP)))
-            contender.reach(WARM_UP)
+            lane.send(self.load.applications("warm-up", range(self.warm_up)))
+            contender.reach(self.warm_up)
             yield contender
 
 
@@ -167,7 +168,7 @@ def pipeline(args: Args) -> Iterator[Row]:
             names = _taking_part(broker)
             for seed in args.seeds:
                 load = write_load(folder / f"program-{seed}", seed, args.data)
-                arena = Arena(broker, load, folder, args.snapshot_seconds)
+                arena = Arena(broker, load, folder, args.snapshot_seconds, args.warm_up)
                 _race(arena, names, args, seed, found)
     yield from _throughput_rows(found.efforts, args.applications)
     yield from _latency_rows(found.waits)
@@ -184,15 +185,15 @@ def _race(arena: Arena, names: Sequence[str], args: Args, seed: int, found: Find
             found.fixed_work.append(fixed_work())
             with arena.running(name, f"{name.replace(' ', '-')}-{seed}-{repeat}") as contender:
                 with found.measuring("a throughput run", name, partial(arena.snapshots, contender)):
-                    found.efforts.setdefault(name, []).append(_throughput(contender, records))
+                    found.efforts.setdefault(name, []).append(_throughput(contender, records, args.warm_up))
                 if is_last:
                     found.waits[name] = _latencies(arena, contender, args, found)
 
 
-def _throughput(contender: Contender, records: Sequence[Sent]) -> Effort:
+def _throughput(contender: Contender, records: Sequence[Sent], warm_up: int) -> Effort:
     with contender.suspended():
         contender.lane.send(records)
-    effort = contender.reach(WARM_UP + len(records))
+    effort = contender.reach(warm_up + len(records))
     rate, cpu_rate = len(records) / effort.seconds, len(records) / effort.cpu_seconds
     progress(f"{contender.name}: {rate:,.0f} a second, {cpu_rate:,.0f} a CPU-second")
     return effort
