@@ -1,4 +1,4 @@
-"""The broker that all contenders share, in a process of its own: a real Kafka if one can start, else the embedded one."""
+"""The broker that all contenders share: a real Kafka if one can start, else the embedded one in its own process."""
 
 from __future__ import annotations
 
