@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 
 import msgspec
@@ -53,10 +54,8 @@ def story(program, directory):
 
 def refolded(program, records, directory):
     """Steps and closings of a journal."""
-    fold = JournalReplay(program, Topics(), JOURNAL, directory)
-    happened = [one for record in records for one in fold.feed(record)] + list(fold.rest())
-    fold.close()
-    return happened
+    with closing(JournalReplay(program, Topics(), JOURNAL, directory)) as fold:
+        return [one for record in records for one in fold.feed(record)] + list(fold.rest())
 
 
 def judged(program, target, happened):
