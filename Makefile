@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check types unit kafka-test faults fuzz bench generate fmt clean
+.PHONY: help install demo test test-pythons check types unit kafka-test faults fuzz bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,18 @@ types: install
 
 unit: install
 	$(BIN)/pytest -n 2 -m 'not rl and not kafka'
+
+PYTHONS ?= $(shell for minor in 11 12 13 14; do if python3.$$minor -c "" 2>/dev/null; then echo python3.$$minor; fi; done)
+
+# An environment of its own for each version; what fails on one does not keep the others from running.
+test-pythons: ## the tests on every installed Python from 3.11 to 3.14, or on PYTHONS="python3.12 ..."
+	@test -n "$(strip $(PYTHONS))" || { echo "no python3.11 to python3.14 on the path: give PYTHONS=..."; exit 1; }
+	@failed=; for python in $(PYTHONS); do \
+		version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') && venv=build/pythons/$$version && \
+		echo "Python $$version" && $$python -m venv $$venv && \
+		$$venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]' && \
+		$$venv/bin/pytest -n 2 -m 'not rl and not kafka' || failed="$$failed $$python"; \
+	done; test -z "$$failed" || { echo "failed on:$$failed"; exit 1; }
 
 COMPOSE := docker compose --project-name onward-test
 

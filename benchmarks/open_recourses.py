@@ -1,8 +1,7 @@
-"""What an application costs, and what memory it takes, when ever more recourses are open: 1,000 to 1,000,000.
+"""Processor time and memory of an application with 1,000 to 1,000,000 open recourses.
 
-Onward alone, ledger included, without Kafka: ingest and processor in one process, a new one for every figure. So many
-applications are answered that the window is full; from then on everyone who applies also closes somebody's recourse,
-and that is measured: the steady state of a program that has run for long.
+Onward without Kafka: ingest, partition processor and ledger in one process, a new one for every figure. Applications
+fill the window first. The measured ones each close another recourse: the steady state of a long-running program.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Args(face.Args):
 
 
 class Found(NamedTuple):
-    """With so many ``open`` recourses: CPU seconds of one application, resident bytes at the end and at most."""
+    """CPU seconds of one application with ``open`` recourses, resident bytes at the end, and their peak."""
 
     open: int
     cpu_seconds: float
@@ -54,7 +53,7 @@ class Found(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a process of its own measures."""
+    """The arguments of a measuring process."""
 
     load: Load
     state: Path
@@ -72,7 +71,7 @@ WINDOWS: Mapping[str, Any] = {
 def open_recourses(args: Args) -> Iterator[Row]:
     """All figures, kind of window by kind of window."""
     for kind in WINDOWS:
-        found = [result for count in args.open if (result := _alone(args, kind, count))]
+        found = [result for count in args.open if (result := _measure_alone(args, kind, count))]
         for result in found:
             title = f"{kind} window, {result.open:,} open"
             first = found[0].cpu_seconds
@@ -86,7 +85,7 @@ def open_recourses(args: Args) -> Iterator[Row]:
             yield Row(f"{kind} window, {found[-1].open:,} open, at most", peak, "MB", better="lower")
 
 
-def _alone(args: Args, kind: str, count: int) -> Found | None:
+def _measure_alone(args: Args, kind: str, count: int) -> Found | None:
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as temporary:
         folder = Path(temporary)
         shape = Shape(window=WINDOWS[kind](count), choice=args.choice)
@@ -103,7 +102,7 @@ def _alone(args: Args, kind: str, count: int) -> Found | None:
 
 
 def fill(task: Task) -> Found | int:
-    """Fill the window, then measure; the number reached when patience has run out before."""
+    """Fill the window, then measure; return the number of open recourses when the time is over before."""
     return asyncio.run(_fill(task))
 
 

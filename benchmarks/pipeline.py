@@ -22,10 +22,10 @@ import numpy as np
 
 from onward.benchmarks import face
 from onward.benchmarks.arena import onward_worker
-from onward.benchmarks.arena.broker import PARTITIONS, Broker, Kind, a_broker
-from onward.benchmarks.arena.contender import Contender, Effort, Lane
+from onward.benchmarks.arena.broker import PARTITIONS, Broker, Kind, start_broker
+from onward.benchmarks.arena.contender import Contender, RunTopics, Usage
 from onward.benchmarks.arena.latency import latencies
-from onward.benchmarks.arena.load import Load, Sent, write_load
+from onward.benchmarks.arena.load import InputRecord, Load, write_load
 from onward.benchmarks.arena.machine import fixed_work, is_optimised_python
 from onward.benchmarks.face import Row, progress
 from onward.streams.ingest.partitioning import partition_of
@@ -41,7 +41,6 @@ AIM_RATIOS = {"first aim": 1.0, "next aim": 4.0}
 AIM_P99_SECONDS = {500: 0.1}
 LEAST_SNAPSHOTS = 2.0
 """In a measured part, so that one was taken in the midst of it and not at its edge."""
-WARM_UP = 1000
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
 
 
@@ -51,6 +50,7 @@ class Args(face.Args):
 
     applications: int = field(default=30_000, metadata={"quick": 2000, "help": "applications of a throughput run"})
     repeats: int = field(default=3, metadata={"quick": 1, "help": "throughput runs of each contender and seed"})
+    warm_up: int = field(default=1000, metadata={"quick": 200, "help": "applications before the measured ones"})
     rates: tuple[int, ...] = field(default=(500,), metadata={"help": "applications a second of the latency runs"})
     latency_seconds: float = field(default=20.0, metadata={"quick": 2.0, "help": "length of a latency run"})
     snapshot_seconds: float = field(
@@ -61,12 +61,13 @@ class Args(face.Args):
 
 @dataclass(frozen=True)
 class Arena:
-    """What contenders are started with."""
+    """The environment of the contenders."""
 
     broker: Broker
     load: Load
     folder: Path
     snapshot_seconds: float
+    warm_up: int
 
     def snapshots(self, contender: Contender) -> int:
         """Snapshots so far of the ledger that all applications are in; only Onward takes any."""
@@ -77,27 +78,27 @@ class Arena:
     @contextmanager
     def running(self, name: str, run: str) -> Iterator[Contender]:
         """A contender on new topics, warmed up."""
-        lane = Lane(self.broker, run)
-        self.broker.create(plan(lane.topics, PARTITIONS, 1))
-        command, environment = COMMANDS[name](self, lane)
+        run_topics = RunTopics(self.broker, run)
+        self.broker.create(plan(run_topics.topics, PARTITIONS, 1))
+        command, environment = COMMANDS[name](self, run_topics)
         process = WatchedProcess(command, self.folder / f"{run}.log", environment)
-        with Contender(name, lane, [process]) as contender:
-            lane.send(self.load.applications("warm-up", range(WARM_UP)))
-            contender.reach(WARM_UP)
+        with Contender(name, run_topics, [process]) as contender:
+            run_topics.send(self.load.applications("warm-up", range(self.warm_up)))
+            contender.reach(self.warm_up)
             yield contender
 
 
 Command = tuple[list[str], dict[str, str]]
 
 
-def _onward(arena: Arena, lane: Lane) -> Command:
-    settings = onward_worker.settings(lane, arena.load.spec, arena.folder / f"{lane.name}-state")
+def _onward(arena: Arena, run_topics: RunTopics) -> Command:
+    settings = onward_worker.settings(run_topics, arena.load.spec, arena.folder / f"{run_topics.name}-state")
     return onward_worker.COMMAND, settings | onward_worker.snapshots_every(arena.snapshot_seconds)
 
 
-def _passing(module: str, python: str = sys.executable) -> Callable[[Arena, Lane], Command]:
-    def command(arena: Arena, lane: Lane) -> Command:
-        way = [arena.broker.bootstrap, lane.name, lane.topics.applications, lane.topics.recourse]
+def _pass_through(module: str, python: str = sys.executable) -> Callable[[Arena, RunTopics], Command]:
+    def command(arena: Arena, run_topics: RunTopics) -> Command:
+        way = [arena.broker.bootstrap, run_topics.name, run_topics.topics.applications, run_topics.topics.recourse]
         wait = str(arena.broker.fetch_wait_ms)
         return [python, "-P", "-m", f"onward.benchmarks.arena.{module}", *way, wait], {}
 
@@ -106,14 +107,14 @@ def _passing(module: str, python: str = sys.executable) -> Callable[[Arena, Lane
 
 COMMANDS = {
     ONWARD: _onward,
-    FAUST: _passing("stock_faust"),
-    QUIX: _passing("quix_streams", str(QUIX_PYTHON)),
-    AIOKAFKA: _passing("raw_aiokafka"),
-    CONFLUENT: _passing("raw_confluent"),
+    FAUST: _pass_through("stock_faust"),
+    QUIX: _pass_through("quix_streams", str(QUIX_PYTHON)),
+    AIOKAFKA: _pass_through("raw_aiokafka"),
+    CONFLUENT: _pass_through("raw_confluent"),
 }
 
 
-def _taking_part(broker: Broker) -> list[str]:
+def _contenders(broker: Broker) -> list[str]:
     reason = None
     if not QUIX_PYTHON.exists():
         reason = "it is not installed (`make bench-pipeline` does it)"
@@ -125,14 +126,14 @@ def _taking_part(broker: Broker) -> list[str]:
 
 
 @dataclass
-class Findings:
+class Measurements:
     """What was measured, by contender: the throughput runs, and latency percentiles in seconds by rate.
 
     ``snapshots`` are those that Onward has taken in each measured part, ``fixed_work`` is the machine's speed before
     each run.
     """
 
-    efforts: dict[str, list[Effort]] = field(default_factory=dict)
+    usages: dict[str, list[Usage]] = field(default_factory=dict)
     waits: dict[str, dict[int, list[float]]] = field(default_factory=dict)
     snapshots: dict[str, list[int]] = field(default_factory=dict)
     fixed_work: list[float] = field(default_factory=list)
@@ -156,27 +157,27 @@ class Findings:
 
 def pipeline(args: Args) -> Iterator[Row]:
     """All figures of one run."""
-    found = Findings()
+    found = Measurements()
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as temporary:
         folder = Path(temporary)
-        with a_broker(folder, args.broker) as broker:
+        with start_broker(folder, args.broker) as broker:
             progress(f"{broker.name} at {broker.bootstrap}, load average {os.getloadavg()[0]:.1f} of {os.cpu_count()}")
             progress(f"Python {sys.version}")
             if is_optimised_python() is False:
                 progress("built without --enable-optimizations: figures are lower than with a distribution's Python")
-            names = _taking_part(broker)
+            names = _contenders(broker)
             for seed in args.seeds:
                 load = write_load(folder / f"program-{seed}", seed, args.data)
-                arena = Arena(broker, load, folder, args.snapshot_seconds)
+                arena = Arena(broker, load, folder, args.snapshot_seconds, args.warm_up)
                 _race(arena, names, args, seed, found)
-    yield from _throughput_rows(found.efforts, args.applications)
+    yield from _throughput_rows(found.usages, args.applications)
     yield from _latency_rows(found.waits)
     yield from found.snapshot_rows()
     yield Row("fixed work", median(found.fixed_work), "CPU-s", reference=min(found.fixed_work), better="lower")
 
 
-def _race(arena: Arena, names: Sequence[str], args: Args, seed: int, found: Findings) -> None:
-    """Every contender in turn, so that what else the machine does strikes all alike."""
+def _race(arena: Arena, names: Sequence[str], args: Args, seed: int, found: Measurements) -> None:
+    """Run the contenders in turn, so that other load on the machine affects all of them."""
     records = arena.load.applications("a", range(args.applications))
     for repeat in range(args.repeats):
         is_last = (seed, repeat) == (args.seeds[-1], args.repeats - 1)
@@ -184,35 +185,35 @@ def _race(arena: Arena, names: Sequence[str], args: Args, seed: int, found: Find
             found.fixed_work.append(fixed_work())
             with arena.running(name, f"{name.replace(' ', '-')}-{seed}-{repeat}") as contender:
                 with found.measuring("a throughput run", name, partial(arena.snapshots, contender)):
-                    found.efforts.setdefault(name, []).append(_throughput(contender, records))
+                    found.usages.setdefault(name, []).append(_throughput(contender, records, args.warm_up))
                 if is_last:
                     found.waits[name] = _latencies(arena, contender, args, found)
 
 
-def _throughput(contender: Contender, records: Sequence[Sent]) -> Effort:
+def _throughput(contender: Contender, records: Sequence[InputRecord], warm_up: int) -> Usage:
     with contender.suspended():
-        contender.lane.send(records)
-    effort = contender.reach(WARM_UP + len(records))
-    rate, cpu_rate = len(records) / effort.seconds, len(records) / effort.cpu_seconds
+        contender.run_topics.send(records)
+    usage = contender.reach(warm_up + len(records))
+    rate, cpu_rate = len(records) / usage.seconds, len(records) / usage.cpu_seconds
     progress(f"{contender.name}: {rate:,.0f} a second, {cpu_rate:,.0f} a CPU-second")
-    return effort
+    return usage
 
 
-def _latencies(arena: Arena, contender: Contender, args: Args, findings: Findings) -> dict[int, list[float]]:
+def _latencies(arena: Arena, contender: Contender, args: Args, measurements: Measurements) -> dict[int, list[float]]:
     """Percentiles in seconds by rate, in the order of ``PERCENTILES``."""
     found = {}
     for rate in args.rates:
         records = arena.load.applications(f"at-{rate}", range(round(rate * args.latency_seconds)))
-        with findings.measuring(f"the run at {rate}/s", contender.name, partial(arena.snapshots, contender)):
-            waits = latencies(contender.lane, records, rate)
+        with measurements.measuring(f"the run at {rate}/s", contender.name, partial(arena.snapshots, contender)):
+            waits = latencies(contender.run_topics, records, rate)
         found[rate] = np.percentile(waits, list(PERCENTILES.values())).tolist()
         progress(f"{contender.name} at {rate} a second: p99 {found[rate][1] * 1000:.1f} ms")
     return found
 
 
-def _throughput_rows(efforts: dict[str, list[Effort]], count: int) -> Iterator[Row]:
-    wall = {name: median(count / effort.seconds for effort in of) for name, of in efforts.items()}
-    cpu = {name: median(count / effort.cpu_seconds for effort in of) for name, of in efforts.items()}
+def _throughput_rows(usages: dict[str, list[Usage]], count: int) -> Iterator[Row]:
+    wall = {name: median(count / usage.seconds for usage in of) for name, of in usages.items()}
+    cpu = {name: median(count / usage.cpu_seconds for usage in of) for name, of in usages.items()}
     for name, rate in wall.items():
         yield Row(f"{name}, by the clock", rate, "/s", reference=wall[FAUST])
     for name, rate in cpu.items():
@@ -223,7 +224,7 @@ def _throughput_rows(efforts: dict[str, list[Effort]], count: int) -> Iterator[R
     for aim_name, aim in AIM_RATIOS.items():
         yield Row(f"{ONWARD} / {FAUST}, {aim_name}", cpu[ONWARD] / cpu[FAUST], "x", reference=1.0, aim=aim)
     yield Row(f"{ONWARD} / {FAUST}, by the clock", wall[ONWARD] / wall[FAUST], "x", reference=1.0)
-    for name in [name for name in efforts if name not in (ONWARD, FAUST)]:
+    for name in [name for name in usages if name not in (ONWARD, FAUST)]:
         yield Row(f"{ONWARD} / {name}", cpu[ONWARD] / cpu[name], "x", reference=cpu[FAUST] / cpu[name])
 
 

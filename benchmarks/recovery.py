@@ -1,8 +1,8 @@
-"""A worker with very many open recourses on a real Kafka: the memory it takes, and how soon it is back after a crash.
+"""A worker with a million open recourses on a real Kafka: its memory, and the time until it is ready after a crash.
 
-The production worker answers so many applications, none of whose windows closes meanwhile. Then it is killed and
-started again: with its ledger; without it, from the newest snapshot, which is up to a minute old, and the rest of the
-journal; and from the journal alone. It is back when its /readyz says so.
+The production worker answers the applications; no window closes meanwhile. Then it is killed and started again: with
+its ledger; from the newest snapshot, up to a minute old, and the rest of the journal; and from the journal alone. It is
+ready when /readyz answers 200.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from onward.benchmarks import face
-from onward.benchmarks.arena.broker import PARTITIONS, Broker, a_broker
-from onward.benchmarks.arena.contender import Contender, Lane
+from onward.benchmarks.arena.broker import PARTITIONS, Broker, start_broker
+from onward.benchmarks.arena.contender import Contender, RunTopics
 from onward.benchmarks.arena.load import Load, Shape, write_load
 from onward.benchmarks.arena.onward_worker import ReadyWorker
 from onward.benchmarks.face import Row, progress
@@ -30,7 +30,7 @@ AIM_OPEN = 1_000_000
 AIM_MEGABYTES, AIM_LEDGER_SECONDS, AIM_SNAPSHOT_SECONDS = 600.0, 30.0, 120.0
 PORTION = 25_000
 READY_SECONDS = 600.0
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +43,11 @@ class Args(face.Args):
 
 
 @dataclass(frozen=True)
-class Place:
+class Setup:
     """One kind of window, on topics of its own."""
 
     kind: str
-    lane: Lane
+    run_topics: RunTopics
     load: Load
     folder: Path
     snapshot_minutes: float
@@ -59,13 +59,13 @@ class Place:
 
     @property
     def snapshots(self) -> Path:
-        """Where its snapshots go."""
+        """The folder of its snapshots."""
         return self.folder / f"{self.kind}-snapshots"
 
     def worker(self) -> ReadyWorker:
-        """A worker with the state there is."""
+        """Make a worker with the present state."""
         taken = {"ONWARD_SNAPSHOTS": str(self.snapshots), "ONWARD_SNAPSHOT_MINUTES": str(self.snapshot_minutes)}
-        return ReadyWorker(self.lane, self.load.spec, self.state, self.folder / "worker.log", taken)
+        return ReadyWorker(self.run_topics, self.load.spec, self.state, self.folder / "worker.log", taken)
 
 
 def recovery(args: Args) -> Iterator[Row]:
@@ -76,64 +76,64 @@ def recovery(args: Args) -> Iterator[Row]:
     windows: Mapping[str, Any] = {"steps": {"steps": args.open}, "time": {"time": "P1D"}}
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as temporary:
         folder = Path(temporary)
-        with a_broker(folder, "real") as broker:
+        with start_broker(folder, "real") as broker:
             for kind, window in windows.items():
-                yield from _rows(_place(broker, folder, kind, window, args), args)
+                yield from _rows(_setup(broker, folder, kind, window, args), args)
 
 
-def _place(broker: Broker, folder: Path, kind: str, window: Mapping[str, Any], args: Args) -> Place:
-    lane = Lane(broker, f"{kind}-window")
-    broker.create(plan(lane.topics, PARTITIONS, 1))
+def _setup(broker: Broker, folder: Path, kind: str, window: Mapping[str, Any], args: Args) -> Setup:
+    run_topics = RunTopics(broker, f"{kind}-window")
+    broker.create(plan(run_topics.topics, PARTITIONS, 1))
     load = write_load(folder / kind, args.seeds[0], args.data, Shape(window=window))
-    return Place(kind, lane, load, folder, args.snapshot_minutes)
+    return Setup(kind, run_topics, load, folder, args.snapshot_minutes)
 
 
-def _rows(place: Place, args: Args) -> Iterator[Row]:
-    title = f"{place.kind} window, {args.open:,} open"
+def _rows(setup: Setup, args: Args) -> Iterator[Row]:
+    title = f"{setup.kind} window, {args.open:,} open"
     is_at_size = args.open == AIM_OPEN
     megabytes = AIM_MEGABYTES if is_at_size else None
     started = time.monotonic()
-    with place.worker() as worker:
+    with setup.worker() as worker:
         worker.ready(READY_SECONDS)
         first_seconds = time.monotonic() - started
-        number = _open(Contender(place.kind, place.lane, [worker]), place.load, args)
+        number = _open(Contender(setup.kind, setup.run_topics, [worker]), setup.load, args)
         if number < args.open:
             progress(f"{title}: left out, {number:,} after {args.patience_seconds:g} s")
             return
         resident, peak = worker.resident_bytes() / 1e6, worker.resident_bytes(peak=True) / 1e6
         progress(f"{title}: {resident:,.0f} MB resident, {peak:,.0f} MB at most")
-        _await_snapshots(place)
+        _await_snapshots(setup)
         worker.kill()
     yield Row(f"{title}, resident", resident, "MB", aim=megabytes, better="lower")
     yield Row(f"{title}, at most", peak, "MB", better="lower")
     ways: Mapping[str, tuple[float | None, Sequence[Path]]] = {
         "with its ledger": (AIM_LEDGER_SECONDS, []),
-        "from a snapshot": (AIM_SNAPSHOT_SECONDS, [place.state]),
-        "from the journal alone": (None, [place.state, place.snapshots]),
+        "from a snapshot": (AIM_SNAPSHOT_SECONDS, [setup.state]),
+        "from the journal alone": (None, [setup.state, setup.snapshots]),
     }
     for way, (aim, lost) in ways.items():
         for path in lost:
             shutil.rmtree(path)
-        seconds, peak = _back(place)
+        seconds, peak = _restart(setup)
         progress(f"{title}: ready {way} after {seconds:.1f} s, {peak:,.0f} MB at most")
         aim = aim if is_at_size else None
         yield Row(f"{title}, ready {way}", seconds, "s", reference=first_seconds, aim=aim, better="lower")
         yield Row(f"{title}, at most when ready {way}", peak, "MB", aim=megabytes, better="lower")
 
 
-def _await_snapshots(place: Place) -> None:
-    """Return when there is one of every ledger."""
-    deadline = time.monotonic() + 60 * place.snapshot_minutes + READY_SECONDS
-    while len({path.parent for path in place.snapshots.glob("*/*.sqlite")}) < PARTITIONS:
+def _await_snapshots(setup: Setup) -> None:
+    """Wait until every ledger has a snapshot."""
+    deadline = time.monotonic() + 60 * setup.snapshot_minutes + READY_SECONDS
+    while len({path.parent for path in setup.snapshots.glob("*/*.sqlite")}) < PARTITIONS:
         if time.monotonic() > deadline:
-            raise OnwardError(f"there are no snapshots of {PARTITIONS} ledgers in {place.snapshots}")
-        time.sleep(LOOK_SECONDS)
+            raise OnwardError(f"there are no snapshots of {PARTITIONS} ledgers in {setup.snapshots}")
+        time.sleep(POLL_SECONDS)
 
 
-def _back(place: Place) -> tuple[float, float]:
-    """Start a worker and kill it when it is ready; return the seconds that took and the most megabytes it had."""
+def _restart(setup: Setup) -> tuple[float, float]:
+    """Start a worker and kill it when it is ready; return the seconds until then and its peak memory in megabytes."""
     started = time.monotonic()
-    with place.worker() as worker:
+    with setup.worker() as worker:
         worker.ready(READY_SECONDS)
         seconds, peak = time.monotonic() - started, worker.resident_bytes(peak=True) / 1e6
         worker.kill()
@@ -141,13 +141,13 @@ def _back(place: Place) -> tuple[float, float]:
 
 
 def _open(contender: Contender, load: Load, args: Args) -> int:
-    """Send applications until they are all answered or patience runs out; return how many were."""
+    """Send applications until all are answered or the time is over; return the number of answers."""
     deadline = time.monotonic() + args.patience_seconds
     for start in range(0, args.open, PORTION):
         if time.monotonic() > deadline:
             return start
         end = min(start + PORTION, args.open)
-        contender.lane.send(load.applications("a", range(start, end)))
+        contender.run_topics.send(load.applications("a", range(start, end)))
         contender.reach(end)
     return args.open
 

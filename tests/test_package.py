@@ -1,4 +1,5 @@
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from importlib import metadata
@@ -9,23 +10,24 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-NOT_INSTALLED = {"deploy", "tests"}
 PRODUCT = ("agents", "environments", "schemas", "streams")
+"""The folders in the wheel. Deployment, benchmarks, tests and the fault suite stay in the checkout."""
 NOT_IMPORTED = {"cramjam"}
 """What only another library imports, where it is there."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def test_every_package_of_the_tree_is_in_the_wheel() -> None:
-    folders = {
-        path.parent.relative_to(ROOT) for path in ROOT.glob("*/**/__init__.py") if path.parts[-2] != "__pycache__"
-    }
-    found = {
-        ".".join(("onward", *folder.parts))
-        for folder in folders
-        if folder.parts[0] not in NOT_INSTALLED and not folder.parts[0].startswith((".", "build"))
-    }
+def test_the_wheel_holds_every_package_of_the_product_and_no_other() -> None:
+    folders = {path.parent.relative_to(ROOT) for top in PRODUCT for path in (ROOT / top).rglob("__init__.py")}
+    found = {".".join(("onward", *folder.parts)) for folder in folders}
     assert found | {"onward"} == set(PROJECT["tool"]["setuptools"]["packages"])
+
+
+def test_the_product_does_not_import_what_stays_in_the_checkout() -> None:
+    outside = re.compile(r"^\s*(from|import) (onward\.|\.+)(benchmarks|tests|deploy)\b", re.MULTILINE)
+    files = [path for top in PRODUCT for path in (ROOT / top).rglob("*.py")]
+    assert len(files) > 100
+    assert not [path for path in files if outside.search(path.read_text(encoding="utf-8"))]
 
 
 def imported() -> Iterator[str]:

@@ -1,26 +1,27 @@
-"""Every command of the README's ``sh`` blocks runs, in order, in a folder with the data it speaks of."""
+"""Every command of the README's ``sh`` blocks runs, in order, in a folder with the data it names."""
 
-import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from onward.streams import cli
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
+from onward.tests.support.forked_process import ForkedProcess
 from onward.tests.support.loans import write_loans
 
 ROOT = Path(__file__).parents[1]
 PARTITIONS = 6
-BROKERS = "localhost:9092"
-READY_SECONDS = 30.0
+READY_SECONDS = 60.0
+REPLACED = {"100": "10"}
+"""Fewer applicants than the README has in its demo."""
 
 
 def commands() -> list[list[str]]:
@@ -30,7 +31,7 @@ def commands() -> list[list[str]]:
 
 
 @pytest.fixture
-def brokers() -> Iterator[str]:
+def bootstrap() -> Iterator[str]:
     """A broker with the topics, since the embedded one has no admin calls."""
     topics = Topics()
     names = (*topics.inputs, topics.journal, *topics.outputs)
@@ -38,45 +39,68 @@ def brokers() -> Iterator[str]:
         yield broker.bootstrap
 
 
-@contextmanager
-def worker(args: list[str], folder: Path, environment: dict[str, str]) -> Iterator[None]:
-    """A worker that is ready, and ends well at the end."""
-    log = folder / "worker.log"
-    with log.open("wb") as stream:
-        process = subprocess.Popen(args, cwd=folder, env=environment, stderr=stream)
-    try:
-        deadline = time.monotonic() + READY_SECONDS
-        while "opened ledger" not in log.read_text():
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
-        yield
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 0, log.read_text()
-    finally:
-        process.kill()
-        process.wait()
+class Shell:
+    """Runs commands in a folder. The demo and the worker run in the background until the end of the context.
+
+    The first ``onward`` command runs as the installed script, the others are forked to save their imports.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.background: list[tuple[str, ForkedProcess]] = []
+        self.printed: list[str] = []
+        self._count = 0
+        self._running = ExitStack()
+
+    def run(self, args: Sequence[str]) -> None:
+        self._count += 1
+        if Path(args[0]).name != "onward" or self._count == 1:
+            done = subprocess.run(args, cwd=self.folder, check=True, timeout=120, stdout=subprocess.PIPE)
+            self.printed.append(done.stdout.decode())
+            return
+        log = self.folder / f"{self._count}-{args[1]}.log"
+        process = ForkedProcess(cli.main, args[1:], log, {"ONWARD_WEB_PORT": "0"}, self.folder)
+        self._running.enter_context(process)
+        if args[1] == "worker":
+            wait_for("opened ledger", log, process)
+        if args[1] in ("worker", "demo"):
+            self.background.append((args[1], process))
+        else:
+            assert process.wait(120) == 0, (args, log.read_text())
+
+    def stop(self) -> None:
+        """Let the demo end by itself and the worker by a signal."""
+        for name, process in self.background:
+            assert (process.terminate(20) if name == "worker" else process.wait(120)) == 0, process.last_line()
+
+    def __enter__(self) -> "Shell":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._running.close()
+
+
+def wait_for(message: str, log: Path, process: ForkedProcess) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while not log.exists() or message not in log.read_text():
+        assert process.exit_code is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
 
 
 @pytest.mark.timeout(300)
-def test_every_command_of_the_readme_runs(tmp_path: Path, brokers: str) -> None:
+def test_every_command_of_the_readme_runs(tmp_path: Path, bootstrap: str) -> None:
     write_loans(tmp_path / "loans.csv")
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
     (tmp_path / "docs").symlink_to(ROOT / "docs")
-    environment = {**os.environ, "ONWARD_WEB_PORT": "0"}
-    given = [[brokers if word == BROKERS else word for word in args] for args in commands()]
-    assert given
-    printed = []
-    with ExitStack() as running:
-        for args in given:
-            if args[1] == "worker":
-                running.enter_context(worker(args, tmp_path, environment))
-            else:
-                done = subprocess.run(
-                    args, cwd=tmp_path, env=environment, check=True, timeout=120, stdout=subprocess.PIPE
-                )
-                printed.append(done.stdout.decode())
-    assert any("recourse: " in text and text.endswith("rewarded: 1.0\n") for text in printed), printed
+    replaced = {"localhost:9092": bootstrap, **REPLACED}
+    listed = [[replaced.get(word, word) for word in args] for args in commands()]
+    assert {args[1] for args in listed} >= {"spec", "demo", "train", "worker"}
+    with Shell(tmp_path) as shell:
+        for args in listed:
+            shell.run(args)
+        shell.stop()
+        assert any("recourse: " in text and text.endswith("rewarded: 1.0\n") for text in shell.printed), shell.printed
 
 
 def test_the_code_shown_is_that_of_the_example() -> None:

@@ -1,1 +1,1 @@
-"""Where contenders meet: a broker, the load, and processes that are measured from outside."""
+"""Shared parts of benchmarks on Kafka: a broker, the load, contenders and their measurement."""

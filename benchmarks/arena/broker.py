@@ -1,4 +1,4 @@
-"""The Kafka that all contenders share, in a process of its own: a real one where there is one, else the embedded."""
+"""The broker that all contenders share: a real Kafka if one can start, else the embedded one in its own process."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from onward.streams.topics import TopicPlan
 from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 
 Kind = Literal["auto", "real", "embedded"]
-"""``auto`` is a real Kafka where one can be started, else the embedded one."""
+"""``auto`` is a real Kafka if one can start, else the embedded broker."""
 PARTITIONS = 4
-"""Of every topic; the embedded broker makes a topic with so many when it is first asked for one."""
+"""Partitions of every topic. The embedded broker creates a topic with this number on the first request for it."""
 _START_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class Broker:
-    """Where it is, what it is, and how long a fetch that finds nothing may wait."""
+    """A running broker. ``fetch_wait_ms`` is how long a fetch without records may wait."""
 
     name: str
     bootstrap: str
@@ -37,24 +37,24 @@ class Broker:
     embedded: bool
 
     def options(self) -> KafkaOptions:
-        """Options for a client that belongs to no group."""
+        """Return options for a client without a group."""
         return KafkaOptions(brokers=tuple(self.bootstrap.split(",")), fetch_max_wait_ms=self.fetch_wait_ms)
 
     def create(self, plans: Iterable[TopicPlan]) -> None:
-        """Create topics that do not exist yet."""
+        """Create the topics that do not exist yet."""
         wanted = list(plans)
         if self.embedded:
-            asking = confluent_kafka.Producer(self.options().confluent())
+            client = confluent_kafka.Producer(self.options().confluent())
             for topic in wanted:
-                asking.list_topics(topic.name, timeout=_START_SECONDS)
+                client.list_topics(topic.name, timeout=_START_SECONDS)
         else:
             create_topics(self.options(), wanted)
 
 
 @contextmanager
-def a_broker(folder: Path, kind: Kind = "auto") -> Iterator[Broker]:
-    """A broker while the block lasts; raise ``BrokerError`` when it cannot be started."""
-    # What the Kafka client gives up on becomes an error of ours; what it tries again is not of interest.
+def start_broker(folder: Path, kind: Kind = "auto") -> Iterator[Broker]:
+    """Run a broker for the length of the block; raise ``BrokerError`` when it cannot start."""
+    # The client logs every attempt that it repeats. Failures are raised as errors.
     logging.getLogger("librdkafka").setLevel(logging.CRITICAL)
     reason = unavailable()
     if kind == "real" and reason:
@@ -64,7 +64,7 @@ def a_broker(folder: Path, kind: Kind = "auto") -> Iterator[Broker]:
             yield Broker("Apache Kafka", cluster.bootstrap, 100, embedded=False)
         return
     with _embedded(folder) as bootstrap:
-        # Fetches of the embedded broker do not end when a record comes.
+        # Fetches of the embedded broker do not return when a record arrives.
         yield Broker("embedded broker", bootstrap, 2, embedded=True)
 
 

@@ -1,10 +1,10 @@
-"""A contender: processes that read applications and write something for each of them, measured from outside.
+"""A contender: processes that read applications and write one record for each, measured from outside.
 
-with Contender("raw aiokafka", lane, [WatchedProcess(command, log)]) as contender:
-    contender.reach(1000)                  # it is up, and has served the warm-up
-    with contender.suspended():                 # what the block sends is there before the contender sees any of it
+with Contender("raw aiokafka", run_topics, [WatchedProcess(command, log)]) as contender:
+    contender.reach(1000)                  # it has started, and has served the warm-up
+    with contender.suspended():            # all records are on the broker before the contender reads one
         send(applications)
-    effort = contender.reach(21_000)       # seconds and CPU-seconds since it was let go
+    usage = contender.reach(21_000)        # seconds and CPU-seconds since it was resumed
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import NamedTuple, Self
 import confluent_kafka
 
 from onward.benchmarks.arena.broker import PARTITIONS, Broker
-from onward.benchmarks.arena.load import Sent
+from onward.benchmarks.arena.load import InputRecord
 from onward.streams.errors import BrokerError, OnwardError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.topics import Topics
 from onward.tests.support.process import WatchedProcess
 
-LOOK_SECONDS = 0.01
-_PATIENCE_SECONDS = 120.0
+POLL_SECONDS = 0.01
+_STALL_SECONDS = 120.0
 _REPLY_SECONDS = 10.0
 _NOT_YET = {
     confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION,
@@ -33,23 +33,22 @@ _NOT_YET = {
 }
 
 
-class Effort(NamedTuple):
-    """What some work took: by the clock, and of the processor time (user and system) of all the contender's threads and
-    processes."""
+class Usage(NamedTuple):
+    """Elapsed time, and processor time (user and system) of all threads and processes of the contender."""
 
     seconds: float
     cpu_seconds: float
 
 
-class Lane:
-    """The topics of one contender's run on the shared broker; only applications and recourse matter to all."""
+class RunTopics:
+    """The topics of one run on the shared broker. Every contender uses applications and recourse."""
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.broker = broker
         self.topics = Topics(prefix=f"{name}.")
         self.name = name
 
-    def send(self, records: Iterable[Sent]) -> None:
+    def send(self, records: Iterable[InputRecord]) -> None:
         """Send applications; return when all are acknowledged."""
         with EventWriter(self.broker.options()) as writer:
             for key, value, headers in records:
@@ -57,7 +56,7 @@ class Lane:
 
     @contextmanager
     def counting(self) -> Iterator[Callable[[], int]]:
-        """Counts what was written to the output so far: a few requests, no record is read."""
+        """Return a function that counts the records in the output topic, from end offsets."""
         settings = {**self.broker.options().confluent(), "group.id": "counting", "enable.auto.commit": False}
         consumer = confluent_kafka.Consumer(settings)
         places = [confluent_kafka.TopicPartition(self.topics.recourse, number) for number in range(PARTITIONS)]
@@ -68,46 +67,46 @@ class Lane:
 
 
 class Contender:
-    """One process or several on one lane. Entering the context starts them, leaving stops them."""
+    """One or several processes on the topics of a run. Entering the context starts them, leaving stops them."""
 
-    def __init__(self, name: str, lane: Lane, processes: Sequence[WatchedProcess]) -> None:
+    def __init__(self, name: str, run_topics: RunTopics, processes: Sequence[WatchedProcess]) -> None:
         self.name = name
-        self.lane = lane
+        self.run_topics = run_topics
         self.processes = processes
-        self._since = Effort(0.0, 0.0)
+        self._since = Usage(0.0, 0.0)
         self._running = ExitStack()
 
-    def reach(self, count: int) -> Effort:
-        """Wait until so many records are written, and return what it took since the contender was let go.
+    def reach(self, count: int) -> Usage:
+        """Wait until ``count`` records are written; return the usage since the contender was resumed.
 
-        Raise ``OnwardError`` when the contender ends, stands still, or writes more.
+        Raise ``OnwardError`` when the contender ends, makes no progress, or writes more records.
         """
-        with self.lane.counting() as written:
+        with self.run_topics.counting() as written:
             best, progress = -1, time.monotonic()
             while (now := written()) < count:
                 if now > best:
                     best, progress = now, time.monotonic()
                 self._check(f"stopped at {now} of {count} records", progress)
-                time.sleep(LOOK_SECONDS)
-            effort = Effort(time.monotonic() - self._since.seconds, self.cpu_seconds() - self._since.cpu_seconds)
+                time.sleep(POLL_SECONDS)
+            usage = Usage(time.monotonic() - self._since.seconds, self.cpu_seconds() - self._since.cpu_seconds)
         if now != count:
             raise OnwardError(f"{self.name} wrote {now} records for {count} applications")
-        return effort
+        return usage
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """The processes stand still while the block runs; efforts count from its end."""
+        """Suspend the processes for the length of the block; usage counts from its end."""
         for process in self.processes:
             process.suspend()
         try:
             yield
-            self._since = Effort(time.monotonic(), self.cpu_seconds())
+            self._since = Usage(time.monotonic(), self.cpu_seconds())
         finally:
             for process in self.processes:
                 process.resume()
 
     def cpu_seconds(self) -> float:
-        """Processor time so far."""
+        """Return the processor time so far."""
         return sum(process.cpu_seconds() for process in self.processes)
 
     def __enter__(self) -> Self:
@@ -120,14 +119,14 @@ class Contender:
     def __exit__(self, *error: object) -> None:
         self._running.close()
 
-    def _check(self, where: str, progress: float) -> None:
+    def _check(self, state: str, last_progress: float) -> None:
         for process in self.processes:
-            if process.has_ended or time.monotonic() > progress + _PATIENCE_SECONDS:
-                raise OnwardError(f"{self.name} {where}: {process.last_line()}")
+            if process.has_ended or time.monotonic() > last_progress + _STALL_SECONDS:
+                raise OnwardError(f"{self.name} {state}: {process.last_line()}")
 
 
 def _end(consumer: confluent_kafka.Consumer, place: confluent_kafka.TopicPartition) -> int:
-    """The end offset; 0 while a new topic's leader is still on its way to all who should know it."""
+    """Return the end offset; 0 while the leader of a new topic is not known to the broker yet."""
     try:
         end: int = consumer.get_watermark_offsets(place, timeout=_REPLY_SECONDS)[1]
     except confluent_kafka.KafkaException as error:

@@ -1,7 +1,7 @@
-"""End-to-end latency at a steady rate: from an application's due time to its answer in the hands of an outside reader.
+"""End-to-end latency at a steady rate: from the due time of an application until an outside reader has its answer.
 
-The sender keeps to its timetable whatever the contender does, and a late sender's delay counts: nothing is left out
-because the contender was slow (no coordinated omission).
+The sender keeps its schedule however slow the contender is, and a delay of the sender counts: there is no coordinated
+omission.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.benchmarks.arena.contender import Lane
-from onward.benchmarks.arena.load import Sent
+from onward.benchmarks.arena.contender import RunTopics
+from onward.benchmarks.arena.load import InputRecord
 from onward.streams.errors import OnwardError
 from onward.streams.kafka.client import EventReader, EventWriter
 
 _LEAD_SECONDS = 0.2
-_PATIENCE_SECONDS = 30.0
+_STALL_SECONDS = 30.0
 
 
 class _Named(msgspec.Struct):
@@ -33,13 +33,13 @@ _decode = msgspec.json.Decoder(_Named).decode
 
 @dataclass
 class _Arrivals:
-    """When each of the expected applications' answers was first read, by the clock of ``time.monotonic``."""
+    """The times (``time.monotonic``) at which the answers to the expected applications were first read."""
 
     expected: frozenset[bytes]
     at: dict[bytes, float] = field(default_factory=dict)
 
     def read(self, reader: EventReader, stop: threading.Event) -> None:
-        """Until all have come, or ``stop``."""
+        """Read until all answers have arrived, or ``stop`` is set."""
         while len(self.at) < len(self.expected) and not stop.is_set():
             records = reader.poll(0.1)
             now = time.monotonic()
@@ -49,19 +49,21 @@ class _Arrivals:
                     self.at.setdefault(key, now)
 
 
-def latencies(lane: Lane, records: Sequence[Sent], rate: float) -> NDArray[np.float64]:
-    """Seconds from due to answered, one for each record, sent ``rate`` a second. Raise ``OnwardError`` when answers
-    are missing at the end."""
+def latencies(run_topics: RunTopics, records: Sequence[InputRecord], rate: float) -> NDArray[np.float64]:
+    """Send the records at ``rate`` a second; return the seconds from due to answered of each.
+
+    Raise ``OnwardError`` when answers are missing at the end.
+    """
     arrivals, stop = _Arrivals(frozenset(record.key for record in records)), threading.Event()
-    with EventReader(lane.broker.options(), [lane.topics.recourse], start="end") as reader:
+    with EventReader(run_topics.broker.options(), [run_topics.topics.recourse], start="end") as reader:
         reader.poll(0.5)
         thread = threading.Thread(target=arrivals.read, args=(reader, stop))
         thread.start()
         try:
             first = time.monotonic() + _LEAD_SECONDS
             due = first + np.arange(len(records)) / rate
-            _send(lane, records, due.tolist())
-            thread.join(_PATIENCE_SECONDS)
+            _send(run_topics, records, due.tolist())
+            thread.join(_STALL_SECONDS)
         finally:
             stop.set()
             thread.join()
@@ -70,8 +72,8 @@ def latencies(lane: Lane, records: Sequence[Sent], rate: float) -> NDArray[np.fl
     return np.array([arrivals.at[record.key] for record in records]) - due
 
 
-def _send(lane: Lane, records: Sequence[Sent], due: Sequence[float]) -> None:
-    with EventWriter(lane.broker.options()) as writer:
+def _send(run_topics: RunTopics, records: Sequence[InputRecord], due: Sequence[float]) -> None:
+    with EventWriter(run_topics.broker.options()) as writer:
         for (key, value, headers), moment in zip(records, due, strict=True):
             time.sleep(max(0.0, moment - time.monotonic()))
-            writer.send(lane.topics.applications, value, key=key, headers=headers)
+            writer.send(run_topics.topics.applications, value, key=key, headers=headers)

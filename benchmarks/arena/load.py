@@ -1,7 +1,7 @@
-"""The load: a program of 13 features (3 of them immutable), candidates and a logistic model, and people it rejects.
+"""The load: a program of 13 features (3 of them immutable) with a logistic model, and applicants that it rejects.
 
-The features are those of the packaged credit spec. Without a data folder they are drawn uniformly within their bounds,
-and whom the model approves is a random linear rule; with one, rows of ``credit.csv`` are served again and again.
+The features are those of the packaged credit spec. Without a data folder they are drawn uniformly within their bounds
+and labelled by a random linear rule. With one, the rows of ``credit.csv`` are used, repeatedly.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from onward.streams.records import Headers
 _encode = msgspec.json.Encoder().encode
 
 PEOPLE = 6000
-"""Different people; applications beyond that come from them again, under new names."""
+"""Number of different applicants. Further applications repeat them under new names."""
 
 
-class Sent(NamedTuple):
+class InputRecord(NamedTuple):
     """A record for the applications topic."""
 
     key: bytes
@@ -45,26 +45,26 @@ class Sent(NamedTuple):
 
 
 class Load(NamedTuple):
-    """The spec file of a program and people that it rejects."""
+    """The spec file of a program, and applicants that it rejects."""
 
     spec: Path
     program: str
     rejected: list[dict[str, Value]]
 
-    def application(self, name: str, number: int, time_ms: int) -> Sent:
-        """The application of somebody who is to be rejected. Another name or number is another application."""
+    def application(self, name: str, number: int, time_ms: int) -> InputRecord:
+        """Make the application of a rejected applicant. Another name or number is another application."""
         event = Application(self.program, f"{name}-{number}", self.rejected[number % len(self.rejected)])
         headers = cloud_event_headers(f"{name}/{number}", "benchmark", ce_type(Application), time_ms)
-        return Sent(event.application.encode(), _encode(event), headers)
+        return InputRecord(event.application.encode(), _encode(event), headers)
 
-    def applications(self, name: str, numbers: Iterable[int]) -> list[Sent]:
-        """Applications made now."""
+    def applications(self, name: str, numbers: Iterable[int]) -> list[InputRecord]:
+        """Make applications with the present time."""
         now_ms = time.time_ns() // 1_000_000
         return [self.application(name, number, now_ms) for number in numbers]
 
 
 class Shape(NamedTuple):
-    """What differs from the packaged program. ``window`` is as in a spec."""
+    """The differences from the packaged program. ``window`` is as in a spec."""
 
     program: str = "credit"
     candidates: int = 200
@@ -73,7 +73,7 @@ class Shape(NamedTuple):
     choice: str = "linucb"
 
     def spec(self, packaged: str) -> str:
-        """The packaged spec, changed; JSON is YAML."""
+        """Return the packaged spec with these differences. JSON is YAML."""
         policy = _encode({"choice": self.choice, "window": dict(self.window)}).decode()
         named = packaged.replace("program: credit\n", f"program: {self.program}\n")
         return f"{named}candidates: {self.candidates}\nshards: {self.shards}\npolicy: {policy}\n"

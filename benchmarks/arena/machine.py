@@ -1,6 +1,6 @@
-"""How fast the machine is just now, and whether its Python was built to be fast: both decide what a figure is worth.
+"""The present speed of the machine, and whether its Python is an optimised build: figures depend on both.
 
-The same work takes more processor time when others use the cores beside it.
+The same work takes more processor time when other processes use the cores.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TABLE = np.arange(200.0 * 13).reshape(200, 13)
 
 
 def fixed_work() -> float:
-    """Seconds of processor time that a fixed mixture of JSON, dicts and small arrays takes; about 0.02."""
+    """Return the processor time, in seconds, of a fixed mixture of JSON, dicts and small arrays; about 0.02."""
     decode, started = msgspec.json.Decoder().decode, time.thread_time()
     for _ in range(_PASSES):
         dict.fromkeys(decode(_EVENT)["features"], 1.0)
@@ -27,9 +27,9 @@ def fixed_work() -> float:
 
 
 def is_optimised_python() -> bool | None:
-    """Whether this interpreter was compiled with the help of a profile; None where it does not tell how it was."""
+    """Return whether this interpreter was compiled with profile-guided optimisation; None if it is unknown."""
     if "deb_system" in sysconfig.get_scheme_names():
-        # Debian's and Ubuntu's packages are, by other means than the option, and leave no trace of them.
+        # Debian's and Ubuntu's packages are, but their build options do not show it.
         return True
     arguments, flags = (sysconfig.get_config_var(name) for name in ("CONFIG_ARGS", "PY_CFLAGS"))
     if arguments is None and flags is None:

@@ -1,10 +1,10 @@
-"""Ingest and processor as the worker runs them, ledger included, on a Kafka that forgets: Onward alone is measured.
+"""Ingest and partition processor with a ledger, on a broker in memory: Onward is measured without Kafka.
 
     async with MemoryWorker(spec, state_folder) as worker:
         await worker.serve(applications, now_ms)
         worker.cpu_seconds
 
-What ingest appends is handed to the processor at once; outputs are counted and dropped.
+Journal records go to the processor at once. Outputs are counted and dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from onward.benchmarks.arena.load import Sent
+from onward.benchmarks.arena.load import InputRecord
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
 from onward.streams.programs.program import assemble_all
@@ -29,18 +29,18 @@ from onward.tests.support.memory_broker import DiscardingBroker
 
 CHUNK = 500
 _GARBAGE_OBJECTS = 100_000
-"""As the worker sets the garbage collector."""
+"""The garbage collector threshold of the worker."""
 
 
 class _NoLag:
-    """A ``Lag`` by which every partition may tell the journal that time passes."""
+    """A ``Lag`` of 0 for every partition, with which ingest writes ticks."""
 
     def lag(self, partition: TopicPartition) -> int:  # noqa: ARG002
         return 0
 
 
 class MemoryWorker:
-    """One worker with all partitions, of which there is one a topic. ``cpu_seconds`` counts only what handlers take."""
+    """One worker with one partition a topic. ``cpu_seconds`` is the processor time of the handlers."""
 
     def __init__(self, spec: Path, state: Path) -> None:
         self.cpu_seconds = 0.0
@@ -56,8 +56,8 @@ class MemoryWorker:
             **parts, metrics=metrics, clock_ms=self._clock_ms, config=ProcessorConfig(state)
         )
 
-    async def serve(self, applications: Sequence[Sent], now_ms: int) -> None:
-        """Serve at most a chunk of applications, then let event time be ``now_ms``."""
+    async def serve(self, applications: Sequence[InputRecord], now_ms: int) -> None:
+        """Serve at most one chunk of applications, then move event time to ``now_ms``."""
         self._now_ms = now_ms
         topic = self.topics.applications
         first = self._read[topic]
@@ -69,7 +69,7 @@ class MemoryWorker:
         with self._measured():
             await self._ingest.handle(records)
             await self._ingest.tick(_NoLag())
-            await self._keep()
+            await self._fold()
 
     async def __aenter__(self) -> Self:
         self._threshold = gc.get_threshold()
@@ -78,7 +78,7 @@ class MemoryWorker:
         self._journal = [TopicPartition(self.topics.journal, 0)]
         await self._processor.assigned(self._journal)
         await self._ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
-        await self._keep()
+        await self._fold()
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -86,7 +86,7 @@ class MemoryWorker:
         gc.unfreeze()
         gc.set_threshold(*self._threshold)
 
-    async def _keep(self) -> None:
+    async def _fold(self) -> None:
         if chunk := self.kafka.take_journal():
             await self._processor.handle(chunk)
 

@@ -11,31 +11,31 @@ from typing import Any
 
 import aiokafka
 
-from onward.benchmarks.arena.passage import Passage, passage
+from onward.benchmarks.arena.pass_through import PassThroughArgs, pass_through_args
 
 _MOST = 2000
 
 
-async def run(way: Passage) -> None:
+async def run(args: PassThroughArgs) -> None:
     """Pass records on until a signal; a chunk's offsets are committed when its records are acknowledged."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     consumer = aiokafka.AIOKafkaConsumer(
-        way.source,
-        bootstrap_servers=way.bootstrap,
-        group_id=way.group,
+        args.source,
+        bootstrap_servers=args.bootstrap,
+        group_id=args.group,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
-        fetch_max_wait_ms=way.fetch_wait_ms,
+        fetch_max_wait_ms=args.fetch_wait_ms,
     )
     producer = aiokafka.AIOKafkaProducer(
-        bootstrap_servers=way.bootstrap, enable_idempotence=True, max_batch_size=256 << 10
+        bootstrap_servers=args.bootstrap, enable_idempotence=True, max_batch_size=256 << 10
     )
     async with consumer, producer:
         while not stop.is_set():
             for partition, messages in (await consumer.getmany(timeout_ms=200, max_records=_MOST)).items():
-                await pass_on(producer, way.target, partition.partition, messages)
+                await pass_on(producer, args.target, partition.partition, messages)
                 await consumer.commit({partition: messages[-1].offset + 1})
 
 
@@ -54,4 +54,4 @@ async def pass_on(producer: Any, target: str, partition: int, messages: list[Any
 
 
 if __name__ == "__main__":
-    asyncio.run(run(passage()))
+    asyncio.run(run(pass_through_args()))

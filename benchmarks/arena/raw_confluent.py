@@ -11,42 +11,42 @@ from typing import Any
 
 import confluent_kafka
 
-from onward.benchmarks.arena.passage import Passage, passage
+from onward.benchmarks.arena.pass_through import PassThroughArgs, pass_through_args
 
 _MOST = 2000
 _POLL_SECONDS = 0.2
 _FLUSH_SECONDS = 30.0
 
 
-def run(way: Passage) -> None:
+def run(args: PassThroughArgs) -> None:
     """Pass records on until a signal; a batch's offsets are committed when its records are acknowledged."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     consumer = confluent_kafka.Consumer(
         {
-            "bootstrap.servers": way.bootstrap,
-            "group.id": way.group,
+            "bootstrap.servers": args.bootstrap,
+            "group.id": args.group,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "fetch.wait.max.ms": way.fetch_wait_ms,
+            "fetch.wait.max.ms": args.fetch_wait_ms,
         }
     )
     producer = confluent_kafka.Producer(
         {
-            "bootstrap.servers": way.bootstrap,
+            "bootstrap.servers": args.bootstrap,
             "enable.idempotence": True,
             "batch.size": 256 << 10,
             # Or every record would make an event for a callback that has nothing to do.
             "delivery.report.only.error": True,
         }
     )
-    consumer.subscribe([way.source])
+    consumer.subscribe([args.source])
     while not stop.is_set():
         first = consumer.poll(_POLL_SECONDS)
         if first is not None:
             # consume() would wait until it has the number asked for.
-            pass_on(producer, way.target, [first, *consumer.consume(_MOST - 1, 0)])
+            pass_on(producer, args.target, [first, *consumer.consume(_MOST - 1, 0)])
             consumer.commit(asynchronous=False)
     consumer.close()
 
@@ -75,4 +75,4 @@ def _failed(error: Any, _: Any) -> None:
 
 
 if __name__ == "__main__":
-    run(passage())
+    run(pass_through_args())

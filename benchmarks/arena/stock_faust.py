@@ -1,4 +1,4 @@
-"""Stock Faust passing applications through, as its documentation has one write it: JSON in, JSON out, defaults."""
+"""Stock Faust passing applications through, as in its documentation: JSON in, JSON out, defaults."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 
 import faust
 
-from onward.benchmarks.arena.passage import passage
+from onward.benchmarks.arena.pass_through import pass_through_args
 
 
 def main() -> None:
     """Run until a signal."""
-    way = passage()
+    args = pass_through_args()
     app = faust.App(
-        way.group,
-        broker=[f"kafka://{broker}" for broker in way.bootstrap.split(",")],
+        args.group,
+        broker=[f"kafka://{broker}" for broker in args.bootstrap.split(",")],
         value_serializer="json",
         # Not part of what is compared, and the leader topic cannot be made on every broker.
         web_enabled=False,
         topic_disable_leader=True,
     )
-    applications = app.topic(way.source, key_type=bytes, key_serializer="raw")
-    recourse = app.topic(way.target, key_type=bytes, key_serializer="raw")
+    applications = app.topic(args.source, key_type=bytes, key_serializer="raw")
+    recourse = app.topic(args.target, key_type=bytes, key_serializer="raw")
 
     @app.agent(applications)
     async def forward(stream: Any) -> None:

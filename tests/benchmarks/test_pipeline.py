@@ -5,7 +5,17 @@ import json
 import pytest
 
 from onward.benchmarks import face
-from onward.benchmarks.pipeline import AIOKAFKA, CONFLUENT, FAUST, ONWARD, QUIX, QUIX_PYTHON, Args, Findings, pipeline
+from onward.benchmarks.pipeline import (
+    AIOKAFKA,
+    CONFLUENT,
+    FAUST,
+    ONWARD,
+    QUIX,
+    QUIX_PYTHON,
+    Args,
+    Measurements,
+    pipeline,
+)
 
 
 def test_the_pipeline_serves_all_contenders_on_the_embedded_broker(tmp_path, capsys):
@@ -22,7 +32,7 @@ def test_the_pipeline_serves_all_contenders_on_the_embedded_broker(tmp_path, cap
 
 
 def test_a_run_in_which_no_snapshot_was_taken_is_told(capsys):
-    found = Findings()
+    found = Measurements()
     with found.measuring("a run", ONWARD, lambda: 3):
         pass
     assert found.snapshots == {"a run": [0]}

@@ -1,10 +1,18 @@
-"""What tests of snapshots share."""
+"""Fixtures of several folders."""
 
 from __future__ import annotations
 
 import pytest
 
+from onward.tests.support import crashes
 from onward.tests.support.takeovers import whole
+
+
+@pytest.fixture(name="crashes")
+def _crashes():
+    """For tests in which workers crash: their ledgers are closed at the end."""
+    with crashes.crashes():
+        yield
 
 
 @pytest.fixture(params=["memory", "file"])

@@ -151,9 +151,11 @@ class Run:
         processor = PartitionProcessor(self.topics, self.programs, self.broker, Metrics(), no_clock, config)
         partition = TopicPartition(self.topics.journal, 0)
         await processor.assigned([partition])
-        for start, end in pairwise(sorted({0, *cuts, len(journal)})):
-            await processor.handle(journal[start:end])
-        await processor.revoked([partition])
+        try:
+            for start, end in pairwise(sorted({0, *cuts, len(journal)})):
+                await processor.handle(journal[start:end])
+        finally:
+            await processor.revoked([partition])
         return config.directory / f"{self.topics.journal}-0.sqlite"
 
     def outputs(self) -> dict[str, list[tuple[bytes | None, bytes, int, tuple[tuple[str, bytes], ...]]]]:

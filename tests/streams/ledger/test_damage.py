@@ -34,6 +34,8 @@ from onward.tests.support.takeovers import (
 )
 from onward.tests.support.tape import JOURNAL, TIMED
 
+pytestmark = pytest.mark.usefixtures("crashes")
+
 
 def truncated(system, path, content):
     system.pipe_file(path, content[: len(content) // 2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ def test_what_a_former_owner_still_wrote_is_stale():
     )
 
 
+@pytest.mark.usefixtures("crashes")
 def test_a_successor_drops_nothing_and_repeats_nothing_that_its_readers_count(tmp_path):
     """The former owner is stopped with outputs under way, which arrive after its successor's."""
     story = tape(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 
 import msgspec
@@ -53,10 +54,8 @@ def story(program, directory):
 
 def replayed(program, records, directory):
     """Steps and closings of a journal."""
-    fold = JournalReplay(program, Topics(), JOURNAL, directory)
-    events = [one for record in records for one in fold.feed(record)] + list(fold.rest())
-    fold.close()
-    return events
+    with closing(JournalReplay(program, Topics(), JOURNAL, directory)) as fold:
+        return [one for record in records for one in fold.feed(record)] + list(fold.rest())
 
 
 def evaluated(program, target, events):

@@ -200,6 +200,9 @@ class Memory:
         await self.ingest.assigned([TopicPartition(name, 0) for name in self.topics.inputs])
         await self.processor.assigned([TopicPartition(self.topics.journal, 0)])
 
+    async def stop(self):
+        await self.processor.revoked(self.processor.partitions)
+
     async def publish(self, event):
         topic = event.topic(self.topics)
         record = Record(topic, 0, self.sent[topic], event.time_ms, event.key, event.value, event.headers)
@@ -230,6 +233,7 @@ async def simulated(world, policies, folder):
         for topic in memory.topics.outputs:
             for record in memory.unread(topic):
                 simulation.receive(decoder.read(record).event)
+    await memory.stop()
     return {program: recorder.suggestions for program, recorder in recorders.items()}
 
 

@@ -15,6 +15,8 @@ from onward.streams.snapshots.store import Snapshots
 from onward.tests.support.pipeline import dump, no_clock
 from onward.tests.support.takeovers import FIRST, SECOND, Worker, damage_case, dies_after_two, offsets, told
 
+pytestmark = pytest.mark.usefixtures("crashes")
+
 
 def test_a_takeover_goes_on_from_the_newest_snapshot_to_the_same_end(tmp_path, address, uninterrupted):
     story, snapshots = told(tmp_path), Snapshots(address, keep=3)

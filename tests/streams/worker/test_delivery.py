@@ -17,6 +17,8 @@ from onward.streams.worker.partition_processor import PartitionProcessor, Proces
 from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, Sender, build_program
 from onward.tests.support.tape import DAY_MS, JOURNAL, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 
+pytestmark = pytest.mark.usefixtures("crashes")
+
 
 def two_programs(tmp_path, **options):
     return Tape(Run({name: build_program(name, **options) for name in ("a", "b")}, tmp_path))

@@ -19,6 +19,8 @@ from onward.streams.worker.partition_processor import PartitionProcessor, Proces
 from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
 from onward.tests.support.tape import JOURNAL, POOR, tape
 
+pytestmark = pytest.mark.usefixtures("crashes")
+
 
 def processor(story, directory, lease, observe):
     run = story.run

@@ -21,6 +21,8 @@ from onward.streams.worker.partition_processor import PartitionProcessor, Proces
 from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
 from onward.tests.support.tape import JOURNAL, MINUTE_MS, TIMED, Tape, rows, tape
 
+pytestmark = pytest.mark.usefixtures("crashes")
+
 
 def long_story(directory):
     """Something of everything: waiting, settled, open by steps and by time, undecided, appended twice."""

@@ -31,4 +31,4 @@ class SendSoonPublisher(KafkaPublisher):
 
 
 if __name__ == "__main__":
-    sys.exit(main(SendSoonPublisher))
+    sys.exit(main(make_publisher=SendSoonPublisher))

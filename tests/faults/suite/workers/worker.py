@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from onward.streams.cli.flags import parse_settings
@@ -35,9 +35,11 @@ GROUP_COMMIT = "before the group commit"
 POINTS = (*(stage.value for stage in Stage), GROUP_COMMIT)
 
 
-def main(make_publisher: Callable[[KafkaOptions], KafkaPublisher] = KafkaPublisher) -> int:
+def main(
+    argv: Sequence[str] | None = None, make_publisher: Callable[[KafkaOptions], KafkaPublisher] = KafkaPublisher
+) -> int:
     """Run until the signal, or as long as any worker; return its exit code."""
-    args = _parse()
+    args = _parse(argv)
     _shift_clock(args.clock_ms)
     signal.signal(signal.SIGUSR1, lambda *_: _shift_clock(args.jump_ms))
     configure("info", "json")
@@ -59,7 +61,7 @@ def main(make_publisher: Callable[[KafkaOptions], KafkaPublisher] = KafkaPublish
     return 0
 
 
-def _parse() -> argparse.Namespace:
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--point", choices=POINTS, help="the point of the signal; without it no signal is sent")
     parser.add_argument("--nth", type=int, default=1, help="the visit of the point at which it is sent")
@@ -68,7 +70,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--clock-ms", type=int, default=0, help="how far the worker's clock is ahead")
     parser.add_argument("--jump-ms", type=int, default=0, help="how far SIGUSR1 moves it forward")
     parser.add_argument("--portion-entries", type=int, default=PORTION_ENTRIES, help="journal entries of a portion")
-    return parser.parse_args()
+    return parser.parse_args(argv)
 
 
 def _shift_clock(ahead_ms: int) -> None:

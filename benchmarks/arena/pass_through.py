@@ -1,4 +1,4 @@
-"""The command line that the contenders without any work of their own share."""
+"""The command line of the contenders that only pass records on."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Passage:
-    """From one topic to another."""
+class PassThroughArgs:
+    """The arguments: records go from topic ``source`` to topic ``target``."""
 
     bootstrap: str
     group: str
@@ -17,10 +17,10 @@ class Passage:
     fetch_wait_ms: int
 
 
-def passage() -> Passage:
-    """As given on the command line."""
+def pass_through_args() -> PassThroughArgs:
+    """Parse the command line."""
     parser = argparse.ArgumentParser()
     for name in ("bootstrap", "group", "source", "target"):
         parser.add_argument(name)
     parser.add_argument("fetch_wait_ms", type=int)
-    return Passage(**vars(parser.parse_args()))
+    return PassThroughArgs(**vars(parser.parse_args()))
