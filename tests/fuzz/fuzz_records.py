@@ -15,7 +15,6 @@ from fuzz_inputs import LARGEST_INT64, RECORD, TOPICS, Target, folder, local_fil
 from onward.schemas.events import (
     Application,
     DeadLetter,
-    Input,
     Model,
     NoRecourse,
     Recourse,
@@ -146,7 +145,7 @@ def fold(data: bytes) -> None:
         shutil.rmtree(place)
 
 
-def _line(event: Input | Tick | DeadLetter, time_ms: int = START_MS, offset: int = 0) -> bytes:
+def _line(event: msgspec.Struct, time_ms: int = START_MS, offset: int = 0) -> bytes:
     kind = type(event)
     topics = dict(zip(INPUTS.values(), INPUTS, strict=True))
     record = Record(topics.get(kind, "applications"), 0, offset, time_ms, None, msgspec.json.encode(event), ())

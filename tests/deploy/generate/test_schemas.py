@@ -7,7 +7,7 @@ import pytest
 from referencing import Registry, Resource
 from ruamel.yaml import YAML
 
-from onward.deploy.generate.schemas import HERE, MESSAGES, documents, main
+from onward.deploy.generate.schemas import HERE, documents, main
 from onward.schemas import events
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type, kinds
@@ -18,7 +18,7 @@ CHANGE = events.Change("income", 3, 4.5, "kEUR")
 EXAMPLES = [
     events.Application("loan", "a1", {"income": 3.5, "debts": 2, "region": "north"}, "p1"),
     events.Decision("loan", "a1", False, 0.25),
-    events.Outcome("loan", "a1", "improved"),
+    events.Outcome("loan", "a1", "improved", "1"),
     events.Model("loan", "7", "s3://bucket/manifest.json", "0" * 64),
     events.Recourse("loan", 0, "a1", 5, (events.Option("c1", (CHANGE,), 0.5, 0.9, 1.0),), "linucb", "v", "s", "m", 10),
     events.NoRecourse("loan", 0, "a1", 5, "no_candidate", "rule 1", "linucb", "v", "s", "m"),
@@ -36,7 +36,7 @@ def validator(document: dict[str, object]) -> jsonschema.Draft202012Validator:
 
 
 def schema_of(kind: type) -> dict[str, object]:
-    name = next(message.name for message in MESSAGES if kind in message.kinds)
+    name = kinds.by_struct[kind].name
     return json.loads((HERE / "json" / f"{name}.json").read_text())
 
 
