@@ -1,4 +1,4 @@
-"""Loops over numbers, compiled to machine code the first time they run."""
+"""Numerical loops, compiled to machine code at their first call."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ R = TypeVar("R")
 
 
 class compiled(Generic[P, R]):
-    """A function on numbers and arrays as machine code, kept on the disk where the disk allows it.
+    """A function of numbers and arrays as machine code, cached on disk where there is a writable folder.
 
-    Numba is imported with the first call, so that who does not use such a function does not wait for it. One may call
-    another of the same file; of another file it may not: what is kept on the disk is made anew when the function's own
-    file changes, and would not know of the other's.
+    Numba is imported at the first call, so programs that call no compiled function do not wait for it. A compiled
+    function may call others of its own file only: the cached code is renewed when that file changes, and would miss
+    changes of other files. For the same reason its arguments are arrays, numbers and plain tuples of them, no types of
+    other files.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -25,7 +26,7 @@ class compiled(Generic[P, R]):
         self._machine: Any = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Compile it, if that was not done before, and run it."""
+        """Compile the function at the first call, and run it."""
         if self._machine is None:
             self._machine = self._compile()
         found: R = self._machine(*args, **kwargs)
@@ -41,7 +42,7 @@ class compiled(Generic[P, R]):
             return njit(function)
 
     def _with_others_compiled(self) -> Any:
-        """The function, seeing machine code where it names compiled functions of its file."""
+        """The function, with machine code in place of the compiled functions of its file that it calls."""
         function, own = self._function, self._function.__globals__
         seen = dict(own)
         for name in function.__code__.co_names:

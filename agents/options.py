@@ -65,7 +65,10 @@ class OptionBatch(NamedTuple):
     def of(self, person: int) -> Options:
         """The options of one person."""
         own = slice(self.first[person], self.last[person])
-        return Options(self.people[person], self.arm[own], self.points, self.point[own], self.execution[own])
+        arm = self.arm[own]
+        point = arm if self.point is self.arm else self.point[own]
+        fields = (self.people[person], arm, self.points, point, self.execution[own])
+        return tuple.__new__(Options, fields)  # twice as fast as Options(*fields), once a step
 
     def select(self, rows: Indices) -> OptionBatch:
         """The same for some of the people only, in the order of ``rows``; the option arrays are shared."""

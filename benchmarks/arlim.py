@@ -1,4 +1,4 @@
-"""ARLIM's experiments: which method improves people most, of whom it hears late or never.
+"""ARLIM's experiments: which method improves people most when outcomes come late or never.
 
 Every method serves the same worlds with the same draws. Worlds are made of the files credit.csv, diabetes.csv and
 compas.csv of --data, or of generated people without it. A method is a choice by its name, with parameters as in
@@ -65,7 +65,7 @@ class Args(face.Args):
 
 @dataclass
 class Benchmark:
-    """One run: what was found so far, for the rows, the tables and the figures."""
+    """One run: the results so far, for the rows, the tables and the figures."""
 
     reference: Reference = field(default_factory=lambda: Reference({}))
     classifier: Classifier = "rf"

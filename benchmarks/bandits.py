@@ -1,7 +1,7 @@
-"""What a decision costs: choosing one of 200 candidates of 13 features for a person, and learning what came of it.
+"""The cost of a decision: choosing one of 200 candidates of 13 features for a person, and learning its outcome.
 
-Onward's choices, with the work of finding the feasible candidates, their costs and execution probabilities, beside
-the learners of other libraries, which have only to choose and learn. One core, processor time.
+Onward's choices include finding the feasible candidates, their costs and execution probabilities. They stand beside
+the learners of other libraries, which only choose and learn. One core, processor time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PUBLISHED_US = {"linucb": 101.0, "bwo_ucb": 41_000.0}
 """The paper's own code, measured before."""
 AIMS_US = {"linucb": 15.0, "posterior": 40.0, "factored": 40.0, "bwo_ucb": 2500.0}
 SPAN = 100
-"""Steps over which the cost at a step is averaged: the last so many."""
+"""The number of last steps over which the cost at a step is averaged."""
 WINDOW = 10
 
 

@@ -1,8 +1,8 @@
-"""What an application costs when there are more candidates to choose from: 10 to 100,000 of them.
+"""The cost of an application with 10 to 100,000 candidates.
 
-Twice: an application's whole way through ingest, engine and ledger, without Kafka; and the choice alone, which has the
-execution probabilities and the feasible candidates of a person before it. TAP has a verifier, both it and the decision
-model being logistic: what other models cost comes on top.
+It is measured twice: for an application's way through ingest, engine and ledger, without Kafka; and for the choice
+alone, with the person's options as input. TAP's verifier and the decision model are logistic: the cost of other models
+comes on top.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far estimates of another policy can be trusted: simulated logs whose truth is known.
+"""The coverage of off-policy estimates, on simulated logs whose true mean reward is known.
 
 The log's policy explores a share of the steps among as many candidates as are feasible, and agrees else with the
 evaluated one at a share of the steps. Rewards are 0 or 1, of the same mean whatever is suggested, half in the first
@@ -56,11 +56,11 @@ class Held(NamedTuple):
 def simulated(
     generator: np.random.Generator, steps: int, feasible: int, exploration: float, agreeing: float, rate: float = HALF
 ) -> Log:
-    """One log. Everybody's chance of a reward is ``rate`` on average."""
+    """One log. The probability of a reward is ``rate`` on average."""
     even = exploration / feasible
     wanted = np.where(generator.random(steps) < agreeing, 1.0 - exploration + even, even)
     matched = generator.random(steps) < wanted
-    # What the evaluated policy does not want weighs nothing, so its probabilities are not told apart.
+    # Steps at which the policies differ have weight 0, so their exact propensities do not matter.
     propensity = np.where(matched, wanted, 1.0 - wanted)
     reward = generator.random(steps) < rate * (0.4 + 1.2 * generator.random(steps))
     expected = np.full(steps, rate)
@@ -108,7 +108,7 @@ def _share_held(estimates: list[Estimate], truth: float) -> float:
 
 @dataclass
 class Benchmark:
-    """One run: what was found, for the rows and the tables."""
+    """One run: its results, for the rows and the tables."""
 
     by_steps: list[Held] = field(default_factory=list)
     by_rate: list[Held] = field(default_factory=list)

@@ -14,7 +14,7 @@ Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 Mutable = Literal["none", "up", "down", "any"]
 Reaches = Callable[[Array], Mask]
-"""Tells which encoded rows, (n, D), reach the goal under the current model, (n,)."""
+"""Which encoded rows, (n, D), reach the goal under the current model, (n,)."""
 
 
 class Space(NamedTuple):
@@ -55,8 +55,8 @@ class Explanation(NamedTuple):
 class CandidateGenerator(ABC):
     """Proposes options for people, each with the arm that a choice learns about.
 
-    A generator is deterministic. It never proposes what the rules forbid. A person's options are the same whoever else
-    is in the batch.
+    A generator is deterministic. It never proposes a target that the rules forbid. A person's options do not depend on
+    the others in the batch.
     """
 
     name: ClassVar[str]

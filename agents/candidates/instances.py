@@ -125,7 +125,8 @@ class RecourseInstances(CandidateGenerator):
         rows, arms = np.empty(most, dtype=np.intp), np.empty(most, dtype=np.intp)
         people = np.ascontiguousarray(people)
         count = find_feasible(people, self.arms, background, self._groups, self._rules, self._max_changes, (rows, arms))
-        return Proposals(rows[:count], arms[:count], self.arms, arms[:count])
+        feasible = arms[:count]
+        return Proposals(rows[:count], feasible, self.arms, feasible)
 
     def explain(self, person: Array) -> Explanation:
         """The rule that leaves a person, shape (D,), without any instance; rules apply in the order of ``Reason``.

@@ -1,4 +1,4 @@
-"""Equality of many rows with many rows, by number instead of by value."""
+"""Equality of rows by number: equal rows have the same number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ UNKNOWN = -1
 
 
 class Patterns:
-    """Numbers the distinct rows of a matrix, so that a row is equal to some of them when its number is theirs.
+    """Numbers the distinct rows of a matrix, and finds the number of other rows.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Patterns:
         """The number of each row, shape (K,)."""
 
     def __len__(self) -> int:
-        """How many distinct rows there are."""
+        """The number of distinct rows."""
         return len(self._numbers)
 
     def find(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -42,7 +42,7 @@ class Patterns:
 
 
 def _keys(rows: NDArray[np.float64]) -> list[bytes]:
-    # Adding 0 turns -0 into 0: equal numbers must have equal bytes.
+    # Adding 0 turns -0 into 0, so that equal numbers have equal bytes.
     data = (rows + 0.0).tobytes()
     width = 8 * rows.shape[1]
     return [data[start * width : (start + 1) * width] for start in range(len(rows))]

@@ -88,19 +88,20 @@ class LinUCB(Choice):
         self.regularisation = regularisation
         self.delta = delta
         prior = self.candidates * regularisation
-        self._constants = (float(self.candidates), prior, math.sqrt(regularisation), 2.0 * math.log(1.0 / delta))
-        self._v, self._b = np.full(self.candidates, float(regularisation)), np.zeros(self.candidates)
-        self._theta = self._b / self._v
-        self._arms = self._v, self._b, self._theta
-        self._bonuses, self._total, self._clock = np.zeros(window), np.zeros(2), np.zeros(2, dtype=np.int64)
-        self._recent = self._bonuses, self._total, self._clock
+        self._constants = np.array([self.candidates, prior, math.sqrt(regularisation), 2.0 * math.log(1.0 / delta)])
+        self._arms, self._recent = np.zeros((3, self.candidates)), np.zeros(2 + window)
+        self._v, self._b, self._theta = self._arms
+        self._v[:] = regularisation
+        self._total, self._bonuses = self._recent[:2], self._recent[2:]
+        self._clock = np.zeros(2, dtype=np.int64)
         self._one = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
 
     def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
         """Pick the option with the largest upper confidence bound, and count the pull."""
         first, last, places = self._one
         last[0] = len(options.arm)
-        take_steps((first, last, options.arm, options.execution), self._arms, self._recent, self._constants, places)
+        people = first, last, options.arm, options.execution
+        take_steps(people, self._arms, self._recent, self._clock, self._constants, places)
         at = places.item(0)
         return None if at < 0 else Pick(options.arm.item(at), 1.0, options.execution.item(at))
 
@@ -112,11 +113,12 @@ class LinUCB(Choice):
     ) -> list[tuple[PlacedPick, ...]]:
         """Take the steps of n people in one compiled loop."""
         places = np.empty(len(batch.first), dtype=np.intp)
-        take_steps(
-            (batch.first, batch.last, batch.arm, batch.execution), self._arms, self._recent, self._constants, places
-        )
+        people = batch.first, batch.last, batch.arm, batch.execution
+        take_steps(people, self._arms, self._recent, self._clock, self._constants, places)
+        execution = batch.execution[places].tolist() if len(batch.execution) else places.tolist()
         return [
-            () if place < 0 else (PlacedPick(place, 1.0, batch.execution.item(place)),) for place in places.tolist()
+            (PlacedPick(place, 1.0, e),) if place >= 0 else ()
+            for place, e in zip(places.tolist(), execution, strict=True)
         ]
 
     def update(self, pull: Pull, reward: float) -> None:
@@ -154,23 +156,24 @@ class LinUCB(Choice):
 @compiled
 def take_steps(
     people: tuple[Indices, Indices, Indices, Array],
-    arms: tuple[Array, Array, Array],
-    recent: tuple[Array, Array, NDArray[np.int64]],
-    constants: tuple[float, float, float, float],
+    arms: Array,
+    recent: Array,
+    clock: NDArray[np.int64],
+    constants: Array,
     places: Indices,
 ) -> None:
     """Take the steps of n people, in place. It is compiled because numpy's calls cost more than F options.
 
-    ``people`` are ``first``, ``last`` (n,), ``arm`` and ``execution`` (P,), as in ``OptionBatch``. ``arms`` are ``v``,
-    ``b`` and ``theta`` (K,). ``recent`` are a ring of the last ``bonuses`` (m,); its ``total`` (2,) as in ``state``,
-    so that the sum of a window of any length is right to the last bit; and the next step with the ring's oldest place,
-    ``clock`` (2,). ``constants`` are K, K lambda, sqrt(lambda) and 2 log(1/delta). ``places`` (n,) takes the place of
-    each pick in ``arm``, -1 where there is none.
+    ``people`` are ``first``, ``last`` (n,), ``arm`` and ``execution`` (P,), as in ``OptionBatch``. ``arms`` (3, K) are
+    ``v``, ``b`` and ``theta``. ``recent`` (2 + m,) are the ``total`` of ``state``, with which the sum of a window of
+    any length is right to the last bit, and a ring of the last ``bonuses``. ``clock`` (2,) is the next step and the
+    ring's oldest place. ``constants`` (4,) are K, K lambda, sqrt(lambda) and 2 log(1/delta). ``places`` (n,) takes the
+    place of each pick in ``arm``, -1 where there is none.
     """
     first, last, arm, execution = people
-    v, b, theta = arms
-    bonuses, total, clock = recent
-    count, prior, root, confidence = constants
+    v, b, theta = arms[0], arms[1], arms[2]
+    total, bonuses = recent[:2], recent[2:]
+    count, prior, root, confidence = constants[0], constants[1], constants[2], constants[3]
     for i in range(len(first)):
         t = clock[0]
         clock[0] = t + 1

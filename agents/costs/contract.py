@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 class Cost(Protocol):
     """How hard it is for each person to become each candidate.
 
-    Costs are not negative. The row of a person is the same, bit for bit, whoever else is in the batch.
+    Costs are not negative. A person's row does not depend on the others in the batch, to the last bit.
     """
 
     def __call__(self, candidates: NDArray[np.float64], people: NDArray[np.float64]) -> NDArray[np.float64]:

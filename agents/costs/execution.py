@@ -1,4 +1,4 @@
-"""The execution probability: how likely a person is to carry a suggestion out."""
+"""The execution probability: the probability that a person carries a suggestion out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 def execution_probability(cost: NDArray[np.float64], nu: float) -> NDArray[np.float64]:
     """The probability exp(-nu cost) that a suggestion of this cost is carried out.
 
-    The easier a suggestion, the likelier it is done: 1 for no cost at all, and falling by the factor 1/e with
-    every 1/nu of cost. The same cost gives the same bits wherever it stands in the array.
+    It is 1 at cost 0 and falls by the factor 1/e with every 1/nu of cost. Equal costs give equal bits at any place in
+    the array.
 
     Parameters
     ----------

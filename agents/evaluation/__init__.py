@@ -1,4 +1,4 @@
-"""What another policy would have earned: estimates from the log of the one that ran."""
+"""Off-policy evaluation: the reward of another policy, estimated from the log of the one that ran."""
 
 from .estimators import Estimate, Evaluation, Log, evaluate
 from .expectation import Expectation

@@ -20,22 +20,22 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 NORMAL_95 = 1.959963984540054
-LEAST_EFFECTIVE = 100.0
-"""Of fewer steps than this, by weight, the normal interval promises too much (``docs/evaluate.md``)."""
+MIN_EFFECTIVE = 100.0
+"""With a smaller effective sample, the normal interval is too narrow (``docs/evaluate.md``)."""
 
-LEAST_RARE = 10.0
-"""With fewer rare outcomes than this, by weight, the estimate is too lopsided for a normal interval."""
+MIN_RARE = 10.0
+"""With fewer effective rare outcomes, the estimate is too skewed for a normal interval."""
 
-FAR_ERRORS, FAR = 4.0, 0.01
-"""The mean weight is too far from 1 beyond so many of its standard errors and this: what explored may be missing."""
+BALANCE_ERRORS, BALANCE_SLACK = 4.0, 0.01
+"""The mean weight may differ from 1 by this many standard errors plus the slack; beyond, explored steps are missing."""
 
 
 class Log(NamedTuple):
     """n steps of a log. All arrays are (n,).
 
-    ``reward`` r lies in [0, 1]. ``propensity`` p is the probability with which the log's policy took what it took,
-    ``target`` pi that with which the evaluated one takes it. ``taken`` is the reward that is expected of what was
-    taken, ``wanted`` that of what the evaluated policy takes; neither may know anything of this step's reward.
+    ``reward`` r lies in [0, 1]. ``propensity`` p is the probability with which the log's policy picked its option,
+    ``target`` pi the probability with which the evaluated policy picks the same one. ``taken`` is the expected reward
+    of the logged option, ``wanted`` that of the evaluated policy's; neither depends on this step's reward.
     """
 
     reward: Array
@@ -63,10 +63,13 @@ class Estimate(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """What a log says. ``effective`` is its size by weight, (sum w)^2 / sum w^2, and ``mean_weight`` is near 1 when the
-    propensities are right. ``unsupported`` counts the steps at which the evaluated policy takes what the log's never
-    does. ``gain`` is what the evaluated policy earns more than the log's, doubly robust. Where ``doubt`` says why,
-    the estimates would mean nothing and are None."""
+    """The estimates from a log.
+
+    ``effective`` is the effective sample size (sum w)^2 / sum w^2, and ``mean_weight`` is near 1 when the propensities
+    are right. ``unsupported`` counts the steps at which the evaluated policy picks an option that the log's never
+    picks. ``gain`` is the doubly robust difference between the evaluated and the logged mean reward. When the estimates
+    would be meaningless they are None, and ``doubt`` gives the reason.
+    """
 
     steps: int
     matched: int
@@ -85,7 +88,7 @@ def evaluate(log: Log) -> Evaluation:
     """Estimate the evaluated policy's mean reward."""
     weight = log.target / log.propensity
     steps, matched = len(weight), int(np.count_nonzero(weight))
-    # Where the log's policy was certain of what it took, it never takes anything else.
+    # A logged policy with propensity 1 never picks another option.
     unsupported = int(np.count_nonzero((log.propensity >= 1.0) & (log.target < 1.0)))
     effective = float(weight.sum() ** 2 / np.square(weight).sum()) if matched else 0.0
     mean_weight = float(weight.mean()) if steps else 0.0
@@ -118,9 +121,9 @@ def snips(weight: Array, reward: Array) -> Estimate:
 
 
 def rare(weight: Array, reward: Array) -> float:
-    """How many rare outcomes, alike in weight, would make a mean as skewed as these make the self-normalised one.
+    """The number of equally weighted rare outcomes that would make a mean as skewed as the self-normalised one.
 
-    The rewards are taken to be 0 or 1, and 1 with the same chance v at every step. Then w (r - v) summed up has the
+    Rewards are modelled as 0 or 1, and 1 with the same probability v at every step. Then the sum of w (r - v) has the
     skewness (1 - 2 v) / sqrt(v (1 - v)) * sum w^3 / (sum w^2)^(3/2), and of n rare outcomes it is 1 / sqrt(n).
     """
     v = snips(weight, reward).value
@@ -133,18 +136,18 @@ def rare(weight: Array, reward: Array) -> float:
 
 def _outcomes(weight: Array, reward: Array) -> str | None:
     found = rare(weight, reward)
-    if found >= LEAST_RARE:
+    if found >= MIN_RARE:
         return None
     agree = weight > 0
     return (
         f"{np.count_nonzero(reward[agree])} of the {np.count_nonzero(agree)} steps at which the policies agree have a "
-        f"reward: by weight as little as {found:.1f} rare outcomes tell, at least {LEAST_RARE:g} are needed: log more "
+        f"reward: by weight as little as {found:.1f} rare outcomes tell, at least {MIN_RARE:g} are needed: log more "
         "steps, or explore more"
     )
 
 
 def _balance(weight: Estimate) -> str | None:
-    if abs(weight.value - 1.0) <= FAR_ERRORS * weight.error + FAR:
+    if abs(weight.value - 1.0) <= BALANCE_ERRORS * weight.error + BALANCE_SLACK:
         return None
     return (
         f"the mean weight is {weight.value:.3f} (standard error {weight.error:.3f}) and ought to be 1: what was "
@@ -160,9 +163,9 @@ def _overlap(steps: int, matched: int, unsupported: int, effective: float) -> st
             f"at {unsupported} of {steps} steps the policy takes what the log's policy never does there, so nothing is "
             "known of it: log with `exploration` above 0"
         )
-    if effective < LEAST_EFFECTIVE:
+    if effective < MIN_EFFECTIVE:
         return (
             f"the {matched} steps at which the policies agree weigh as much as {effective:.1f}, at least "
-            f"{LEAST_EFFECTIVE:g} are needed: log more steps, or explore more"
+            f"{MIN_EFFECTIVE:g} are needed: log more steps, or explore more"
         )
     return None

@@ -1,4 +1,4 @@
-"""The same decisions for every learner: who asks, what they can become, and what would come of it.
+"""The same decisions for every learner: people, feasible candidates, and outcomes.
 
 People and candidates have 13 columns between 0 and 1, three of them yes or no and immutable, as in the paper's credit
 data. A candidate is feasible for those who have its three. Everything is drawn beforehand.
@@ -22,7 +22,7 @@ Indices = NDArray[np.intp]
 COLUMNS, IMMUTABLE = 13, 3
 DELAY = 0.2
 YES = (0.5, 0.9, 0.72)
-"""How often each immutable column is a yes: then a quarter of the candidates is feasible, as in that data."""
+"""The share of 1 in each immutable column, so that a quarter of the candidates is feasible, as in that data."""
 LARGEST_CHANGE = 0.4
 """Most changes are small, as in real data."""
 
@@ -46,13 +46,13 @@ class Decisions(NamedTuple):
 
 
 class Rival(Protocol):
-    """A learner of somebody else's."""
+    """A learner of another library."""
 
     def choose(self, person: Floats, feasible: Indices) -> int:
         """Pick one of the feasible candidates, of which there is at least one."""
 
     def learn(self, person: Floats, k: int, reward: float) -> None:
-        """Learn what came of a pick."""
+        """Learn the reward of a pick."""
 
 
 def draw(seed: int, people: int, candidates: int) -> Decisions:
@@ -74,7 +74,7 @@ def load(path: Path) -> Decisions:
 
 
 def serve(rival: Rival, decisions: Decisions) -> float:
-    """Mean processor seconds of a decision: choosing, and learning once what came of it."""
+    """Mean processor seconds of a decision: choosing, and learning its reward once."""
     spent = 0.0
     for t, person in enumerate(decisions.people):
         feasible = np.flatnonzero(decisions.feasible[t])

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from onward.agents.goals import accepted
+from onward.agents.goals import Threshold
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Application, Value
 from onward.schemas.headers import cloud_event_headers
@@ -91,7 +91,7 @@ def write_load(folder: Path, seed: int, data: Path | None, shape: Shape | None =
     rows, labels = _generated(spec, codec, random, count) if data is None else _read(data / "credit.csv", spec)
     X = codec.encode_many(rows)
     model = LogisticRegression(max_iter=1000).fit(X[: 2 * PEOPLE], labels[: 2 * PEOPLE])
-    approved = accepted(model.predict_proba(X)[:, 1], spec.model.threshold)
+    approved = Threshold(spec.model.threshold).reached(model.predict_proba(X)[:, 1])
     instances = [row for row, good in zip(rows, approved, strict=True) if good][: spec.candidates]
     rejected = [row for row, good in zip(rows, approved, strict=True) if not good][:PEOPLE]
     if len(instances) < spec.candidates or not rejected:

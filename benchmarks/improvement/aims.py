@@ -1,4 +1,4 @@
-"""What the defaults must reach in the main comparison, over seeds 0-9 with a random forest."""
+"""The aims of the defaults in the main comparison, over seeds 0-9 with a random forest."""
 
 from __future__ import annotations
 

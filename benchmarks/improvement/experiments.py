@@ -1,4 +1,4 @@
-"""The experiments of ARLIM: what differs from the main comparison, and in which steps."""
+"""The experiments of ARLIM: the setting that each varies, and its values."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ WINDOW = 10
 
 
 class Trial(NamedTuple):
-    """One way to play: the world, what is told, and what a method is given besides.
+    """One way to play: the world, the noise of observations, and the window, updates and parameter of the method.
 
-    ``label`` is the value that is varied. ``parameter`` is one that only methods which have it take part with.
+    ``label`` is the value that is varied. Only methods with the ``parameter``, if any, take part.
     """
 
     label: str
@@ -96,7 +96,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
 
 
 def takes_part(methods: Sequence[Method], trial: Trial) -> Iterator[Method]:
-    """The methods of a trial, each once: two that differ in nothing but what is varied are one."""
+    """The methods of a trial, each once: two that differ only in the varied parameter are one."""
     seen: set[str] = set()
     for method in methods:
         own = trial.of(method)

@@ -1,4 +1,4 @@
-"""Who plays what: every method the same worlds with the same draws, cut into tasks that need nothing of each other."""
+"""The plan of all plays: every method plays the same worlds with the same draws, in independent tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Ask(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What the methods of one choice play on one data set (by its name) and seed."""
+    """The plays of the methods of one choice on one data set (by its name) and seed."""
 
     data: str
     seed: int
@@ -30,12 +30,12 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Who plays: the methods, and the seeds of each."""
+    """The methods, and the seeds of each."""
 
     methods: Sequence[Method]
     seeds: range
     slow: Mapping[str, int]
-    """How many seeds a choice plays where something is varied, by its name, where that is fewer."""
+    """The number of seeds of slow choices, by name, in experiments with ``most_seeds``."""
 
     def seeds_of(self, method: Method, experiment: Experiment) -> range:
         """The seeds that a method plays in an experiment, the first ones."""

@@ -41,17 +41,17 @@ _LAMBDAS = (20.0, 30.0)
 
 
 class Cited(NamedTuple):
-    """One reference row: where it is from, over how many worlds, and what it says by metric."""
+    """One reference row: its source, its number of worlds, and its metrics."""
 
     source: str
     n: int
     metrics: Mapping[str, Spread]
     same_draws: bool = False
-    """Whether it is of the very worlds and draws that it is held against."""
+    """Whether it is of the same worlds and draws as the result beside it."""
 
 
 class Reference:
-    """All reference rows, none where they are not to be had."""
+    """All reference rows; none without the shared data."""
 
     def __init__(self, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         self._printed = rows.get("authors_stored_results", ())
@@ -59,7 +59,7 @@ class Reference:
         self._single = rows.get("per_seed_rf_0_to_4", ())
 
     def cite(self, title: str, classifier: str, noise: float, method: Method, seeds: range) -> list[Cited]:
-        """What is known of a method on a data set of this title. Rows on the common draws are of the same seeds."""
+        """The rows of a method on a data set of this title. Rows on the common draws are of the same seeds."""
         name, regularisation = _NAMES.get(method.choice.name), method.parameter("regularisation")
         if name is None or (name == "LinUCB" and not _same_linucb(method)):
             return []

@@ -1,4 +1,4 @@
-"""What an experiment found: scores by data set, trial, method and seed."""
+"""The results of an experiment: scores by data set, trial, method and seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onward.benchmarks.improvement.scores import Score, Spread, spread
 
 
 class Place(NamedTuple):
-    """Where a score stands: the data set's title, the trial's label, the method's title."""
+    """The place of a score: the data set's title, the trial's label, the method's title."""
 
     data: str
     trial: str
@@ -30,7 +30,7 @@ class Results:
     methods: dict[str, Method] = field(default_factory=dict)
 
     def record(self, data: str, seed: int, ask: Ask, score: Score) -> None:
-        """Note what was scored on a data set, given by its title."""
+        """Record a score on a data set, by its title."""
         place = Place(data, ask.trial.label, title(ask))
         self.scores.setdefault(place, {})[seed] = score
         self.methods[place.method] = ask.method
@@ -59,7 +59,7 @@ class Results:
 
 
 def title(ask: Ask) -> str:
-    """The method's own; one that differs from trial to trial in what is varied is one line of the table."""
+    """The method's own title, without the varied parameter: such methods are one line of the table."""
     method = ask.method
     if ask.trial.parameter is None:
         return method.title

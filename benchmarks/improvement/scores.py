@@ -1,4 +1,4 @@
-"""What a method scored on one world, and on several."""
+"""A method's scores on one world, and on several."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onward.benchmarks.improvement.play import Played
 
 QUARTER = 250
-"""Rounds that are looked at alone, at the beginning and at the end."""
+"""The number of first and of last rounds with a score of their own."""
 
 
 class Score(NamedTuple):

@@ -25,7 +25,7 @@ _DIGITS = {"regret": 1, "us": 0}
 
 
 def full_tables(results: Results, reference: Reference | None, classifier: str) -> Iterator[Table]:
-    """A table for each data set and trial: every method with all its metrics, and below it what is known of it."""
+    """A table for each data set and trial: every method with all its metrics, and below it its reference rows."""
     for data in results.data:
         for trial in results.trials:
             places = results.places(data, trial.label)

@@ -43,12 +43,12 @@ class ArmPosteriors:
 
     def __init__(self, arms: int, optimism: float) -> None:
         self._optimism = optimism
-        self._levels = (np.arange(LEVELS) + 0.5) / LEVELS
         self._log_likelihood: Array = np.zeros((arms, LEVELS))
         self._unrewarded: Array = np.zeros(arms)
         self._prior: Array = np.full(LEVELS, PRIOR_STRENGTH / LEVELS)
-        self._evidence = self._log_likelihood, self._unrewarded, self._prior, self._levels
-        self.mean, self.upper_index = np.empty(arms), np.empty(arms)
+        self._evidence = self._log_likelihood, self._unrewarded, self._prior
+        self._estimates = np.empty((2, arms))
+        self.mean, self.upper_index = self._estimates
         self._count(0, arms, 0.0, 0.0, 0.0)
 
     def pull(self, arm: int, execution: float) -> None:
@@ -80,21 +80,20 @@ class ArmPosteriors:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """``log_likelihood`` (K, levels); ``unrewarded`` (K,), the number of unrewarded pulls; ``prior`` (levels,)."""
-        return {name: array.copy() for name, array in zip(ARRAYS, self._evidence, strict=False)}
+        return {name: array.copy() for name, array in zip(ARRAYS, self._evidence, strict=True)}
 
     def restore(self, state: State) -> None:
         """Continue from a state of the same number of arms."""
-        for name, array in zip(ARRAYS, self._evidence, strict=False):
+        for name, array in zip(ARRAYS, self._evidence, strict=True):
             array[:] = state[name]
         self._count(0, len(self.mean), 0.0, 0.0, 0.0)
 
     def _count(self, first: int, last: int, execution: float, unrewarded: float, rewarded: float) -> None:
-        estimates = self.mean, self.upper_index
-        count_pulls(first, last, execution, unrewarded, rewarded, self._optimism, self._evidence, estimates)
+        count_pulls(first, last, execution, unrewarded, rewarded, self._optimism, self._evidence, self._estimates)
 
 
-Evidence = tuple[Array, Array, Array, Array]
-"""``log_likelihood`` (K, levels), ``unrewarded`` (K,), ``prior`` and ``levels`` (levels,)."""
+Evidence = tuple[Array, Array, Array]
+"""``log_likelihood`` (K, levels), ``unrewarded`` (K,), ``prior`` (levels,)."""
 
 
 @compiled
@@ -106,46 +105,52 @@ def count_pulls(
     rewarded: float,
     optimism: float,
     evidence: Evidence,
-    estimates: tuple[Array, Array],
+    estimates: Array,
 ) -> None:
     """Add a number of unrewarded and of rewarded pulls to each arm from ``first`` to before ``last``.
 
-    ``evidence`` and the ``estimates``, ``mean`` and ``upper_index`` (K,), are updated in place. Arms without any
+    ``evidence`` and the ``estimates`` (2, K), ``mean`` and ``upper_index``, are updated in place. Arms without any
     outcome have the same estimates, which are worked out once.
     """
-    log_likelihood, unrewarded_pulls, prior, levels = evidence
-    mean, upper_index = estimates
+    log_likelihood, unrewarded_pulls, prior = evidence
+    mean, upper_index = estimates[0], estimates[1]
     e = min(max(execution, MIN_EXECUTION), 1.0 - MIN_EXECUTION)
     unknown = -1
     for k in range(first, last):
         unrewarded_pulls[k] += unrewarded
         if unrewarded or rewarded:
-            for g in range(len(levels)):
-                p = levels[g] * e
+            for g in range(LEVELS):
+                p = level(g) * e
                 log_likelihood[k, g] += unrewarded * math.log(1.0 - p) + rewarded * math.log(p)
         elif not unrewarded_pulls[k] and has_no_outcome(log_likelihood, k):
             if unknown >= 0:
                 mean[k], upper_index[k] = mean[unknown], upper_index[unknown]
                 continue
             unknown = k
-        centre, deviation = moments(log_likelihood[k], unrewarded_pulls[k], prior, levels)
+        centre, deviation = moments(log_likelihood[k], unrewarded_pulls[k], prior)
         mean[k], upper_index[k] = centre, centre + optimism * deviation
 
 
 @compiled
-def moments(log_likelihood: Array, unrewarded: float, prior: Array, levels: Array) -> tuple[float, float]:
+def level(g: int) -> float:
+    """The middle of the g-th part of [0, 1]."""
+    return (g + 0.5) / LEVELS
+
+
+@compiled
+def moments(log_likelihood: Array, unrewarded: float, prior: Array) -> tuple[float, float]:
     """Find the mean and standard deviation of the posterior that a log-likelihood (levels,) gives.
 
     The lowest level stands for 1 / (2 levels + unrewarded pulls). So its mean keeps falling with unrewarded pulls, and
     arms that are never rewarded take turns for ever.
     """
     largest = -math.inf
-    for g in range(len(levels)):
+    for g in range(LEVELS):
         largest = max(largest, log_likelihood[g])
-    theta = 1.0 / (2.0 * len(levels) + unrewarded)
+    theta = 1.0 / (2.0 * LEVELS + unrewarded)
     total, once, twice = 0.0, 0.0, 0.0
-    for g in range(len(levels)):
-        theta = levels[g] if g else theta
+    for g in range(LEVELS):
+        theta = level(g) if g else theta
         weight = prior[g] * math.exp(log_likelihood[g] - largest)
         total += weight
         once += weight * theta
@@ -182,10 +187,10 @@ def has_no_outcome(log_likelihood: Array, k: int) -> bool:
 @compiled
 def find_means_without(arms: NDArray[np.int64], executions: Array, evidence: Evidence, means: Array) -> None:
     """Put the posterior means of n arms, each without one unrewarded pull, into ``means`` (n,)."""
-    log_likelihood, unrewarded, prior, levels = evidence
-    without = np.empty(len(levels))
+    log_likelihood, unrewarded, prior = evidence
+    without = np.empty(LEVELS)
     for i in range(len(arms)):
         k, e = arms[i], min(max(executions[i], MIN_EXECUTION), 1.0 - MIN_EXECUTION)
-        for g in range(len(levels)):
-            without[g] = log_likelihood[k, g] - math.log(1.0 - levels[g] * e)
-        means[i], _ = moments(without, max(unrewarded[k] - 1.0, 0.0), prior, levels)
+        for g in range(LEVELS):
+            without[g] = log_likelihood[k, g] - math.log(1.0 - level(g) * e)
+        means[i], _ = moments(without, max(unrewarded[k] - 1.0, 0.0), prior)

@@ -17,9 +17,6 @@ Indices = NDArray[np.intp]
 OptionArrays = tuple[Array, Indices, Array, Indices, Array]
 Regression = tuple[Array, Array, Array, Array]
 """``information`` (D, D), ``target`` (D,), ``weights`` (D,), ``stats`` (4,)."""
-Rows = tuple[Indices, Array, Array, Array]
-"""Of each sampled option: the ``place`` of its neighbour, the ``change`` (D,), and the model's execution probability
-``centre`` with the ``expected`` observation."""
 
 NO_NOISE = 1e-3
 """Noise of a smaller standard deviation is treated as none: it clips nothing."""
@@ -54,7 +51,7 @@ def best_option(
         group = 0 if upper_index[k] <= common else 1
         if residual_weight and upper_bound(1.0, observed[i], noise, residual_weight) < least[group] - SLACK:
             continue
-        predictor = linear_predictor(person, points[point[i]], weights)
+        predictor = linear_predictor(person, points, point[i], weights)
         if predictor > limit[group]:
             continue
         e = math.exp(-predictor)
@@ -99,11 +96,11 @@ def largest_predictor(estimate: float) -> float:
 
 
 @compiled
-def linear_predictor(person: Array, target: Array, weights: Array) -> float:
-    """The weighted sum of the absolute changes from a person (D,) to a target (D,)."""
+def linear_predictor(person: Array, points: Array, row: int, weights: Array) -> float:
+    """The weighted sum of the absolute changes from a person (D,) to one row of the points (M, D)."""
     total = 0.0
     for d in range(len(weights)):
-        total += weights[d] * abs(target[d] - person[d])
+        total += weights[d] * abs(points[row, d] - person[d])
     return total
 
 
@@ -129,19 +126,19 @@ def upper_bound(m: float, observed: float, noise: float, residual_weight: float)
 
 @compiled
 def learn_execution(
-    first: int, stride: int, keep: float, options: OptionArrays, neighbour: Indices, regression: Regression, rows: Rows
+    first: int, stride: int, keep: float, options: OptionArrays, neighbour: Indices, regression: Regression
 ) -> None:
     """Fit the model to every ``stride``-th of a step's options from ``first`` on, in place.
 
-    ``neighbour`` (K,) is the nearest other arm of each arm. ``rows`` are filled here, one for each option of the
-    sample. ``keep`` is the weight that earlier observations retain.
+    ``neighbour`` (K,) is the nearest other arm of each arm. ``keep`` is the weight that earlier observations retain.
     """
     person, arm, points, point, observed = options
     _, _, weights, stats = regression
-    place, change, centre, expected = rows
     noise = math.sqrt(stats[0] / stats[1])
-    count = 1 + (len(arm) - 1 - first) // stride
-    for row in range(count):
+    rows = 1 + (len(arm) - 1 - first) // stride
+    place, change = np.empty(rows, np.intp), np.empty((rows, len(weights)))
+    centre, expected = np.empty(rows), np.empty(rows)
+    for row in range(rows):
         i = first + row * stride
         predictor = 0.0
         for d in range(len(weights)):
@@ -150,8 +147,8 @@ def learn_execution(
         centre[row] = math.exp(-predictor)
         expected[row] = mean_of_clipped(centre[row], noise)
         place[row] = place_of(neighbour[arm[i]], arm)
-    compare_neighbours(first, stride, noise, options, weights, stats, rows, count)
-    fit(first, stride, keep, observed, change, centre[:count], regression)
+    compare_neighbours(first, stride, noise, options, weights, stats, place, expected)
+    fit(first, stride, keep, observed, change, centre, regression)
 
 
 @compiled
@@ -162,17 +159,16 @@ def compare_neighbours(
     options: OptionArrays,
     weights: Array,
     stats: Array,
-    rows: Rows,
-    count: int,
+    place: Indices,
+    expected: Array,
 ) -> None:
-    """Compare the residual of each of ``count`` sampled options with that of its neighbour, in place.
+    """Compare the residual of each sampled option with that of its neighbour, at ``place``, in place.
 
     Neighbours outside the sample are used only when no sampled option has its neighbour in the sample.
     """
     person, _, points, point, observed = options
-    place, _, _, expected = rows
     pairs = 0
-    for row in range(count):
+    for row in range(len(place)):
         j = place[row] - first
         if j >= -first and j != row * stride and j % stride == 0:
             pairs += 1
@@ -180,10 +176,10 @@ def compare_neighbours(
             add_pair(observed[i] - expected[row], observed[place[row]] - expected[j // stride], stats)
     if pairs:
         return
-    for row in range(count):
+    for row in range(len(place)):
         i, j = first + row * stride, place[row]
         if j >= 0 and j != i:
-            m = math.exp(-linear_predictor(person, points[point[j]], weights))
+            m = math.exp(-linear_predictor(person, points, point[j], weights))
             add_pair(observed[i] - expected[row], observed[j] - mean_of_clipped(m, noise), stats)
 
 

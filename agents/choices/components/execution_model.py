@@ -41,7 +41,7 @@ class ExecutionModel:
     expectation before clipping takes its place (censored regression, one step of expectation-maximisation at a time).
 
     When the execution probabilities follow another rule than the model, their residuals are misfit, not noise, and the
-    estimate must keep them. The two are told apart by neighbours: of two arms that are nearly the same, the noise
+    estimate must keep them. Neighbours separate the two: of two arms that are nearly the same, the noise
     differs and the misfit does not. The share of the residual variance that neighbours have in common, sharpened, is
     the *residual weight*: the part of a residual that is added to the model's estimate.
 
@@ -62,13 +62,12 @@ class ExecutionModel:
         self._noise_stats = np.array(INITIAL_NOISE)
         self._neighbour = nearest_others(points)
         self._regression = self._weights.information, self._weights.target, self._weights.weights, self._noise_stats
-        self._rows = np.empty(SAMPLE, dtype=np.intp), np.empty((SAMPLE, columns)), np.empty(SAMPLE), np.empty(SAMPLE)
 
     def learn(self, t: int, options: Options) -> None:
         """Learn from the observed execution probabilities of step t's F > 0 options."""
         stride = 1 + (len(options.arm) - 1) // SAMPLE
         keep = 1.0 - 1.0 / (MEMORY_STEPS + MEMORY_SHARE * t)
-        learn_execution(t % stride, stride, keep, options[:], self._neighbour, self._regression, self._rows)
+        learn_execution(t % stride, stride, keep, options[:], self._neighbour, self._regression)
         self._weights.solve()
 
     def best_option(self, options: Options, upper_index: Array, focus: float) -> tuple[int, float]:

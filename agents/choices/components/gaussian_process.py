@@ -1,7 +1,7 @@
-"""A Gaussian process of radial covariance and prior variance 1, by the inverse of a Cholesky factor that grows.
+"""A Gaussian process with a radial kernel and prior variance 1, by the inverse Cholesky factor, extended row by row.
 
-Its products of matrices are loops of its own: a library of linear algebra divides them among as many threads as there
-are processors, each number of threads rounds otherwise, and where candidates are equal that decides.
+The matrix products are loops here: a linear algebra library divides them among threads, the rounding depends on the
+number of threads, and between equal arms the rounding decides.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ Array = NDArray[np.float64]
 
 @compiled
 def factorise(known: int, rows: Array, reach: float, noise: float, inverse: Array) -> None:
-    """Bring ``inverse`` W, lower triangular, up to date, so that W (covariance + noise) W' is the identity: the first
-    ``known`` rows of ``rows``, (n, columns), it knows already."""
+    """Extend ``inverse`` W, lower triangular, in place, so that W (covariance + noise) W' is the identity.
+
+    The first ``known`` of the ``rows`` (n, columns) are in it already.
+    """
     solved = np.empty(len(rows))
     for i in range(known, len(rows)):
         shared = covariance(rows[:i], rows[i : i + 1], reach)[:, 0]
@@ -38,7 +40,7 @@ def factorise(known: int, rows: Array, reach: float, noise: float, inverse: Arra
 
 @compiled
 def predict(inverse: Array, rows: Array, labels: Array, asked: Array, reach: float) -> tuple[Array, Array]:
-    """Mean and variance at ``asked`` (F, columns), given ``labels`` (n,) of which the prior mean is 0: (F,) each."""
+    """Mean and variance at ``asked`` (F, columns) from ``labels`` (n,) of prior mean 0: (F,) each."""
     shared = covariance(rows, asked, reach)
     mean, variance, solved = np.zeros(len(asked)), np.ones(len(asked)), np.empty(len(asked))
     for i in range(len(rows)):
@@ -70,7 +72,7 @@ def covariance(some: Array, others: Array, reach: float) -> Array:
 
 @compiled
 def dot(some: Array, others: Array, count: int) -> float:
-    """The product of the first ``count`` numbers, in four sums, which a processor adds to side by side."""
+    """The product of the first ``count`` numbers, in four sums that a processor computes in parallel."""
     one, two, three, four = 0.0, 0.0, 0.0, 0.0
     whole = count - count % 4
     for i in range(0, whole, 4):

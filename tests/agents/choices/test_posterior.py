@@ -93,12 +93,13 @@ def test_a_reward_takes_no_failure_back_that_was_not_counted(pulls: int, reward:
     assert posteriors.state()["unrewarded"].tolist() == [left]
 
 
-def test_a_second_reward_finds_only_the_rest_of_a_pull() -> None:
-    posteriors = ArmPosteriors(1, 1.0)
+def test_further_rewards_take_back_what_is_left_of_a_pull_or_nothing() -> None:
+    posteriors, left = ArmPosteriors(1, 1.0), []
     posteriors.pull(0, 0.9)
-    posteriors.reward(0, 0.9, 0.75)
-    posteriors.reward(0, 0.9, 0.5)
-    assert posteriors.state()["unrewarded"].tolist() == [0.25], "half a pull cannot leave a quarter"
+    for reward in (0.75, 0.5, 0.25, 0.25):
+        posteriors.reward(0, 0.9, reward)
+        left.append(posteriors.state()["unrewarded"].item())
+    assert left == [0.25, 0.25, 0.0, 0.0], "half a pull cannot be taken from a quarter"
 
 
 def test_half_a_reward_is_half_a_success_and_half_a_failure() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onward.agents.evaluation import Evaluation, Log, evaluate
-from onward.agents.evaluation.estimators import LEAST_EFFECTIVE, NORMAL_95, mean, rare, snips
+from onward.agents.evaluation.estimators import MIN_EFFECTIVE, NORMAL_95, mean, rare, snips
 
 CANDIDATES, EXPLORATION = 5, 0.4
 LOGS = 400
@@ -135,7 +135,7 @@ def test_the_log_s_own_policy_earns_what_it_earned() -> None:
     [
         (alike(200, 199, 1.0), "at 1 of 200 steps the policy takes what the log's policy never does"),
         (alike(200, 0, 0.5), "weigh as much as 0.0"),
-        (alike(1000, int(LEAST_EFFECTIVE) - 1, 0.5), "weigh as much as 99.0, at least 100 are needed"),
+        (alike(1000, int(MIN_EFFECTIVE) - 1, 0.5), "weigh as much as 99.0, at least 100 are needed"),
         (alike(1000, 300, 0.5), "the mean weight is 0.600"),
         (constant(1000, 0.0), "0 of the 500 steps at which the policies agree have a reward"),
         (constant(1000, 1.0), "500 of the 500 steps at which the policies agree have a reward"),
