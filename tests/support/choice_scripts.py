@@ -24,7 +24,8 @@ MANY = (40, 150)
 
 def agreement(pairs: np.ndarray) -> np.ndarray:
     """A verifier's estimate: the closer two people are in the first column, the likelier is the same label."""
-    return 1.0 - np.abs(pairs[:, 0] - pairs[:, pairs.shape[1] // 2])
+    estimate: np.ndarray = 1.0 - np.abs(pairs[:, 0] - pairs[:, pairs.shape[1] // 2])
+    return estimate
 
 
 def confidence(people: np.ndarray) -> np.ndarray:

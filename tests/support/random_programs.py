@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -16,8 +17,10 @@ from onward.schemas.spec import (
     Condition,
     Constraints,
     Feature,
+    FeatureType,
     Label,
     ModelReference,
+    Mutable,
     Policy,
     ProgramSpec,
     Rule,
@@ -35,8 +38,9 @@ SMALL = {"memory": 8.0, "trees": 5.0}
 
 def any_feature(random: Random, number: int) -> Feature:
     """The first one is a number, which the model looks at."""
-    name, mutable = f"f{number}", random.choice(["none", "up", "down", *["any"] * 6])
-    kind = random.choice(["continuous", "integer", "ordinal", "categorical"]) if number else "continuous"
+    name = f"f{number}"
+    mutable: Mutable = random.choice(get_args(Mutable) + ("any",) * 5)
+    kind: FeatureType = random.choice(get_args(FeatureType)) if number else "continuous"
     if kind == "categorical":
         return Feature(name, kind, "none" if mutable == "none" else "any", categories=("a", "b", "c"))
     if kind == "ordinal":
@@ -57,13 +61,17 @@ def any_value(random: Random, feature: Feature) -> str | float:
 def any_condition(random: Random, features: list[Feature]) -> Condition:
     feature = random.choice(features)
     value = any_value(random, feature)
-    operator = random.choice(["at_least", "at_most"]) if feature.bounds else "equals"
-    return Condition(feature.name, **{operator: value})
+    if isinstance(value, str):
+        return Condition(feature.name, equals=value)
+    return Condition(feature.name, at_least=value) if random.random() < 0.5 else Condition(feature.name, at_most=value)
 
 
 def any_constraints(random: Random, features: list[Feature]) -> Constraints:
     numbers = [feature.name for feature in features if feature.bounds]
-    pairs = [tuple(random.sample(numbers, 2))] if len(numbers) > 1 and random.random() < 0.3 else []
+    pairs: list[tuple[str, str]] = []
+    if len(numbers) > 1 and random.random() < 0.3:
+        lower, upper = random.sample(numbers, 2)
+        pairs.append((lower, upper))
     rules = [Rule(any_condition(random, features), any_condition(random, features))] if random.random() < 0.3 else []
     most = random.choice([None, None, None, None, 1, 2, 3])
     return Constraints(most, tuple(pairs), tuple(rules))
@@ -135,7 +143,7 @@ def picks(name: str, drawn: Drawn, random: Random, artefacts: dict[str, Any]) ->
     restored.restore(learner.state())
     for step in range(half, len(batch)):
         coin = np.random.default_rng(random.getrandbits(32))
-        own = Exploration(restored, 0.3).select(batch.of(step), lambda step=step: np.random.default_rng(step), coin)
+        own = Exploration(restored, 0.3).select(batch.of(step), partial(np.random.default_rng, step), coin)
         found.append(own[0] if own else None)
         teach(restored, step, found[-1], random)
     return found
@@ -176,7 +184,7 @@ def can_become(spec: ProgramSpec, person: Row, instance: Row) -> bool:
 def accepted(spec: ProgramSpec, row: Row) -> bool:
     first = spec.features[0]
     low, high = first.bounds or (0.0, 1.0)
-    return (row[first.name] - low) / (high - low) > spec.model.threshold
+    return bool((row[first.name] - low) / (high - low) > spec.model.threshold)
 
 
 def holds(constraints: Constraints, row: Row) -> bool:
@@ -188,8 +196,8 @@ def holds(constraints: Constraints, row: Row) -> bool:
 def meets(condition: Condition, row: Row) -> bool:
     value = row[condition.feature]
     if condition.equals is not None:
-        return value == condition.equals
-    return value >= condition.at_least if condition.at_least is not None else value <= condition.at_most
+        return bool(value == condition.equals)
+    return bool(value >= condition.at_least if condition.at_least is not None else value <= condition.at_most)
 
 
 def may_change(feature: Feature, old: Any, new: Any) -> bool:
@@ -197,4 +205,4 @@ def may_change(feature: Feature, old: Any, new: Any) -> bool:
         old, new = feature.levels.index(old), feature.levels.index(new)
     if feature.step and abs(new - old) < feature.step * (1 - 1e-6):
         return False
-    return {"none": False, "any": True, "up": new > old, "down": new < old}[feature.mutable]
+    return bool({"none": False, "any": True, "up": new > old, "down": new < old}[feature.mutable])

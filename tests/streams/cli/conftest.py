@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from installations import TOPICS, WORLD, Installation
 
 from onward.streams.cli import main
 from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
+from onward.tests.support.installations import TOPICS, WORLD, Installation
 
 
 @pytest.fixture(scope="session")

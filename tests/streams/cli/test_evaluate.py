@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from installations import TOPICS, read_events
 
 from onward.schemas.events import Application, Outcome
 from onward.schemas.headers import cloud_event_headers
@@ -22,6 +21,7 @@ from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
 from onward.streams.simulation.lockstep import World
+from onward.tests.support.installations import TOPICS, read_events
 
 PEOPLE = 800
 PROGRAM = "personal-loan-posterior"

@@ -6,10 +6,10 @@ import json
 import shutil
 
 import pytest
-from installations import TOPICS, read_events
 
 from onward.streams.cli import main
 from onward.streams.errors import ModelError, UsageError
+from onward.tests.support.installations import TOPICS, read_events
 
 PROGRAM = "personal-loan-linucb"
 
