@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
+from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.errors import BrokerError
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader, EventWriter

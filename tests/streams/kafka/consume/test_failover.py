@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from onward.benchmarks.arena.kafka_cluster import KafkaCluster, unavailable
+from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.produce.publisher import KafkaPublisher
