@@ -13,6 +13,7 @@ import pytest
 from pipeline import START_MS, MemoryBroker, no_clock
 
 from onward.agents.choices import LinUCB, Pull
+from onward.agents.options import Options
 from onward.environments.improvement import ImprovementWorld
 from onward.environments.population import SPEC, Population
 from onward.schemas.events import Application, DeadLetter, NoRecourse, Option, Outcome, Recourse, Reward
@@ -239,11 +240,12 @@ def plain_loop(world, learner):
     for number, t in enumerate(people):
         execution = np.array([math.exp(-world.cost(t, k) / len(world.columns)) for k in candidates])
         feasible = np.flatnonzero([world.is_feasible(t, k) for k in candidates])
-        pick = learner.choose(np.zeros(1), feasible, execution[feasible], np.random.default_rng)
-        picks.append((t, None if pick is None else pick.candidate))
-        outcome = None if pick is None else world.outcome(t, pick.candidate)
+        options = Options(np.zeros(1), feasible, learner.points, feasible, execution[feasible])
+        pick = learner.choose(options, np.random.default_rng)
+        picks.append((t, None if pick is None else pick.arm))
+        outcome = None if pick is None else world.outcome(t, pick.arm)
         if outcome is not None and outcome.due < world.people and people.index(outcome.due) < number + learner.window:
-            arriving[outcome.due].append(Pull(number, pick.candidate, execution[pick.candidate]))
+            arriving[outcome.due].append(Pull(number, pick.arm, execution[pick.arm]))
         for pull in arriving.pop(t, []):
             learner.update(pull, 1.0)
     return picks
