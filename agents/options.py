@@ -64,10 +64,10 @@ class OptionBatch(NamedTuple):
 
     def of(self, person: int) -> Options:
         """The options of one person."""
-        own = slice(self.first[person], self.last[person])
-        arm = self.arm[own]
-        point = arm if self.point is self.arm else self.point[own]
-        fields = (self.people[person], arm, self.points, point, self.execution[own])
+        people, first, last, arm, points, point, _, execution = self
+        own = slice(first[person], last[person])
+        arms = arm[own]
+        fields = (people[person], arms, points, arms if point is arm else point[own], execution[own])
         return tuple.__new__(Options, fields)  # twice as fast as Options(*fields), once a step
 
     def select(self, rows: Indices) -> OptionBatch:

@@ -104,7 +104,7 @@ class Factored(Choice):
             return None
         weights, upper_index = self._weights.weights, self._posteriors.upper_index
         at, e = best_option(options[:], weights, NO_NOISE, NO_RESIDUAL_WEIGHT, upper_index, self.focus)
-        k, target = options.arm.item(at), options.points[options.point[at]]
+        k, target = options.arm.item(at), options.points[options.point.item(at)]
         self._pending.add(t, k, np.abs(target - options.person), self._posteriors.mean.item(k), e)
         self._posteriors.pull(k, e)
         return Pick(k, 1.0, e)

@@ -92,7 +92,7 @@ def test_the_verifier_of_a_seed_is_that_of_each_of_its_worlds():
     points, person = world.points[world.feasible(0)], world.person(0)
     known = own.confidence(points)
     assert ours.tolerance == own.tolerance
-    assert ours.doubt(person, points, known).tolist() == own.doubt(person, points, known).tolist()
+    assert ours.disagreement(person, points, known).tolist() == own.disagreement(person, points, known).tolist()
 
 
 def test_an_interrupted_run_shows_what_was_finished(tmp_path, monkeypatch, capsys):
