@@ -18,7 +18,7 @@ from ..records import ChunkHandler, Lag, TopicPartition
 from ..settings import WorkerSettings
 from ..snapshots.store import Snapshots
 from ..worker.lease import Lease
-from ..worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage, ignore_stage
+from ..worker.partition_processor import PORTION_ENTRIES, PartitionProcessor, ProcessorConfig, Stage, ignore_stage
 from ..worker.readiness import CaughtUp
 from ..worker.web import make_app, serve
 from .connection import topics as topic_names
@@ -62,16 +62,18 @@ async def run_service(
     observe: Callable[[Stage], None] = ignore_stage,
     before_commit: Callable[[Collection[str]], None] | None = None,
     make_publisher: Callable[[KafkaOptions], KafkaPublisher] = KafkaPublisher,
+    portion_entries: int = PORTION_ENTRIES,
     stop: asyncio.Event | None = None,
     signals: bool = True,
 ) -> None:
     """Run a worker until a signal or ``stop``; raise an ``OnwardError`` when something fails.
 
     ``observe`` and ``before_commit`` are called at the steps of delivery, see ``Stage`` and ``run_worker``.
+    ``portion_entries`` is as in ``ProcessorConfig``.
     """
     programs = assemble_all([load_program_spec(path) for path in settings.spec])
     topics, options, metrics, lag = topic_names(settings), worker_options(settings), Metrics(), _WorkerLag()
-    config = _processor_config(settings)
+    config = _processor_config(settings, portion_entries)
     lease = Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
     for program in programs.values():
         log.info(
@@ -138,6 +140,12 @@ def _limits(settings: WorkerSettings) -> Limits:
     )
 
 
-def _processor_config(settings: WorkerSettings) -> ProcessorConfig:
+def _processor_config(settings: WorkerSettings, portion_entries: int) -> ProcessorConfig:
     snapshots = Snapshots(settings.snapshots, settings.snapshots_kept) if settings.snapshots else None
-    return ProcessorConfig(settings.state_dir, settings.waiting_limit, snapshots, settings.snapshot_minutes * 60)
+    return ProcessorConfig(
+        settings.state_dir,
+        settings.waiting_limit,
+        snapshots,
+        settings.snapshot_minutes * 60,
+        portion_entries,
+    )

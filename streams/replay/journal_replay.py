@@ -64,7 +64,11 @@ class JournalReplay:
     def __init__(self, program: Program, topics: Topics, journal: TopicPartition, directory: Path) -> None:
         self._program = program
         self._ledger = Ledger(directory / f"{journal.partition}.sqlite", *journal)
-        self._state = self._ledger.load({program.name: program}, required_topics(topics), WAITING_LIMIT)
+        try:
+            self._state = self._ledger.load({program.name: program}, required_topics(topics), WAITING_LIMIT)
+        except BaseException:
+            self._ledger.close()
+            raise
         self._entries: list[Entry] = []
 
     def close(self) -> None:

@@ -56,13 +56,13 @@ class SnapshotScheduler:
         seconds: float,
         metrics: Metrics,
         clock_ms: Callable[[], int],
-        hold: Callable[[], Awaitable[None]],
+        wait_until_valid: Callable[[], Awaitable[None]],
     ) -> None:
         self._snapshots = snapshots
         self._seconds = seconds
         self._metrics = metrics
         self._clock_ms = clock_ms
-        self._hold = hold
+        self._wait_until_valid = wait_until_valid
         self._schedules: dict[TopicPartition, _Schedule] = {}
 
     def opened(self, journal: TopicPartition, path: Path, newest: Snapshot | None) -> None:
@@ -116,7 +116,7 @@ class SnapshotScheduler:
         try:
             send = partial(schedule.snapshots.send, schedule.path, journal, self._clock_ms(), values=values)
             snapshot = await in_thread(send)
-            await self._hold()
+            await self._wait_until_valid()
             await in_thread(lambda _: schedule.snapshots.enlist(snapshot))
         except (SnapshotError, OSError, FencedError) as error:
             self._metrics.snapshot_failures.labels("take").inc()

@@ -45,7 +45,7 @@ from .processor_metrics import ProcessorMetrics
 log = logging.getLogger(__name__)
 
 PORTION_ENTRIES = 2000
-"""Events that are folded, published and committed together; more where one journal record holds more."""
+"""The default of ``ProcessorConfig.portion_entries``."""
 PUBLISHED_TOGETHER = 10_000
 """Outputs of one publish: when a clock's leap closes more at once, one publish would take longer than it may."""
 TAIL_RECORDS = 5000
@@ -73,13 +73,15 @@ class ProcessorConfig:
     """Where and how state is kept.
 
     ``waiting_limit`` is the most events of a partition that may wait; ``snapshots`` are taken every
-    ``snapshot_seconds``.
+    ``snapshot_seconds``. ``portion_entries`` events are folded, published and committed together; more where one
+    journal record holds more.
     """
 
     directory: Path
     waiting_limit: int = 10_000
     snapshots: Snapshots | None = None
     snapshot_seconds: float = 600.0
+    portion_entries: int = PORTION_ENTRIES
 
 
 @dataclass
@@ -105,7 +107,7 @@ class PartitionProcessor:
     ----------
     observe
         Is called at each stage, for tests that stop a worker there.
-    hold
+    wait_until_valid
         Returns while the worker's lease runs; is awaited before outputs are published and before the ledger is
         committed.
     """
@@ -121,7 +123,7 @@ class PartitionProcessor:
         clock_ms: Callable[[], int],
         config: ProcessorConfig,
         observe: Callable[[Stage], None] = ignore_stage,
-        hold: Callable[[], Awaitable[None]] = always_valid,
+        wait_until_valid: Callable[[], Awaitable[None]] = always_valid,
     ) -> None:
         self._topics = topics
         self._programs = programs
@@ -129,9 +131,11 @@ class PartitionProcessor:
         self._metrics = ProcessorMetrics(metrics, programs, clock_ms)
         self._config = config
         self._observe = observe
-        self._hold = hold
+        self._wait_until_valid = wait_until_valid
         self._recovery = LedgerRecovery(config.snapshots, metrics, clock_ms)
-        self._scheduler = SnapshotScheduler(config.snapshots, config.snapshot_seconds, metrics, clock_ms, hold)
+        self._scheduler = SnapshotScheduler(
+            config.snapshots, config.snapshot_seconds, metrics, clock_ms, wait_until_valid
+        )
         self._partitions: dict[int, _Partition] = {}
         self.assigned_once = False
 
@@ -191,7 +195,7 @@ class PartitionProcessor:
         entries: list[Entry] = []
         for record in records:
             entries.extend(read_entries(record))
-            if len(entries) >= PORTION_ENTRIES:
+            if len(entries) >= self._config.portion_entries:
                 await self._fold(owned, entries)
                 entries = []
         if entries:
@@ -214,7 +218,7 @@ class PartitionProcessor:
         published = perf_counter()
 
         # Step 4: commit.
-        await self._hold()
+        await self._wait_until_valid()
         owned.ledger.commit(owned.state, effects)
         self._observe(Stage.LEDGER_COMMITTED)
         seconds = {"compute": computed - started, "publish": published - computed, "commit": perf_counter() - published}
@@ -230,7 +234,7 @@ class PartitionProcessor:
     async def _publish(self, owned: _Partition, emissions: Sequence[Emission]) -> None:
         generation = b"%d" % owned.generation
         records = [emission.record(self._topics, owned.state.partition, generation) for emission in emissions]
-        await self._hold()
+        await self._wait_until_valid()
         publishing = asyncio.ensure_future(self._publisher.publish(records))
         await asyncio.sleep(0)
         self._observe(Stage.OUTPUTS_IN_FLIGHT)

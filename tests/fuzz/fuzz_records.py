@@ -23,11 +23,13 @@ from onward.schemas.events import (
     Tick,
 )
 from onward.schemas.headers import CloudEvent
-from onward.schemas.kinds import ce_type
+from onward.schemas.kinds import kinds
 from onward.streams.errors import OnwardError
-from onward.streams.ingest.ingest import Ingest, Intake, Limits
+from onward.streams.ingest.ingest import Ingest
 from onward.streams.ingest.partitioning import partition_of
-from onward.streams.journal import journal
+from onward.streams.ingest.validation import Limits, Validator
+from onward.streams.journal.entries import Entry, journal_key, shard_of
+from onward.streams.journal.lines import dead_letter_line, line_of, pack_lines, read_entries, tick_line
 from onward.streams.metrics import Metrics
 from onward.streams.outputs.decoder import DecodedEvent, EventDecoder
 from onward.streams.outputs.deduplicator import Classification, Deduplicator
@@ -38,13 +40,13 @@ from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, no_clock
 LARGEST_KAFKA_RECORD = 1 << 20
 JOURNAL_PARTITIONS = 3
 HOUR_MS = 3_600_000
-BODIES = {**INPUTS, TOPICS.applications: journal.RawApplication}
+KINDS = {TOPICS.of(kind): kind for kind in kinds.of("input")}
 
 # --- inputs ---------------------------------------------------------------------------------------------------------
 
 
 def ingest(data: bytes) -> None:
-    """Every record is one line in each journal partition it concerns, which ``journal.read`` reads again."""
+    """Every record is one line in each journal partition it concerns, which ``read_entries`` reads again."""
     record = record_of(data, offset=7)
     with local_file_systems():
         packed = asyncio.run(_journal_records(record))
@@ -59,7 +61,7 @@ def ingest(data: bytes) -> None:
                 entry.body.value is None if record.value is None else record.value.startswith(entry.body.value or b"")
             )
         else:
-            assert isinstance(entry.body, BODIES[record.topic] | Tick)
+            assert entry.kind in (KINDS[record.topic], kinds["tick"])
     assert letters <= 1
     for out in packed:
         assert len(out.value) < LARGEST_KAFKA_RECORD
@@ -72,20 +74,20 @@ async def _journal_records(record: Record) -> list[OutRecord]:
     return await ingest.journal_records([record])
 
 
-def _read(out: OutRecord) -> list[journal.Entry]:
-    return journal.read(Record(out.topic, out.partition, 0, out.timestamp_ms, out.key, out.value, out.headers))
+def _read(out: OutRecord) -> list[Entry]:
+    return read_entries(Record(out.topic, out.partition, 0, out.timestamp_ms, out.key, out.value, out.headers))
 
 
 def _concerned(record: Record) -> list[int]:
     """The journal partitions that must learn of a record."""
-    checked = Intake(BODIES[record.topic], PROGRAMS, Limits()).check(record, no_clock())
-    body = checked.body
+    validated = Validator(KINDS[record.topic], PROGRAMS, Limits()).validate(record, no_clock())
+    body = validated.body
     if body is None:
-        assert checked.problem is not None
+        assert validated.problem is not None
         return [0]
     shards = PROGRAMS[body.program].spec.shards
-    concerned = range(shards) if isinstance(body, Model) else [journal.shard_of(body.application, shards)]
-    return sorted({partition_of(journal.journal_key(body.program, shard), JOURNAL_PARTITIONS) for shard in concerned})
+    concerned = range(shards) if isinstance(body, Model) else [shard_of(body.application, shards)]
+    return sorted({partition_of(journal_key(body.program, shard), JOURNAL_PARTITIONS) for shard in concerned})
 
 
 def pipeline(data: bytes) -> None:
@@ -98,7 +100,7 @@ def pipeline(data: bytes) -> None:
         run = Run(PROGRAMS, place)
         with local_file_systems():
             written = asyncio.run(run.ingest([*records, good]))
-            lines = [entry for record in written for entry in journal.read(record)]
+            lines = [entry for record in written for entry in read_entries(record)]
             assert [entry.source_offset for entry in lines] == [-1, *range(len(records) + 1)]
             asyncio.run(run.fold(written))
     finally:
@@ -117,11 +119,11 @@ PIPELINE_SEEDS = [RECORD.join(INPUT_SEEDS[:9]), RECORD.join(INPUT_SEEDS[9:]), *I
 
 def journal_values(data: bytes) -> None:
     """Entries, and a dead letter for what is no journal record; their numbers are such as Kafka and SQLite hold."""
-    for entry in journal.read(Record(TOPICS.journal, 0, 5, START_MS, None, data, ())):
-        assert entry.place.offset == 5
+    for entry in read_entries(Record(TOPICS.journal, 0, 5, START_MS, None, data, ())):
+        assert entry.position.offset == 5
         for number in (entry.timestamp_ms, entry.time_ms, entry.source_offset, *(entry.source or ())[1:]):
             assert abs(number) <= LARGEST_INT64 + 1
-        assert isinstance(entry.body, journal.Body)
+        assert entry.kind.in_journal
         if isinstance(entry.body, DeadLetter) and entry.body.reason == "foreign_record":
             assert entry.body.detail
 
@@ -150,12 +152,12 @@ def _line(event: msgspec.Struct, time_ms: int = START_MS, offset: int = 0) -> by
     topics = dict(zip(INPUTS.values(), INPUTS, strict=True))
     record = Record(topics.get(kind, "applications"), 0, offset, time_ms, None, msgspec.json.encode(event), ())
     if isinstance(event, Tick):
-        line = journal.tick_line(event, time_ms)
+        line = tick_line(event, time_ms)
     elif isinstance(event, DeadLetter):
-        line = journal.dead_letter_line(event, record)
+        line = dead_letter_line(event, record)
     else:
-        line = journal.line_of(CloudEvent(f"id-{offset}", "test", None, time_ms), ce_type(kind), record)
-    [packed] = journal.pack(TOPICS.journal, 0, [line])
+        line = line_of(CloudEvent(f"id-{offset}", "test", None, time_ms), kinds.by_struct[kind], record)
+    [packed] = pack_lines(TOPICS.journal, 0, [line])
     return packed.value
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.errors import BrokerError
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader, EventWriter
@@ -14,6 +13,7 @@ from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.records import OutRecord
 from onward.streams.topics import TopicPlan
+from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 from onward.tests.support.kafka_handlers import Recorder, read_all, until, working
 
 USERS = 'username="broker" password="b" user_broker="b" user_onward="hunter2"'

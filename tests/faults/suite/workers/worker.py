@@ -26,7 +26,6 @@ from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.topics import Topics
-from onward.streams.worker import partition_processor
 from onward.streams.worker.logs import configure
 from onward.streams.worker.partition_processor import Stage
 from onward.tests.faults.suite.workers.plan import PORTION_ENTRIES
@@ -43,7 +42,6 @@ def main(
     _shift_clock(args.clock_ms)
     signal.signal(signal.SIGUSR1, lambda *_: _shift_clock(args.jump_ms))
     configure("info", "json")
-    partition_processor.PORTION_ENTRIES = args.portion_entries
     settings = parse_settings(WorkerSettings, "onward.faults.worker", "", [])
     observe = _signal_at(args.point, args.nth, args.delay_ms, args.signal)
     journal = Topics(prefix=settings.topic_prefix).journal
@@ -53,7 +51,13 @@ def main(
             observe(GROUP_COMMIT)
 
     try:
-        service = run_service(settings, observe=observe, before_commit=before_commit, make_publisher=make_publisher)
+        service = run_service(
+            settings,
+            observe=observe,
+            before_commit=before_commit,
+            make_publisher=make_publisher,
+            portion_entries=args.portion_entries,
+        )
         asyncio.run(service)
     except OnwardError as error:
         print(f"onward: {error}", file=sys.stderr)

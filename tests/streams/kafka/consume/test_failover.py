@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.records import OutRecord
 from onward.streams.topics import TopicPlan
+from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 from onward.tests.support.kafka_handlers import Recorder, read_all, until, working
 
 COUNT = 400
