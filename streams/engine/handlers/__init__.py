@@ -1,12 +1,11 @@
 """One handler a kind of event: what happens when the engine meets it."""
 
 from .application import ApplicationHandler
-from .contract import Handler, TimerHandler
+from .contract import Handler, TimerHandler, add, discard, handlers, timer_handlers
 from .dead_letter import DeadLetterHandler
 from .decision import DecisionHandler
 from .model import ModelHandler
 from .outcome import OutcomeHandler
-from .registry import add, discard, handlers, timer_handlers
 from .tick import TickHandler
 from .wait import WaitTimerHandler
 from .window import WindowTimerHandler

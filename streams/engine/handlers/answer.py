@@ -13,7 +13,7 @@ from ..cases import Case, CaseOption, Status
 from ..fold import Fold
 from ..selection import LookAhead, Selected
 from ..state import CurrentModel, Shard
-from .registry import timer_handlers
+from .contract import timer_handlers
 
 
 def answer(case: Case, program: Program, entry: Entry, assessment: Assessment, fold: Fold, ahead: LookAhead) -> None:

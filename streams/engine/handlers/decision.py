@@ -13,8 +13,7 @@ from ..cases import Case, Status
 from ..fold import Fold, Footprint
 from ..selection import LookAhead
 from .answer import answer
-from .contract import Handler
-from .registry import handlers
+from .contract import Handler, handlers
 
 
 class DecisionHandler(Handler):

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 from ..fold import Fold
 from ..timers import WAIT, Timer
 from ..waiting import position_of
-from .contract import TimerHandler
-from .registry import handlers
+from .contract import TimerHandler, handlers
 
 
 class WaitTimerHandler(TimerHandler):

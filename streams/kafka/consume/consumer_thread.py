@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import aiokafka
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
@@ -13,12 +13,10 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from ..closing import close
+from .contract import WorkerTransport
 from .fetch_throttle import throttle_fetches
 from .heartbeats import report_to_lease
 from .tolerant_records import read_tolerantly
-
-if TYPE_CHECKING:
-    from .transport import ChunkTransport
 
 log = logging.getLogger(__name__)
 faust_log = logging.getLogger("faust")
@@ -40,7 +38,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     logger = faust_log
 
     def _create_worker_consumer(self, transport: driver.Transport) -> aiokafka.AIOKafkaConsumer:
-        options = cast("ChunkTransport", transport).options
+        options = cast(WorkerTransport, transport).options
         read_tolerantly()
         self._assignor = RoundRobinPartitionAssignor
         return aiokafka.AIOKafkaConsumer(
@@ -60,13 +58,13 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         )
 
     @property
-    def _chunk_transport(self) -> ChunkTransport:
-        return cast("ChunkTransport", self.transport)
+    def _worker_transport(self) -> WorkerTransport:
+        return cast(WorkerTransport, self.transport)
 
     async def on_start(self) -> None:
         """Connect. Subscribing, which comes later, joins the group."""
         await super().on_start()
-        consumer, transport = self._ensure_consumer(), self._chunk_transport
+        consumer, transport = self._ensure_consumer(), self._worker_transport
         report_to_lease(consumer._coordinator, transport.lease, transport.is_stopping)
         throttle_fetches(consumer._fetcher, transport.options.fetch_pause_ms / 1000)
 
@@ -103,7 +101,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def crash(self, exc: BaseException) -> None:
         """Report the error in the worker's loop."""
-        self.parent_loop.call_soon_threadsafe(self._chunk_transport.fail, exc)
+        self.parent_loop.call_soon_threadsafe(self._worker_transport.fail, exc)
         await super().crash(exc)
 
     async def on_thread_stop(self) -> None:

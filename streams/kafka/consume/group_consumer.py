@@ -27,8 +27,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError
 from faust.transport.drivers import aiokafka as driver
@@ -36,10 +36,8 @@ from faust.types import TP, ConsumerMessage
 
 from ...records import Record, TopicPartition
 from .consumer_thread import ConsumerThread, EndOffset
+from .contract import WorkerTransport
 from .offset_tracker import OffsetTracker, start_after_commit, start_after_ledger
-
-if TYPE_CHECKING:
-    from .transport import ChunkTransport
 
 log = logging.getLogger(__name__)
 faust_log = logging.getLogger("faust")
@@ -47,28 +45,6 @@ faust_log = logging.getLogger("faust")
 _COMMIT_SECONDS = 5.0
 _MAX_QUEUED_CHUNKS = 4
 _MAX_END_OFFSET_AGE_MS = 3_000
-
-
-class PartitionOwner(Protocol):
-    """Processes the chunks of the assigned partitions."""
-
-    async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """As ``ChunkHandler.assigned``; cancelled when the partitions are revoked meanwhile."""
-
-    def drop_queued(self) -> None:
-        """Drop the chunks that are not in progress: they will be read again."""
-
-    async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
-        """As ``ChunkHandler.revoked``."""
-
-    def before_commit(self, topics: Collection[str]) -> None:
-        """Observe that offsets of these topics are about to be committed to the group."""
-
-    def fail(self, error: BaseException) -> None:
-        """End the worker with this error."""
-
-    def is_stopping(self) -> bool:
-        """Whether the worker is about to end. Called in another thread."""
 
 
 class GroupConsumer(driver.Consumer):
@@ -93,8 +69,8 @@ class GroupConsumer(driver.Consumer):
         super().__init__(*args, **kwargs)
 
     @property
-    def _chunk_transport(self) -> ChunkTransport:
-        return cast("ChunkTransport", self.transport)
+    def _worker_transport(self) -> WorkerTransport:
+        return cast(WorkerTransport, self.transport)
 
     # -- chunks in progress, as the worker reports them
 
@@ -129,7 +105,7 @@ class GroupConsumer(driver.Consumer):
             return None
         # The absolute value: a clock that is set back must not make an old answer look new.
         age_ms = abs(_now_ms() - end.time_ms)
-        if age_ms > 2 * self._chunk_transport.options.fetch_max_wait_ms + _MAX_END_OFFSET_AGE_MS:
+        if age_ms > 2 * self._worker_transport.options.fetch_max_wait_ms + _MAX_END_OFFSET_AGE_MS:
             return None
         return max(0, end.offset - processed)
 
@@ -141,7 +117,7 @@ class GroupConsumer(driver.Consumer):
             assigned = await self._assign(sorted(self.assignment()))
         except Exception as error:
             assigned = False
-            self._chunk_transport.fail(error)
+            self._worker_transport.fail(error)
         if not assigned:
             # Returning to Faust would start fetching. It cancels this at the end of the next rebalance, or at the stop.
             await asyncio.Event().wait()
@@ -156,7 +132,7 @@ class GroupConsumer(driver.Consumer):
 
         # Step 2: ask the owner for start offsets.
         owned = self._owned = frozenset(tps)
-        self._assigning = asyncio.ensure_future(self._chunk_transport.owner.assigned([_plain(tp) for tp in tps]))
+        self._assigning = asyncio.ensure_future(self._worker_transport.owner.assigned([_plain(tp) for tp in tps]))
         try:
             ledger_offsets = await self._assigning
         except asyncio.CancelledError:
@@ -206,7 +182,7 @@ class GroupConsumer(driver.Consumer):
     async def wait_empty(self) -> None:
         """Steps 1 to 3 of giving partitions up. Faust calls this in a rebalance and at the stop."""
         # Step 1: drop the queued chunks.
-        self._chunk_transport.owner.drop_queued()
+        self._worker_transport.owner.drop_queued()
 
         # Step 2: wait for the chunks in progress.
         await self._idle.wait()
@@ -238,18 +214,18 @@ class GroupConsumer(driver.Consumer):
         # Step 6: let the owner give up the partitions.
         if owned:
             try:
-                await self._chunk_transport.owner.revoked([_plain(tp) for tp in sorted(owned)])
+                await self._worker_transport.owner.revoked([_plain(tp) for tp in sorted(owned)])
             except Exception as error:
-                self._chunk_transport.fail(error)
+                self._worker_transport.fail(error)
 
     # -- commits
 
     async def force_commit(self, *_: Any, **__: Any) -> bool:
         """Commit the processed offsets, if any are new. Without a valid lease the group would refuse them."""
         offsets = self._offsets.uncommitted()
-        if not offsets or not self._chunk_transport.lease.is_valid:
+        if not offsets or not self._worker_transport.lease.is_valid:
             return False
-        self._chunk_transport.owner.before_commit({tp.topic for tp in offsets})
+        self._worker_transport.owner.before_commit({tp.topic for tp in offsets})
         if not await self._commit(offsets):
             return False
         self._offsets.mark_committed(offsets)
@@ -262,7 +238,7 @@ class GroupConsumer(driver.Consumer):
 
     @property
     def _max_queued_records(self) -> int:
-        return _MAX_QUEUED_CHUNKS * self._chunk_transport.options.chunk_records
+        return _MAX_QUEUED_CHUNKS * self._worker_transport.options.chunk_records
 
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -278,7 +254,7 @@ class GroupConsumer(driver.Consumer):
             return {}
         except KafkaError as error:
             if self.flow_active and not self.should_stop:
-                self._chunk_transport.fail(error)
+                self._worker_transport.fail(error)
             return {}
 
     def _to_message(self, tp: TP, record: Record) -> ConsumerMessage:

@@ -23,7 +23,8 @@ from yarl import URL
 from ...records import Record
 from ...worker.lease import Lease
 from ..options import KafkaOptions
-from .group_consumer import GroupConsumer, PartitionOwner
+from .contract import PartitionOwner
+from .group_consumer import GroupConsumer
 
 log = logging.getLogger(__name__)
 faust_log = logging.getLogger("faust")
@@ -78,10 +79,10 @@ class ChunkConsumer(GroupConsumer):
             if not self.transport.app.should_stop:
                 raise
         except Exception as error:
-            self._chunk_transport.fail(error)
+            self._worker_transport.fail(error)
 
     async def _queue_chunks(self, fetched: Mapping[TP, Sequence[Record]]) -> None:
-        size = self._chunk_transport.options.chunk_records
+        size = self._worker_transport.options.chunk_records
         for fetched_tp, records in fetched.items():
             tp = faust_consumer.ensure_TP(fetched_tp)
             for start in range(self._extend_last_chunk(tp, records), len(records), size):
@@ -100,7 +101,7 @@ class ChunkConsumer(GroupConsumer):
         last = self._last_queued_chunk.get(tp)
         if last is None or not self.flow_active:
             return 0
-        more = records[: max(0, self._chunk_transport.options.chunk_records - len(last))]
+        more = records[: max(0, self._worker_transport.options.chunk_records - len(last))]
         last.extend(more)
         self._count_queued(tp, more)
         return len(more)

@@ -1,0 +1,46 @@
+"""What the consumer asks of the worker that it reads for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
+
+from ...records import TopicPartition
+from ...worker.lease import Lease
+from ..options import KafkaOptions
+
+
+class PartitionOwner(Protocol):
+    """Processes the chunks of the assigned partitions."""
+
+    async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """As ``ChunkHandler.assigned``; cancelled when the partitions are revoked meanwhile."""
+
+    def drop_queued(self) -> None:
+        """Drop the chunks that are not in progress: they will be read again."""
+
+    async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
+        """As ``ChunkHandler.revoked``."""
+
+    def before_commit(self, topics: Collection[str]) -> None:
+        """Observe that offsets of these topics are about to be committed to the group."""
+
+    def fail(self, error: BaseException) -> None:
+        """End the worker with this error."""
+
+    def is_stopping(self) -> bool:
+        """Whether the worker is about to end. Called in another thread."""
+
+
+class WorkerTransport(Protocol):
+    """The part of the transport that its consumer uses."""
+
+    options: KafkaOptions
+    owner: PartitionOwner
+    lease: Lease
+
+    def fail(self, error: BaseException) -> None:
+        """End the worker with this error. Call in the worker's loop."""
+
+    def is_stopping(self) -> bool:
+        """Whether the worker is about to end. May be called in any thread."""
