@@ -4,11 +4,11 @@ from .application import ApplicationHandler
 from .contract import Handler, TimerHandler, add, discard, handlers, timer_handlers
 from .dead_letter import DeadLetterHandler
 from .decision import DecisionHandler
+from .expired_wait import WaitTimerHandler
+from .expired_window import WindowTimerHandler
 from .model import ModelHandler
 from .outcome import OutcomeHandler
 from .tick import TickHandler
-from .wait import WaitTimerHandler
-from .window import WindowTimerHandler
 
 __all__ = ["Handler", "TimerHandler", "add", "discard", "handlers", "timer_handlers"]
 

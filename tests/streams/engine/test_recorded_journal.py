@@ -1,0 +1,73 @@
+"""A recorded journal gives the outputs that were recorded with it, whatever portions it is folded in."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onward.streams.records import Record
+from onward.tests.support.pipeline import Run, build_program
+
+HERE = Path(__file__).parent
+ADDED_SINCE = {
+    "recourse": {"applicant", "expires_at"},
+    "options": {"id", "promise"},
+    "rewards": {"option"},
+}
+"""Fields that outputs have today and had not when the journal was recorded, by topic or list."""
+
+
+def lines(name: str) -> list[Any]:
+    with gzip.open(HERE / name, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def programs():
+    """The programs that the journal was recorded with: one of each way of choosing, clock and division."""
+    by_time = {"time": "PT30M", "lateness": "PT5M"}
+    return {
+        "loan": build_program("loan", candidates=24),
+        "timed": build_program("timed", window=by_time, decisions="external", choice="posterior", candidates=24),
+        "sharded": build_program(
+            "sharded", window={"steps": 6}, decisions="external", shards=3, choice="factored", candidates=24
+        ),
+        "quick": build_program(
+            "quick", window={"time": "PT20M", "lateness": "PT1M"}, shards=2, choice="bwo_ucb", candidates=24
+        ),
+    }
+
+
+def comparable(topic: str, value: str) -> str:
+    """An output without the fields added since, its floats to the digits that all machines agree on."""
+    output = json.loads(value, parse_float=lambda digits: float(f"{float(digits):.9g}"))
+    for name in ADDED_SINCE.get(topic, ()):
+        output.pop(name, None)
+    for option in output.get("options", ()):
+        for name in ADDED_SINCE["options"]:
+            option.pop(name, None)
+    return json.dumps(output)
+
+
+@pytest.mark.parametrize("cuts", [[], [5, 50, 51, 100, 200], list(range(1, 2000, 3))], ids=["one", "few", "many"])
+async def test_a_recorded_journal_gives_the_recorded_outputs(tmp_path, cuts):
+    journal = [
+        Record("journal", 0, offset, time_ms, None, line.encode(), ())
+        for offset, time_ms, line in lines("recorded_journal.jsonl.gz")
+    ]
+    run = Run(programs(), tmp_path)
+    run.broker.logs["journal", 0] = journal
+    await run.fold(journal, [cut for cut in cuts if cut < len(journal)])
+    got = [
+        [topic, key and key.decode(), comparable(topic, value), time_ms, [[n, h.decode()] for n, h in headers]]
+        for topic, outputs in run.outputs().items()
+        for key, value, time_ms, headers in outputs
+    ]
+    expected = [
+        [topic, key, comparable(topic, value), time_ms, headers]
+        for topic, key, value, time_ms, headers in lines("recorded_outputs.jsonl.gz")
+    ]
+    assert got == expected
