@@ -91,6 +91,11 @@ class PartitionState:
             self.shards[shard.key] = shard
         return shard
 
+    def step_of(self, program: str, number: int) -> int:
+        """The next step of a shard, 0 before its first answer."""
+        shard = self.shards.get(ShardKey(program, number))
+        return 0 if shard is None else shard.step
+
     def model(self, program: Program) -> CurrentModel:
         """The program's current model: its first one until a model event replaces it."""
         current = self.models.get(program.name)

@@ -252,9 +252,9 @@ class Ledger:
         for name, program in state.programs.items():
             if (watermark_ms := watermarks[program.spec.decisions]) is not None:
                 yield from self._due_before(name, EVENT_TIME, watermark_ms)
-        for shard in state.shards.values():
-            if steps := touched.steps[shard.program.name]:
-                yield from self._due_before(shard.key.program, shard.number, shard.step + steps)
+            if steps := touched.steps[name]:
+                for shard in range(program.spec.shards):
+                    yield from self._due_before(name, shard, state.step_of(name, shard) + steps)
 
     def _due_before(self, program: str, shard: int, due: int) -> Iterator[Timer]:
         """Those of one clock; retention is not among them, since ``commit`` sees to it."""
