@@ -1,4 +1,4 @@
-"""What the engine folds: everything that a journal partition's ledger holds, except the cases at rest on disk."""
+"""The engine's state: everything that a journal partition's ledger holds, except the cases at rest on disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .watermark import Watermarks
 
 
 class ShardKey(NamedTuple):
-    """What names a shard, and with it a learner."""
+    """The key of a shard, and so of its learner."""
 
     program: str
     shard: int
@@ -103,19 +103,19 @@ class PartitionState:
             current = self.models[program.name] = CurrentModel.of(program, program.bundle)
         return current
 
-    def unseen(self, entries: Iterable[Entry]) -> list[bool]:
+    def are_new(self, entries: Iterable[Entry]) -> list[bool]:
         """For each of the entries that follow: whether its input record has not been folded before."""
         seen: dict[TopicPartition, int] = {}
-        unseen = []
+        are_new = []
         for entry in entries:
             source = entry.source
             if source is None:
-                unseen.append(True)
+                are_new.append(True)
                 continue
             last = seen.get(source)
             if last is None:
                 last = self.positions.get(source, -1)
             is_new = entry.source_offset > last
-            unseen.append(is_new)
+            are_new.append(is_new)
             seen[source] = entry.source_offset if is_new else last
-        return unseen
+        return are_new

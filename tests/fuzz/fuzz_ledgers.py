@@ -19,7 +19,7 @@ from onward.streams.engine.watermark import required_topics
 from onward.streams.errors import DamagedLedgerError, OnwardError
 from onward.streams.journal.lines import read_entries as read
 from onward.streams.ledger.array_codec import pack, unpack
-from onward.streams.ledger.check import DamageError, Standing, examine, standing
+from onward.streams.ledger.check import LedgerCheckError, LedgerMeta, check_copy, check_ledger
 from onward.streams.ledger.checksum import with_checksum, without_checksum
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.records import Record, TopicPartition
@@ -43,8 +43,8 @@ def ledger(data: bytes) -> None:
     """A ledger that passes can be loaded and looked into; any other is said to be damaged, or another's."""
     file = _emptied(folder() / "ledger.sqlite")
     file.write_bytes(data)
-    with suppress(DamageError):
-        assert isinstance(standing(file), Standing)
+    with suppress(LedgerCheckError):
+        assert isinstance(check_copy(file), LedgerMeta)
     _examined(file)
 
 
@@ -75,7 +75,7 @@ def learner(data: bytes) -> None:
 
 def _examined(file: Path) -> None:
     try:
-        examine(file)
+        check_ledger(file)
     except OnwardError:
         return
     try:

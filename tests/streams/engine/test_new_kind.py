@@ -34,8 +34,8 @@ class WithdrawalHandler(Handler):
     kind = "withdrawal"
 
     def touch(self, entry, footprint):
-        footprint.case(entry.key)
-        footprint.repeat(entry)
+        footprint.may_touch_case(entry.key)
+        footprint.may_repeat(entry)
 
     def apply(self, entry, event, fold, ahead):
         if fold.was_processed(entry):

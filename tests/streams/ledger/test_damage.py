@@ -17,7 +17,7 @@ import pytest
 from onward.streams.errors import DamagedLedgerError, LedgerError
 from onward.streams.ledger.file import DAMAGED_KEPT
 from onward.streams.ledger.schema import SCHEMA_VERSION
-from onward.streams.snapshots.store import POINTER, Snapshots
+from onward.streams.snapshots.store import LIST_FILE, Snapshots
 from onward.tests.support.pipeline import MemoryBroker, build_program, dump
 from onward.tests.support.takeovers import (
     FIRST,
@@ -75,7 +75,7 @@ def listed_as(address, change):
     """Change what the list says of the newest."""
     system, root = folder(address)
     newest, *older = Snapshots(address, keep=3).listed(JOURNAL)
-    system.pipe_file(f"{root}/{POINTER}", msgspec.json.encode({"snapshots": [change(newest), *older]}))
+    system.pipe_file(f"{root}/{LIST_FILE}", msgspec.json.encode({"snapshots": [change(newest), *older]}))
 
 
 def stands(**changes):
@@ -112,7 +112,7 @@ def test_a_list_that_cannot_be_understood_is_told_and_written_anew(tmp_path, add
     story, snapshots = told(tmp_path), Snapshots(address, keep=3)
     dies_after_two(story, snapshots)
     system, root = folder(address)
-    system.pipe_file(f"{root}/{POINTER}", b'{"snapshots": [{"file": "../../../etc/passwd"}]}')
+    system.pipe_file(f"{root}/{LIST_FILE}", b'{"snapshots": [{"file": "../../../etc/passwd"}]}')
     second = Worker(story, "second", snapshots)
     assert asyncio.run(second.works()) == 0
     assert "cannot be understood" in caplog.text

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from onward.streams.errors import BrokerError
-from onward.streams.ledger.check import examine
+from onward.streams.ledger.check import check_ledger
 from onward.streams.snapshots.store import Snapshots
 from onward.tests.support.pipeline import dump, no_clock
 from onward.tests.support.takeovers import FIRST, SECOND, Worker, damage_case, dies_after_two, offsets, told
@@ -92,7 +92,8 @@ def examined(monkeypatch):
     """The ledgers that are examined, in order."""
     seen = []
     monkeypatch.setattr(
-        "onward.streams.snapshots.recovery.examine", lambda ledger, *_: seen.append(ledger) or examine(ledger, *_)
+        "onward.streams.snapshots.recovery.check_ledger",
+        lambda ledger, *_: seen.append(ledger) or check_ledger(ledger, *_),
     )
     return seen
 
