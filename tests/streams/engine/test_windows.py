@@ -33,7 +33,7 @@ def test_a_window_of_event_time_is_exact(tmp_path, clock, outcome, fates):
     story = tape(tmp_path, **TIMED)
     story.applies("x")
     story.tick(clock)
-    story.tells("x", outcome)
+    story.outcome("x", outcome)
     story.fold()
     assert story.fates() == [("x", fate) for fate in fates]
     if "censored" in fates:
@@ -44,7 +44,7 @@ def test_a_window_of_event_time_is_exact(tmp_path, clock, outcome, fates):
 @pytest.mark.parametrize(("clock", "fate"), [(20 * MINUTE_MS, "rewarded"), (20 * MINUTE_MS + 1, "dangling")])
 def test_an_outcome_waits_twice_the_lateness_and_no_longer(tmp_path, clock, fate):
     story = tape(tmp_path, **TIMED)
-    story.tells("x", 10 * MINUTE_MS)
+    story.outcome("x", 10 * MINUTE_MS)
     story.tick(clock)
     story.applies("x", 15 * MINUTE_MS)
     story.fold()
@@ -55,7 +55,7 @@ def test_an_outcome_waits_twice_the_lateness_and_no_longer(tmp_path, clock, fate
 @pytest.mark.parametrize("first", ["application", "outcome"])
 def test_an_outcome_before_its_recourse_by_more_than_lateness_dangles(tmp_path, first, ms, fate):
     story = tape(tmp_path, **TIMED)
-    calls = [lambda: story.applies("x"), lambda: story.tells("x", ms)]
+    calls = [lambda: story.applies("x"), lambda: story.outcome("x", ms)]
     for call in calls if first == "application" else reversed(calls):
         call()
     story.fold()
@@ -80,7 +80,7 @@ def test_the_features_of_a_person_are_kept_until_the_case_is_closed(tmp_path, en
     story.applies("x", features={**POOR, "region": "north" if end == "none" else "south"})
     story.decides("x", 0, end == "approved")
     if end in ("rewarded", "unseen"):
-        story.tells("x", 1, "improved" if end == "rewarded" else "unseen")
+        story.outcome("x", 1, "improved" if end == "rewarded" else "unseen")
     story.tick(36 * MINUTE_MS)
     [case] = cases(story.fold())
     assert case.features is None
@@ -104,7 +104,7 @@ def test_a_decision_long_before_its_application_is_a_dead_letter_in_every_order(
 def test_dead_letters_do_not_move_time(tmp_path):
     story = tape(tmp_path, **TIMED)
     story.applies("x")
-    story.tells("nobody", 10 * 60 * MINUTE_MS)
+    story.outcome("nobody", 10 * 60 * MINUTE_MS)
     story.applies("bad", 10 * 60 * MINUTE_MS, features={})
     story.fold()
     assert story.fates() == []
@@ -114,8 +114,8 @@ def test_dead_letters_do_not_move_time(tmp_path):
 def test_a_silent_decisions_topic_holds_up_time_only_where_decisions_come_from_it(tmp_path):
     for decisions, fates in (("model", [("nobody", "dangling"), ("x", "dangling")]), ("external", [])):
         story = tape(tmp_path / decisions, decisions=decisions, **TIMED)
-        story.tells("nobody", 0)
-        story.tells("x", DAY_MS)
+        story.outcome("nobody", 0)
+        story.outcome("x", DAY_MS)
         story.applies("x", DAY_MS, features=RICH)
         story.fold()
         assert story.fates() == fates
@@ -156,17 +156,17 @@ def test_the_watermark_waits_for_every_partition_and_never_goes_back():
 
 def test_the_same_ce_id_from_different_senders_is_no_repeat(tmp_path):
     story = tape(tmp_path, decisions="external", **TIMED)
-    story.tells("x", 2 * MINUTE_MS, id="1")
+    story.outcome("x", 2 * MINUTE_MS, id="1")
     story.decides("x", MINUTE_MS, id="1")
     story.applies("x", id="1")
     story.applies("y", id="2")
     story.decides("y", MINUTE_MS, id="2")
     story.decides("nobody", MINUTE_MS, id="3")
-    story.tells("nobody", MINUTE_MS, id="3")
+    story.outcome("nobody", MINUTE_MS, id="3")
     story.decides("lost", MINUTE_MS, id="4")
     story.tick(12 * MINUTE_MS)
-    story.tells("y", 12 * MINUTE_MS, id="3")
-    story.tells("lost", 12 * MINUTE_MS, id="4")
+    story.outcome("y", 12 * MINUTE_MS, id="3")
+    story.outcome("lost", 12 * MINUTE_MS, id="4")
     story.tick(DAY_MS)
     story.fold()
     assert sorted(story.fates()) == [("lost", "dangling"), ("nobody", "dangling"), ("x", "rewarded"), ("y", "rewarded")]
@@ -176,8 +176,8 @@ def test_the_same_ce_id_from_different_senders_is_no_repeat(tmp_path):
 def test_an_outcome_before_its_recourse_dangles_also_when_another_one_counted(tmp_path):
     story = tape(tmp_path, **TIMED)
     story.applies("x")
-    story.tells("x", 7 * MINUTE_MS, id="counts")
-    story.tells("x", -6 * MINUTE_MS, id="before")
+    story.outcome("x", 7 * MINUTE_MS, id="counts")
+    story.outcome("x", -6 * MINUTE_MS, id="before")
     story.fold()
     assert story.fates() == [("x", "rewarded"), ("x", "dangling")]
     assert story.reasons() == []
@@ -187,7 +187,7 @@ def test_an_event_that_was_given_up_is_given_up_once(tmp_path):
     story = tape(tmp_path, decisions="external", **TIMED)
     for ms in (DAY_MS, DAY_MS + 1, DAY_MS + 2):
         story.decides("nobody", 0)
-        story.tells("nobody", 0)
+        story.outcome("nobody", 0)
         story.tick(ms)
     story.fold(parts=[[record] for record in story.journal])
     assert story.reasons() == ["decision_without_application"]
@@ -212,14 +212,14 @@ def test_retention_ends_to_the_millisecond_wherever_the_journal_is_cut(tmp_path,
         story.applies("x")
         story.decides("x", 0, id="first")
         half = len(story.journal)
-        story.tells("nobody", 0)
+        story.outcome("nobody", 0)
         story.tick(DAY_MS)
         story.tick(RETENTION_MS + past)
         story.applies("x", id="again" if past else "a-x", features={**POOR, "region": "south"})
         story.decides("x", 0, id="second" if past else "first")
-        story.tells("nobody", 0)
+        story.outcome("nobody", 0)
         story.tick(DAY_MS + RETENTION_MS + 1)
-        story.tells("nobody", 0)
+        story.outcome("nobody", 0)
         story.tick(DAY_MS + RETENTION_MS + 2)
         journal = story.journal
         parts = {
@@ -255,7 +255,7 @@ def test_a_name_that_is_used_again_is_decided_by_its_new_features(tmp_path, appr
 @pytest.mark.parametrize(("past", "left"), [(0, 1), (1, 0)])
 def test_the_ledger_does_not_grow_with_what_is_past_retention(tmp_path, past, left):
     story = tape(tmp_path)
-    story.tells("nobody", 0)
+    story.outcome("nobody", 0)
     story.applies("rich", features=RICH)
     story.tick(DAY_MS)
     story.tick(DAY_MS + RETENTION_MS + past)
@@ -267,11 +267,11 @@ def test_the_ledger_does_not_grow_with_what_is_past_retention(tmp_path, past, le
 def test_the_waiting_list_has_room_again_for_every_event_that_left(tmp_path):
     run = Run({"loan": build_program(**TIMED)}, tmp_path, waiting_limit=1)
     story = Tape(run)
-    story.tells("x", MINUTE_MS)
+    story.outcome("x", MINUTE_MS)
     story.applies("x")
-    story.tells("nobody", MINUTE_MS)
+    story.outcome("nobody", MINUTE_MS)
     story.tick(DAY_MS)
-    story.tells("y", DAY_MS)
+    story.outcome("y", DAY_MS)
     story.applies("y", DAY_MS)
     story.fold()
     assert story.reasons() == []
@@ -291,7 +291,7 @@ def learner(ledger):
 def test_an_outcome_teaches_the_learner_its_reward(tmp_path, result, reward):
     story = tape(tmp_path, **TIMED)
     story.applies("x")
-    story.tells("x", MINUTE_MS, result=result)
+    story.outcome("x", MINUTE_MS, result=result)
     step, state = learner(story.fold())
     [answer] = story.answers()
     [option] = answer.options
