@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from ...agents.choices import Exploration
-from ...agents.choices.contract import PlacedPick
+from ...agents.choices.contract import BatchPick
 from ...agents.options import OptionBatch
 from ...schemas.encoding import Problem
 from ..journal.entries import Entry, JournalPosition, shard_of
@@ -161,13 +161,13 @@ def _take_steps(program: Program, shard: Shard, run: _Run) -> list[tuple[Selecte
     return [tuple(_selected(batch, pick) for pick in of_person) for of_person in picks]
 
 
-def _selected(batch: OptionBatch, pick: PlacedPick) -> Selected:
-    at = pick.place
+def _selected(batch: OptionBatch, pick: BatchPick) -> Selected:
+    index = pick.option_index
     return Selected(
-        batch.arm.item(at),
-        batch.point.item(at),
-        batch.cost.item(at),
-        batch.execution.item(at),
+        batch.arm.item(index),
+        batch.point.item(index),
+        batch.cost.item(index),
+        batch.execution.item(index),
         pick.propensity,
         pick.execution,
     )

@@ -45,7 +45,7 @@ def learn(shard: Shard, case: Case, reward: float | None, option: int | None) ->
         if reward is not None and (number == option or (option is None and not reward)):
             shard.learner.update(pull, reward)
         else:
-            shard.learner.forget(pull)
+            shard.learner.retract(pull)
 
 
 def learn_censored(shard: Shard, case: Case) -> None:

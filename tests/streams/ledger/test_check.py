@@ -15,7 +15,7 @@ from onward.streams.errors import LedgerError
 from onward.streams.ledger.check import LedgerCheckError, check_copy, check_ledger
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.snapshots.store import SnapshotError, Snapshots
-from onward.tests.support.takeovers import Worker, told
+from onward.tests.support.takeovers import Worker, write_journal
 from onward.tests.support.tape import JOURNAL
 
 
@@ -81,7 +81,7 @@ def test_a_snapshot_stops_wherever_it_is(large, tmp_path):
 
 
 def test_a_worker_that_gives_up_opening_waits_until_nobody_looks_into_the_ledger(tmp_path, monkeypatch):
-    story, ended = told(tmp_path), []
+    story, ended = write_journal(tmp_path), []
 
     def slowly(ledger, stop):
         stop.wait(10)
@@ -93,7 +93,7 @@ def test_a_worker_that_gives_up_opening_waits_until_nobody_looks_into_the_ledger
     worker = Worker(story, "first")
 
     async def work():
-        opening = asyncio.ensure_future(worker.begins())
+        opening = asyncio.ensure_future(worker.open())
         await asyncio.sleep(0.05)
         opening.cancel()
         await asyncio.wait([opening])
