@@ -56,7 +56,8 @@ class Kind:
     about
         ``case``: it names a program and an application; ``program``: every shard of the program gets it.
     waits_for
-        What must be there before it can be applied, for the documents; the handler decides.
+        What its case must have before it can be applied: ``application``, that it is open; ``decision``, that it is
+        decided too. Until then it waits.
     clocks
         The watermarks that wait for its topic, and that its event time moves.
     journaled
@@ -71,7 +72,7 @@ class Kind:
     description: str = ""
     body: type[Struct] | None = None
     about: Literal["case", "program"] | None = None
-    waits_for: Literal["application", "recourse"] | None = None
+    waits_for: Literal["application", "decision"] | None = None
     clocks: frozenset[Decider] = frozenset()
     journaled: bool = False
 
@@ -123,6 +124,10 @@ class Kinds:
     def __getitem__(self, name: str) -> Kind:
         return self._by_name[name]
 
+    def index(self, name: str) -> int:
+        """Where in the table a kind stands."""
+        return list(self._by_name).index(name)
+
     def __iter__(self) -> Iterator[Kind]:
         return iter(self._by_name.values())
 
@@ -162,7 +167,7 @@ kinds = Kinds(
         "outcomes",
         "Delayed outcomes.",
         about="case",
-        waits_for="recourse",
+        waits_for="decision",
         clocks=BOTH,
     ),
     Kind(

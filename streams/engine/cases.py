@@ -69,7 +69,7 @@ class ProcessedEvent(NamedTuple):
 def processed_event(entry: Entry) -> ProcessedEvent:
     """The name of an entry's event, which is about a case."""
     program, application = entry.key
-    return ProcessedEvent(program, joined(type(entry.body).__name__, application, entry.id))
+    return ProcessedEvent(program, joined(entry.kind.name, application, entry.id))
 
 
 def joined(*names: str) -> str:

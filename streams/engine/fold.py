@@ -10,12 +10,13 @@ from msgspec import Struct
 
 from ...agents.options import Options
 from ...schemas.events import DeadLetter
+from ...schemas.kinds import kinds
 from ..journal.dead_letters import dead_letter_of_event
 from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..outputs.emission import Emission
 from ..programs.bundle import ModelBundle
 from ..programs.program import Program
-from .cases import Case, ProcessedEvent, processed_event
+from .cases import Case, ProcessedEvent, Status, processed_event
 from .effects import Effects
 from .state import PartitionState, Shard
 from .timers import Order, Timer, TimerQueue, forget_event, timer_of
@@ -104,6 +105,12 @@ class Fold:
             return case
         return None if self.state.has_forgotten(self.state.program(key.program), case.forget_ms) else case
 
+    def ready_case(self, entry: Entry) -> Case | None:
+        """The case of an entry, None while it has not what the entry's kind waits for."""
+        case = self.case(entry.key)
+        undecided = case is not None and case.status is Status.AWAITING_DECISION
+        return None if undecided and entry.kind.waits_for == "decision" else case
+
     def save(self, case: Case) -> None:
         """Write a case that is new or has changed. Its timer follows from it."""
         key, timer = case.key, timer_of(case)
@@ -160,12 +167,12 @@ class Fold:
         self.timers.set(event.timer)
 
     def take_waiting(self, key: CaseKey) -> Iterable[Entry]:
-        """Take the events that wait for a case: decisions first, since outcomes follow them, else as they came."""
+        """Take the events that wait for a case: by the order of their kinds in the table, else as they came."""
         events = self.state.waiting.take(key)
         for event in events:
             self.effects.waiting[event.position] = None
             self.timers.cancel(event.timer)
-        return [event.entry for event in sorted(events, key=lambda event: event.kind)]
+        return [event.entry for event in sorted(events, key=lambda event: kinds.index(event.kind))]
 
     def give_up_waiting(self, timer: Timer) -> Entry:
         """Take the event whose ``wait`` timer has fired."""

@@ -1,4 +1,4 @@
-"""Deduplication: readers of the outputs recognise repeated records.
+"""Deduplication: readers of the outputs recognise repeated records, and an owner does not repeat what it finds there.
 
 Every output carries its position in the journal (``onward_position``) and the generation of the partition's owner who
 wrote it (``onward_generation``). Positions rise within a partition. A worker that was paused and has lost its partition
@@ -8,11 +8,13 @@ read already: a reader that keeps the highest position of each partition drops t
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from ..records import Record, TopicPartition
-from .emission import GENERATION, POSITION, OutputPosition
+from ..topics import Topics
+from .emission import GENERATION, POSITION, Emission, OutputPosition, topic_of
 
 BEFORE_ALL = OutputPosition(-1, -1)
 LARGEST = 2**62
@@ -57,6 +59,18 @@ class Deduplicator:
     def mark(self, topic: str, partition: int) -> HighWaterMark:
         """How far a partition has been read."""
         return self._marks.get(TopicPartition(topic, partition), HighWaterMark())
+
+
+def unpublished_emissions(
+    emissions: Sequence[Emission], published: Mapping[str, OutputPosition], topics: Topics
+) -> Sequence[Emission]:
+    """The emissions that their topics do not hold: all, except those that are folded again after a crash.
+
+    ``published`` is the last position in each output topic, ``emissions`` are by rising position.
+    """
+    if not emissions or emissions[0].position > max(published.values()):
+        return emissions
+    return [emission for emission in emissions if emission.position > published[topic_of(emission.event, topics)]]
 
 
 def _mark(record: Record) -> HighWaterMark | None:

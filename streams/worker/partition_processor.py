@@ -31,8 +31,8 @@ from ..journal.entries import Entry
 from ..journal.lines import read_entries
 from ..ledger.ledger import Ledger
 from ..metrics import Metrics
-from ..outputs.deduplicator import Deduplicator, HighWaterMark
-from ..outputs.emission import Emission, OutputPosition, topic_of
+from ..outputs.deduplicator import Deduplicator, HighWaterMark, unpublished_emissions
+from ..outputs.emission import Emission, OutputPosition
 from ..programs.program import Program
 from ..records import Publisher, Record, TopicPartition
 from ..snapshots.recovery import LedgerRecovery
@@ -211,7 +211,7 @@ class PartitionProcessor:
         computed = perf_counter()
 
         # Step 3: publish the outputs that are not there yet; return when all are acknowledged.
-        unpublished = self._unpublished(owned, effects.emissions)
+        unpublished = unpublished_emissions(effects.emissions, owned.published, self._topics)
         for start in range(0, len(unpublished), PUBLISHED_TOGETHER):
             await self._publish(owned, unpublished[start : start + PUBLISHED_TOGETHER])
         self._observe(Stage.OUTPUTS_ACKNOWLEDGED)
@@ -223,13 +223,6 @@ class PartitionProcessor:
         self._observe(Stage.LEDGER_COMMITTED)
         seconds = {"compute": computed - started, "publish": published - computed, "commit": perf_counter() - published}
         self._measure(owned, effects, unpublished, len(entries), seconds)
-
-    def _unpublished(self, owned: _Partition, emissions: Sequence[Emission]) -> Sequence[Emission]:
-        """The outputs that their topics do not hold: all, except those that are folded again after a crash."""
-        last = owned.published
-        if not emissions or emissions[0].position > max(last.values()):
-            return emissions
-        return [emission for emission in emissions if emission.position > last[topic_of(emission.event, self._topics)]]
 
     async def _publish(self, owned: _Partition, emissions: Sequence[Emission]) -> None:
         generation = b"%d" % owned.generation

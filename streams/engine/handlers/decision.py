@@ -38,7 +38,7 @@ class DecisionHandler(Handler):
     def apply(self, entry: Entry, event: Decision, fold: Fold, ahead: LookAhead) -> None:
         """Decide the case; refuse a decision that is a second one, too early, or not for others to make."""
         program = fold.state.program(event.program)
-        case = fold.case(entry.key)
+        case = fold.ready_case(entry)
         if fold.was_processed(entry):
             fold.count("duplicates", "decision")
         elif program.spec.decisions == "model":

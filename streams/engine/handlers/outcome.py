@@ -27,10 +27,10 @@ class OutcomeHandler(Handler):
     def apply(self, entry: Entry, event: Outcome, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
         """Close the recourse that the outcome is about, if it is open."""
         program = fold.state.program(event.program)
-        case = fold.case(entry.key)
+        case = fold.ready_case(entry)
         if fold.was_processed(entry):
             fold.count("duplicates", "outcome")
-        elif case is None or case.status is Status.AWAITING_DECISION:
+        elif case is None:
             fold.wait(entry)
         elif case.outcome_event_id == entry.id:
             fold.count("duplicates", "outcome")

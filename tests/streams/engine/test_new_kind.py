@@ -43,7 +43,7 @@ class WithdrawalHandler(Handler):
     def apply(self, entry, event, fold, ahead):
         if fold.was_processed(entry):
             fold.count("duplicates", "withdrawal")
-        elif fold.case(entry.key) is None:
+        elif fold.ready_case(entry) is None:
             fold.wait(entry)
         else:
             fold.remember(entry)
