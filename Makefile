@@ -97,7 +97,7 @@ bench-arlim: install ## ARLIM's experiments, all tables and figures: make bench-
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
 
-generate: install ## write anew what is made from the code: the board and the tables of docs/operations.md
+generate: install ## write what is made from the code: the board, the schemas and the tables of docs/operations.md
 	$(BIN)/python -m onward.deploy.grafana.board
 	$(BIN)/python -m onward.deploy.generate.schemas
 	$(BIN)/python -m onward.deploy.generate.operations_tables

@@ -29,12 +29,12 @@ class Options(NamedTuple):
     execution: Array
 
     def __len__(self) -> int:
-        """F."""
+        """The number F of options."""
         return len(self.arm)
 
-    def only(self, at: int) -> Options:
-        """The options of which only the one at this place is left."""
-        one = slice(at, at + 1)
+    def only(self, index: int) -> Options:
+        """Only the option at this index."""
+        one = slice(index, index + 1)
         return Options(self.person, self.arm[one], self.points, self.point[one], self.execution[one])
 
     @property

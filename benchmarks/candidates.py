@@ -134,7 +134,7 @@ _ARTEFACTS = {"verifier": _verifier}
 
 def _steps(learner: Choice, steps: int, patience_seconds: float, random: np.random.Generator) -> tuple[Floats, Floats]:
     """Seconds by the clock and of processor time of each choice, (T,); fewer than ``steps`` when patience ends."""
-    count, points = learner.candidates, learner.points
+    count, points = learner.arms, learner.points
     people, arms, execution = random.random((PEOPLE, COLUMNS)), np.arange(count), random.random((PEOPLE, count))
     clock, cpu = [], []
     deadline = time.monotonic() + patience_seconds

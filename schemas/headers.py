@@ -1,6 +1,6 @@
 """CloudEvents 1.0 in binary mode: the attributes of an event as Kafka record headers.
 
-    headers = cloud_event_headers("a-17", "portal", TYPES[Application], 1_795_250_940_123)
+    headers = cloud_event_headers("a-17", "portal", ce_type(Application), 1_795_250_940_123)
     read_headers(headers)       # CloudEvent(id='a-17', source='portal', ..., time_ms=1795250940123)
 
 Source: CloudEvents 1.0.2, Kafka protocol binding, section 3.2. Event times are milliseconds since the epoch, UTC.
@@ -16,17 +16,6 @@ from typing import Final
 
 import msgspec
 
-from .events import (
-    Application,
-    DeadLetter,
-    Decision,
-    Model,
-    NoRecourse,
-    Outcome,
-    Recourse,
-    Reward,
-    Tick,
-)
 from .problems import Problem as Problem
 
 CE_SPECVERSION: Final = "ce_specversion"
@@ -45,19 +34,6 @@ Header = tuple[str, bytes]
 
 _SPEC: Final = (CE_SPECVERSION, SPEC_VERSION)
 _CONTENT: Final = (CONTENT_TYPE, JSON)
-
-TYPES: Final[dict[type[msgspec.Struct], str]] = {
-    Application: "onward.application.v1",
-    Decision: "onward.decision.v1",
-    Outcome: "onward.outcome.v1",
-    Model: "onward.model.v1",
-    Recourse: "onward.recourse.v1",
-    NoRecourse: "onward.recourse.v1",
-    Reward: "onward.reward.v1",
-    DeadLetter: "onward.dead-letter.v1",
-    Tick: "onward.tick.v1",
-}
-"""The ``ce_type`` of each event struct."""
 
 RFC_3339 = re.compile(rb"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]([01]\d|2[0-3]):([0-5]\d))")
 DOT, ZULU = b".Z"

@@ -8,6 +8,8 @@
     ├── ModelError             5   a model is refused
     └── FencedError            6   the group has given this worker's partitions away
 
+Not in the tree, because no command ends with them: LedgerCheckError, ChecksumError, SnapshotError.
+
 A message is one line that says what, which value, and what to do. Bad records are not errors: they are dead letters.
 """
 
@@ -41,14 +43,14 @@ class LedgerError(OnwardError):
 
 
 class DamagedLedgerError(LedgerError):
-    """A ledger's file is damaged. ``how`` is what is wrong with it."""
+    """A ledger's file is damaged. ``damage`` describes the damage."""
 
-    def __init__(self, path: Path, how: str) -> None:
+    def __init__(self, path: Path, damage: str) -> None:
         super().__init__(
-            f"ledger {path} is damaged ({how}): start the worker again, it makes the ledger anew; "
-            f"if it stays so, remove {path.name}*"
+            f"ledger {path} is damaged ({damage}): start the worker again, it restores the ledger from a snapshot or "
+            f"the journal; if the error persists, remove {path.name}*"
         )
-        self.how = " ".join(how.split())
+        self.damage = " ".join(damage.split())
 
 
 class ModelError(OnwardError):
@@ -58,6 +60,9 @@ class ModelError(OnwardError):
 
 
 class FencedError(OnwardError):
-    """The worker stood still or was cut off for so long that its partitions may have another owner: start it again."""
+    """The lease has run out, because the worker was paused or disconnected.
+
+    Its partitions may have another owner; start the worker again.
+    """
 
     exit_code = 6

@@ -57,13 +57,15 @@ class BrokerSettings(BaseSettings):
 
     brokers: Names = Field(min_length=1, description="Kafka brokers, HOST:PORT, comma separated.")
     topic_prefix: str = Field(
-        "", pattern=r"^[a-zA-Z0-9._-]{0,100}$", description="Put before every topic name: installations on one Kafka."
+        "",
+        pattern=r"^[a-zA-Z0-9._-]{0,100}$",
+        description="Prefix of every topic name; separates installations on one Kafka.",
     )
     security_protocol: Annotated[SecurityProtocol, BeforeValidator(_upper)] = Field(
-        "PLAINTEXT", description="How to talk to the brokers."
+        "PLAINTEXT", description="Security protocol of the broker connections."
     )
     sasl_mechanism: Annotated[SaslMechanism, BeforeValidator(_upper)] | None = Field(
-        None, description="How to log in; needed with a SASL_... protocol."
+        None, description="SASL mechanism; needed with a SASL_... protocol."
     )
     sasl_username: str | None = Field(None, description="User to log in as.")
     sasl_password: SecretStr | None = Field(
@@ -140,7 +142,9 @@ class WorkerSettings(BrokerSettings):
     group_instance_id: str | None = Field(
         None, min_length=1, description="Stable name of this worker: a quick restart then moves no partition."
     )
-    session_timeout_seconds: float = Field(10, ge=6, le=1800, description="Silence after which a worker is given up.")
+    session_timeout_seconds: float = Field(
+        10, ge=6, le=1800, description="Time without a heartbeat after which the group reassigns a worker's partitions."
+    )
     fetch_wait_seconds: float = Field(
         0.1, ge=0.001, le=30, description="Longest wait of a fetch that finds nothing new."
     )
@@ -148,12 +152,17 @@ class WorkerSettings(BrokerSettings):
         0.01,
         ge=0,
         le=1,
-        description="Time that records gather before a broker that has just given some is asked again.",
+        description="Pause between two fetches from a broker that returned records, so that more gather.",
     )
-    chunk_records: int = Field(500, ge=1, le=100_000, description="Most records of a partition in one step of work.")
+    chunk_records: int = Field(
+        500, ge=1, le=100_000, description="Most records of a partition that a handler gets at once (a chunk)."
+    )
     commit_interval_seconds: float = Field(1, gt=0, le=60, description="How often offsets are committed to the group.")
     tick_seconds: float = Field(
-        10, ge=0, le=3600, description="How often idle partitions tell event time to the journal; 0 turns it off."
+        10,
+        ge=0,
+        le=3600,
+        description="How often the event time of idle input partitions is written to the journal; 0 turns it off.",
     )
     max_record_bytes: int = Field(
         262_144,
@@ -178,7 +187,7 @@ class WorkerSettings(BrokerSettings):
     web: bool = Field(True, description="Serve /metrics, /healthz and /readyz.")
     web_host: str = Field("0.0.0.0", description="Address to serve them on.")
     web_port: int = Field(8080, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one and logs it.")
-    log_level: Annotated[LogLevel, BeforeValidator(_lower)] = Field("info", description="Least level that is logged.")
+    log_level: Annotated[LogLevel, BeforeValidator(_lower)] = Field("info", description="Lowest level that is logged.")
     log_format: LogFormat = Field("json", description="JSON lines for machines, text for people.")
 
 

@@ -30,4 +30,4 @@ def test_without_a_broker_the_run_fails_with_one_line(tmp_path: Path) -> None:
 def test_a_broker_that_is_named_is_used(tmp_path: Path) -> None:
     code, output = collect(tmp_path, ONWARD_KAFKA_BOOTSTRAP="kafka:9092")
     assert code == 0, output
-    assert "test_what_kafka_refuses_is_told" in output
+    assert "test_a_refusal_of_kafka_is_an_error" in output

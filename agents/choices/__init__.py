@@ -3,7 +3,7 @@
 from ..registry import Registry
 from .bwo_ucb import BwOUCB
 from .components.verifier import Verifier
-from .contract import Choice, Parameter, Pick, PlacedPick, Pull, State, select_one_by_one
+from .contract import BatchPick, Choice, Parameter, Pick, Pull, State, select_one_by_one
 from .exploration import Exploration
 from .factored import Factored
 from .gp_ucb import GPUCB
@@ -19,6 +19,7 @@ registry = Registry(Choice, __name__, __path__)  # type: ignore[type-abstract]
 __all__ = [
     "GPUCB",
     "TAP",
+    "BatchPick",
     "BwOUCB",
     "Choice",
     "Exploration",
@@ -27,7 +28,6 @@ __all__ = [
     "LinUCB",
     "Parameter",
     "Pick",
-    "PlacedPick",
     "Posterior",
     "ProtoAR",
     "Pull",

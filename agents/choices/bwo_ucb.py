@@ -44,7 +44,7 @@ class BwOUCB(Choice):
     points
         The arms, shape (K, D).
     window
-        Number m of steps that rewards are waited for; rewards of any remembered step count.
+        Number m of steps; not used, since a reward counts as long as its pull is in ``memory``.
     trees
         B, the number of trees.
     bag
@@ -118,7 +118,7 @@ class BwOUCB(Choice):
             self._forest.relabel(slot, self._rows.pairs[slot], self._rows.rewards.item(slot), reward)
             self._rows.reward(slot, reward)
 
-    def forget(self, pull: Pull) -> None:
+    def retract(self, pull: Pull) -> None:
         """Take the pull's row out."""
         slot = self._rows.slot(pull.step, pull.arm)
         if slot is not None:
@@ -149,7 +149,7 @@ class BwOUCB(Choice):
         return int(generator.integers(len(pairs))), 1.0 / len(pairs)
 
     def _regrow(self, generator: np.random.Generator) -> None:
-        """Regrow the trees whose turn it is."""
+        """Regrow the next trees in rotation."""
         rows = len(self._rows)
         if not rows:
             return
@@ -159,6 +159,6 @@ class BwOUCB(Choice):
             self._next = (self._next + 1) % self.trees
 
     def _drop(self, slot: int) -> None:
-        if slot < len(self._rows) and self._rows.kept[slot]:
+        if slot < len(self._rows) and self._rows.active[slot]:
             self._forest.remove(slot, self._rows.pairs[slot], self._rows.rewards.item(slot))
             self._rows.drop(slot)

@@ -1,4 +1,4 @@
-"""What every choice is: the learner that picks, among a person's options, those to suggest."""
+"""The contract of choices: learners that pick which of a person's options to suggest."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Pick(NamedTuple):
     execution: float
 
 
-class PlacedPick(NamedTuple):
-    """A pick of a batch: ``place`` is the index of the option in the batch's arrays."""
+class BatchPick(NamedTuple):
+    """A pick in a batch: ``option_index`` is the index of its option in the batch's arrays."""
 
-    place: int
+    option_index: int
     propensity: float
     execution: float
 
@@ -72,7 +72,7 @@ class Choice(ABC):
     points
         The arms, encoded and scaled to [0, 1], shape (K, D); they are fixed for the learner's life.
     window
-        Number m of steps that rewards are waited for.
+        Number m of steps in which a reward may arrive.
     """
 
     name: ClassVar[str]
@@ -99,7 +99,7 @@ class Choice(ABC):
         if window < 1:
             raise ValueError(f"window is {window}: give a number of steps, 1 or more")
         self.check(parameters)
-        self.candidates = len(points)
+        self.arms = len(points)
         self.points = points
         self.window = window
         self._given = parameters
@@ -141,31 +141,34 @@ class Choice(ABC):
         ``random`` gives the generator of this step; only a choice that draws calls it.
         """
 
-    def select(self, options: Options, most: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:  # noqa: ARG002
-        """Take one step: pick up to ``most`` of a person's options, best first. By default the one of ``choose``."""
+    def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:  # noqa: ARG002
+        """Take one step: pick up to ``max_options`` of a person's options, best first.
+
+        By default it picks the one of ``choose``.
+        """
         pick = self.choose(options, random)
         return () if pick is None else (pick,)
 
     def select_batch(
-        self, batch: OptionBatch, most: int, random: Callable[[int], np.random.Generator]
-    ) -> list[tuple[PlacedPick, ...]]:
+        self, batch: OptionBatch, max_options: int, random: Callable[[int], np.random.Generator]
+    ) -> list[tuple[BatchPick, ...]]:
         """Take the steps of n people, one after the other, while nothing is learned: what n calls of ``select`` do.
 
         ``random`` gives the generator of the i-th person's step.
         """
-        return select_one_by_one(batch, lambda options, draw: self.select(options, most, draw), random)
+        return select_one_by_one(batch, lambda options, draw: self.select(options, max_options, draw), random)
 
     @abstractmethod
     def update(self, pull: Pull, reward: float) -> None:
         """Learn the reward of an earlier pick, in [0, 1], however late and in any order.
 
-        The caller reports each pull once, here or to ``forget``, and only pulls of its own. Few learners keep a list of
-        their pulls; for the others a reward is a success of its arm, whatever its step. Rewards of 0 must be reported
-        too, unless the choice has ``ignores_zero_reward``.
+        The caller reports each pull once, here or to ``retract``, and only pulls of its own. Few learners keep a list
+        of their pulls; for the others a reward is a success of its arm, whatever its step. Rewards of 0 must be
+        reported too, unless the choice has ``ignores_zero_reward``.
         """
 
     @abstractmethod
-    def forget(self, pull: Pull) -> None:
+    def retract(self, pull: Pull) -> None:
         """Take back an earlier pick that its person never saw. The step it took stays counted."""
 
     @abstractmethod
@@ -199,7 +202,7 @@ class Choice(ABC):
         return {name: (shape[name in self.variable_length :], dtype) for name, (shape, dtype) in arrays.items()}
 
     def __repr__(self) -> str:
-        numbers = {"candidates": self.candidates, "window": self.window, **self._given}
+        numbers = {"arms": self.arms, "window": self.window, **self._given}
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in numbers.items())})"
 
 
@@ -207,13 +210,13 @@ def select_one_by_one(
     batch: OptionBatch,
     select: Callable[[Options, Callable[[], np.random.Generator]], Sequence[Pick]],
     random: Callable[[int], np.random.Generator],
-) -> list[tuple[PlacedPick, ...]]:
+) -> list[tuple[BatchPick, ...]]:
     """The picks of a batch, from a call of ``select`` for each person."""
     selected = []
     for i, first in enumerate(batch.first.tolist()):
         options = batch.of(i)
         picks = select(options, partial(random, i))
-        selected.append(tuple(PlacedPick(first + int(options.arm.searchsorted(pick.arm)), *pick[1:]) for pick in picks))
+        selected.append(tuple(BatchPick(first + int(options.arm.searchsorted(pick.arm)), *pick[1:]) for pick in picks))
     return selected
 
 

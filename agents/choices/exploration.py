@@ -1,4 +1,4 @@
-"""Exploration: a share of the steps takes a uniformly drawn option, with known probabilities, whatever the choice."""
+"""Exploration: epsilon-greedy around any choice, with exact propensities."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..options import OptionBatch, Options
-from .contract import Choice, Pick, PlacedPick, select_one_by_one
+from .contract import BatchPick, Choice, Pick, select_one_by_one
 
 
 class Exploration(NamedTuple):
     """Takes a choice's steps; with probability ``share`` a uniformly drawn option replaces the pick.
 
-    It is for choices that pick one option a step, as ``select`` with ``most`` 1 does: it replaces that single pick.
-    The choice counts the replacement as its own pick. A pick that the choice drew itself stays, since the other
-    options' probabilities are not known. So every propensity is exact.
+    Requires a choice that picks one option a step. The choice counts the replacement as its own pick. When the choice
+    itself draws (propensity below 1), its pick is kept, because the probabilities of the other options are unknown.
     """
 
     choice: Choice
@@ -43,13 +42,13 @@ class Exploration(NamedTuple):
         batch: OptionBatch,
         random: Callable[[int], np.random.Generator],
         coins: Iterator[np.random.Generator],
-    ) -> list[tuple[PlacedPick, ...]]:
+    ) -> list[tuple[BatchPick, ...]]:
         """Take the steps of n people, one by one, with a coin each, as ``Choice.select_batch`` does."""
         return select_one_by_one(batch, lambda options, draw: self.select(options, draw, next(coins)), random)
 
 
-def force(choice: Choice, options: Options, at: int, random: Callable[[], np.random.Generator]) -> Pick:
-    """Let a choice take a step in which the option at one place is the only one."""
-    picks = choice.select(options.only(at), 1, random)
+def force(choice: Choice, options: Options, index: int, random: Callable[[], np.random.Generator]) -> Pick:
+    """Let a choice take a step in which the option at this index is the only one."""
+    picks = choice.select(options.only(index), 1, random)
     assert picks, f"{choice!r} did not pick the only option"
     return picks[0]

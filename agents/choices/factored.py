@@ -21,7 +21,9 @@ PRIOR_PERIOD = 10
 """The prior is updated, and assumed failures are re-weighted, every 10th step."""
 
 SHARED_VARIANCE, OWN_VARIANCE = 0.1, 0.5
-"""Prior variance of the weights, relative to their mean's square: the part they share, and the part of each."""
+"""Prior variances of the weights, in units of the squared prior mean.
+
+They are of the shared term and of each weight's own term."""
 
 NO_NOISE, NO_RESIDUAL_WEIGHT = 0.0, 0.0
 """Observed execution probabilities are ignored."""
@@ -33,9 +35,13 @@ class Factored(Choice):
     The model: a suggestion that changes a person by $\Delta$ is rewarded with probability
     $\theta_k \exp(-w\,|\Delta|)$. Under the current weights $w$, each arm's $\theta_k$ has a posterior as in
     ``Posterior``, and the step takes the option with the largest $\exp(-w |\Delta|)^p (\mu_k + c\, \sigma_k)$, the
-    first of equals. A pull contributes to the weights when it is rewarded, or m steps later as an assumed failure: its
-    score under the reward probability that was expected goes into a ridge regression around $w_d = 1/D$. A later reward
-    turns the failure into a success.
+    first of equals.
+
+    The weights $w$ are learned by ridge regression with prior mean $1/D$; none is below 0. Let $\eta = w\,|\Delta|$ at
+    the pick, $q = \mu_k e^{-\eta}$ (at most 0.98) the expected reward and $o = q/(1-q)$. A resolved pull adds
+    $o\,|\Delta||\Delta|^\top$ to the information and $(s + o\,\eta)\,|\Delta|$ to the target, with $s = o$ for a
+    failure and $s = -1$ for a success. A pull without a reward counts as a failure after m steps; a later reward
+    replaces that contribution. Every tenth step, $\eta$ and $o$ of these failures are computed anew.
 
     Parameters
     ----------
@@ -44,11 +50,11 @@ class Factored(Choice):
     window
         Number m of steps after which a pull without a reward is assumed to have failed.
     optimism
-        $c$, above 0.
+        Number $c$ of posterior standard deviations added to the mean.
     focus
-        $p$, above 0.
+        Exponent $p$ of the execution probability; a larger one favours options that are easy to carry out.
     memory
-        The most pulls of unknown outcome whose changes are kept. When there are as many, new pulls contribute nothing
+        The most pulls of unknown outcome whose changes are kept. While the buffer is full, new pulls do not contribute
         to the weights.
 
     Examples
@@ -88,9 +94,9 @@ class Factored(Choice):
         self.optimism = optimism
         self.focus = focus
         self._t = 0
-        self._posteriors = ArmPosteriors(self.candidates, optimism)
+        self._posteriors = ArmPosteriors(self.arms, optimism)
         self._weights = ChangeWeights(np.full(columns, 1.0 / max(columns, 1)), _precision(columns))
-        self._pending = PendingPulls(self._weights, self.candidates, window, math.ceil(memory))
+        self._pending = PendingPulls(self._weights, self.arms, window, math.ceil(memory))
 
     def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
         """Pick the option with the largest index, and count the pull as unrewarded."""
@@ -103,6 +109,7 @@ class Factored(Choice):
         if not len(options.arm):
             return None
         weights, upper_index = self._weights.weights, self._posteriors.upper_index
+        # [:] gives the compiled loop a plain tuple.
         at, e = best_option(options[:], weights, NO_NOISE, NO_RESIDUAL_WEIGHT, upper_index, self.focus)
         k, target = options.arm.item(at), options.points[options.point.item(at)]
         self._pending.add(t, k, np.abs(target - options.person), self._posteriors.mean.item(k), e)
@@ -115,10 +122,10 @@ class Factored(Choice):
             self._posteriors.reward(pull.arm, pull.execution, reward)
         self._pending.reward(pull, reward, self._t)
 
-    def forget(self, pull: Pull) -> None:
+    def retract(self, pull: Pull) -> None:
         """Take a pull back."""
-        self._posteriors.forget(pull.arm, pull.execution)
-        self._pending.forget(pull, self._t)
+        self._posteriors.retract(pull.arm, pull.execution)
+        self._pending.retract(pull, self._t)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """``t`` (); the posteriors' ``log_likelihood``, ``unrewarded`` and ``prior``; the weights' ``information`` and

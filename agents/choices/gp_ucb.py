@@ -40,9 +40,9 @@ class GPUCB(Choice):
     points
         The arms, shape (K, D).
     window
-        Number m of steps that rewards are waited for; rewards of any remembered step count.
+        Number m of steps; not used, since a reward counts as long as its pull is in ``memory``.
     reach
-        $\ell$, the length scale of people and changes.
+        The length scale $\ell$ of people and changes.
     noise
         Variance of a reward around its expectation.
     memory
@@ -112,7 +112,7 @@ class GPUCB(Choice):
         if slot is not None:
             self._rows.reward(slot, reward)
 
-    def forget(self, pull: Pull) -> None:
+    def retract(self, pull: Pull) -> None:
         """Take the pull's row out."""
         slot = self._rows.slot(pull.step, pull.arm)
         if slot is not None:
@@ -144,7 +144,7 @@ class GPUCB(Choice):
 
         Each row depends on the rows above it only, so a restored learner has the same factor to the last bit.
         """
-        order = np.flatnonzero(self._rows.kept)
+        order = np.flatnonzero(self._rows.active)
         factorise(len(self._order), self._rows.pairs[order], self.reach, self.noise, self._inverse)
         self._order = order
 

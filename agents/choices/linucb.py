@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..options import OptionBatch, Options
-from .contract import Array, Choice, Pick, PlacedPick, Pull, State
+from .contract import Array, BatchPick, Choice, Pick, Pull, State
 from .interval import Interval
 
 Indices = NDArray[np.intp]
@@ -42,7 +42,7 @@ class LinUCB(Choice):
     points
         The K arms, shape (K, D); only their number is used.
     window
-        Number m of steps that rewards are waited for.
+        Number m of steps in which a reward may arrive.
     regularisation
         $\lambda$, above 0. It also scales exploration: a larger one makes all bonuses smaller and more alike.
     delta
@@ -87,9 +87,9 @@ class LinUCB(Choice):
         super().__init__(points, window, regularisation=regularisation, delta=delta)
         self.regularisation = regularisation
         self.delta = delta
-        prior = self.candidates * regularisation
-        self._constants = np.array([self.candidates, prior, math.sqrt(regularisation), 2.0 * math.log(1.0 / delta)])
-        self._arms, self._recent = np.zeros((3, self.candidates)), np.zeros(2 + window)
+        prior = self.arms * regularisation
+        self._constants = np.array([self.arms, prior, math.sqrt(regularisation), 2.0 * math.log(1.0 / delta)])
+        self._arms, self._recent = np.zeros((3, self.arms)), np.zeros(2 + window)
         self._v, self._b, self._theta = self._arms
         self._v[:] = regularisation
         self._total, self._bonuses = self._recent[:2], self._recent[2:]
@@ -108,16 +108,16 @@ class LinUCB(Choice):
     def select_batch(
         self,
         batch: OptionBatch,
-        most: int,  # noqa: ARG002 -- it picks one option
+        max_options: int,  # noqa: ARG002 -- it picks one option
         random: Callable[[int], np.random.Generator],  # noqa: ARG002 -- it draws nothing
-    ) -> list[tuple[PlacedPick, ...]]:
+    ) -> list[tuple[BatchPick, ...]]:
         """Take the steps of n people in one compiled loop."""
         places = np.empty(len(batch.first), dtype=np.intp)
         people = batch.first, batch.last, batch.arm, batch.execution
         take_steps(people, self._arms, self._recent, self._clock, self._constants, places)
         execution = batch.execution[places].tolist() if len(batch.execution) else places.tolist()
         return [
-            (PlacedPick(place, 1.0, e),) if place >= 0 else ()
+            (BatchPick(place, 1.0, e),) if place >= 0 else ()
             for place, e in zip(places.tolist(), execution, strict=True)
         ]
 
@@ -127,7 +127,7 @@ class LinUCB(Choice):
             self._b[pull.arm] += pull.execution * reward
             self._theta[pull.arm] = self._b[pull.arm] / self._v[pull.arm]
 
-    def forget(self, pull: Pull) -> None:
+    def retract(self, pull: Pull) -> None:
         """Take a pull back. Its bonus stays among the last m until m further picks."""
         k, e = pull.arm, pull.execution
         self._v[k] = max(self._v[k] - e * e, self.regularisation)

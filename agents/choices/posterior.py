@@ -38,11 +38,11 @@ class Posterior(Choice):
     points
         The K arms, shape (K, D).
     window
-        Number m of steps that rewards are waited for; not used, since a pull counts as unrewarded from the start.
+        Number m of steps in which a reward may arrive; not used, since a pull counts as unrewarded from the start.
     optimism
-        $c$, above 0.
+        Number $c$ of posterior standard deviations added to the mean.
     focus
-        $p$, above 0.
+        Exponent $p$ of the execution probability; a larger one favours options that are easy to carry out.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Posterior(Choice):
         self.optimism = optimism
         self.focus = focus
         self._t = 0
-        self._posteriors = ArmPosteriors(self.candidates, optimism)
+        self._posteriors = ArmPosteriors(self.arms, optimism)
         self._execution = ExecutionModel(points)
 
     def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
@@ -104,9 +104,9 @@ class Posterior(Choice):
         if reward:
             self._posteriors.reward(pull.arm, pull.execution, reward)
 
-    def forget(self, pull: Pull) -> None:
+    def retract(self, pull: Pull) -> None:
         """Take a pull back."""
-        self._posteriors.forget(pull.arm, pull.execution)
+        self._posteriors.retract(pull.arm, pull.execution)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """``t`` (), the posteriors' ``log_likelihood``, ``unrewarded`` and ``prior``, and the execution model's

@@ -24,7 +24,7 @@ class ProtoAR(Choice):
     points
         The arms, shape (K, D); only their number is used.
     window
-        Number m of steps that rewards are waited for; not used.
+        Number m of steps in which a reward may arrive; not used.
 
     Examples
     --------
@@ -54,13 +54,13 @@ class ProtoAR(Choice):
     def update(self, pull: Pull, reward: float) -> None:
         """Learn nothing."""
 
-    def forget(self, pull: Pull) -> None:
+    def retract(self, pull: Pull) -> None:
         """Take nothing back, since nothing was learned."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Nothing."""
+        """Return an empty state."""
         return {}
 
     def restore(self, state: State) -> None:
-        """Continue from nothing; raise ``ValueError`` when there is something."""
+        """Restore an empty state; raise ``ValueError`` when it is not empty."""
         self.check_state(state)

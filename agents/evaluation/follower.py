@@ -52,6 +52,6 @@ class Follower:
         """Drop the pull of a step without a reward, for a choice that ignores rewards of 0."""
         del self._pulls[step]
 
-    def forget(self, step: int) -> None:
+    def retract(self, step: int) -> None:
         """Take back the logged pick of a step, which its person never saw."""
-        self._choice.forget(self._pulls.pop(step))
+        self._choice.retract(self._pulls.pop(step))

@@ -14,4 +14,4 @@ class NoPromise(Promise):
     name: ClassVar[str] = "none"
 
     def guarantee(self, target: Array, score: Callable[[Array], Array]) -> None:
-        """Nothing."""
+        """Return None: nothing is guaranteed."""

@@ -94,7 +94,10 @@ def _default(field: FieldInfo) -> str:
 
 def _exit_codes() -> str:
     rows = [("0", "done"), ("1", "failed; the line says how")]
-    rows += [(str(error.exit_code), (error.__doc__ or "").rstrip(".")) for error in OnwardError.__subclasses__()]
+    rows += [
+        (str(error.exit_code), " ".join((error.__doc__ or "").split()).rstrip("."))
+        for error in OnwardError.__subclasses__()
+    ]
     return _table(("code", "meaning"), [*rows, ("130", "interrupted with Ctrl-C")])
 
 

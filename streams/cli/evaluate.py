@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ...agents.evaluation import Estimate
-from ...schemas.events import NoRecourse, Recourse
+from ...schemas.events import Recourse
+from ...schemas.kinds import kinds
 from ...schemas.specfile import SpecError
 from ..errors import UsageError
 from ..kafka import connection
@@ -39,7 +40,7 @@ ESTIMATES = {
     "gain": "gain, doubly robust",
 }
 POLL_SECONDS = 0.5
-_decode = msgspec.json.Decoder(Recourse | NoRecourse).decode
+_decode = kinds["recourse"].decode
 
 Answers = Mapping[tuple[int, int], Answer]
 """By shard and step."""

@@ -1,7 +1,7 @@
 """Assessment: scores, options and costs of people, computed for many at once before any of them is answered.
 
-None of it depends on what a learner has seen, so a chunk's worth is computed together. Every row is the same whatever
-else is in the batch, so results do not depend on where chunks are cut.
+An assessment does not depend on any learner, so the people of a portion are assessed together, as far as their model is
+the same. A row does not depend on the other rows of its batch.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class Case(Struct, gc=False, array_like=True):
     """One application. Stored as an array: never reorder the fields.
 
     ``time_ms`` is the event time of the application and, once there is one, of the decision if that is later.
-    ``event``, ``decision`` and ``outcome`` are the ``ce_id`` of the events that were applied, to recognise a repeat.
+    ``application_event_id``, ``decision_event_id`` and ``outcome_event_id`` are the ``ce_id`` of the events that were
+    applied, to recognise a repeat.
     ``features`` is the application's JSON, kept until the case is closed. ``score`` is the one under the model at the
     decision. Option n of ``options``, counted from 1, is the recourse's option with the id n. An open case closes when
     its window of steps has passed or when the watermark passes ``closes_ms``; a case that is not open is forgotten when
@@ -44,10 +45,10 @@ class Case(Struct, gc=False, array_like=True):
     shard: int
     status: Status
     time_ms: int
-    event: str
+    application_event_id: str
     applicant: str | None = None
-    decision: str | None = None
-    outcome: str | None = None
+    decision_event_id: str | None = None
+    outcome_event_id: str | None = None
     features: bytes | None = None
     score: float | None = None
     step: int | None = None
@@ -59,10 +60,10 @@ class Case(Struct, gc=False, array_like=True):
 
 
 class ProcessedEvent(NamedTuple):
-    """What names an event that ended without changing a case. A ``ce_id`` alone is unique for its sender only."""
+    """The key of an event that ended without changing a case. A ``ce_id`` alone is unique for its sender only."""
 
     program: str
-    event: str
+    name: str
 
 
 def processed_event(entry: Entry) -> ProcessedEvent:
@@ -72,5 +73,5 @@ def processed_event(entry: Entry) -> ProcessedEvent:
 
 
 def joined(*names: str) -> str:
-    """Names as one, different for different names, whatever characters they hold."""
+    """Join names with ``/``, escaping it, so that different names never give the same result."""
     return "/".join(name.replace("%", "%25").replace("/", "%2F") for name in names)

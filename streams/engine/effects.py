@@ -1,4 +1,4 @@
-"""What folding a chunk brings about: events to publish and rows of the ledger to write."""
+"""Effects of a fold: events to publish and rows of the ledger to write."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .waiting import WaitingEvent
 
 @dataclass
 class Effects:
-    """Everything that one chunk changed.
+    """Everything that one portion changed.
 
     ``waiting`` holds the events that wait now (None: waits no longer), ``processed`` when each processed event is
-    forgotten, ``timers`` those that are set (True) and cancelled (False). ``counted`` is for the metrics: what, which
-    program or topic, and a detail, once for each time. ``delays`` holds, for every outcome that counted, the program
-    and its delay in milliseconds of event time and in steps.
+    forgotten, ``timers`` those that are set (True) and cancelled (False). ``counted`` holds what the metrics count,
+    once for each time: a name, a label (such as the program) and a detail. ``delays`` holds, for
+    every outcome that counted, the program and its delay in milliseconds of event time and in steps.
     """
 
     emissions: list[Emission] = field(default_factory=list)

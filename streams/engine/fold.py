@@ -1,4 +1,4 @@
-"""The fold of one chunk under way: what handlers read and change."""
+"""The fold of one portion: the state and view that handlers read, and the effects they write."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .watermark import Move
 
 
 class Footprint:
-    """What a chunk may touch, as the handlers of its entries declare it.
+    """What a portion may touch, as the handlers of its entries declare it.
 
     ``cases`` and ``processed`` are names by program. ``steps`` is the most steps that each program may take.
     """
@@ -35,24 +35,27 @@ class Footprint:
         self.steps: Counter[str] = Counter()
         self.moves: list[Move] = []
 
-    def case(self, key: CaseKey) -> None:
+    def may_touch_case(self, key: CaseKey) -> None:
         """An entry may read or change this case."""
         self.cases[key.program].add(key.application)
 
-    def repeat(self, entry: Entry) -> None:
+    def may_repeat(self, entry: Entry) -> None:
         """An entry may be a repeat of an event that ended without a case."""
         program, event = processed_event(entry)
         self.processed[program].add(event)
 
-    def step(self, program: str) -> None:
+    def may_step(self, program: str) -> None:
         """An entry may take a step of one of the program's shards."""
         self.steps[program] += 1
 
 
 @dataclass(frozen=True)
 class LedgerView:
-    """What is at rest of what a chunk may touch: cases by key, the timers that may fire, when processed events are
-    forgotten, and the model bundles that its model events announce."""
+    """The ledger rows that a portion may read or change.
+
+    ``cases`` are by key. ``timers`` are those that may fire. ``processed`` maps each processed event to the time at
+    which it is forgotten. ``models`` are the bundles that the portion's model events announce.
+    """
 
     cases: Mapping[CaseKey, Case] = field(default_factory=dict)
     timers: Sequence[Timer] = ()
@@ -65,7 +68,7 @@ StepObserver = Callable[[Shard, Options, Sequence[tuple[int, float]]], None]
 
 
 class Fold:
-    """Collects the effects of a chunk. Every output has the journal position of the entry that is being folded."""
+    """Collects the effects of a portion. Every output has the journal position of the entry that is being folded."""
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class Fold:
             self.timers.load(timer)
 
     def begin(self, entry: Entry) -> None:
-        """Turn to the next entry. Outputs are numbered within their journal record."""
+        """Start the next entry. Outputs are numbered within their journal record."""
         if entry.position.line == 0:
             self._number = 0
         self.entry = entry
@@ -115,7 +118,7 @@ class Fold:
     def forget_ms(self, program: Program, time_ms: int, kept_ms: int | None = None) -> int:
         """When a case or event that ended at this time is forgotten.
 
-        Retention begins at the watermark at the earliest: a late event would be forgotten at once otherwise.
+        Retention begins at the watermark at the earliest: otherwise a late event would be forgotten at once.
         """
         watermark_ms = self.state.watermark_ms(program)
         begins_ms = time_ms if watermark_ms is None else max(time_ms, watermark_ms)
@@ -140,7 +143,7 @@ class Fold:
         self.timers.set(forget_event(event, forget_ms))
 
     def wait(self, entry: Entry) -> None:
-        """Let an event wait for the case that it is about."""
+        """Put an event on the waiting list until its application or recourse comes."""
         waiting, kind = self.state.waiting, entry.kind.name
         if waiting.holds(entry.key, kind, entry.id):
             self.count("duplicates", kind)
@@ -149,7 +152,7 @@ class Fold:
             detail = f"{waiting.limit} events wait for what they refer to already (setting waiting_limit)"
             self.dead_letter(entry, "waiting_list_full", detail)
             return
-        # Once for clocks that are apart, once for an application that is out of order.
+        # One lateness for the difference between input clocks, one for an application that is itself late.
         expires_ms = entry.time_ms + 2 * self.state.program(entry.key.program).lateness_ms
         event = WaitingEvent.of(entry, expires_ms)
         waiting.add(event)
@@ -192,6 +195,6 @@ class Fold:
         self.count("dead_letters", letter.reason)
         self.emit(letter, f"dead-letter/{letter.topic}/{letter.partition}/{letter.offset}", time_ms)
 
-    def count(self, what: str, which: str = "", detail: str = "") -> None:
+    def count(self, name: str, label: str = "", detail: str = "") -> None:
         """Count for the metrics."""
-        self.effects.counted.append((what, which, detail))
+        self.effects.counted.append((name, label, detail))

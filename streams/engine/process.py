@@ -1,11 +1,11 @@
 """The engine: folds journal entries into effects.
 
-Pure: no Kafka, no clock, no I/O, no global randomness. A chunk is only a way to compute together what can be computed
-together: where the journal is cut does not change a byte of the effects.
+Pure: no Kafka, no clock, no I/O, no global randomness. Entries are folded in portions for speed only. The effects do
+not depend on where the journal is divided into portions.
 
 For each entry, in this order:
     1. an entry whose input record was folded before is dropped, since ingest may append a record twice after a crash;
-    2. time passes: clocks move, and the timers fire that the watermark has passed;
+    2. the clocks advance, and timers that are due fire;
     3. the handler of the entry's kind applies the event.
 """
 
@@ -23,67 +23,73 @@ from .state import PartitionState
 from .watermark import clock_moves
 
 
-def footprint(chunk: Iterable[Entry]) -> Footprint:
-    """What a chunk may touch: the ledger's view is made of it."""
+def footprint(portion: Iterable[Entry]) -> Footprint:
+    """Collect the cases, processed events, steps and clock moves that a portion may touch.
+
+    The ledger builds its view from them.
+    """
     touched = Footprint()
-    for entry in chunk:
+    for entry in portion:
         handlers[entry.kind.name].touch(entry, touched)
         touched.moves.extend(clock_moves(entry))
     return touched
 
 
 def process(
-    state: PartitionState, chunk: Sequence[Entry], view: LedgerView, observe_step: StepObserver | None = None
+    state: PartitionState, portion: Sequence[Entry], view: LedgerView, observe_step: StepObserver | None = None
 ) -> Effects:
-    """Fold a chunk into the state, in place, and return its effects.
+    """Fold a portion into the state, in place, and return its effects.
 
     After an exception the state is of no use: start again from the ledger.
     """
     fold = Fold(state, view, {kind: handler.order for kind, handler in timer_handlers.items()}, observe_step)
-    for segment in _segments(chunk):
-        unseen = state.unseen(segment)
-        ahead = _look_ahead(fold, segment, unseen)
-        for entry, is_unseen in zip(segment, unseen, strict=True):
+    for segment in _segments(portion):
+        are_new = state.are_new(segment)
+        ahead = _look_ahead(fold, segment, are_new)
+        for entry, is_new in zip(segment, are_new, strict=True):
             fold.begin(entry)
-            # Step 1
-            if not is_unseen:
+            # Step 1: drop a record that was appended twice.
+            if not is_new:
                 fold.count("appended_twice")
             else:
                 if entry.source is not None:
                     state.positions[entry.source] = entry.source_offset
-                # Step 2
+                # Step 2: advance the clocks and fire timers.
                 _pass_time(fold, entry)
-                # Step 3
+                # Step 3: apply the event.
                 handlers[entry.kind.name].apply(entry, entry.body, fold, ahead)
             state.offset = entry.position.offset + 1
         ahead.end()
     return fold.effects
 
 
-def _segments(chunk: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+def _segments(portion: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
     """Cut after the entries that change how people are assessed: those of a segment are assessed together."""
-    ends = [index for index, entry in enumerate(chunk, 1) if handlers[entry.kind.name].ends_segment]
-    for start, end in pairwise(sorted({0, *ends, len(chunk)})):
-        yield chunk[start:end]
+    ends = [index for index, entry in enumerate(portion, 1) if handlers[entry.kind.name].ends_segment]
+    for start, end in pairwise(sorted({0, *ends, len(portion)})):
+        yield portion[start:end]
 
 
-def _look_ahead(fold: Fold, segment: Sequence[Entry], unseen: Sequence[bool]) -> LookAhead:
-    """Assess the people of a segment, and plan the runs of steps that nothing can be learned in between."""
+def _look_ahead(fold: Fold, segment: Sequence[Entry], are_new: Sequence[bool]) -> LookAhead:
+    """Assess the people of a segment, and plan runs.
+
+    A run is consecutive steps of a shard between which its learner cannot change.
+    """
     people = [
         (entry, person) for entry in segment if (person := handlers[entry.kind.name].person(entry, fold)) is not None
     ]
     ahead = LookAhead(fold, people)
-    named: set[CaseKey] = set()
-    for entry, is_unseen in zip(segment, unseen, strict=True):
+    keys_seen: set[CaseKey] = set()
+    for entry, is_new in zip(segment, are_new, strict=True):
         handler = handlers[entry.kind.name]
         if entry.kind.about is None:
             continue
-        if is_unseen and entry.key not in named and handler.is_certain(entry, fold):
+        if is_new and entry.key not in keys_seen and handler.is_certain(entry, fold):
             ahead.extend_run(entry)
         else:
-            # Whether this entry is answered, and what it teaches, is for the fold to say.
+            # Only the fold knows whether this entry takes a step or changes a learner.
             ahead.end_runs()
-        named.add(entry.key)
+        keys_seen.add(entry.key)
     return ahead
 
 

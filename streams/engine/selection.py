@@ -1,8 +1,8 @@
-"""Selection: which options the learner picks for each rejected person of a chunk.
+"""Selection: which options the learner picks for each rejected person of a portion.
 
-New applications that follow each other teach the learner nothing in between. Their steps are therefore taken together,
-as a run, when the first of them is answered. The picks are those of single steps: a run ends where something could be
-learned, and holds only people who are certain to be answered.
+Between applications with new names a learner cannot change. Their steps are taken together, as a *run*, when the first
+of them is answered. The picks equal those of single steps, because a run ends before any entry that may change the
+learner and holds only people who are certain to be answered.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from ...agents.choices import Exploration
-from ...agents.choices.contract import PlacedPick
+from ...agents.choices.contract import BatchPick
 from ...agents.options import OptionBatch
 from ...schemas.encoding import Problem
 from ..journal.entries import Entry, JournalPosition, shard_of
@@ -24,7 +24,7 @@ from .fold import Fold
 from .state import Shard, ShardKey
 
 COIN = (1,)
-"""The use of random numbers that says which steps explore, and what."""
+"""The ``use`` of ``step_generator`` for exploration: whether a step explores, and which option it draws."""
 
 
 class Selected(Struct, frozen=True, gc=False):
@@ -87,23 +87,30 @@ class LookAhead:
             self._open_runs[shard] = self._runs[entry.position] = run
 
     def end_runs(self) -> None:
-        """Plan that something may be learned here."""
+        """End all open runs: the next entry may change a learner."""
         self._open_runs.clear()
 
     # --- folding ----------------------------------------------------------------------------------------------------
 
     def assessment(self, program: Program, position: JournalPosition, person: Person) -> Assessment | Problem:
         """The assessment of the person at this position."""
-        ahead = self._people.get(position)
+        planned = self._people.get(position)
         # A name that was forgotten and used again has another person's features.
-        if ahead is not None and ahead.approved == person.approved and bytes(ahead.features) == bytes(person.features):
+        if (
+            planned is not None
+            and planned.approved == person.approved
+            and bytes(planned.features) == bytes(person.features)
+        ):
             return self._assessed[position]
         return assess(program, self._fold.state.model(program), {position: person})[position]
 
     def select(
         self, program: Program, shard: Shard, position: JournalPosition, assessment: Assessment
     ) -> tuple[Selected, ...]:
-        """Take the shard's next step for the person at this position; no options: there are none to pick."""
+        """Take the shard's next step for the person at this position.
+
+        Return an empty tuple when the person has no options.
+        """
         run = self._runs.pop(position, None)
         if run is not None:
             self._selected.update(zip(run.positions, _take_steps(program, shard, run), strict=True))
@@ -154,13 +161,13 @@ def _take_steps(program: Program, shard: Shard, run: _Run) -> list[tuple[Selecte
     return [tuple(_selected(batch, pick) for pick in of_person) for of_person in picks]
 
 
-def _selected(batch: OptionBatch, pick: PlacedPick) -> Selected:
-    at = pick.place
+def _selected(batch: OptionBatch, pick: BatchPick) -> Selected:
+    index = pick.option_index
     return Selected(
-        batch.arm.item(at),
-        batch.point.item(at),
-        batch.cost.item(at),
-        batch.execution.item(at),
+        batch.arm.item(index),
+        batch.point.item(index),
+        batch.cost.item(index),
+        batch.execution.item(index),
         pick.propensity,
         pick.execution,
     )

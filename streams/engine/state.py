@@ -1,4 +1,4 @@
-"""What the engine folds: everything that a journal partition's ledger holds, except the cases at rest on disk."""
+"""The engine's state: everything that a journal partition's ledger holds, except the cases at rest on disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .watermark import Watermarks
 
 
 class ShardKey(NamedTuple):
-    """What names a shard, and with it a learner."""
+    """The key of a shard, and so of its learner."""
 
     program: str
     shard: int
@@ -91,6 +91,11 @@ class PartitionState:
             self.shards[shard.key] = shard
         return shard
 
+    def step_of(self, program: str, number: int) -> int:
+        """The next step of a shard, 0 before its first answer."""
+        shard = self.shards.get(ShardKey(program, number))
+        return 0 if shard is None else shard.step
+
     def model(self, program: Program) -> CurrentModel:
         """The program's current model: its first one until a model event replaces it."""
         current = self.models.get(program.name)
@@ -98,19 +103,19 @@ class PartitionState:
             current = self.models[program.name] = CurrentModel.of(program, program.bundle)
         return current
 
-    def unseen(self, entries: Iterable[Entry]) -> list[bool]:
+    def are_new(self, entries: Iterable[Entry]) -> list[bool]:
         """For each of the entries that follow: whether its input record has not been folded before."""
         seen: dict[TopicPartition, int] = {}
-        unseen = []
+        are_new = []
         for entry in entries:
             source = entry.source
             if source is None:
-                unseen.append(True)
+                are_new.append(True)
                 continue
             last = seen.get(source)
             if last is None:
                 last = self.positions.get(source, -1)
             is_new = entry.source_offset > last
-            unseen.append(is_new)
+            are_new.append(is_new)
             seen[source] = entry.source_offset if is_new else last
-        return unseen
+        return are_new

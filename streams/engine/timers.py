@@ -54,7 +54,7 @@ def timer_of(case: Case) -> Timer:
 
 def forget_event(event: ProcessedEvent, forget_ms: int) -> Timer:
     """The timer that forgets a processed event."""
-    return Timer(event.program, FORGET_EVENT, EVENT_TIME, forget_ms, event.event)
+    return Timer(event.program, FORGET_EVENT, EVENT_TIME, forget_ms, event.name)
 
 
 Order = Callable[[Timer], tuple[Any, ...]]
@@ -67,7 +67,7 @@ def by_program_and_key(timer: Timer) -> tuple[Any, ...]:
 
 
 class TimerQueue:
-    """The timers that may fire in a chunk: those loaded from the ledger and those that the chunk sets.
+    """The timers that may fire in a portion: those loaded from the ledger and those that the portion sets.
 
     Timers of event time fire kind by kind, in the order of ``orders``, each kind by due time.
 
@@ -86,7 +86,7 @@ class TimerQueue:
         self._by_step: defaultdict[tuple[str, int], list[tuple[int, Timer]]] = defaultdict(list)
         self._cancelled: set[Timer] = set()
         self.changed: dict[Timer, bool] = {}
-        """The timers that this chunk has set (True) or cancelled (False), for the ledger."""
+        """The timers that this portion has set (True) or cancelled (False), for the ledger."""
 
     def load(self, timer: Timer) -> None:
         """Add a timer that the ledger holds."""

@@ -19,7 +19,7 @@ class WaitingEvent(NamedTuple):
     position: JournalPosition
     key: CaseKey
     kind: str
-    event: str
+    event_id: str
     time_ms: int
     timestamp_ms: int
     expires_ms: int
@@ -51,7 +51,7 @@ class WaitingEvent(NamedTuple):
             self.position,
             self.key,
             self.timestamp_ms,
-            self.event,
+            self.event_id,
             self.time_ms,
             self.source,
             self.source_offset,
@@ -94,9 +94,9 @@ class WaitingEvents:
         self.by_case.setdefault(event.key, []).append(event)
         self._by_position[event.position] = event
 
-    def holds(self, key: CaseKey, kind: str, event: str) -> bool:
+    def holds(self, key: CaseKey, kind: str, event_id: str) -> bool:
         """Whether an event of this kind and id already waits for this case."""
-        return any((waiting.kind, waiting.event) == (kind, event) for waiting in self.by_case.get(key, ()))
+        return any((waiting.kind, waiting.event_id) == (kind, event_id) for waiting in self.by_case.get(key, ()))
 
     def take(self, key: CaseKey) -> list[WaitingEvent]:
         """Take all events that wait for a case."""

@@ -4,8 +4,8 @@ Each input partition has a clock: the latest event time read from it, or told by
 the earliest of these clocks. It never runs ahead of an input that is slower than the others, in whatever order the
 inputs reach the journal. Until every topic that a watermark waits for has been heard of, there is no watermark.
 
-Programs that decide by their own model do not wait for the decisions topic, so there are two watermarks. Both are kept
-whatever programs there are: adding a program changes nothing for the others.
+Programs that decide by their own model do not wait for the decisions topic, so there are two watermarks. Both are
+always kept, so that adding a program does not change the watermark of another.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Watermarks:
         """The watermarks once these moves are made, without making them."""
         moves = list(moves)
         if all(source in self.clocks for source, _ in moves):
-            # Among known clocks only the last time of each counts; a newly announced one holds the watermark.
+            # When all clocks are known, only each clock's latest time matters. A new partition could hold the watermark
+            # back, so the moves are then kept in order.
             latest: dict[TopicPartition, int | None] = {}
             for source, time_ms in moves:
                 if time_ms is not None and time_ms > (latest.get(source) or time_ms - 1):

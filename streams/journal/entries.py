@@ -20,7 +20,7 @@ class JournalPosition(NamedTuple):
 
 
 class CaseKey(NamedTuple):
-    """What names a case."""
+    """The key of a case."""
 
     program: str
     application: str

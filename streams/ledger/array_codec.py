@@ -1,4 +1,4 @@
-"""What a learner has learned, as bytes for the ledger."""
+"""Codec between a learner's arrays and bytes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Checks that a ledger's file is whole: its pages, its indexes, and every value in them as this version reads it.
 
-A file that passes can be loaded and folded. So damage that ends a worker cannot end it again at the next start: the
-file does not pass, and is replaced by a snapshot that does, or rebuilt from the journal.
+A file that passes can be loaded and folded. Damage therefore ends a worker at most once. At the next start the file
+fails this check and is replaced by a good snapshot, or rebuilt from the journal.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _STEPS = 100_000
 Each call may wait 5 ms for Python's lock."""
 
 
-class DamageError(Exception):
-    """A file is not a ledger, or damaged."""
+class LedgerCheckError(Exception):
+    """A check found that a file is not a ledger, or is damaged."""
 
 
-class Standing(Struct, frozen=True):
+class LedgerMeta(Struct, frozen=True):
     """The identity of a ledger: schema, journal partition, next journal offset to fold, newest generation."""
 
     schema: int
@@ -61,7 +61,7 @@ class Standing(Struct, frozen=True):
     generation: int
 
 
-def examine(ledger: Path, stop: Event | None = None) -> bool:
+def check_ledger(ledger: Path, stop: Event | None = None) -> bool:
     """Check a ledger that is not open; return whether there is one. Opening it refuses another schema.
 
     Raise ``DamagedLedgerError``, or ``LedgerError`` when it cannot be read or ``stop`` is set.
@@ -78,13 +78,13 @@ def examine(ledger: Path, stop: Event | None = None) -> bool:
             if getattr(error, "sqlite_errorcode", None) not in _UNREADABLE:
                 raise
             raise DamagedLedgerError(ledger, str(error)) from error
-        except DamageError as error:
+        except LedgerCheckError as error:
             raise DamagedLedgerError(ledger, str(error)) from error
     return True
 
 
-def standing(copy: Path, stop: Event | None = None, *, values: bool = True) -> Standing:
-    """Check a ledger that nobody writes and return its standing. Raise ``DamageError``, also when ``stop`` is set.
+def check_copy(copy: Path, stop: Event | None = None, *, values: bool = True) -> LedgerMeta:
+    """Check a ledger that nobody writes and return its identity. Raise ``LedgerCheckError``, also when ``stop`` is set.
 
     Without ``values`` only its pages are checked, in a tenth of the time.
     """
@@ -92,7 +92,7 @@ def standing(copy: Path, stop: Event | None = None, *, values: bool = True) -> S
         with _reading(copy, "mode=ro&immutable=1", stop) as db:
             return _check(db) if values else _check_pages(db)
     except (sqlite3.Error, *DAMAGE_ERRORS) as error:
-        raise DamageError(str(error) or type(error).__name__) from error
+        raise LedgerCheckError(str(error) or type(error).__name__) from error
 
 
 @contextmanager
@@ -103,38 +103,41 @@ def _reading(ledger: Path, query: str, stop: Event | None) -> Iterator[sqlite3.C
         yield db
 
 
-def _check(db: sqlite3.Connection) -> Standing:
+def _check(db: sqlite3.Connection) -> LedgerMeta:
     # One read transaction: a worker that was cut off may still write.
     db.execute("BEGIN")
-    # Not quick_check, which takes an eighth of the time: an index that has lost a case would let it begin again.
-    standing = _check_pages(db, "integrity_check")
-    if standing.schema == SCHEMA_VERSION:
+    # ``quick_check`` takes an eighth of the time, but does not compare indexes with tables. If the index misses a case,
+    # its application would be opened a second time.
+    meta = _check_pages(db, "integrity_check")
+    if meta.schema == SCHEMA_VERSION:
         for table, row_type in _ROWS.items():
             for row in db.execute(f"SELECT * FROM {table}"):
                 msgspec.convert(row, row_type)
         _check_programs(db)
         _check_cases(db)
-    return standing
+    return meta
 
 
-def _check_pages(db: sqlite3.Connection, check: Literal["quick_check", "integrity_check"] = "quick_check") -> Standing:
+def _check_pages(
+    db: sqlite3.Connection, check: Literal["quick_check", "integrity_check"] = "quick_check"
+) -> LedgerMeta:
     found = db.execute(f"PRAGMA {check}(1)").fetchone()[0]
     if found != "ok":
-        raise DamageError(" ".join(found.split()))
-    return msgspec.convert(dict(db.execute("SELECT name, value FROM meta")), Standing)
+        raise LedgerCheckError(" ".join(found.split()))
+    return msgspec.convert(dict(db.execute("SELECT name, value FROM meta")), LedgerMeta)
 
 
 def _check_programs(db: sqlite3.Connection) -> None:
     for table in ("shards", "waiting"):
         for (name,) in db.execute(f"SELECT DISTINCT program FROM {table} EXCEPT SELECT program FROM programs"):
-            raise DamageError(f"table {table} names program {name!r}, which does not exist")
+            raise LedgerCheckError(f"table {table} names program {name!r}, which does not exist")
     for (id,) in db.execute("SELECT DISTINCT program FROM timers EXCEPT SELECT id FROM programs"):
-        raise DamageError(f"table timers names program {id}, which does not exist")
+        raise LedgerCheckError(f"table timers names program {id}, which does not exist")
     for program, shard, learner in db.execute("SELECT program, shard, learner FROM shards"):
         try:
             unpack(without_checksum(learner))
         except ValueError as error:
-            raise DamageError(f"what shard {shard} of program {program!r} has learned: {error}") from error
+            raise LedgerCheckError(f"what shard {shard} of program {program!r} has learned: {error}") from error
 
 
 def _check_cases(db: sqlite3.Connection) -> None:
@@ -144,9 +147,9 @@ def _check_cases(db: sqlite3.Connection) -> None:
     for id, application, body in db.execute("SELECT program, application, body FROM cases"):
         case = _decode_case(without_checksum(body))
         if case.key != (names.get(id), application):
-            raise DamageError(f"case {application!r} is not the one that its row names")
+            raise LedgerCheckError(f"case {application!r} is not the one that its row names")
         if db.execute(probe, (id, *timer_of(case)[1:])).fetchone() is None:
-            raise DamageError(f"case {application!r} has no timer")
+            raise LedgerCheckError(f"case {application!r} has no timer")
         cases += 1
     kinds = tuple(ABOUT_A_CASE)
     [(timers,)] = db.execute(f"SELECT count(*) FROM timers WHERE kind IN ({','.join('?' * len(kinds))})", kinds)
@@ -154,6 +157,6 @@ def _check_cases(db: sqlite3.Connection) -> None:
         "SELECT (SELECT count(*) FROM timers WHERE kind = ?), count(*) FROM waiting", (WAIT,)
     )
     if waits != waiting:
-        raise DamageError(f"{waits} timers give up waiting events, and {waiting} wait")
+        raise LedgerCheckError(f"{waits} timers give up waiting events, and {waiting} wait")
     if timers != cases:
-        raise DamageError(f"{timers} timers are about cases, and there are {cases} cases")
+        raise LedgerCheckError(f"{timers} timers are about cases, and there are {cases} cases")

@@ -11,7 +11,7 @@ _BYTES = 4
 
 
 class ChecksumError(ValueError):
-    """Bytes are not those that were with_checksum."""
+    """The bytes do not match their checksum."""
 
 
 def with_checksum(content: bytes) -> bytes:

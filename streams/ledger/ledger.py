@@ -81,7 +81,7 @@ class Ledger:
 
     @property
     def committed(self) -> tuple[int, int]:
-        """The same, as last committed by this object; only after ``claim``."""
+        """The journal offset and generation that this object committed last. Call ``load`` and ``claim`` first."""
         return self._offset, self._generation
 
     def load(
@@ -128,7 +128,7 @@ class Ledger:
     def view(
         self, state: PartitionState, touched: Footprint, models: Mapping[JournalPosition, ModelBundle]
     ) -> LedgerView:
-        """What is at rest of what a chunk may touch, with the ``models`` that it announces."""
+        """Read the rows that a portion may touch. ``models`` are the bundles that it announces."""
         # The fold refuses entries of an unknown program; nothing of it is at rest.
         programs = [name for name in touched.cases if name in state.programs]
         with ledger_errors(self.path):
@@ -233,31 +233,31 @@ class Ledger:
 
     def _waiting(self) -> Iterator[WaitingEvent]:
         for row in self._db.execute("SELECT * FROM waiting ORDER BY journal_offset, line"):
-            offset, line, program, application, kind, event, *times, topic, partition, source_offset, payload = row
+            offset, line, program, application, kind, event_id, *times, topic, partition, source_offset, payload = row
             source = None if topic is None else TopicPartition(topic, partition)
             key = CaseKey(program, application)
             yield WaitingEvent._make(
-                (JournalPosition(offset, line), key, kind, event, *times, source, source_offset, payload)
+                (JournalPosition(offset, line), key, kind, event_id, *times, source, source_offset, payload)
             )
 
     def _cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
-        for some in _portions(applications):
+        for some in _query_batches(applications):
             marks = ",".join("?" * len(some))
             query = f"SELECT body FROM cases WHERE program = ? AND application IN ({marks})"
             yield from map(_case, self._db.execute(query, (self._ids[program], *some)))
 
     def _due(self, state: PartitionState, touched: Footprint) -> Iterator[Timer]:
-        """The timers that may fire in a chunk: by its last watermarks, and by the most steps that it may take."""
+        """The timers that may fire in a portion: by its last watermarks, and by the most steps that it may take."""
         watermarks = state.watermarks.after(touched.moves)
         for name, program in state.programs.items():
             if (watermark_ms := watermarks[program.spec.decisions]) is not None:
                 yield from self._due_before(name, EVENT_TIME, watermark_ms)
-        for shard in state.shards.values():
-            if steps := touched.steps[shard.program.name]:
-                yield from self._due_before(shard.key.program, shard.number, shard.step + steps)
+            if steps := touched.steps[name]:
+                for shard in range(program.spec.shards):
+                    yield from self._due_before(name, shard, state.step_of(name, shard) + steps)
 
     def _due_before(self, program: str, shard: int, due: int) -> Iterator[Timer]:
-        """Those of one clock; retention is not among them, since ``commit`` sees to it."""
+        """Yield the timers of one clock that are due. Retention timers are left out: ``commit`` handles them."""
         query = "SELECT kind, due, key FROM timers WHERE program = ? AND shard = ? AND kind = ? AND due < ?"
         for kind in tuple(timer_handlers):
             for row in self._db.execute(query, (self._ids[program], shard, kind, due)):
@@ -266,7 +266,7 @@ class Ledger:
     def _processed(self, touched: Footprint) -> Mapping[ProcessedEvent, int]:
         found: dict[ProcessedEvent, int] = {}
         for program, names in touched.processed.items():
-            for some in _portions(sorted(names)):
+            for some in _query_batches(sorted(names)):
                 marks = ",".join("?" * len(some))
                 query = f"SELECT event, forget_ms FROM processed_events WHERE program = ? AND event IN ({marks})"
                 rows = self._db.execute(query, (program, *some))
@@ -316,7 +316,7 @@ class Ledger:
                     *event.position,
                     *event.key,
                     event.kind,
-                    event.event,
+                    event.event_id,
                     event.time_ms,
                     event.timestamp_ms,
                     event.expires_ms,
@@ -380,7 +380,7 @@ class Ledger:
             self._db.execute("DELETE FROM timers WHERE program = ? AND kind = ? AND shard = ? AND due < ?", timers)
 
 
-def _portions(values: Sequence[str]) -> Iterator[Sequence[str]]:
+def _query_batches(values: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(values), _PARAMETERS_A_QUERY):
         yield values[start : start + _PARAMETERS_A_QUERY]
 

@@ -15,8 +15,9 @@ from .schema import SCHEMA_VERSION
 class ProgramSummary(NamedTuple):
     """One program in one ledger. ``steps`` counts its answers, ``open_recourses`` those without a fate yet.
 
-    ``begun`` says that a person or a new model of the program has come to this ledger. Until then, which is for ever
-    where no shard of it belongs, ``model`` is the first one, whatever the others have.
+    ``begun`` is True once the ledger has folded an answer or a model event of the program. Before that, ``model`` is
+    the program's first model, even when other ledgers have a newer one. A ledger that owns none of the program's shards
+    may never begin it.
     """
 
     program: str

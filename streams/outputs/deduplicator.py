@@ -1,4 +1,4 @@
-"""The deduplicator: readers of the outputs recognise what was published before.
+"""Deduplication: readers of the outputs recognise repeated records.
 
 Every output carries its position in the journal (``onward_position``) and the generation of the partition's owner who
 wrote it (``onward_generation``). Positions rise within a partition. A worker that was paused and has lost its partition
@@ -43,13 +43,13 @@ class Deduplicator:
 
     def classify(self, record: Record) -> Classification:
         """Classify a record. One without a position counts as new."""
-        place = TopicPartition(record.topic, record.partition)
-        before = self._marks.get(place, HighWaterMark())
+        partition = TopicPartition(record.topic, record.partition)
+        before = self._marks.get(partition, HighWaterMark())
         found = _mark(record)
         if found is None:
             return Classification.NEW
         generation = max(before.generation, found.generation)
-        self._marks[place] = HighWaterMark(max(before.position, found.position), generation)
+        self._marks[partition] = HighWaterMark(max(before.position, found.position), generation)
         if found.position > before.position:
             return Classification.NEW
         return Classification.STALE if found.generation < generation else Classification.REPEATED

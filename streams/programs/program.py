@@ -230,7 +230,7 @@ def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
     """Raise ``UsageError`` when a bundle lacks an artefact that a choice needs."""
     for name in sorted(choices.registry[choice].needs):
         if bundle.artefact(name) is None:
-            raise UsageError(f"{where}model {bundle.version} has no {name}, which {choice} needs: train one anew")
+            raise UsageError(f"{where}model {bundle.version} has no {name}, which {choice} needs: train a new one")
 
 
 def _beyond_the_defaults(policy: Policy) -> tuple[object, ...]:

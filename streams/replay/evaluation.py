@@ -176,7 +176,7 @@ class _Shard:
         row = self.rows[closing.number]
         row.open, row.reward = False, closing.reward
         if closing.reward is None:
-            self._follower.forget(closing.number)
+            self._follower.retract(closing.number)
             return
         self._expectation.learn(row.arm, row.execution, closing.reward)
         if closing.censored and self._target.ignores_zero_reward:

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from ...schemas.events import Application, DeadLetter, NoRecourse, Outcome, Recourse, Result, Reward, Value
 from ...schemas.headers import CE_ID, cloud_event_headers
-from ...schemas.kinds import ce_type
+from ...schemas.kinds import ce_type, kinds
 from ..records import Headers
 from ..topics import Topics
 
@@ -100,7 +100,7 @@ class OutgoingEvent(NamedTuple):
 
     def topic(self, topics: Topics) -> str:
         """The topic it belongs to."""
-        return topics.applications if isinstance(self.event, Application) else topics.outcomes
+        return topics.of(kinds.by_struct[type(self.event)])
 
 
 class Simulation:

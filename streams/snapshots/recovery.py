@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from ..errors import DamagedLedgerError, LedgerError
-from ..ledger.check import examine
+from ..ledger.check import check_ledger
 from ..ledger.file import copy_beside, file_stamp, ledger_errors, put_in_place, set_aside, tidy
 from ..ledger.ledger import Ledger
 from ..ledger.schema import SCHEMA_VERSION
@@ -69,14 +69,16 @@ class LedgerRecovery:
         self, path: Path, journal: TopicPartition, journal_end: Callable[[TopicPartition], Awaitable[int]]
     ) -> RecoveredLedger:
         """Open the ledger at ``path``, created if there is none; raise ``LedgerError``."""
-        ledger = await self._own(path, journal)
+        ledger = await self._open_own_file(path, journal)
         try:
-            listed = await self._listed(journal)
+            listed = await self._list_snapshots(journal)
             # Asked after the list was read: no listed snapshot can be ahead of this journal's end.
             end = await journal_end(journal)
-            ahead = [snapshot for snapshot in listed if snapshot.ledger.offset > (ledger.progress[0] if ledger else 0)]
+            newer_snapshots = [
+                snapshot for snapshot in listed if snapshot.ledger.offset > (ledger.progress[0] if ledger else 0)
+            ]
             with ledger_errors(path), copy_beside(path) as copy:
-                if await self._fetched(ahead, end, copy):
+                if await self._fetch_first_good(newer_snapshots, end, copy):
                     if ledger:
                         ledger.close()
                     put_in_place(copy, path)
@@ -89,7 +91,7 @@ class LedgerRecovery:
             raise
         return RecoveredLedger(ledger, end, listed[0] if listed else None)
 
-    async def _own(self, path: Path, journal: TopicPartition) -> Ledger | None:
+    async def _open_own_file(self, path: Path, journal: TopicPartition) -> Ledger | None:
         with ledger_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             tidy(path)
@@ -98,11 +100,16 @@ class LedgerRecovery:
                     return ledger
                 # In a thread: a million cases take seconds, and heartbeats must go on. To its end: the next owner must
                 # not rename the file meanwhile.
-                there = await in_thread(partial(examine, path), to_its_end=True)
+                there = await in_thread(partial(check_ledger, path), to_its_end=True)
                 return Ledger(path, *journal) if there else None
             except DamagedLedgerError as error:
                 aside = set_aside(path, self._clock_ms())
-                log.error("ledger %s is damaged (%s) and made anew; it is kept as %s", path, error.how, aside.name)
+                log.error(
+                    "ledger %s is damaged (%s); it is rebuilt, and the damaged file is kept as %s",
+                    path,
+                    error.damage,
+                    aside.name,
+                )
                 return None
 
     def _if_untouched(self, path: Path, journal: TopicPartition) -> Ledger | None:
@@ -119,27 +126,27 @@ class LedgerRecovery:
             ledger.close()
         return ledger if untouched else None
 
-    async def _listed(self, journal: TopicPartition) -> Sequence[Snapshot]:
+    async def _list_snapshots(self, journal: TopicPartition) -> Sequence[Snapshot]:
         snapshots = self._snapshots
         if snapshots is None:
             return ()
         try:
             return await in_thread(lambda _: snapshots.listed(journal))
         except SnapshotError as error:
-            self._refused("snapshots cannot be listed: %s", error)
+            self._log_refused("snapshots cannot be listed: %s", error)
             return ()
 
-    async def _fetched(self, ahead: Sequence[Snapshot], end: int, copy: Path) -> bool:
+    async def _fetch_first_good(self, newer: Sequence[Snapshot], end: int, copy: Path) -> bool:
         """Fetch the first good snapshot; return whether there is one."""
         if self._snapshots is None:
             return False
-        for snapshot in ahead:
+        for snapshot in newer:
             started = perf_counter()
             try:
                 _check(snapshot, end)
                 await in_thread(partial(self._snapshots.fetch, snapshot, copy))
             except SnapshotError as error:
-                self._refused("snapshot %s is refused: %s", snapshot.file, error)
+                self._log_refused("snapshot %s is refused: %s", snapshot.file, error)
                 continue
             seconds = perf_counter() - started
             self._metrics.snapshot_seconds.labels("restore").observe(seconds)
@@ -152,7 +159,7 @@ class LedgerRecovery:
             return True
         return False
 
-    def _refused(self, message: str, *values: object) -> None:
+    def _log_refused(self, message: str, *values: object) -> None:
         self._metrics.snapshot_failures.labels("restore").inc()
         log.warning(message, *values)
 

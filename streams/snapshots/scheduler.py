@@ -1,6 +1,6 @@
-"""The snapshot scheduler: takes a snapshot of every ledger now and then, and when its partition is revoked.
+"""The snapshot scheduler: takes a snapshot of every ledger at a fixed interval, and when its partition is revoked.
 
-No failure here ends a worker: it is logged and counted, and the next attempt comes at its time.
+No failure here ends a worker: it is logged and counted, and the next interval tries again.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ LAST_BYTES = 128 << 20
 LAST_SECONDS = 5.0
 """The most time for the last snapshots of all revoked partitions together.
 
-To save time, only the pages of such a copy are checked, not its values: they were checked when the ledger was opened,
-and a worker that begins with a snapshot checks it first and has the earlier ones.
+Only the pages of such a copy are checked, which is faster. Its values were checked when the ledger was opened, and a
+worker that restores it checks it in full.
 """
 
 
@@ -83,11 +83,14 @@ class SnapshotScheduler:
         for journal, offset in offsets.items():
             schedule = self._schedules.get(journal)
             if schedule is not None and schedule.due <= asyncio.get_running_loop().time():
-                await self._take(journal, schedule, offset)
+                await self._take_unless_current(journal, schedule, offset)
                 schedule.due = asyncio.get_running_loop().time() + self._seconds
 
-    async def let_go(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Take a last snapshot of small ledgers, so that the next owner need not fold again. Then forget them."""
+    async def revoked(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Take a last snapshot of small ledgers, so that the next owner need not fold again.
+
+        Then remove the schedules of all.
+        """
         try:
             async with asyncio.timeout(LAST_SECONDS):
                 # One after the other: when the time is over some are complete, instead of none.
@@ -102,16 +105,18 @@ class SnapshotScheduler:
     async def _take_last(self, journal: TopicPartition, offset: int) -> None:
         schedule = self._schedules.get(journal)
         if schedule is not None and size_bytes(schedule.path) <= LAST_BYTES:
-            await self._take(journal, schedule, offset, values=False)
+            await self._take_unless_current(journal, schedule, offset, values=False)
 
-    async def _take(self, journal: TopicPartition, schedule: _Schedule, offset: int, *, values: bool = True) -> None:
+    async def _take_unless_current(
+        self, journal: TopicPartition, schedule: _Schedule, offset: int, *, values: bool = True
+    ) -> None:
         async with schedule.running:
-            if schedule.offset != offset and not await self._taken(journal, schedule, values=values):
+            if schedule.offset != offset and not await self._try_take(journal, schedule, values=values):
                 return
         if self._schedules.get(journal) is schedule:
             self._metrics.snapshot_timestamp_seconds.labels(journal.partition).set(self._clock_ms() / 1000)
 
-    async def _taken(self, journal: TopicPartition, schedule: _Schedule, *, values: bool) -> bool:
+    async def _try_take(self, journal: TopicPartition, schedule: _Schedule, *, values: bool) -> bool:
         started = perf_counter()
         try:
             send = partial(schedule.snapshots.send, schedule.path, journal, self._clock_ms(), values=values)

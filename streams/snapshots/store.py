@@ -39,14 +39,14 @@ from msgspec import Meta, Struct
 
 from ...schemas.problems import JSON_ERRORS
 from ..errors import UsageError
-from ..ledger.check import DamageError, Standing, standing
+from ..ledger.check import LedgerCheckError, LedgerMeta, check_copy
 from ..ledger.file import copy_beside, copy_ledger, has_room
 from ..records import TopicPartition
 
 log = logging.getLogger(__name__)
 
-POINTER = "snapshots.json"
-LARGEST_POINTER_BYTES = 1 << 20
+LIST_FILE = "snapshots.json"
+LARGEST_LIST_BYTES = 1 << 20
 BLOCK_BYTES = 4 << 20
 PROGRESS_SECONDS = 5.0
 
@@ -68,7 +68,7 @@ class Snapshot(Struct, frozen=True):
     size: int
     sha256: str
     taken_ms: int
-    ledger: Standing
+    ledger: LedgerMeta
 
     @property
     def journal(self) -> TopicPartition:
@@ -76,7 +76,7 @@ class Snapshot(Struct, frozen=True):
         return TopicPartition(self.ledger.journal, self.ledger.partition)
 
 
-class _Pointer(Struct, frozen=True):
+class _SnapshotList(Struct, frozen=True):
     snapshots: list[Snapshot]
 
 
@@ -96,11 +96,11 @@ class Snapshots:
 
         Raise ``SnapshotError`` when the address cannot be read.
         """
-        path = self._path(journal, POINTER)
+        path = self._path(journal, LIST_FILE)
         try:
             with _store_errors(path), self._system.open(path, "rb") as file:
-                content = file.read(LARGEST_POINTER_BYTES)
-            found = msgspec.json.decode(content, type=_Pointer).snapshots
+                content = file.read(LARGEST_LIST_BYTES)
+            found = msgspec.json.decode(content, type=_SnapshotList).snapshots
         except _MissingError:
             return []
         except JSON_ERRORS as error:
@@ -154,8 +154,8 @@ class Snapshots:
             raise SnapshotError(f"it has {size} bytes, not {snapshot.size}")
         if digest.hexdigest() != snapshot.sha256:
             raise SnapshotError(f"its sha256 is {digest.hexdigest()}, not {snapshot.sha256}")
-        if _standing(target, stop) != snapshot.ledger:
-            raise SnapshotError("its ledger is not the one that the list tells of")
+        if _checked_meta(target, stop) != snapshot.ledger:
+            raise SnapshotError("its ledger does not match the entry in snapshots.json")
 
     def _kept(self, journal: TopicPartition, snapshot: Snapshot) -> list[Snapshot]:
         """The snapshots to list, with a new one among them, newest first; ``SnapshotError`` if it is too old."""
@@ -163,7 +163,10 @@ class Snapshots:
         others = [known for known in self.listed(journal) if known.ledger.offset != offset]
         kept = sorted([snapshot, *others], key=_newness, reverse=True)[: self._keep]
         if snapshot not in kept:
-            raise SnapshotError(f"{len(kept)} of later journal offsets than {offset} are listed: another worker's")
+            raise SnapshotError(
+                f"{LIST_FILE} already lists {len(kept)} snapshots at later offsets than {offset}, "
+                "taken by another worker"
+            )
         return kept
 
     # --- the address ---------------------------------------------------------------------------------------------
@@ -196,8 +199,8 @@ class Snapshots:
         return file
 
     def _list(self, journal: TopicPartition, snapshots: list[Snapshot]) -> None:
-        path = self._path(journal, POINTER)
-        content = msgspec.json.format(msgspec.json.encode(_Pointer(snapshots))) + b"\n"
+        path = self._path(journal, LIST_FILE)
+        content = msgspec.json.format(msgspec.json.encode(_SnapshotList(snapshots))) + b"\n"
         with _store_errors(path), self._appearing(path) as file:
             file.write(content)
 
@@ -244,7 +247,7 @@ def _copied(ledger: Path, copy: Path, now_ms: int, stop: Event, *, values: bool)
         if not has_room(ledger):
             raise SnapshotError(f"a copy would take more than half of what is free in {ledger.parent}")
         copy_ledger(ledger, copy, partial(_check, stop))
-        found = _standing(copy, stop, values=values)
+        found = _checked_meta(copy, stop, values=values)
         digest = hashlib.sha256()
         with copy.open("rb") as file:
             while block := file.read(BLOCK_BYTES):
@@ -256,10 +259,10 @@ def _copied(ledger: Path, copy: Path, now_ms: int, stop: Event, *, values: bool)
         raise SnapshotError(f"{ledger} cannot be copied: {_line(error)}") from error
 
 
-def _standing(copy: Path, stop: Event, *, values: bool = True) -> Standing:
+def _checked_meta(copy: Path, stop: Event, *, values: bool = True) -> LedgerMeta:
     try:
-        return standing(copy, stop, values=values)
-    except DamageError as error:
+        return check_copy(copy, stop, values=values)
+    except LedgerCheckError as error:
         _check(stop)
         raise SnapshotError(f"its ledger is damaged: {error}") from error
 
@@ -270,7 +273,7 @@ def _newness(snapshot: Snapshot) -> int:
 
 def _check(stop: Event) -> None:
     if stop.is_set():
-        raise SnapshotError("it was given up halfway")
+        raise SnapshotError("it was stopped before it was complete")
 
 
 @contextmanager

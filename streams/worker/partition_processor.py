@@ -158,7 +158,7 @@ class PartitionProcessor:
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """Close the ledgers."""
         revoked = sorted(self.partitions & set(partitions))
-        await self._scheduler.let_go(self._offsets(revoked))
+        await self._scheduler.revoked(self._offsets(revoked))
         for journal in revoked:
             owned = self._partitions.pop(journal.partition)
             self._recovery.close(owned.ledger)
@@ -315,8 +315,8 @@ class PartitionProcessor:
             if end <= folded[source]:
                 raise LedgerError(
                     f"topic {source.topic} partition {source.partition} ends at offset {end}, but ledger {ledger.path} "
-                    f"has folded offset {folded[source]} of it: it was made anew or has lost records; restore it, or "
-                    "make journal, outputs and all ledgers anew too"
+                    f"has folded offset {folded[source]} of it: it was recreated or has lost records; restore it, or "
+                    "recreate journal, outputs and all ledgers too"
                 )
 
     def _offsets(self, journals: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:

@@ -40,13 +40,13 @@ class ProcessorMetrics:
 
     def count(self, effects: Effects, open_recourses: Counter[str]) -> None:
         """Count effects; bring a partition's open recourses, by program, up to date."""
-        for (what, which, detail), times in effects.counts.items():
-            if what in self._counters:
-                self._counters[what].labels(*filter(None, (which, detail))).inc(times)
-            if (what, detail) == ("recourses", "recourse"):
-                open_recourses[which] += times
-            elif what == "fates" and detail in CLOSED.values():
-                open_recourses[which] -= times
+        for (name, label, detail), times in effects.counts.items():
+            if name in self._counters:
+                self._counters[name].labels(*filter(None, (label, detail))).inc(times)
+            if (name, detail) == ("recourses", "recourse"):
+                open_recourses[label] += times
+            elif name == "fates" and detail in CLOSED.values():
+                open_recourses[label] -= times
 
     def observe_delays(self, effects: Effects, published: Sequence[Emission]) -> None:
         """Observe the delays of outcomes, and the time from application to answer."""

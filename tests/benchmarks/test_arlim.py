@@ -110,7 +110,7 @@ class Spy(Choice):
     def update(self, pull, reward):
         self.updates.append((self.steps - 1, pull.step, pull.execution, reward))
 
-    def forget(self, pull):
+    def retract(self, pull):
         raise AssertionError("everybody is shown their recourse")
 
     def state(self):

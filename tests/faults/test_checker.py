@@ -22,7 +22,7 @@ def story(tmp_path):
     """Three people: x has an outcome, the windows of y and z close without one."""
     story = tape(tmp_path, **TIMED)
     story.inputs = [story.applies(name) for name in "xyz"]
-    story.inputs += [story.decides("x", MINUTE_MS), story.tells("x", MINUTE_MS)]
+    story.inputs += [story.decides("x", MINUTE_MS), story.outcome("x", MINUTE_MS)]
     story.tick(60 * MINUTE_MS)
     story.ledger = story.fold()
     story.outputs = [record for topic in story.run.topics.outputs for record in story.run.broker.logs[topic, 0]]

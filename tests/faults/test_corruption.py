@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from onward.streams.errors import DamagedLedgerError
-from onward.streams.ledger.check import examine
+from onward.streams.ledger.check import check_ledger
 from onward.tests.faults.suite.scenarios.corruption import flip
 from onward.tests.support.tape import MINUTE_MS, TIMED, tape
 
@@ -30,11 +30,11 @@ def ledger(request, tmp_path_factory):
 def test_a_flipped_bit_is_detected(ledger, tmp_path):
     good, path = ledger.read_bytes(), tmp_path / ledger.name
     path.write_bytes(good)
-    examine(path)
+    check_ledger(path)
     for seed in range(40):
         path.write_bytes(good)
         flip(Random(seed), path)
         damaged = path.read_bytes()
         assert sum((a ^ b).bit_count() for a, b in zip(good, damaged, strict=True)) == 1
         with pytest.raises(DamagedLedgerError):
-            examine(path)
+            check_ledger(path)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import numpy as np
 from fuzz_events import PROGRAMS
 from fuzz_inputs import RECORD, Target, folder
 
+from onward.agents.options import Options
 from onward.schemas.draft import draft_spec
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.problems import SpecProblem
-from onward.schemas.spec import FeatureType, ProgramSpec
+from onward.schemas.spec import Feature, FeatureType, ProgramSpec
 from onward.schemas.spec_rules import MOST_COLUMNS
 from onward.schemas.specfile import MAX_PROBLEMS, parse_spec
 from onward.schemas.table import TableError, read_csv, read_table
@@ -94,16 +96,24 @@ def _runs(spec: ProgramSpec) -> None:
     assert msgspec.json.decode(msgspec.json.encode(spec), type=ProgramSpec) == spec
     codec = FeatureCodec(spec)
     assert 0 < codec.dimension <= MOST_COLUMNS
-    program = replace(PROGRAMS["loan"], spec=spec, codec=codec, points=np.zeros((3, codec.dimension)), instances=())
+    rows = tuple({feature.name: _least(feature) for feature in spec.features} for _ in range(3))
+    points = np.zeros((3, codec.dimension))
+    program = replace(PROGRAMS["loan"], spec=spec, codec=codec, points=points, instances=rows)
     learner = program.learner()
     for name in ("window_ms", "lateness_ms", "retention_ms", "undecided_ms"):
         assert abs(getattr(program, name) or 0) < 2**57
     for shard in {0, spec.shards - 1}:
         generator = step_generator(program, shard, 5)
         person = np.zeros(codec.dimension)
-        pick = learner.choose(person, np.array([0, 2]), np.array([0.5, 1.0]), lambda generator=generator: generator)
+        arms = np.array([0, 2])
+        options = Options(person, arms, program.arms, arms, np.array([0.5, 1.0]))
+        pick = learner.choose(options, lambda generator=generator: generator)
         assert pick is not None
-        assert pick.candidate in (0, 2)
+        assert pick.arm in (0, 2)
+
+
+def _least(feature: Feature) -> Any:
+    return feature.bounds[0] if feature.bounds else (feature.levels or feature.categories)[0]
 
 
 # --- data -----------------------------------------------------------------------------------------------------------

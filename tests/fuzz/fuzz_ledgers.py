@@ -14,11 +14,12 @@ from fuzz_events import EVENTS, PROGRAMS, sent
 from fuzz_inputs import TOPICS, Target, folder, local_file_systems, record_of
 from fuzz_records import JOURNAL_SEEDS
 
+from onward.streams.engine.process import footprint
 from onward.streams.engine.watermark import required_topics
 from onward.streams.errors import DamagedLedgerError, OnwardError
 from onward.streams.journal.lines import read_entries as read
 from onward.streams.ledger.array_codec import pack, unpack
-from onward.streams.ledger.check import DamageError, Standing, examine, standing
+from onward.streams.ledger.check import LedgerCheckError, LedgerMeta, check_copy, check_ledger
 from onward.streams.ledger.checksum import with_checksum, without_checksum
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.records import Record, TopicPartition
@@ -31,7 +32,7 @@ PAGE_BYTES = 512
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 EVENTS_KEPT = (EVENTS[0], EVENTS[1], EVENTS[3], msgspec.structs.replace(EVENTS[5], application="z"))
 """Of two open cases, and one event that waits."""
-CHUNK = [
+PORTION = [
     entry
     for offset, value in enumerate(JOURNAL_SEEDS[:-1])
     for entry in read(Record(TOPICS.journal, 0, offset, START_MS + 9 * HOUR_MS, None, value, ()))
@@ -42,8 +43,8 @@ def ledger(data: bytes) -> None:
     """A ledger that passes can be loaded and looked into; any other is said to be damaged, or another's."""
     file = _emptied(folder() / "ledger.sqlite")
     file.write_bytes(data)
-    with suppress(DamageError):
-        assert isinstance(standing(file), Standing)
+    with suppress(LedgerCheckError):
+        assert isinstance(check_copy(file), LedgerMeta)
     _examined(file)
 
 
@@ -74,12 +75,12 @@ def learner(data: bytes) -> None:
 
 def _examined(file: Path) -> None:
     try:
-        examine(file)
+        check_ledger(file)
     except OnwardError:
         return
     try:
         with local_file_systems(), Ledger(file, *JOURNAL) as found:
-            found.view(found.load(PROGRAMS, required_topics(TOPICS), WAITING_LIMIT), CHUNK)
+            found.view(found.load(PROGRAMS, required_topics(TOPICS), WAITING_LIMIT), footprint(PORTION), {})
     except DamagedLedgerError as error:
         raise AssertionError("damage has not been noticed") from error
     except OnwardError:

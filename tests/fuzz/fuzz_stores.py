@@ -20,12 +20,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
 from onward.streams.errors import ModelError
-from onward.streams.ledger.check import Standing
+from onward.streams.ledger.check import LedgerMeta
 from onward.streams.programs.bundle import load_bundle, read_manifest
 from onward.streams.programs.manifest import BundleFile, FeatureColumn, Manifest
 from onward.streams.programs.raw_rows import write_rows
 from onward.streams.records import TopicPartition
-from onward.streams.snapshots.store import POINTER, Snapshot, SnapshotError, Snapshots
+from onward.streams.snapshots.store import LIST_FILE, Snapshot, SnapshotError, Snapshots
 
 JOURNAL = TopicPartition("journal", 0)
 LOAN = PROGRAMS["loan"]
@@ -131,7 +131,7 @@ def _bundle_seeds() -> list[bytes]:
 
 def snapshots(data: bytes) -> None:
     """Snapshots of this journal partition, newest first, of which none can be fetched that is not there."""
-    store(f"snapshots/{JOURNAL.topic}-{JOURNAL.partition}/{POINTER}", data)
+    store(f"snapshots/{JOURNAL.topic}-{JOURNAL.partition}/{LIST_FILE}", data)
     source = Snapshots("memory://snapshots", 3)
     listed = source.listed(JOURNAL)
     offsets = [snapshot.ledger.offset for snapshot in listed]
@@ -150,11 +150,15 @@ def store(path: str, content: bytes) -> None:
     fsspec.filesystem("memory").pipe_file(f"/{path}", content)
 
 
-STANDING = Standing(1, "journal", 0, 7, 2)
-LISTED = Snapshot(f"{7:020}-{'0' * 16}.sqlite", 512, "0" * 64, 1_790_000_000_000, STANDING)
+META = LedgerMeta(1, "journal", 0, 7, 2)
+LISTED = Snapshot(f"{7:020}-{'0' * 16}.sqlite", 512, "0" * 64, 1_790_000_000_000, META)
 LISTS = [
     msgspec.json.encode({"snapshots": kept})
-    for kept in ([], [LISTED], [msgspec.structs.replace(LISTED, size=1, ledger=Standing(1, "other", 3, 9, 1)), LISTED])
+    for kept in (
+        [],
+        [LISTED],
+        [msgspec.structs.replace(LISTED, size=1, ledger=LedgerMeta(1, "other", 3, 9, 1)), LISTED],
+    )
 ]
 MANIFEST = msgspec.json.encode(
     Manifest(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onward.tests.support import crashes
-from onward.tests.support.takeovers import whole
+from onward.tests.support.takeovers import fold_uninterrupted
 
 
 @pytest.fixture(name="crashes")
@@ -22,4 +22,4 @@ def address(request, tmp_path):
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    return whole(tmp_path_factory.mktemp("whole"))
+    return fold_uninterrupted(tmp_path_factory.mktemp("whole"))

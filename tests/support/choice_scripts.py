@@ -65,10 +65,10 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Stray:
-    """A reward or ``forget`` of a step that was never taken, had no pick, or was taken long ago."""
+    """A reward or ``retract`` of a step that was never taken, had no pick, or was taken long ago."""
 
     step: int
-    forget: bool
+    retract: bool
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Script:
 
 
 NEWS = [Reward(back, reward) for back in range(1, 13) for reward in (0.0, 0.5, 1.0)] + list(map(Unseen, range(1, 13)))
-STRAYS = [Stray(step, forget) for step in (0, 1, 10**6) for forget in (False, True)] * 2
+STRAYS = [Stray(step, retract) for step in (0, 1, 10**6) for retract in (False, True)] * 2
 
 
 @st.composite
@@ -116,11 +116,11 @@ class Life:
                 case Reward(back, reward) if back <= len(self.waiting):
                     self.choice.update(self.waiting.pop(-back), reward)
                 case Unseen(back) if back <= len(self.waiting):
-                    self.choice.forget(self.waiting.pop(-back))
-                case Stray(step, forget):
+                    self.choice.retract(self.waiting.pop(-back))
+                case Stray(step, retract):
                     pull = Pull(step + len(self.picks) if step > 1 else step, 0, 0.5)
                     self.waiting = [known for known in self.waiting if known.step != pull.step]
-                    self.choice.forget(pull) if forget else self.choice.update(pull, 1.0)
+                    self.choice.retract(pull) if retract else self.choice.update(pull, 1.0)
         return self
 
     def take(self, line: Step) -> Pick | None:

@@ -137,7 +137,7 @@ def picks(name: str, drawn: Drawn, random: Random, artefacts: dict[str, Any]) ->
     half = len(batch) // 2
     found: list[Pick | None] = []
     for step, placed in enumerate(learner.select_batch(batch.select(np.arange(half)), 1, np.random.default_rng)):
-        found.append(Pick(int(batch.arm[placed[0].place]), *placed[0][1:]) if placed else None)
+        found.append(Pick(int(batch.arm[placed[0].option_index]), *placed[0][1:]) if placed else None)
         teach(learner, step, found[-1], random)
     restored = learner_of(name, drawn, artefacts)
     restored.restore(learner.state())
@@ -160,11 +160,11 @@ def teach(learner: Choice, step: int, pick: Pick | None, random: Random) -> None
     """A pick is rewarded, in full, in part or not, or was never seen, or has no outcome."""
     if pick is None:
         return
-    pull, outcome = Pull(step, pick.arm, pick.execution), random.choice(["reward", "reward", "forget", "nothing"])
+    pull, outcome = Pull(step, pick.arm, pick.execution), random.choice(["reward", "reward", "retract", "nothing"])
     if outcome == "reward":
         learner.update(pull, random.choice([0.0, 0.5, 1.0, 1.0]))
-    elif outcome == "forget":
-        learner.forget(pull)
+    elif outcome == "retract":
+        learner.retract(pull)
 
 
 # --- the rules, in the spec's own words ------------------------------------------------------------------------------

@@ -23,23 +23,23 @@ FIRST, SECOND = 9, 16
 """Journal offsets at which the first worker takes snapshots."""
 
 
-def told(directory: Path) -> Tape:
+def write_journal(directory: Path) -> Tape:
     """Write the journal."""
     story = tape(directory, **TIMED)
-    story.tells("nobody", 0)
+    story.outcome("nobody", 0)
     for minute in range(8):
         story.applies(f"p{minute}", minute * MINUTE_MS)
-        story.tells(f"p{minute - 1}", minute * MINUTE_MS)
+        story.outcome(f"p{minute - 1}", minute * MINUTE_MS)
     story.tick(33 * MINUTE_MS)
-    story.tells("p7", 34 * MINUTE_MS)
+    story.outcome("p7", 34 * MINUTE_MS)
     story.tick(DAY_MS)
     assert len(story.journal) > SECOND + 2
     return story
 
 
-def whole(directory: Path) -> tuple[dict[str, Any], Dump]:
+def fold_uninterrupted(directory: Path) -> tuple[dict[str, Any], Dump]:
     """Return the outputs and the ledger of a worker that is never interrupted."""
-    story = told(directory)
+    story = write_journal(directory)
     ledger = story.fold()
     return story.run.outputs(), dump(ledger)
 
@@ -61,18 +61,18 @@ class Worker:
         config = ProcessorConfig(self.ledger.parent, snapshots=snapshots, snapshot_seconds=seconds)
         self.processor = PartitionProcessor(run.topics, run.programs, run.broker, self.metrics, clock_ms, config)
 
-    async def begins(self) -> int:
+    async def open(self) -> int:
         """Open the ledger; return the offset from which it goes on."""
         return (await self.processor.assigned([JOURNAL]))[JOURNAL]
 
-    async def folds(self, start: int, end: int | None = None) -> None:
+    async def fold(self, start: int, end: int | None = None) -> None:
         """Fold the journal from ``start`` to ``end``."""
         await self.processor.handle(self.journal[start:end])
 
-    async def works(self, end: int | None = None) -> int:
+    async def run(self, end: int | None = None) -> int:
         """Open, fold and close the ledger; return the offset from which it went on."""
-        start = await self.begins()
-        await self.folds(start, end)
+        start = await self.open()
+        await self.fold(start, end)
         await self.processor.revoked([JOURNAL])
         return start
 
@@ -81,22 +81,22 @@ class Worker:
         return self.metrics.registry.get_sample_value(metric, labels)
 
 
-def dies_after_two(story: Tape, snapshots: Snapshots, name: str = "first") -> Worker:
+def crash_after_two_snapshots(story: Tape, snapshots: Snapshots, name: str = "first") -> Worker:
     """Run a worker that takes two snapshots and ends without closing its ledger."""
 
     async def work() -> Worker:
         worker = Worker(story, name, snapshots)
-        await worker.begins()
+        await worker.open()
         for start, end in ((0, FIRST), (FIRST, SECOND)):
-            await worker.folds(start, end)
+            await worker.fold(start, end)
             await worker.processor.take_snapshots()
-        await worker.folds(SECOND, SECOND + 1)
+        await worker.fold(SECOND, SECOND + 1)
         return worker
 
     return asyncio.run(work())
 
 
-def taken(snapshots: Snapshots, ledger: Path, now_ms: int = 0) -> Snapshot:
+def take_snapshot(snapshots: Snapshots, ledger: Path, now_ms: int = 0) -> Snapshot:
     """Take a snapshot of a ledger."""
     snapshot = snapshots.send(ledger, JOURNAL, now_ms, Event())
     snapshots.enlist(snapshot)

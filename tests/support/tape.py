@@ -62,7 +62,7 @@ class Tape:
         """Ingest a decision."""
         return self.send("decisions", Decision(program, name, approved), ms, id or f"d-{name}")
 
-    def tells(
+    def outcome(
         self,
         name: str,
         ms: int,

@@ -1,1 +1,1 @@
-"""What several choices are made of: posteriors, regressions, kernels, buffers."""
+"""Parts shared by several choices: posteriors, regressions, kernels, buffers."""

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from ...compiled import compiled
 from ..contract import Array, State
 
-LEVELS = 6
-"""An arm's probability theta takes one of these many values: the middles of equal parts of [0, 1]."""
+GRID_SIZE = 6
+"""Number of grid values of theta: the midpoints of equal parts of [0, 1]."""
 
 PRIOR_STRENGTH = 32.0
-"""The weight, in arms, of the uniform distribution over the levels in the prior."""
+"""The weight, in arms, of the uniform distribution over the grid in the prior."""
 
 MIN_EXECUTION = 1e-3
 """Execution probabilities are clipped this far from 0 and 1, so that no single outcome is conclusive."""
@@ -27,7 +27,7 @@ class ArmPosteriors:
     """The posterior of theta for each arm, with a prior learned from all arms.
 
     A pull with execution probability e is rewarded with probability theta e. It counts as unrewarded until its reward
-    comes. The log-likelihood of theta is kept on a few levels, because a sum of log(1 - theta e) over different e has
+    comes. The log-likelihood of theta is kept on a small grid, because a sum of log(1 - theta e) over different e has
     no shorter form. The prior is empirical Bayes, by one step of expectation-maximisation at a time: the mean
     posterior of the arms that were pulled, mixed with ``PRIOR_STRENGTH`` uniform ones.
 
@@ -43,9 +43,9 @@ class ArmPosteriors:
 
     def __init__(self, arms: int, optimism: float) -> None:
         self._optimism = optimism
-        self._log_likelihood: Array = np.zeros((arms, LEVELS))
+        self._log_likelihood: Array = np.zeros((arms, GRID_SIZE))
         self._unrewarded: Array = np.zeros(arms)
-        self._prior: Array = np.full(LEVELS, PRIOR_STRENGTH / LEVELS)
+        self._prior: Array = np.full(GRID_SIZE, PRIOR_STRENGTH / GRID_SIZE)
         self._evidence = self._log_likelihood, self._unrewarded, self._prior
         self._estimates = np.empty((2, arms))
         self.mean, self.upper_index = self._estimates
@@ -60,7 +60,7 @@ class ArmPosteriors:
         unrewarded = -reward if self._unrewarded[arm] >= reward else 0.0
         self._count(arm, arm + 1, execution, unrewarded, reward)
 
-    def forget(self, arm: int, execution: float) -> None:
+    def retract(self, arm: int, execution: float) -> None:
         """Take an unrewarded pull back, if the arm has one."""
         if self._unrewarded[arm] >= 1.0:
             self._count(arm, arm + 1, execution, -1.0, 0.0)
@@ -73,13 +73,14 @@ class ArmPosteriors:
 
     def update_prior(self) -> None:
         """Set the prior to the current posteriors' mean, and all posteriors to those under the new prior."""
-        prior = np.full(LEVELS, PRIOR_STRENGTH / LEVELS)
+        prior = np.full(GRID_SIZE, PRIOR_STRENGTH / GRID_SIZE)
         add_posteriors(self._log_likelihood, self._prior, prior)
         self._prior[:] = prior
         self._count(0, len(self.mean), 0.0, 0.0, 0.0)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """``log_likelihood`` (K, levels); ``unrewarded`` (K,), the number of unrewarded pulls; ``prior`` (levels,)."""
+        """``log_likelihood`` (K, G) and ``prior`` (G,) on the grid of size G; ``unrewarded`` (K,), the number of
+        unrewarded pulls."""
         return {name: array.copy() for name, array in zip(ARRAYS, self._evidence, strict=True)}
 
     def restore(self, state: State) -> None:
@@ -93,7 +94,7 @@ class ArmPosteriors:
 
 
 Evidence = tuple[Array, Array, Array]
-"""``log_likelihood`` (K, levels), ``unrewarded`` (K,), ``prior`` (levels,)."""
+"""``log_likelihood`` (K, G), ``unrewarded`` (K,), ``prior`` (G,)."""
 
 
 @compiled
@@ -119,8 +120,8 @@ def count_pulls(
     for k in range(first, last):
         unrewarded_pulls[k] += unrewarded
         if unrewarded or rewarded:
-            for g in range(LEVELS):
-                p = level(g) * e
+            for g in range(GRID_SIZE):
+                p = grid_value(g) * e
                 log_likelihood[k, g] += unrewarded * math.log(1.0 - p) + rewarded * math.log(p)
         elif not unrewarded_pulls[k] and has_no_outcome(log_likelihood, k):
             if unknown >= 0:
@@ -132,25 +133,25 @@ def count_pulls(
 
 
 @compiled
-def level(g: int) -> float:
-    """The middle of the g-th part of [0, 1]."""
-    return (g + 0.5) / LEVELS
+def grid_value(g: int) -> float:
+    """The midpoint of the g-th part of [0, 1]."""
+    return (g + 0.5) / GRID_SIZE
 
 
 @compiled
 def moments(log_likelihood: Array, unrewarded: float, prior: Array) -> tuple[float, float]:
-    """Find the mean and standard deviation of the posterior that a log-likelihood (levels,) gives.
+    """Find the mean and standard deviation of the posterior that a log-likelihood (G,) gives.
 
-    The lowest level stands for 1 / (2 levels + unrewarded pulls). So its mean keeps falling with unrewarded pulls, and
-    arms that are never rewarded take turns for ever.
+    The lowest grid value is replaced by 1 / (2 GRID_SIZE + unrewarded pulls). So the mean keeps falling with unrewarded
+    pulls, and arms that are never rewarded take turns for ever.
     """
     largest = -math.inf
-    for g in range(LEVELS):
+    for g in range(GRID_SIZE):
         largest = max(largest, log_likelihood[g])
-    theta = 1.0 / (2.0 * LEVELS + unrewarded)
+    theta = 1.0 / (2.0 * GRID_SIZE + unrewarded)
     total, once, twice = 0.0, 0.0, 0.0
-    for g in range(LEVELS):
-        theta = level(g) if g else theta
+    for g in range(GRID_SIZE):
+        theta = grid_value(g) if g else theta
         weight = prior[g] * math.exp(log_likelihood[g] - largest)
         total += weight
         once += weight * theta
@@ -161,7 +162,7 @@ def moments(log_likelihood: Array, unrewarded: float, prior: Array) -> tuple[flo
 
 @compiled
 def add_posteriors(log_likelihood: Array, prior: Array, total: Array) -> None:
-    """Add the posteriors of all arms that were pulled to ``total`` (levels,), in place."""
+    """Add the posteriors of all arms that were pulled to ``total`` (G,), in place."""
     weight = np.empty(len(prior))
     for k in range(len(log_likelihood)):
         if has_no_outcome(log_likelihood, k):
@@ -188,9 +189,9 @@ def has_no_outcome(log_likelihood: Array, k: int) -> bool:
 def find_means_without(arms: NDArray[np.int64], executions: Array, evidence: Evidence, means: Array) -> None:
     """Put the posterior means of n arms, each without one unrewarded pull, into ``means`` (n,)."""
     log_likelihood, unrewarded, prior = evidence
-    without = np.empty(LEVELS)
+    without = np.empty(GRID_SIZE)
     for i in range(len(arms)):
         k, e = arms[i], min(max(executions[i], MIN_EXECUTION), 1.0 - MIN_EXECUTION)
-        for g in range(LEVELS):
-            without[g] = log_likelihood[k, g] - math.log(1.0 - level(g) * e)
+        for g in range(GRID_SIZE):
+            without[g] = log_likelihood[k, g] - math.log(1.0 - grid_value(g) * e)
         means[i], _ = moments(without, max(unrewarded[k] - 1.0, 0.0), prior)

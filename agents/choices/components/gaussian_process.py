@@ -39,18 +39,18 @@ def factorise(known: int, rows: Array, reach: float, noise: float, inverse: Arra
 
 
 @compiled
-def predict(inverse: Array, rows: Array, labels: Array, asked: Array, reach: float) -> tuple[Array, Array]:
-    """Mean and variance at ``asked`` (F, columns) from ``labels`` (n,) of prior mean 0: (F,) each."""
-    shared = covariance(rows, asked, reach)
-    mean, variance, solved = np.zeros(len(asked)), np.ones(len(asked)), np.empty(len(asked))
+def predict(inverse: Array, rows: Array, labels: Array, queries: Array, reach: float) -> tuple[Array, Array]:
+    """Mean and variance at ``queries`` (F, columns) from ``labels`` (n,) of prior mean 0: (F,) each."""
+    shared = covariance(rows, queries, reach)
+    mean, variance, solved = np.zeros(len(queries)), np.ones(len(queries)), np.empty(len(queries))
     for i in range(len(rows)):
         solved[:] = 0.0
         for k in range(i + 1):
             weight = inverse[i, k]
-            for f in range(len(asked)):
+            for f in range(len(queries)):
                 solved[f] += weight * shared[k, f]
         residual = dot(inverse[i], labels, i + 1)
-        for f in range(len(asked)):
+        for f in range(len(queries)):
             mean[f] += residual * solved[f]
             variance[f] -= solved[f] * solved[f]
     return mean, variance
@@ -58,7 +58,7 @@ def predict(inverse: Array, rows: Array, labels: Array, asked: Array, reach: flo
 
 @compiled
 def covariance(some: Array, others: Array, reach: float) -> Array:
-    """exp(-distance^2 / (2 reach^2)) of n rows with F others, (n, F)."""
+    """exp(-distance^2 / (2 reach^2)) of n rows with F others, (n, F); ``reach`` is the length scale."""
     found = np.empty((len(some), len(others)))
     for i in range(len(some)):
         for f in range(len(others)):

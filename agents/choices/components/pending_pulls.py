@@ -21,10 +21,10 @@ class PendingPulls:
     """Adds the outcomes of pulls to the change weights: rewards, rewards of 0, and assumed failures.
 
     ``window`` steps after a pull without a reward, the pull is assumed to have failed. Its change is kept until its
-    outcome is known, so that a late reward can turn the failure into a success, and ``forget`` can remove it.
+    outcome is known, so that a late reward can turn the failure into a success, and ``retract`` can remove it.
 
-    At most ``memory`` pulls are kept. When there are as many, new pulls contribute nothing to the weights, whatever
-    their outcomes. Dropping the oldest ones instead would keep those with early news, which are successes.
+    At most ``memory`` pulls are kept. While the buffer is full, new pulls do not contribute to the weights. Dropping
+    the oldest instead would bias the weights: successes resolve early, so mostly failures would be dropped.
     """
 
     ARRAYS: ClassVar[frozenset[str]] = frozenset({"steps", "arms", "executions", "odds", "predictors", "changes"})
@@ -48,7 +48,7 @@ class PendingPulls:
         self._executions[slot], self._odds[slot], self._predictors[slot] = e, expected / (1.0 - expected), -math.log(e)
 
     def assume_failure(self, step: int) -> None:
-        """Count the pull that was made ``window`` steps before this step as a failure, until news comes."""
+        """Count the pull that was made ``window`` steps before this step as a failure until its outcome is known."""
         slot = self._slots.get(step - self._window)
         if slot is not None:
             odds = self._odds.item(slot)
@@ -65,7 +65,7 @@ class PendingPulls:
         elif reward:
             self._weights.learn(change, -reward * (1.0 + odds), 0.0, 0.0)
 
-    def forget(self, pull: Pull, next_step: int) -> None:
+    def retract(self, pull: Pull, next_step: int) -> None:
         """Take a pull back."""
         slot = self._remove(pull)
         if slot is not None and self._is_assumed_failure(pull, next_step):

@@ -65,13 +65,13 @@ class PullBuffer:
         return self._rewards[: len(self)]
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def active(self) -> NDArray[np.bool_]:
         """Which rows count, shape (n,): all but those taken back."""
         return self._kept[: len(self)]
 
     @property
     def next_slot(self) -> int:
-        """The slot of the next row; a row that is there now goes."""
+        """The slot of the next row; its present row is overwritten."""
         return self._appended % self._memory
 
     def slot(self, step: int, arm: int) -> int | None:
@@ -95,7 +95,7 @@ class PullBuffer:
         self._rewards[slot] = reward
 
     def drop(self, slot: int) -> None:
-        """Let a row count no more."""
+        """Deactivate a row."""
         if self._kept[slot]:
             self.reward(slot, 0.0)
             self._slots.pop(int(self._steps[slot]), None)

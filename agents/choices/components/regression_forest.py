@@ -67,7 +67,7 @@ class Forest:
         """Replace a tree by one grown on a new bag of the rows."""
         count = len(rows)
         drawn = np.bincount(generator.integers(count, size=math.ceil(self._bag * count)), minlength=count)
-        drawn = np.where(rows.kept, np.minimum(drawn, MOST_IN_BAG), 0)
+        drawn = np.where(rows.active, np.minimum(drawn, MOST_IN_BAG), 0)
         self._bags[:count, tree] = drawn
         chosen = np.flatnonzero(drawn)
         columns = np.ascontiguousarray(rows.pairs[chosen].T)

@@ -1,4 +1,4 @@
-"""A second opinion on whether a change really changes a person's label."""
+"""The verifier of TAP: a classifier of whether two people have the same label."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class Verifier(NamedTuple):
 
     ``agreement`` gives the probability that two people have the same label, (n,), for n pairs (n, 2 D): one person's
     columns, then the other's. ``confidence`` is the decision model: the probability of the desired label, (n,), of
-    people (n, D). ``tolerance`` is the largest difference between the two that counts as agreement.
+    people (n, D). ``tolerance`` is the largest difference that is trusted, between ``agreement`` and the
+    model's probability of the same label.
     """
 
     agreement: Callable[[Array], Array]
@@ -23,7 +24,9 @@ class Verifier(NamedTuple):
     tolerance: float
 
     def disagreement(self, person: Array, targets: Array, confidences: Array) -> Array:
-        """The difference between the two about a person (D,) and targets (F, D) of known confidences (F,); (F,).
+        """The difference between ``agreement`` and the model's probability of the same label, (F,).
+
+        The pairs are a person (D,) and each of the targets (F, D), whose ``confidences`` (F,) are known.
 
         With confidences p and q the model's probability of the same label is p q + (1 - p)(1 - q).
         """

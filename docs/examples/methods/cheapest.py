@@ -24,15 +24,15 @@ class Cheapest(Choice):
         """The easiest option."""
         return next(iter(self.select(options, 1, random)), None)
 
-    def select(self, options: Options, most: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
-        """The easiest options, up to ``most``."""
-        best = np.argsort(-options.execution, kind="stable")[:most]
+    def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
+        """The easiest options, up to ``max_options``."""
+        best = np.argsort(-options.execution, kind="stable")[:max_options]
         return tuple(Pick(options.arm.item(at), 1.0, options.execution.item(at)) for at in best)
 
     def update(self, pull: Pull, reward: float) -> None:
         """Learn nothing."""
 
-    def forget(self, pull: Pull) -> None:
+    def retract(self, pull: Pull) -> None:
         """Take nothing back."""
 
     def state(self) -> dict[str, NDArray[Any]]:

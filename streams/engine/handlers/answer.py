@@ -24,16 +24,16 @@ def answer(case: Case, program: Program, entry: Entry, assessment: Assessment, f
     Step 3: the answer is published, and the shard's step counted.
     """
     shard = fold.state.shard(program, case.shard)
-    # Step 1
+    # Step 1: close the windows of steps that end with this step.
     for timer in fold.timers.due_by_step(program.name, shard.number, shard.step):
         timer_handlers[timer.kind].fire(timer, fold)
-    # Step 2
+    # Step 2: select options.
     selected = ahead.select(program, shard, entry.position, assessment)
     fold.effects.shards.add(shard.key)
     case.step = shard.step
     if fold.observe_step is not None:
         fold.observe_step(shard, assessment.options, [(option.arm, option.propensity) for option in selected])
-    # Step 3
+    # Step 3: publish the answer, and count the step.
     if selected:
         _publish_recourse(case, program, shard, assessment, selected, fold)
     else:

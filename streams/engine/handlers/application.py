@@ -22,8 +22,8 @@ class ApplicationHandler(Handler):
 
     def touch(self, entry: Entry, footprint: Footprint) -> None:
         """The case, and a step of its shard."""
-        footprint.case(entry.key)
-        footprint.step(entry.key.program)
+        footprint.may_touch_case(entry.key)
+        footprint.may_step(entry.key.program)
 
     def person(self, entry: Entry, fold: Fold) -> Person | None:
         """The applicant, where the program's own model decides."""
@@ -60,7 +60,7 @@ class ApplicationHandler(Handler):
 
 
 def _refuse(entry: Entry, event: RawApplication, known: Case, fold: Fold) -> None:
-    if known.event == entry.id:
+    if known.application_event_id == entry.id:
         fold.count("duplicates", "application")
         return
     detail = f"application {event.application!r} is known under another ce_id; a new one needs a new name"

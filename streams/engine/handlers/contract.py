@@ -1,4 +1,4 @@
-"""What every handler is, and the handlers in use."""
+"""The contract of handlers, and their registry."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Handler(ABC):
     """The name of the kind in ``schemas/kinds.py``."""
 
     ends_segment: ClassVar[bool] = False
-    """Whether people after such an event are assessed otherwise than those before it."""
+    """Whether later people must be assessed after this event is applied (it changes the model)."""
 
     def touch(self, entry: Entry, footprint: Footprint) -> None:
         """Declare what the entry may touch: by default the case that it is about."""
         if entry.kind.about == "case":
-            footprint.case(entry.key)
+            footprint.may_touch_case(entry.key)
 
     def person(self, entry: Entry, fold: Fold) -> Person | None:  # noqa: ARG002
-        """The person whom the entry decides about, where their features are known already."""
+        """The person to assess for this entry; None when there is none, or their features are not known yet."""
         return None
 
     def is_certain(self, entry: Entry, fold: Fold) -> bool:  # noqa: ARG002
@@ -43,7 +43,7 @@ class Handler(ABC):
         """Apply an event."""
 
     def give_up(self, entry: Entry, event: Any, fold: Fold) -> None:
-        """What becomes of an event that has waited in vain. Kinds whose events wait override this."""
+        """Handle an event whose waiting time has expired. Kinds that wait must override this."""
         raise NotImplementedError(f"events of kind {self.kind} do not wait")
 
 

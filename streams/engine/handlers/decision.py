@@ -23,9 +23,9 @@ class DecisionHandler(Handler):
 
     def touch(self, entry: Entry, footprint: Footprint) -> None:
         """The case, an earlier copy of the decision, and a step of the case's shard."""
-        footprint.case(entry.key)
-        footprint.repeat(entry)
-        footprint.step(entry.key.program)
+        footprint.may_touch_case(entry.key)
+        footprint.may_repeat(entry)
+        footprint.may_step(entry.key.program)
 
     def person(self, entry: Entry, fold: Fold) -> Person | None:
         """The applicant of a case that is at rest and awaits its decision."""
@@ -86,12 +86,12 @@ def _decide_awaiting(
     if isinstance(assessment, Problem):
         fold.dead_letter(entry, assessment.reason, assessment.detail)
         return
-    case.decision, case.time_ms = entry.id, max(case.time_ms, entry.time_ms)
+    case.decision_event_id, case.time_ms = entry.id, max(case.time_ms, entry.time_ms)
     decide(case, program, entry, assessment, fold, ahead)
 
 
 def _refuse_second(entry: Entry, event: Decision, case: Case, fold: Fold) -> None:
-    if case.decision == entry.id:
+    if case.decision_event_id == entry.id:
         fold.count("duplicates", "decision")
         return
     fold.remember(entry)

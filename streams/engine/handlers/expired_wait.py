@@ -1,4 +1,4 @@
-"""Waiting in vain: an event is given up when what it refers to can no longer come."""
+"""Expired waits: an event whose application or recourse has not come in time is given up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .contract import TimerHandler, handlers
 
 
 class WaitTimerHandler(TimerHandler):
-    """Gives up the events whose time to wait is over, first those that expire first, then as they came."""
+    """Gives up events whose waiting time has expired, by expiry time and then by journal position."""
 
     kind: ClassVar[str] = WAIT
     about_case: ClassVar[bool] = False

@@ -21,7 +21,9 @@ CLOSED: dict[Status, Fate] = {Status.REWARDED: "rewarded", Status.CENSORED: "cen
 
 
 def credited(case: Case, option: str | None) -> int | None:
-    """The number, from 0, of the option that an outcome is about; None where it names none of several.
+    """Return the 0-based index of the option that an outcome names.
+
+    An outcome without an option means the only one; None when there are several.
 
     Raise ``KeyError`` when the recourse has no option of this id.
     """
@@ -33,20 +35,21 @@ def credited(case: Case, option: str | None) -> int | None:
 
 
 def learn(shard: Shard, case: Case, reward: float | None, option: int | None) -> None:
-    """Tell the learner the reward of a recourse; None: it was not seen.
+    """Report an outcome's reward to the learner; ``reward`` None means the person never saw the recourse.
 
-    Only the credited option is known to have been taken: the pulls of the others are taken back. Where none of several
-    is credited, a reward of 0 is that of each, and of a reward above 0 nothing can be learned.
+    The credited option's pull gets the reward and the other pulls are taken back. Without a credited option among
+    several, a reward of 0 goes to every pull, and for a reward above 0 all pulls are taken back. Without a reward, too,
+    all pulls are taken back.
     """
     for number, pull in enumerate(_pulls(case)):
         if reward is not None and (number == option or (option is None and not reward)):
             shard.learner.update(pull, reward)
         else:
-            shard.learner.forget(pull)
+            shard.learner.retract(pull)
 
 
 def learn_censored(shard: Shard, case: Case) -> None:
-    """Tell the learner that no reward came, unless that teaches it nothing."""
+    """Report a reward of 0 for every pull, unless the choice has ``ignores_zero_reward``."""
     if not shard.program.ignores_zero_reward:
         for pull in _pulls(case):
             shard.learner.update(pull, 0.0)
@@ -68,7 +71,7 @@ def close(
         reward=reward,
         step=case.step,
         candidate=None if option is None else str(case.options[option].arm),
-        outcome=case.outcome,
+        outcome=case.outcome_event_id,
         option=None if option is None else str(option + 1),
     )
     fold.count("fates", program, event.fate)

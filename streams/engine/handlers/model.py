@@ -40,6 +40,6 @@ def load_models(state: PartitionState, entries: Sequence[Entry]) -> Mapping[Jour
     """
     return {
         entry.position: state.program(entry.body.program).load(entry.body.manifest, entry.body.sha256)
-        for entry, unseen in zip(entries, state.unseen(entries), strict=True)
-        if unseen and isinstance(entry.body, Model)
+        for entry, is_new in zip(entries, state.are_new(entries), strict=True)
+        if is_new and isinstance(entry.body, Model)
     }

@@ -21,8 +21,8 @@ class OutcomeHandler(Handler):
 
     def touch(self, entry: Entry, footprint: Footprint) -> None:
         """The case, and an earlier copy of the outcome."""
-        footprint.case(entry.key)
-        footprint.repeat(entry)
+        footprint.may_touch_case(entry.key)
+        footprint.may_repeat(entry)
 
     def apply(self, entry: Entry, event: Outcome, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
         """Close the recourse that the outcome is about, if it is open."""
@@ -32,19 +32,19 @@ class OutcomeHandler(Handler):
             fold.count("duplicates", "outcome")
         elif case is None or case.status is Status.AWAITING_DECISION:
             fold.wait(entry)
-        elif case.outcome == entry.id:
+        elif case.outcome_event_id == entry.id:
             fold.count("duplicates", "outcome")
         elif not case.options or entry.time_ms + program.lateness_ms < case.time_ms:
             dangling(entry, fold)
         else:
-            _settle(entry, event, case, program, fold)
+            _apply_to_recourse(entry, event, case, program, fold)
 
     def give_up(self, entry: Entry, event: Outcome, fold: Fold) -> None:  # noqa: ARG002
         """An outcome without a recourse dangles."""
         dangling(entry, fold)
 
 
-def _settle(entry: Entry, event: Outcome, case: Case, program: Program, fold: Fold) -> None:
+def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Program, fold: Fold) -> None:
     """Apply an outcome to a case that has a recourse."""
     application = case.key.application
     try:
@@ -61,13 +61,15 @@ def _settle(entry: Entry, event: Outcome, case: Case, program: Program, fold: Fo
     elif case.status is Status.CENSORED or (case.deadline_ms is not None and entry.time_ms > case.deadline_ms):
         late(entry, case, option, fold)
     else:
-        _reward(entry, event, case, option, program, fold)
+        _close_with_outcome(entry, event, case, option, program, fold)
 
 
-def _reward(entry: Entry, event: Outcome, case: Case, option: int | None, program: Program, fold: Fold) -> None:
+def _close_with_outcome(
+    entry: Entry, event: Outcome, case: Case, option: int | None, program: Program, fold: Fold
+) -> None:
     """Close an open recourse in time."""
     shard = fold.state.shard(program, case.shard)
-    case.outcome = entry.id
+    case.outcome_event_id = entry.id
     if event.result == "unseen":
         learn(shard, case, None, option)
         close(case, shard, Status.UNSEEN, None, option, entry.time_ms, fold)

@@ -1,4 +1,4 @@
-"""What the consumer asks of the worker that it reads for."""
+"""Interfaces that the consumer requires of its worker."""
 
 from __future__ import annotations
 

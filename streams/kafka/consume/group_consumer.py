@@ -119,11 +119,12 @@ class GroupConsumer(driver.Consumer):
             assigned = False
             self._worker_transport.fail(error)
         if not assigned:
-            # Returning to Faust would start fetching. It cancels this at the end of the next rebalance, or at the stop.
+            # If this returned, Faust would start fetching. Faust cancels this task at the next rebalance or when it
+            # stops.
             await asyncio.Event().wait()
 
     async def _assign(self, tps: Sequence[TP]) -> bool:
-        """Return False when the partitions are revoked meanwhile."""
+        """Steps 1 to 5 of assigning partitions. Return False when they were revoked in between."""
         # Step 1: clear the offsets of the previous assignment.
         self._offsets.revoke()
         self._last_queued_chunk.clear()
@@ -153,8 +154,8 @@ class GroupConsumer(driver.Consumer):
 
     async def _start_offsets(self, tps: Sequence[TP], ledger_offsets: Mapping[TopicPartition, int]) -> dict[TP, int]:
         committed = {tp: await self._thread.committed_offset(tp) for tp in tps if _plain(tp) not in ledger_offsets}
-        # The end offsets last: they are then not before any offset above, however long the process was stopped between.
-        # Their age counts from the request: the answer may have waited for the process to be continued.
+        # End offsets are requested last, so none is below a committed or first offset even if the process was paused.
+        # Their age counts from the request, because the answer may have waited while the process was paused.
         requested_ms = _now_ms()
         firsts, ends = await self._thread.earliest_offsets(*tps), await self._thread.highwaters(*tps)
         self._end_offsets_at_start = {tp: EndOffset(end, requested_ms) for tp, end in ends.items()}
@@ -260,7 +261,7 @@ class GroupConsumer(driver.Consumer):
     def _to_message(self, tp: TP, record: Record) -> ConsumerMessage:
         return self._chunk_message(tp, [record])
 
-    def _count_queued(self, tp: TP, records: Sequence[Record]) -> None:
+    def _note_queued(self, tp: TP, records: Sequence[Record]) -> None:
         if records:
             self._offsets.mark_queued(tp, records[-1].offset)
         self._queued_records += len(records)
@@ -269,7 +270,7 @@ class GroupConsumer(driver.Consumer):
 
     def _chunk_message(self, tp: TP, records: list[Record]) -> ConsumerMessage:
         """The Faust message whose value is a chunk."""
-        self._count_queued(tp, records)
+        self._note_queued(tp, records)
         unused: Any = None
         return ConsumerMessage(
             tp.topic,

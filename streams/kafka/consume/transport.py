@@ -103,7 +103,7 @@ class ChunkConsumer(GroupConsumer):
             return 0
         more = records[: max(0, self._worker_transport.options.chunk_records - len(last))]
         last.extend(more)
-        self._count_queued(tp, more)
+        self._note_queued(tp, more)
         return len(more)
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from onward.agents.choices import Choice, PlacedPick, Pull, registry
+from onward.agents.choices import BatchPick, Choice, Pull, registry
 from onward.agents.choices.components.execution_model import SAMPLE
 from onward.agents.options import OptionBatch, Options
 from onward.agents.registry import Registry
@@ -177,7 +177,7 @@ def test_a_batch_gives_the_picks_of_single_steps(make: Make, script: Script) -> 
     assert [len(picks) for picks in found] == [int(pick is not None) for pick in single.picks]
     for picks, pick in zip(found, single.picks, strict=True):
         assert [(int(feasible[place]), *rest) for place, *rest in picks] == ([tuple(pick)] if pick else [])
-        assert all(type(one) is PlacedPick for one in picks)
+        assert all(type(one) is BatchPick for one in picks)
     assert frozen(whole) == frozen(single.choice)
 
 
@@ -289,13 +289,13 @@ def test_a_reward_of_an_unknown_step_counts_as_one_reward_at_most(kind: type[Cho
     assert (share > 0.5) == kind.learns
 
 
-@pytest.mark.parametrize("forget", [False, True])
-def test_a_call_for_a_forgotten_or_unknown_step_does_no_harm(make: Make, forget: bool) -> None:
+@pytest.mark.parametrize("retract", [False, True])
+def test_a_call_for_a_retracted_or_unknown_step_does_no_harm(make: Make, retract: bool) -> None:
     life = Life(make(grid(4))).live([everything(4)] * 30)
-    old, forgotten = life.waiting[0], life.waiting[-1]
-    life.choice.forget(forgotten)
-    for pull in (forgotten, old, Pull(10**9, 2, 0.5)):
-        life.choice.forget(pull) if forget else life.choice.update(pull, 1.0)
+    old, retracted = life.waiting[0], life.waiting[-1]
+    life.choice.retract(retracted)
+    for pull in (retracted, old, Pull(10**9, 2, 0.5)):
+        life.choice.retract(pull) if retract else life.choice.update(pull, 1.0)
     assert all(np.isfinite(array).all() for array in life.choice.state().values())
     picks = life.live([everything(4)] * 30).picks
     assert all(pick is not None for pick in picks)

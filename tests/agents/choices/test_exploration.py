@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from onward.agents.choices import Choice, Exploration, PlacedPick, Pull, registry
+from onward.agents.choices import BatchPick, Choice, Exploration, Pull, registry
 from onward.agents.choices.exploration import force
 from onward.agents.options import OptionBatch, Options
 from onward.tests.support.choice_scripts import ARTEFACTS
@@ -86,8 +86,8 @@ def test_a_batch_has_a_coin_for_each_person() -> None:
     batch = OptionBatch(POINTS[:3], ends[:-1], ends[1:], arm, POINTS, arm, 1.0 - execution, execution)
     coins = (np.random.default_rng([4, t]) for t in range(3))
     first, nobody, last = Exploration(warm("linucb"), 1.0).select_batch(batch, np.random.default_rng, coins)
-    assert first[0].place in (0, 1, 2)
+    assert first[0].option_index in (0, 1, 2)
     assert first[0].propensity == pytest.approx(1 / 3)
     assert nobody == ()
-    assert last == (PlacedPick(3, 1.0, 0.2),)
+    assert last == (BatchPick(3, 1.0, 0.2),)
     assert not list(coins)

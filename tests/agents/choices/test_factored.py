@@ -124,9 +124,9 @@ def test_a_forgotten_pull_leaves_no_trace_in_the_weights_however_late() -> None:
         pick = take(factored, person)
         pulls.append(Pull(t, pick.arm, pick.execution))
         if t >= 50:
-            factored.forget(pulls.pop(0))
+            factored.retract(pulls.pop(0))
     for pull in pulls:
-        factored.forget(pull)
+        factored.retract(pull)
     np.testing.assert_allclose(weight_sums(factored), 0, atol=1e-9)
     np.testing.assert_allclose(factored._weights.weights, 1 / 3, atol=1e-9)
 
@@ -184,7 +184,7 @@ def test_late_rewards_teach_the_weights_as_well(delay: int) -> None:
 def test_a_forgotten_pull_leaves_no_trace() -> None:
     shown, unseen = Factored(POINTS, 3), Factored(POINTS, 3)
     pick = take(unseen, people(1)[0])
-    unseen.forget(Pull(0, pick.arm, pick.execution))
+    unseen.retract(Pull(0, pick.arm, pick.execution))
     skip(shown, 6)
     skip(unseen, 5)
     left, right = shown.state(), unseen.state()

@@ -21,7 +21,7 @@ def options(person: np.ndarray, points: np.ndarray = POINTS) -> Options:
 
 
 def lived(steps: int, **parameters: float) -> GPUCB:
-    """Some pulls are rewarded, late, and some are forgotten."""
+    """Some pulls are rewarded, late, and some are retracted."""
     learner, generator = GPUCB(POINTS, 10, **parameters), np.random.default_rng(7)
     pulls = []
     for step in range(steps):
@@ -31,7 +31,7 @@ def lived(steps: int, **parameters: float) -> GPUCB:
         if step > 3 and step % 3 == 0:
             learner.update(pulls[step - 3], float(generator.random() < 0.7))
         if step % 11 == 10:
-            learner.forget(pulls[step - 1])
+            learner.retract(pulls[step - 1])
     return learner
 
 
@@ -42,7 +42,7 @@ def test_mean_and_deviation_are_those_of_a_gaussian_process_refitted(steps: int,
     mean, deviation = learner._predict(pairs_of(person, POINTS))
     rows = learner._rows
     known = GaussianProcessRegressor(RBF(0.4, "fixed"), alpha=0.1, optimizer=None)
-    known.fit(rows.pairs[rows.kept], rows.rewards[rows.kept] - 0.5)
+    known.fit(rows.pairs[rows.active], rows.rewards[rows.active] - 0.5)
     asked = np.concatenate([np.tile(person, (12, 1)), POINTS - person], axis=1)
     expected, spread = known.predict(asked, return_std=True)
     np.testing.assert_allclose(mean, expected + 0.5, atol=1e-9)

@@ -40,9 +40,9 @@ def test_bonuses_are_those_of_the_last_picks_as_of_the_pick() -> None:
 
 def test_a_forgotten_pull_leaves_no_trace_in_v() -> None:
     linucb = after(1)
-    linucb.forget(Pull(0, 1, 0.8))
+    linucb.retract(Pull(0, 1, 0.8))
     np.testing.assert_allclose(linucb.state()["v"], [20.0, 20.0])
-    linucb.forget(Pull(1, 0, 1.0))
+    linucb.retract(Pull(1, 0, 1.0))
     assert linucb.state()["v"][0] == 20.0, "v never falls below lambda"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onward.agents.choices import LinUCB, Posterior, Pull
-from onward.agents.choices.components.arm_posteriors import LEVELS, PRIOR_STRENGTH, ArmPosteriors
+from onward.agents.choices.components.arm_posteriors import GRID_SIZE, PRIOR_STRENGTH, ArmPosteriors
 from onward.agents.choices.components.execution_model import ExecutionModel
 from onward.agents.options import Options
 from onward.tests.support.toy_worlds import WINDOW, ToyWorld
@@ -19,12 +19,12 @@ def likelihood(theta: float) -> float:
     return math.prod(1 - theta * e for e in UNREWARDED) * math.prod(theta * e for e in REWARDED)
 
 
-def moments(levels: int) -> tuple[float, float]:
-    """Mean and standard deviation of theta under a uniform prior on the middles of ``levels`` parts; the mean of the
+def moments(size: int) -> tuple[float, float]:
+    """Mean and standard deviation of theta under a uniform prior on the middles of ``size`` parts; the mean of the
     lowest part falls with the unrewarded pulls."""
-    grid = [(level + 0.5) / levels for level in range(levels)]
+    grid = [(g + 0.5) / size for g in range(size)]
     weights = list(map(likelihood, grid))
-    values = [1 / (2 * levels + len(UNREWARDED)), *grid[1:]]
+    values = [1 / (2 * size + len(UNREWARDED)), *grid[1:]]
     mean = math.fsum(map(math.prod, zip(values, weights, strict=True))) / math.fsum(weights)
     square = math.fsum(map(math.prod, zip(values, values, weights, strict=True))) / math.fsum(weights)
     return mean, math.sqrt(square - mean**2)
@@ -39,13 +39,13 @@ def one_known_arm() -> ArmPosteriors:
     return posteriors
 
 
-def test_mean_and_upper_index_are_those_of_the_posterior_on_the_levels() -> None:
-    posteriors, (mean, spread) = one_known_arm(), moments(LEVELS)
+def test_mean_and_upper_index_are_those_of_the_posterior_on_the_grid() -> None:
+    posteriors, (mean, spread) = one_known_arm(), moments(GRID_SIZE)
     assert posteriors.mean[1] == pytest.approx(mean, rel=1e-12)
     assert posteriors.upper_index[1] == pytest.approx(mean + 2.0 * spread, rel=1e-12)
 
 
-def test_six_levels_are_nearly_as_good_as_ten_thousand() -> None:
+def test_six_grid_values_are_nearly_as_good_as_ten_thousand() -> None:
     posteriors, (mean, spread) = one_known_arm(), moments(10_000)
     assert posteriors.mean[1] == pytest.approx(mean, abs=0.01)
     assert posteriors.upper_index[1] - posteriors.mean[1] == pytest.approx(2.0 * spread, abs=0.02)
@@ -54,9 +54,9 @@ def test_six_levels_are_nearly_as_good_as_ten_thousand() -> None:
 def test_the_prior_is_the_mean_posterior_of_the_pulled_arms() -> None:
     posteriors = one_known_arm()
     posteriors.update_prior()
-    grid = [(level + 0.5) / LEVELS for level in range(LEVELS)]
+    grid = [(level + 0.5) / GRID_SIZE for level in range(GRID_SIZE)]
     total = math.fsum(map(likelihood, grid))
-    expected = [PRIOR_STRENGTH / LEVELS + likelihood(theta) / total for theta in grid]
+    expected = [PRIOR_STRENGTH / GRID_SIZE + likelihood(theta) / total for theta in grid]
     np.testing.assert_allclose(posteriors.state()["prior"], expected, rtol=1e-12)
     assert posteriors.mean[0] == pytest.approx(np.dot(grid, expected) / (PRIOR_STRENGTH + 1), rel=1e-12)
 
@@ -64,7 +64,7 @@ def test_the_prior_is_the_mean_posterior_of_the_pulled_arms() -> None:
 def test_an_arm_whose_only_pull_was_forgotten_has_the_prior_s_mean() -> None:
     posteriors = one_known_arm()
     posteriors.pull(0, 0.5)
-    posteriors.forget(0, 0.5)
+    posteriors.retract(0, 0.5)
     posteriors.update_prior()
     assert posteriors.mean[0] == pytest.approx(posteriors.mean[2], rel=1e-12)
     assert posteriors.upper_index[0] == pytest.approx(posteriors.upper_index[2], rel=1e-12)
@@ -72,23 +72,23 @@ def test_an_arm_whose_only_pull_was_forgotten_has_the_prior_s_mean() -> None:
 
 def test_a_reward_moves_a_pull_from_the_failures_to_the_successes() -> None:
     """The log-likelihood by hand: log(theta e) replaces log(1 - theta e), and the pull is unrewarded no more."""
-    posteriors, levels = ArmPosteriors(2, 1.0), (np.arange(LEVELS) + 0.5) / LEVELS
+    posteriors, grid = ArmPosteriors(2, 1.0), (np.arange(GRID_SIZE) + 0.5) / GRID_SIZE
     posteriors.pull(0, 0.9)
     posteriors.pull(0, 0.6)
     posteriors.reward(0, 0.9, 1.0)
-    expected = np.log(0.9 * levels) + np.log(1 - 0.6 * levels)
-    np.testing.assert_allclose(posteriors.state()["log_likelihood"], [expected, np.zeros(LEVELS)], rtol=1e-12)
+    expected = np.log(0.9 * grid) + np.log(1 - 0.6 * grid)
+    np.testing.assert_allclose(posteriors.state()["log_likelihood"], [expected, np.zeros(GRID_SIZE)], rtol=1e-12)
     assert posteriors.state()["unrewarded"].tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(("pulls", "reward", "left"), [(0, 1.0, 0.0), (0, 0.5, 0.0), (1, 1.0, 0.0), (1, 0.25, 0.75)])
 def test_a_reward_takes_no_failure_back_that_was_not_counted(pulls: int, reward: float, left: float) -> None:
-    """A reward of a pull that is unknown, or was forgotten, is a success on its own."""
-    posteriors, levels = ArmPosteriors(1, 1.0), (np.arange(LEVELS) + 0.5) / LEVELS
+    """A reward of a pull that is unknown, or was retracted, is a success on its own."""
+    posteriors, grid = ArmPosteriors(1, 1.0), (np.arange(GRID_SIZE) + 0.5) / GRID_SIZE
     for _ in range(pulls):
         posteriors.pull(0, 0.9)
     posteriors.reward(0, 0.9, reward)
-    expected = reward * np.log(0.9 * levels) + left * np.log(1 - 0.9 * levels)
+    expected = reward * np.log(0.9 * grid) + left * np.log(1 - 0.9 * grid)
     np.testing.assert_allclose(posteriors.state()["log_likelihood"][0], expected, rtol=1e-12, atol=1e-15)
     assert posteriors.state()["unrewarded"].tolist() == [left]
 
@@ -112,13 +112,13 @@ def test_half_a_reward_is_half_a_success_and_half_a_failure() -> None:
     np.testing.assert_allclose(half.state()["log_likelihood"], both.state()["log_likelihood"], rtol=1e-12, atol=1e-12)
 
 
-def test_forget_removes_no_more_pulls_than_there_are() -> None:
+def test_retract_removes_no_more_pulls_than_there_are() -> None:
     posteriors = ArmPosteriors(2, 1.0)
-    posteriors.forget(0, 0.9)
+    posteriors.retract(0, 0.9)
     assert not posteriors.state()["log_likelihood"].any()
     posteriors.pull(0, 0.9)
-    posteriors.forget(0, 0.9)
-    posteriors.forget(0, 0.9)
+    posteriors.retract(0, 0.9)
+    posteriors.retract(0, 0.9)
     np.testing.assert_allclose(posteriors.state()["log_likelihood"], 0.0, atol=1e-12)
 
 
@@ -229,5 +229,5 @@ def test_a_pull_counts_with_the_estimate() -> None:
     before = posterior.state()["log_likelihood"][pick.arm]
     posterior.update(Pull(199, pick.arm, pick.execution), 1.0)
     gain = posterior.state()["log_likelihood"][pick.arm] - before
-    levels = (np.arange(LEVELS) + 0.5) / LEVELS * pick.execution
-    np.testing.assert_allclose(gain, np.log(levels / (1 - levels)), rtol=1e-9)
+    grid = (np.arange(GRID_SIZE) + 0.5) / GRID_SIZE * pick.execution
+    np.testing.assert_allclose(gain, np.log(grid / (1 - grid)), rtol=1e-9)

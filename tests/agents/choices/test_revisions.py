@@ -33,7 +33,7 @@ def picked(kind: type[Choice]) -> str:
     choice.equip(**{name: ARTEFACTS[name] for name in choice.needs})
     for step in range(STEPS):
         for pull, reward in due.pop(step, ()):
-            choice.forget(pull) if reward is None else choice.update(pull, reward)
+            choice.retract(pull) if reward is None else choice.update(pull, reward)
         person, feasible = random.random(COLUMNS), np.flatnonzero(random.random(CANDIDATES) < random.random())
         noisy = np.exp(-np.abs(points[feasible] - person).mean(axis=1)) + 0.1 * random.standard_normal(len(feasible))
         options = Options(person, feasible, points, feasible, np.clip(noisy, 0, 1))

@@ -23,7 +23,7 @@ from onward.streams.settings import BrokerSettings
 from onward.streams.simulation.lockstep import World
 from onward.tests.support.installations import TOPICS, read_events
 
-PEOPLE = 800
+PEOPLE = 1200
 PROGRAM = "personal-loan-posterior"
 START_MS = 1_790_000_000_000
 

@@ -19,11 +19,11 @@ def story(choice, directory):
         features = {"region": ("north", "south")[minute % 2], "income": 10.0 + minute, "debts": 4 + minute % 3}
         tape.applies(f"p{minute}", minute * MINUTE_MS, features=features)
         if minute % 5 == 3:
-            tape.tells(f"p{minute - 1}", minute * MINUTE_MS, result="unseen")
+            tape.outcome(f"p{minute - 1}", minute * MINUTE_MS, result="unseen")
         elif minute % 2:
-            tape.tells(f"p{minute - 1}", minute * MINUTE_MS)
+            tape.outcome(f"p{minute - 1}", minute * MINUTE_MS)
         elif minute > 5:
-            tape.tells(f"p{minute - 5}", minute * MINUTE_MS)
+            tape.outcome(f"p{minute - 5}", minute * MINUTE_MS)
     return tape
 
 

@@ -147,11 +147,11 @@ def test_any_interleaving_answers_once_and_gives_one_fate(data):
 def test_with_windows_in_event_time_any_interleaving_gives_the_same_fates(data):
     names = ["timed", "external"]
     topics = records(data.draw(histories(names)))
-    told = []
+    results = []
     for _ in range(2):
         _, fates = answers_and_fates(data.draw(interleavings(topics)), names)
         found = defaultdict(Counter)
         for fate in fates:
             found[fate.program, fate.application][fate.fate, fate.reward, fate.outcome] += 1
-        told.append(found)
-    assert told[0] == told[1]
+        results.append(found)
+    assert results[0] == results[1]

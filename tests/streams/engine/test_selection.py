@@ -16,11 +16,11 @@ STORIES = {
     "known": lambda tape: [tape.applies("early", id="another")],
     "appended twice": lambda tape: [tape.again(tape.sent)],
     "named twice": lambda tape: [tape.applies("twin"), tape.applies("twin"), tape.applies("twin", id="another")],
-    "reward": lambda tape: [tape.tells("early", 0)],
-    "reward of the same chunk": lambda tape: [tape.tells("first", 0)],
+    "reward": lambda tape: [tape.outcome("early", 0)],
+    "reward of the same chunk": lambda tape: [tape.outcome("first", 0)],
     "reward that waits": lambda tape: [tape.applies("late", features={**POOR, "debts": 1})],
-    "reward that comes first": lambda tape: [tape.tells("second", 0)],
-    "unseen": lambda tape: [tape.tells("early", 0, "unseen")],
+    "reward that comes first": lambda tape: [tape.outcome("second", 0)],
+    "unseen": lambda tape: [tape.outcome("early", 0, "unseen")],
     "unusable": lambda tape: [tape.applies("bad", features={**POOR, "debts": -1})],
 }
 
@@ -29,7 +29,7 @@ STORIES = {
 def test_a_chunk_gives_what_its_entries_give_one_by_one(tmp_path, between):
     story = tape(tmp_path)
     story.sent = story.applies("early")
-    story.tells("late", 0)
+    story.outcome("late", 0)
     before = len(story.journal)
     for number, name in enumerate(("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")):
         story.applies(name, features={**POOR, "debts": number % 5})

@@ -12,10 +12,10 @@ from threading import Event
 import pytest
 
 from onward.streams.errors import LedgerError
-from onward.streams.ledger.check import DamageError, examine, standing
+from onward.streams.ledger.check import LedgerCheckError, check_copy, check_ledger
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.snapshots.store import SnapshotError, Snapshots
-from onward.tests.support.takeovers import Worker, told
+from onward.tests.support.takeovers import Worker, write_journal
 from onward.tests.support.tape import JOURNAL
 
 
@@ -48,10 +48,10 @@ class Soon(Event):
 def test_a_check_stops_wherever_it_is(large, asked):
     stop = Soon(asked)
     with pytest.raises(LedgerError, match="interrupted"):
-        examine(large, stop)
+        check_ledger(large, stop)
     assert stop.left == -1
-    with pytest.raises(DamageError, match="interrupted"):
-        standing(large, Soon(asked))
+    with pytest.raises(LedgerCheckError, match="interrupted"):
+        check_copy(large, Soon(asked))
 
 
 def test_a_check_looks_up_often(large):
@@ -62,7 +62,7 @@ def test_a_check_looks_up_often(large):
             looks.append(time.thread_time())
             return False
 
-    assert examine(large, Noted())
+    assert check_ledger(large, Noted())
     assert len(looks) > 600
     assert max(later - before for before, later in pairwise(looks)) < 0.5
 
@@ -75,13 +75,13 @@ def test_a_snapshot_stops_wherever_it_is(large, tmp_path):
     (tmp_path / "again").mkdir()
     for number in (0, 2, 300, whole - 1):
         again = Snapshots(str(tmp_path / "again"), keep=1)
-        with pytest.raises(SnapshotError, match="given up"):
+        with pytest.raises(SnapshotError, match="stopped"):
             again.send(large, JOURNAL, 0, Soon(number))
         assert again.listed(JOURNAL) == []
 
 
 def test_a_worker_that_gives_up_opening_waits_until_nobody_looks_into_the_ledger(tmp_path, monkeypatch):
-    story, ended = told(tmp_path), []
+    story, ended = write_journal(tmp_path), []
 
     def slowly(ledger, stop):
         stop.wait(10)
@@ -89,11 +89,11 @@ def test_a_worker_that_gives_up_opening_waits_until_nobody_looks_into_the_ledger
         ended.append(ledger)
         raise LedgerError("interrupted")
 
-    monkeypatch.setattr("onward.streams.snapshots.recovery.examine", slowly)
+    monkeypatch.setattr("onward.streams.snapshots.recovery.check_ledger", slowly)
     worker = Worker(story, "first")
 
     async def work():
-        opening = asyncio.ensure_future(worker.begins())
+        opening = asyncio.ensure_future(worker.open())
         await asyncio.sleep(0.05)
         opening.cancel()
         await asyncio.wait([opening])

@@ -17,20 +17,20 @@ import pytest
 from onward.streams.errors import DamagedLedgerError, LedgerError
 from onward.streams.ledger.file import DAMAGED_KEPT
 from onward.streams.ledger.schema import SCHEMA_VERSION
-from onward.streams.snapshots.store import POINTER, Snapshots
+from onward.streams.snapshots.store import LIST_FILE, Snapshots
 from onward.tests.support.pipeline import MemoryBroker, build_program, dump
 from onward.tests.support.takeovers import (
     FIRST,
     SECOND,
     Worker,
+    crash_after_two_snapshots,
     damage,
     damage_case,
     damage_index,
-    dies_after_two,
     files,
     folder,
     offsets,
-    told,
+    write_journal,
 )
 from onward.tests.support.tape import JOURNAL, TIMED
 
@@ -58,13 +58,13 @@ def missing(system, path, content):
 def test_a_snapshot_that_is_not_what_is_listed_is_refused_for_the_one_before(
     tmp_path, address, uninterrupted, caplog, spoil
 ):
-    story, snapshots = told(tmp_path), Snapshots(address, keep=3)
-    dies_after_two(story, snapshots)
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=3)
+    crash_after_two_snapshots(story, snapshots)
     newest = snapshots.listed(JOURNAL)[0]
     system, root = folder(address)
     spoil(system, f"{root}/{newest.file}", system.cat_file(f"{root}/{newest.file}"))
     second = Worker(story, "second", snapshots)
-    assert asyncio.run(second.works()) == FIRST
+    assert asyncio.run(second.run()) == FIRST
     assert f"snapshot {newest.file} is refused" in caplog.text
     assert second.count("onward_snapshot_failures_total", action="restore") == 1
     assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
@@ -75,7 +75,7 @@ def listed_as(address, change):
     """Change what the list says of the newest."""
     system, root = folder(address)
     newest, *older = Snapshots(address, keep=3).listed(JOURNAL)
-    system.pipe_file(f"{root}/{POINTER}", msgspec.json.encode({"snapshots": [change(newest), *older]}))
+    system.pipe_file(f"{root}/{LIST_FILE}", msgspec.json.encode({"snapshots": [change(newest), *older]}))
 
 
 def stands(**changes):
@@ -99,22 +99,22 @@ def stored(**changes):
     ],
 )
 def test_a_snapshot_of_something_else_is_refused_for_the_one_before(tmp_path, address, uninterrupted, caplog, change):
-    story, snapshots = told(tmp_path), Snapshots(address, keep=3)
-    dies_after_two(story, snapshots)
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=3)
+    crash_after_two_snapshots(story, snapshots)
     listed_as(address, change)
     second = Worker(story, "second", snapshots)
-    assert asyncio.run(second.works()) == FIRST
+    assert asyncio.run(second.run()) == FIRST
     assert "is refused" in caplog.text
     assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
 
 
 def test_a_list_that_cannot_be_understood_is_told_and_written_anew(tmp_path, address, uninterrupted, caplog):
-    story, snapshots = told(tmp_path), Snapshots(address, keep=3)
-    dies_after_two(story, snapshots)
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=3)
+    crash_after_two_snapshots(story, snapshots)
     system, root = folder(address)
-    system.pipe_file(f"{root}/{POINTER}", b'{"snapshots": [{"file": "../../../etc/passwd"}]}')
+    system.pipe_file(f"{root}/{LIST_FILE}", b'{"snapshots": [{"file": "../../../etc/passwd"}]}')
     second = Worker(story, "second", snapshots)
-    assert asyncio.run(second.works()) == 0
+    assert asyncio.run(second.run()) == 0
     assert "cannot be understood" in caplog.text
     assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
     assert offsets(snapshots) == [len(story.journal)]
@@ -129,19 +129,19 @@ def test_a_list_that_cannot_be_understood_is_told_and_written_anew(tmp_path, add
     ],
 )
 def test_a_snapshot_that_says_the_setting_is_wrong_ends_the_worker(tmp_path, address, change, words):
-    story, snapshots = told(tmp_path), Snapshots(address, keep=3)
-    dies_after_two(story, snapshots)
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=3)
+    crash_after_two_snapshots(story, snapshots)
     listed_as(address, change)
     with pytest.raises(LedgerError, match=words):
-        asyncio.run(Worker(story, "second", snapshots).works())
+        asyncio.run(Worker(story, "second", snapshots).run())
 
 
 def test_a_snapshot_of_another_spec_is_refused_as_a_ledger_is(tmp_path, address):
-    story, snapshots = told(tmp_path), Snapshots(address, keep=3)
-    dies_after_two(story, snapshots)
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=3)
+    crash_after_two_snapshots(story, snapshots)
     story.run.programs = {"loan": replace(build_program(**TIMED), sha256="9" * 64)}
     with pytest.raises(LedgerError, match="spec of program 'loan'"):
-        asyncio.run(Worker(story, "second", snapshots).works())
+        asyncio.run(Worker(story, "second", snapshots).run())
 
 
 # --- damaged ledgers --------------------------------------------------------------------------------------------
@@ -195,14 +195,14 @@ IN_THE_VALUES = [
 @pytest.mark.parametrize("spoil", [damage, cut, overwritten, another_index, *IN_THE_VALUES])
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_damaged_ledger_is_kept_aside_and_made_anew(tmp_path, uninterrupted, caplog, spoil, kept):
-    story, snapshots = told(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=3) if kept else None
-    first = dies_after_two(story, snapshots)
+    story, snapshots = write_journal(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=3) if kept else None
+    first = crash_after_two_snapshots(story, snapshots)
     asyncio.run(first.processor.revoked([JOURNAL]))
     story.run.broker = MemoryBroker(logs=story.run.broker.logs)
     spoil(first.ledger)
     spoiled = first.ledger.read_bytes()
     again = Worker(story, "first", snapshots)
-    assert asyncio.run(again.works()) == (SECOND + 1 if kept else 0)
+    assert asyncio.run(again.run()) == (SECOND + 1 if kept else 0)
     assert [record.levelno for record in caplog.records if "is damaged" in record.message] == [logging.ERROR]
     (aside,) = first.ledger.parent.glob("*.damaged-*Z")
     assert aside.read_bytes() == spoiled
@@ -211,25 +211,25 @@ def test_a_damaged_ledger_is_kept_aside_and_made_anew(tmp_path, uninterrupted, c
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_value_that_is_damaged_under_a_worker_ends_it_once(tmp_path, uninterrupted, kept):
-    story, snapshots = told(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=3) if kept else None
-    first = dies_after_two(story, snapshots)
+    story, snapshots = write_journal(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=3) if kept else None
+    first = crash_after_two_snapshots(story, snapshots)
     not_utf8(first.ledger)
     with pytest.raises(DamagedLedgerError, match="start the worker again"):
-        asyncio.run(first.folds(SECOND + 1))
+        asyncio.run(first.fold(SECOND + 1))
     again = Worker(story, "first", snapshots)
-    assert asyncio.run(again.works()) == (SECOND if kept else 0)
+    assert asyncio.run(again.run()) == (SECOND if kept else 0)
     assert (story.run.outputs(), dump(again.ledger)) == uninterrupted
 
 
 def test_a_damaged_value_is_not_taken_into_a_snapshot(tmp_path, uninterrupted):
-    story, snapshots = told(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=1)
+    story, snapshots = write_journal(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=1)
 
     async def work():
         worker = Worker(story, "first", snapshots)
-        await worker.begins()
-        await worker.folds(0, FIRST)
+        await worker.open()
+        await worker.fold(0, FIRST)
         await worker.processor.take_snapshots()
-        await worker.folds(FIRST, SECOND)
+        await worker.fold(FIRST, SECOND)
         not_utf8(worker.ledger)
         await worker.processor.take_snapshots()
         assert worker.count("onward_snapshot_failures_total", action="take") == 1
@@ -237,7 +237,7 @@ def test_a_damaged_value_is_not_taken_into_a_snapshot(tmp_path, uninterrupted):
     asyncio.run(work())
     assert offsets(snapshots) == [FIRST]
     second = Worker(story, "second", snapshots)
-    assert asyncio.run(second.works()) == FIRST
+    assert asyncio.run(second.run()) == FIRST
     assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
 
 
@@ -245,14 +245,14 @@ def test_a_damaged_value_is_not_taken_into_a_snapshot(tmp_path, uninterrupted):
 def test_a_last_snapshot_is_checked_in_its_pages_when_taken_and_in_its_values_when_it_comes_to_be_used(
     tmp_path, uninterrupted, caplog, spoil, end
 ):
-    story, snapshots = told(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=2)
+    story, snapshots = write_journal(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=2)
 
     async def work():
         worker = Worker(story, "first", snapshots)
-        await worker.begins()
-        await worker.folds(0, FIRST)
+        await worker.open()
+        await worker.fold(0, FIRST)
         await worker.processor.take_snapshots()
-        await worker.folds(FIRST, SECOND)
+        await worker.fold(FIRST, SECOND)
         with closing(sqlite3.connect(worker.ledger)) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         spoil(worker.ledger)
@@ -261,52 +261,52 @@ def test_a_last_snapshot_is_checked_in_its_pages_when_taken_and_in_its_values_wh
     asyncio.run(work())
     assert offsets(snapshots) == [end, FIRST][: 2 if end == SECOND else 1]
     second = Worker(story, "second", snapshots)
-    assert asyncio.run(second.works()) == FIRST
+    assert asyncio.run(second.run()) == FIRST
     assert ("is refused: its ledger is damaged" in caplog.text) == (end == SECOND)
     assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
 
 
 @pytest.mark.parametrize("spoil", [another_index, *IN_THE_VALUES])
 def test_a_snapshot_taken_of_a_damaged_ledger_is_refused_for_the_one_before(tmp_path, uninterrupted, caplog, spoil):
-    story, address = told(tmp_path), str(tmp_path / "snapshots")
+    story, address = write_journal(tmp_path), str(tmp_path / "snapshots")
     snapshots = Snapshots(address, keep=3)
-    dies_after_two(story, snapshots)
+    crash_after_two_snapshots(story, snapshots)
     newest, place = snapshots.listed(JOURNAL)[0], tmp_path / "snapshots" / "journal-0"
     spoil(place / newest.file)
     content = (place / newest.file).read_bytes()
     listed_as(address, stored(size=len(content), sha256=hashlib.sha256(content).hexdigest()))
     second = Worker(story, "second", snapshots)
-    assert asyncio.run(second.works()) == FIRST
+    assert asyncio.run(second.run()) == FIRST
     assert f"snapshot {newest.file} is refused: its ledger is damaged" in caplog.text
     assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
 
 
 @pytest.mark.parametrize("gone", [False, True])
 def test_what_a_killed_worker_left_unmerged_is_not_read_into_a_snapshot(tmp_path, uninterrupted, gone):
-    story, snapshots = told(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=3)
+    story, snapshots = write_journal(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=3)
     killed, second = Worker(story, "killed"), Worker(story, "second", snapshots)
 
     async def work():
-        await killed.begins()
-        await killed.folds(0, 3)
+        await killed.open()
+        await killed.fold(0, 3)
         shutil.copytree(killed.ledger.parent, second.ledger.parent)
 
     asyncio.run(work())
     assert second.ledger.with_name(f"{second.ledger.name}-wal").stat().st_size
     if gone:
         second.ledger.unlink()
-    dies_after_two(story, snapshots)
-    assert asyncio.run(second.works()) == SECOND
+    crash_after_two_snapshots(story, snapshots)
+    assert asyncio.run(second.run()) == SECOND
     assert (story.run.outputs(), dump(second.ledger)) == uninterrupted
 
 
 def test_only_so_many_damaged_ledgers_are_kept(tmp_path):
-    story = told(tmp_path)
+    story = write_journal(tmp_path)
     for number in range(DAMAGED_KEPT + 2):
         worker = Worker(story, "first", clock_ms=lambda ms=number: ms)
         worker.ledger.parent.mkdir(exist_ok=True)
         overwritten(worker.ledger)
-        asyncio.run(worker.works(end=3))
+        asyncio.run(worker.run(end=3))
     kept = sorted(path.name for path in worker.ledger.parent.iterdir())
     assert kept == [
         "journal-0.sqlite",

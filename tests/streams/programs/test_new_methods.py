@@ -71,8 +71,8 @@ def test_a_person_without_an_option_learns_the_reason_of_the_generator(story):
 
 def test_the_outcome_names_the_option_that_was_taken(story):
     story.applies("p0", features={**POOR, "income": 60.0, "debts": 3})
-    story.tells("p0", 1, option="2")
-    story.tells("p0", 2, option="3", id="o-3")
+    story.outcome("p0", 1, option="2")
+    story.outcome("p0", 2, option="3", id="o-3")
     story.fold()
     [reward] = story.rewards()
     assert (reward.fate, reward.option, reward.candidate) == ("rewarded", "2", "0")

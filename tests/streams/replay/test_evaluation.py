@@ -44,9 +44,9 @@ def story(program, directory):
         tape.applies(f"p{minute}", minute * MINUTE_MS, features=RICH if minute == 5 else features)
         tape.applies(f"q{minute}", minute * MINUTE_MS, features=features, program="other")
         if minute % 5 == 3:
-            tape.tells(f"p{minute - 1}", minute * MINUTE_MS, result="unseen")
+            tape.outcome(f"p{minute - 1}", minute * MINUTE_MS, result="unseen")
         elif minute % 2:
-            tape.tells(f"p{minute - 1}", minute * MINUTE_MS)
+            tape.outcome(f"p{minute - 1}", minute * MINUTE_MS)
         tape.tick(minute * MINUTE_MS)
     tape.fold()
     return tape

@@ -13,9 +13,9 @@ import pytest
 from onward.streams.errors import UsageError
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.ledger.schema import SCHEMA_VERSION
-from onward.streams.snapshots.store import POINTER, SnapshotError, Snapshots
+from onward.streams.snapshots.store import LIST_FILE, SnapshotError, Snapshots
 from onward.tests.support.pipeline import dump
-from onward.tests.support.takeovers import damage, files, offsets, taken, told
+from onward.tests.support.takeovers import damage, files, offsets, take_snapshot, write_journal
 from onward.tests.support.tape import JOURNAL, rows
 
 
@@ -24,47 +24,47 @@ class CrashError(BaseException):
 
 
 def test_a_snapshot_is_the_ledger_and_leaves_no_copy_behind(tmp_path, address):
-    story = told(tmp_path)
+    story = write_journal(tmp_path)
     ledger = story.fold()
     snapshots = Snapshots(address, keep=3)
-    snapshot = taken(snapshots, ledger, now_ms=5)
+    snapshot = take_snapshot(snapshots, ledger, now_ms=5)
     assert snapshots.listed(JOURNAL) == [snapshot]
     assert (snapshot.ledger.offset, snapshot.ledger.schema, snapshot.taken_ms) == (
         len(story.journal),
         SCHEMA_VERSION,
         5,
     )
-    assert files(address) == [snapshot.file, POINTER]
+    assert files(address) == [snapshot.file, LIST_FILE]
     snapshots.fetch(snapshot, tmp_path / "copy", Event())
     assert dump(tmp_path / "copy") == dump(ledger)
     assert [path.name for path in ledger.parent.iterdir()] == [ledger.name]
 
 
 def test_only_so_many_are_kept_newest_first(tmp_path, address):
-    story = told(tmp_path)
+    story = write_journal(tmp_path)
     snapshots = Snapshots(address, keep=2)
     for end in range(3, 8):
-        taken(snapshots, story.fold(parts=[story.journal[end - 1 if end > 3 else 0 : end]]))
+        take_snapshot(snapshots, story.fold(parts=[story.journal[end - 1 if end > 3 else 0 : end]]))
     assert offsets(snapshots) == [7, 6]
-    assert files(address) == [*sorted(snapshot.file for snapshot in snapshots.listed(JOURNAL)), POINTER]
+    assert files(address) == [*sorted(snapshot.file for snapshot in snapshots.listed(JOURNAL)), LIST_FILE]
 
 
 def test_a_worker_that_is_behind_does_not_push_out_what_is_newer(tmp_path, address):
-    story = told(tmp_path)
+    story = write_journal(tmp_path)
     snapshots = Snapshots(address, keep=1)
-    taken(snapshots, story.fold("ahead"))
-    with pytest.raises(SnapshotError, match="later journal offsets than 3"):
-        taken(snapshots, story.fold("behind", parts=[story.journal[:3]]))
+    take_snapshot(snapshots, story.fold("ahead"))
+    with pytest.raises(SnapshotError, match="later offsets than 3"):
+        take_snapshot(snapshots, story.fold("behind", parts=[story.journal[:3]]))
     assert offsets(snapshots) == [len(story.journal)]
 
 
 def test_what_another_worker_is_sending_is_not_deleted(tmp_path, address):
-    story, snapshots = told(tmp_path), Snapshots(address, keep=1)
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=1)
     ahead = snapshots.send(story.fold("ahead"), JOURNAL, 0, Event())
-    behind = taken(snapshots, story.fold("behind", parts=[story.journal[:3]]))
-    assert files(address) == [behind.file, ahead.file, POINTER]
+    behind = take_snapshot(snapshots, story.fold("behind", parts=[story.journal[:3]]))
+    assert files(address) == [behind.file, ahead.file, LIST_FILE]
     snapshots.enlist(ahead)
-    assert files(address) == [ahead.file, POINTER]
+    assert files(address) == [ahead.file, LIST_FILE]
 
 
 def test_a_snapshot_of_a_ledger_that_is_being_written_is_one_commit_s(tmp_path):
@@ -87,7 +87,7 @@ def test_a_snapshot_of_a_ledger_that_is_being_written_is_one_commit_s(tmp_path):
     writer.start()
     seen = set()
     for _ in range(15):
-        snapshot = taken(snapshots, ledger)
+        snapshot = take_snapshot(snapshots, ledger)
         snapshots.fetch(snapshot, tmp_path / "copy", Event())
         assert rows(tmp_path / "copy", "SELECT count(*) FROM processed_events") == [(20 * snapshot.ledger.offset,)]
         seen.add(snapshot.ledger.offset)
@@ -99,9 +99,9 @@ def test_a_snapshot_of_a_ledger_that_is_being_written_is_one_commit_s(tmp_path):
 
 @pytest.mark.parametrize("step", ["send", "list", "tidy"])
 def test_a_crash_anywhere_leaves_what_was_there_and_the_next_one_cleans_up(tmp_path, address, monkeypatch, step):
-    story = told(tmp_path)
+    story = write_journal(tmp_path)
     snapshots = Snapshots(address, keep=1)
-    taken(snapshots, story.fold(parts=[story.journal[:3]]))
+    take_snapshot(snapshots, story.fold(parts=[story.journal[:3]]))
 
     def crash(*_):
         raise CrashError
@@ -113,32 +113,32 @@ def test_a_crash_anywhere_leaves_what_was_there_and_the_next_one_cleans_up(tmp_p
             patch.setattr(f"onward.streams.snapshots.store.{'_check' if step == 'send' else 'Snapshots._tidy'}", crash)
         ledger = story.fold(parts=[story.journal[3:6]])
         with pytest.raises(CrashError):
-            taken(snapshots, ledger)
+            take_snapshot(snapshots, ledger)
     (listed,) = Snapshots(address, keep=1).listed(JOURNAL)
     assert listed.ledger.offset == (6 if step == "tidy" else 3)
     snapshots.fetch(listed, tmp_path / "copy", Event())
-    newest = taken(snapshots, story.fold(parts=[story.journal[6:]]))
-    assert files(address) == [newest.file, POINTER]
+    newest = take_snapshot(snapshots, story.fold(parts=[story.journal[6:]]))
+    assert files(address) == [newest.file, LIST_FILE]
 
 
 def test_a_damaged_ledger_does_not_push_out_whole_snapshots(tmp_path, address):
-    story, snapshots = told(tmp_path), Snapshots(address, keep=1)
-    good = taken(snapshots, story.fold(parts=[story.journal[:3]]))
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=1)
+    good = take_snapshot(snapshots, story.fold(parts=[story.journal[:3]]))
     ledger = story.fold(parts=[story.journal[3:]])
     damage(ledger)
     with pytest.raises(SnapshotError, match="damaged"):
-        taken(snapshots, ledger)
+        take_snapshot(snapshots, ledger)
     assert snapshots.listed(JOURNAL) == [good]
 
 
 def test_what_is_given_up_ends_early(tmp_path, address):
-    story, snapshots, stop = told(tmp_path), Snapshots(address, keep=1), Event()
-    snapshot = taken(snapshots, story.fold(parts=[story.journal[:3]]))
+    story, snapshots, stop = write_journal(tmp_path), Snapshots(address, keep=1), Event()
+    snapshot = take_snapshot(snapshots, story.fold(parts=[story.journal[:3]]))
     ledger = story.fold(parts=[story.journal[3:]])
     stop.set()
-    with pytest.raises(SnapshotError, match="given up"):
+    with pytest.raises(SnapshotError, match="stopped"):
         snapshots.send(ledger, JOURNAL, 0, stop)
-    with pytest.raises(SnapshotError, match="given up"):
+    with pytest.raises(SnapshotError, match="stopped"):
         snapshots.fetch(snapshot, tmp_path / "copy", stop)
     assert snapshots.listed(JOURNAL) == [snapshot]
 

@@ -27,7 +27,7 @@ def two_programs(tmp_path, **options):
 def test_no_two_outputs_have_one_name_whatever_senders_call_theirs(tmp_path):
     story = tape(tmp_path, **TIMED)
     for name, id in (("nobody", "1"), ("nobody2", "1"), ("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c")):
-        story.tells(name, 0, id=id)
+        story.outcome(name, 0, id=id)
     story.tick(DAY_MS)
     story.fold()
     names = [dict(record.headers)["ce_id"] for record in story.run.broker.logs["rewards", 0]]
@@ -38,8 +38,8 @@ def test_a_dangling_outcome_hides_no_other_program_s_outcome_of_the_same_id(tmp_
     story = two_programs(tmp_path)
     story.applies("x", program="b")
     story.applies("rich", features=RICH, program="a")
-    story.tells("rich", 0, id="1", program="a")
-    story.tells("x", 0, id="1", program="b")
+    story.outcome("rich", 0, id="1", program="a")
+    story.outcome("x", 0, id="1", program="b")
     story.fold()
     assert story.fates() == [("rich", "dangling"), ("x", "rewarded")]
 
@@ -52,7 +52,7 @@ def test_a_refused_event_is_refused_once_whatever_came_first(tmp_path, applicati
     for name in ("d-x", "other", "other"):
         story.decides("x", 0, id=name)
     for name in ("o-x", "other", "other"):
-        story.tells("x", 0, id=name)
+        story.outcome("x", 0, id=name)
     if application == "last":
         story.applies("x")
     story.tick(DAY_MS)
@@ -91,7 +91,7 @@ def test_a_decision_may_take_longer_than_closed_cases_are_remembered(tmp_path):
 def test_a_name_used_again_while_its_first_window_is_open_ties_with_nothing(tmp_path):
     story = tape(tmp_path, window={"time": "P90D"})
     story.applies("x")
-    story.tells("x", MINUTE_MS)
+    story.outcome("x", MINUTE_MS)
     story.tick(40 * DAY_MS)
     story.applies("x", MINUTE_MS)
     story.tick(100 * DAY_MS)
@@ -102,7 +102,7 @@ def test_a_name_used_again_while_its_first_window_is_open_ties_with_nothing(tmp_
 def test_windows_close_before_what_waits_is_given_up(tmp_path):
     story = tape(tmp_path, **TIMED)
     story.applies("x")
-    story.tells("nobody", 0)
+    story.outcome("nobody", 0)
     story.tick(DAY_MS)
     story.fold()
     assert story.fates() == [("x", "censored"), ("nobody", "dangling")]
@@ -193,8 +193,8 @@ def test_a_ledger_made_anew_after_a_program_was_added_is_the_same_for_the_others
     story = tape(tmp_path, **TIMED)
     story.applies("x")
     story.applies("y", 60 * MINUTE_MS)
-    story.tells("nobody", 60 * MINUTE_MS)
-    story.tells("x", 20 * MINUTE_MS)
+    story.outcome("nobody", 60 * MINUTE_MS)
+    story.outcome("x", 20 * MINUTE_MS)
     story.fold("kept")
     first = story.fates()
     story.run.broker = MemoryBroker(logs=story.run.broker.logs.__class__(list, {(*JOURNAL,): story.journal}))

@@ -93,7 +93,7 @@ def test_a_worker_that_was_fenced_lists_no_snapshot_and_does_not_end_of_it(tmp_p
     story.applies("y")
     run, config = story.run, ProcessorConfig(tmp_path, snapshots=snapshots, snapshot_seconds=0.0)
     worker = PartitionProcessor(
-        run.topics, run.programs, run.broker, Metrics(), no_clock, config, hold=lease.wait_until_valid
+        run.topics, run.programs, run.broker, Metrics(), no_clock, config, wait_until_valid=lease.wait_until_valid
     )
 
     async def work():

@@ -32,25 +32,25 @@ def long_story(directory):
         "external": build_program("external", decisions="external", **TIMED),
     }
     story = Tape(Run(programs, directory))
-    story.tells("nobody", 0, program="timed")
-    story.tells("t3", 4 * MINUTE_MS, program="timed")
+    story.outcome("nobody", 0, program="timed")
+    story.outcome("t3", 4 * MINUTE_MS, program="timed")
     story.decides("e1", 3 * MINUTE_MS, program="external")
     story.decides("nobody", MINUTE_MS, program="external")
     people = [(minute, name) for minute in range(6) for name in programs]
     twice = [story.applies(f"{name[0]}{minute}", minute * MINUTE_MS, program=name) for minute, name in people]
-    story.tells("s2", 5 * MINUTE_MS, program="steps")
-    story.tells("s0", 5 * MINUTE_MS, program="steps")
+    story.outcome("s2", 5 * MINUTE_MS, program="steps")
+    story.outcome("s0", 5 * MINUTE_MS, program="steps")
     story.tick(12 * MINUTE_MS)
-    story.tells("nobody", 0, program="timed")
+    story.outcome("nobody", 0, program="timed")
     story.decides("nobody", MINUTE_MS, program="external")
     story.again(story.applies("bad", 12 * MINUTE_MS, features={}, program="steps"))
     for record in twice[-3:]:
         story.again(record)
     story.applies("s9", 12 * MINUTE_MS, program="steps")
     story.decides("e2", 12 * MINUTE_MS, program="external")
-    story.tells("t1", 13 * MINUTE_MS, program="timed")
+    story.outcome("t1", 13 * MINUTE_MS, program="timed")
     story.tick(60 * MINUTE_MS)
-    story.tells("t1", 13 * MINUTE_MS, program="timed")
+    story.outcome("t1", 13 * MINUTE_MS, program="timed")
     story.tick(61 * MINUTE_MS)
     return story
 

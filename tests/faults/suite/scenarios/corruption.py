@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from onward.streams.snapshots.store import POINTER
+from onward.streams.snapshots.store import LIST_FILE
 from onward.tests.faults.suite.environment import PARTITIONS, ScenarioEnv
 from onward.tests.faults.suite.workers.group import Worker, WorkerGroup
 from onward.tests.faults.suite.workers.plan import FaultPlan
@@ -88,7 +88,7 @@ def _ledgers_and_newest_snapshots(env: ScenarioEnv, worker: Worker) -> _Reported
 
 def _ledgers_and_lists(env: ScenarioEnv, worker: Worker) -> _Reported:
     """Damage ledgers and lists of snapshots: the ledgers are rebuilt from the journal."""
-    for pointer in env.folder.glob(f"snapshots/*/{POINTER}"):
+    for pointer in env.folder.glob(f"snapshots/*/{LIST_FILE}"):
         pointer.write_bytes(pointer.read_bytes()[: env.random.randint(0, 60)])
     return _ledgers(env, worker)._replace(restored=0)
 
