@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "how-to").glob("*.md"))]
+FOLDERS = ("agents", "benchmarks", "deploy", "environments", "schemas", "streams", "tests")
 
 
 def code(text: str) -> str:
@@ -23,6 +25,13 @@ def test_every_link_and_every_page_named_is_there(page: Path) -> None:
     missing = [link for link in links if link and not (page.parent / link).exists()]
     named = re.findall(r"`(docs/[\w./-]+)`", text)
     assert not missing + [name for name in named if not (ROOT / name).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_path_in_our_folders_is_there(page: Path) -> None:
+    spans = re.findall(r"`([^`\s]+)`", page.read_text(encoding="utf-8"))
+    named = [span for span in spans if re.match(rf"(?:{'|'.join(FOLDERS)})/[\w./-]*$", span)]
+    assert not [name for name in named if not (ROOT / name).exists()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
