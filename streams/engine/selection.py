@@ -96,11 +96,7 @@ class LookAhead:
         """The assessment of the person at this position."""
         planned = self._people.get(position)
         # A name that was forgotten and used again has another person's features.
-        if (
-            planned is not None
-            and planned.approved == person.approved
-            and bytes(planned.features) == bytes(person.features)
-        ):
+        if planned is not None and _same(planned, person):
             return self._assessed[position]
         return assess(program, self._fold.state.model(program), {position: person})[position]
 
@@ -123,6 +119,11 @@ class LookAhead:
     def end(self) -> None:
         """The segment has been folded."""
         assert not self._selected, f"{len(self._selected)} steps were taken for people who were not answered"
+
+
+def _same(one: Person, other: Person) -> bool:
+    same_features = one.features is other.features or bytes(one.features) == bytes(other.features)
+    return same_features and one.approved == other.approved
 
 
 def step_generator(program: Program, shard: int, step: int, use: tuple[int, ...] = ()) -> np.random.Generator:

@@ -101,29 +101,42 @@ class TimerQueue:
 
     def set(self, timer: Timer) -> None:
         """Set a timer. Setting the same one twice is setting it once."""
-        self.changed[timer] = True
+        if timer.kind in ABOUT_A_CASE and self.changed.get(timer) is False:
+            del self.changed[timer]
+        else:
+            self.changed[timer] = True
         self.load(timer)
 
     def cancel(self, timer: Timer) -> None:
         """Cancel a timer that is set; cancelling one that has fired does nothing more."""
-        self.changed[timer] = False
+        if timer in self._cancelled:
+            return
         self._cancelled.add(timer)
+        # A case has one such timer at a time, so the ledger does not hold one that this portion has set.
+        if timer.kind in ABOUT_A_CASE and self.changed.get(timer):
+            del self.changed[timer]
+        else:
+            self.changed[timer] = False
 
     def due_by_time(self, decider: Decider, watermark_ms: int) -> Iterator[Timer]:
         """Take the timers of event time that this watermark has passed."""
         for kind in self._orders:
             queue = self._by_time.get((decider, kind), ())
             while queue and queue[0][0] < watermark_ms:
-                yield from self._taken(heapq.heappop(queue)[2])
+                timer = heapq.heappop(queue)[2]
+                if self._take(timer):
+                    yield timer
 
     def due_by_step(self, program: str, shard: int, step: int) -> Iterator[Timer]:
         """Take the timers of a shard that is about to take this step."""
         queue = self._by_step.get((program, shard), ())
         while queue and queue[0][0] <= step:
-            yield from self._taken(heapq.heappop(queue)[1])
+            timer = heapq.heappop(queue)[1]
+            if self._take(timer):
+                yield timer
 
-    def _taken(self, timer: Timer) -> Iterator[Timer]:
-        if timer not in self._cancelled:
-            self.changed[timer] = False
-            self._cancelled.add(timer)
-            yield timer
+    def _take(self, timer: Timer) -> bool:
+        if timer in self._cancelled:
+            return False
+        self.cancel(timer)
+        return True

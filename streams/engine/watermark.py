@@ -56,6 +56,7 @@ class Watermarks:
     values_ms: dict[Decider, int | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._complete: set[Decider] = set()
         self._clocked = frozenset[str]().union(*self.required.values())
         for decider in self.required:
             if self.values_ms.get(decider) is None:
@@ -84,7 +85,7 @@ class Watermarks:
 
     def after(self, moves: Iterable[Move]) -> Mapping[Decider, int | None]:
         """The watermarks once these moves are made, without making them."""
-        moves = list(moves)
+        moves = [move for move in moves if move[0].topic in self._clocked]
         if all(source in self.clocks for source, _ in moves):
             # When all clocks are known, only each clock's latest time matters. A new partition could hold the watermark
             # back, so the moves are then kept in order.
@@ -107,8 +108,11 @@ class Watermarks:
 
     def _earliest(self, decider: Decider) -> int | None:
         topics = self.required[decider]
-        clocks = {source: clock for source, clock in self.clocks.items() if source.topic in topics}
-        if {source.topic for source in clocks} != topics:
-            return None
-        times = [clock for clock in clocks.values() if clock is not None]
-        return min(times) if len(times) == len(clocks) else None
+        times = [clock for source, clock in self.clocks.items() if source.topic in topics]
+        if decider not in self._complete:
+            if not topics <= {source.topic for source in self.clocks}:
+                return None
+            # Clocks are never removed.
+            self._complete.add(decider)
+        known = [clock for clock in times if clock is not None]
+        return min(known) if len(known) == len(times) else None

@@ -22,7 +22,6 @@ from ...agents.candidates import CandidateGenerator, Space
 from ...agents.choices import Choice
 from ...agents.costs import L1, Cost, MaxPercentileShift
 from ...agents.goals import Goal, accepted
-from ...agents.options import Options
 from ...agents.promises import Promise
 from ...schemas.decoding import decode
 from ...schemas.encoding import FeatureCodec, Values
@@ -165,12 +164,12 @@ class Program:
         """Which scores, shape (n,), the program's own model approves."""
         return np.asarray(accepted(scores, self.spec.model.threshold))
 
-    def changes(self, values: Values, options: Options, point: int) -> tuple[Change, ...]:
-        """The changes from a person's raw values to the target ``options.points[point]``, in the spec's order."""
+    def changes(self, values: Values, person: Array, points: Array, point: int) -> tuple[Change, ...]:
+        """The changes from a person, raw ``values`` and encoded (D,), to ``points[point]``, in the spec's order."""
         if self.generator.copies_instances:
             targets = self._instance_values[point]
         else:
-            targets = decode(self.codec, values, options.person, options.points[point])
+            targets = decode(self.codec, values, person, points[point])
         return tuple(
             [
                 Change(name, current, target, unit)

@@ -92,17 +92,19 @@ def _options(
     program: Program, model: CurrentModel, assessment: Assessment, selected: Sequence[Selected]
 ) -> tuple[Option, ...]:
     """The options as people read them; an id is the number of the option in the recourse, from 1."""
-    options, score = assessment.options, model.bundle.model.score
+    batch, score = assessment.batch, model.bundle.model.score
+    assert batch is not None, "only a rejected person has options"
+    person, points = batch.people[assessment.row], batch.points
     return tuple(
         [
             Option(
                 str(option.arm),
-                program.changes(assessment.values, options, option.point),
+                program.changes(assessment.values, person, points, option.point),
                 option.cost,
                 option.execution,
                 option.propensity,
                 str(number),
-                program.promise.guarantee(options.points[option.point], score),
+                program.promise.guarantee(points[option.point], score),
             )
             for number, option in enumerate(selected, 1)
         ]
