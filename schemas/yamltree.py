@@ -54,7 +54,8 @@ class YamlDocument:
         else:
             known = (path[:end] for end in range(len(path), -1, -1) if path[:end] in self._marks)
             line, column = self._marks.get(next(known, ()), (0, 0))
-        return SpecProblem(line + 1, column + 1, format_path(path), message)
+        # A name or value of the file may hold line breaks.
+        return SpecProblem(line + 1, column + 1, format_path(path), " ".join(message.split()))
 
     def _compose(self, data: bytes) -> Node:
         try:
