@@ -7,7 +7,6 @@ the same. A row does not depend on the other rows of its batch.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 from msgspec import Raw, Struct
@@ -28,7 +27,7 @@ BATCH_PAIRS = 1_000_000
 Assessed = Mapping[JournalPosition, "Assessment | Problem"]
 
 
-class Person(NamedTuple):
+class Person(Struct, frozen=True, gc=False):
     """A person to assess: the JSON of their features, and the decision; None where the program's model decides."""
 
     features: bytes | Raw

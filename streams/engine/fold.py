@@ -84,11 +84,22 @@ class Fold:
         self.observe_step = observe_step
         self.cases = dict(view.cases)
         self.timers = TimerQueue(orders, lambda program: state.program(program).spec.decisions)
-        self.effects.timers = self.timers.changed
-        self._timer_of = {key: timer_of(case) for key, case in view.cases.items()}
+        self._timers_before = {key: timer_of(case) for key, case in view.cases.items()}
         self._number = 0
         for timer in view.timers:
             self.timers.load(timer)
+
+    def end(self) -> Effects:
+        """The effects of the portion. Each case that has changed has the timer that follows from what it is now."""
+        timers = self.timers.changed
+        for key, case in self.effects.cases.items():
+            before, timer = self._timers_before.get(key), timer_of(case)
+            if before != timer:
+                if before is not None:
+                    timers[before] = False
+                timers[timer] = True
+        self.effects.timers = timers
+        return self.effects
 
     def begin(self, entry: Entry) -> None:
         """Start the next entry. Outputs are numbered within their journal record."""
@@ -113,14 +124,10 @@ class Fold:
 
     def save(self, case: Case) -> None:
         """Write a case that is new or has changed. Its timer follows from it."""
-        key, timer = case.key, timer_of(case)
+        key = case.key
         self.cases[key] = self.effects.cases[key] = case
-        before = self._timer_of.get(key)
-        if before != timer:
-            if before is not None:
-                self.timers.cancel(before)
-            self.timers.set(timer)
-            self._timer_of[key] = timer
+        if case.status is Status.OPEN:
+            self.timers.load(timer_of(case))
 
     def forget_ms(self, program: Program, time_ms: int, kept_ms: int | None = None) -> int:
         """When a case or event that ended at this time is forgotten.

@@ -60,7 +60,7 @@ def process(
                 handlers[entry.kind.name].apply(entry, entry.body, fold, ahead)
             state.offset = entry.position.offset + 1
         ahead.end()
-    return fold.effects
+    return fold.end()
 
 
 def _segments(portion: Sequence[Entry]) -> Iterator[Sequence[Entry]]:

@@ -159,7 +159,7 @@ def _take_steps(program: Program, shard: Shard, run: _Run) -> list[tuple[Selecte
         picks = Exploration(shard.learner, policy.exploration).select_batch(batch, random, coins)
     else:
         picks = shard.learner.select_batch(batch, policy.options, random)
-    return [tuple(_selected(batch, pick) for pick in of_person) for of_person in picks]
+    return [tuple([_selected(batch, pick) for pick in of_person]) for of_person in picks]
 
 
 def _selected(batch: OptionBatch, pick: BatchPick) -> Selected:

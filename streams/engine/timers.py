@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ...schemas.kinds import Decider
@@ -27,7 +28,7 @@ FORGET_EVENT: Final = "forget-event"
 
 RETENTION: Final = frozenset({FORGET_CASE, FORGET_EVENT})
 ABOUT_A_CASE: Final = frozenset({WINDOW, FORGET_CASE})
-"""Every case has exactly one timer of these kinds."""
+"""Every case has exactly one timer of these kinds, ``timer_of(case)``. It is written when a portion ends."""
 
 
 class Timer(NamedTuple):
@@ -40,16 +41,20 @@ class Timer(NamedTuple):
     key: str
 
 
+# Several are made for every application. This is several times as fast as a call of the class.
+_timer = partial(tuple.__new__, Timer)
+
+
 def timer_of(case: Case) -> Timer:
     """The timer of a case: the end of its window while it is open, else its retention."""
     program, application = case.key
     if case.status is not Status.OPEN:
         assert case.forget_ms is not None, f"{case.key} is closed without a retention"
-        return Timer(program, FORGET_CASE, EVENT_TIME, case.forget_ms, application)
+        return _timer((program, FORGET_CASE, EVENT_TIME, case.forget_ms, application))
     if case.closes_ms is not None:
-        return Timer(program, WINDOW, EVENT_TIME, case.closes_ms, application)
+        return _timer((program, WINDOW, EVENT_TIME, case.closes_ms, application))
     assert case.closes_step is not None, f"{case.key} is open without a window"
-    return Timer(program, WINDOW, case.shard, case.closes_step, application)
+    return _timer((program, WINDOW, case.shard, case.closes_step, application))
 
 
 def forget_event(event: ProcessedEvent, forget_ms: int) -> Timer:
@@ -86,11 +91,10 @@ class TimerQueue:
         self._by_step: defaultdict[tuple[str, int], list[tuple[int, Timer]]] = defaultdict(list)
         self._cancelled: set[Timer] = set()
         self.changed: dict[Timer, bool] = {}
-        """The timers that this portion has set (True) or cancelled (False), for the ledger."""
+        """The timers that this portion has set (True) or cancelled (False), for the ledger; not those of cases."""
 
     def load(self, timer: Timer) -> None:
-        """Add a timer that the ledger holds."""
-        self._cancelled.discard(timer)
+        """Add a timer that the ledger holds, or that follows from a case."""
         if timer.kind in RETENTION:
             return
         if timer.shard == EVENT_TIME:
@@ -101,22 +105,14 @@ class TimerQueue:
 
     def set(self, timer: Timer) -> None:
         """Set a timer. Setting the same one twice is setting it once."""
-        if timer.kind in ABOUT_A_CASE and self.changed.get(timer) is False:
-            del self.changed[timer]
-        else:
-            self.changed[timer] = True
+        self.changed[timer] = True
+        self._cancelled.discard(timer)
         self.load(timer)
 
     def cancel(self, timer: Timer) -> None:
         """Cancel a timer that is set; cancelling one that has fired does nothing more."""
-        if timer in self._cancelled:
-            return
+        self.changed[timer] = False
         self._cancelled.add(timer)
-        # A case has one such timer at a time, so the ledger does not hold one that this portion has set.
-        if timer.kind in ABOUT_A_CASE and self.changed.get(timer):
-            del self.changed[timer]
-        else:
-            self.changed[timer] = False
 
     def due_by_time(self, decider: Decider, watermark_ms: int) -> Iterator[Timer]:
         """Take the timers of event time that this watermark has passed."""
@@ -136,6 +132,9 @@ class TimerQueue:
                 yield timer
 
     def _take(self, timer: Timer) -> bool:
+        if timer.kind in ABOUT_A_CASE:
+            # Its handler sees by the case whether it still stands.
+            return True
         if timer in self._cancelled:
             return False
         self.cancel(timer)

@@ -56,9 +56,11 @@ class Watermarks:
     values_ms: dict[Decider, int | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._complete: set[Decider] = set()
         self._clocked = frozenset[str]().union(*self.required.values())
-        for decider in self.required:
+        self._clocks_of: dict[Decider, dict[TopicPartition, int | None]] = {}
+        self._complete: set[Decider] = set()
+        for decider, topics in self.required.items():
+            self._clocks_of[decider] = {at: time_ms for at, time_ms in self.clocks.items() if at.topic in topics}
             if self.values_ms.get(decider) is None:
                 self.values_ms[decider] = self._earliest(decider)
 
@@ -73,8 +75,11 @@ class Watermarks:
         self.clocks[source] = time_ms
         moved = False
         for decider, topics in self.required.items():
+            if source.topic not in topics:
+                continue
+            self._clocks_of[decider][source] = time_ms
             value = self.values_ms[decider]
-            if source.topic not in topics or (before is not None and value is not None and before > value):
+            if before is not None and value is not None and before > value:
                 continue
             earliest = self._earliest(decider)
             # A partition heard of for the first time may be behind: a watermark does not go back.
@@ -107,12 +112,11 @@ class Watermarks:
                 yield decider, value
 
     def _earliest(self, decider: Decider) -> int | None:
-        topics = self.required[decider]
-        times = [clock for source, clock in self.clocks.items() if source.topic in topics]
+        clocks = self._clocks_of[decider]
         if decider not in self._complete:
-            if not topics <= {source.topic for source in self.clocks}:
+            if not self.required[decider] <= {source.topic for source in clocks}:
                 return None
             # Clocks are never removed.
             self._complete.add(decider)
-        known = [clock for clock in times if clock is not None]
-        return min(known) if len(known) == len(times) else None
+        known = [time_ms for time_ms in clocks.values() if time_ms is not None]
+        return min(known) if len(known) == len(clocks) else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ...journal.entries import CaseKey
+from ...journal.entries import case_key
 from ..cases import Status
 from ..fold import Fold
-from ..timers import WINDOW, Timer
+from ..timers import WINDOW, Timer, timer_of
 from .contract import TimerHandler
 from .fates import close, credited, learn_censored
 
@@ -18,8 +18,10 @@ class WindowTimerHandler(TimerHandler):
     kind: ClassVar[str] = WINDOW
 
     def fire(self, timer: Timer, fold: Fold) -> None:
-        """Close the case with a reward of 0."""
-        case = fold.cases[CaseKey(timer.program, timer.key)]
+        """Close the case with a reward of 0, unless it has been closed before its window ended."""
+        case = fold.cases[case_key((timer.program, timer.key))]
+        if timer_of(case) != timer:
+            return
         shard = fold.state.shard(fold.state.program(timer.program), case.shard)
         learn_censored(shard, case)
         # The window of steps ends with the entry that is being folded.
