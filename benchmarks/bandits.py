@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onward.agents.candidates import Mutable, RecourseInstances, Space
+from onward.agents.candidates import Mutable, RecourseInstances
 from onward.agents.choices import Choice, Pull
 from onward.agents.costs import L1, execution_probability
 from onward.agents.options import OptionBatch
@@ -29,6 +29,7 @@ from onward.benchmarks import face
 from onward.benchmarks.arena.decisions import COLUMNS, IMMUTABLE, Decisions, draw
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.improvement.methods import TUNED, Method, methods, warm_up
+from onward.tests.support.spaces import scaled_space
 
 RIVALS = {
     "vowpal wabbit cb_explore_adf": ("vowpal_wabbit", 1440.0),
@@ -116,9 +117,7 @@ def _decides_alone(method: Method) -> bool:
 
 def _measure(method: Method, decisions: Decisions, args: Args) -> Cost:
     mutable: list[Mutable] = ["none" if column < IMMUTABLE else "any" for column in range(COLUMNS)]
-    names = [str(column) for column in range(COLUMNS)]
-    space = Space(np.arange(COLUMNS), mutable, np.zeros(COLUMNS), None, names)
-    instances = RecourseInstances.build(space, decisions.points, np.ones(len(decisions.points), dtype=bool))
+    instances = RecourseInstances.build(scaled_space(np.arange(COLUMNS), mutable), decisions.points, L1())
     _assess(instances, decisions, args.chunk)  # compiles before the measured calls
     batches, together = _assess(instances, decisions, args.chunk)
     _, alone = _assess(instances, decisions, 1)

@@ -1,8 +1,11 @@
-"""The cross-feature constraints of a program, checked on one row of raw features."""
+"""The cross-feature constraints of a program, checked on one row of raw features or on many rows of codes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .events import Value
 from .spec import Condition, ProgramSpec
@@ -14,6 +17,31 @@ class CrossFeatureRules:
     def __init__(self, spec: ProgramSpec) -> None:
         self._pairs = spec.constraints.le
         self._rules = spec.constraints.rules
+        self._features = {feature.name: (index, feature) for index, feature in enumerate(spec.features)}
+
+    def kept(self, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which rows of codes, shape (n, F), keep all constraints, (n,).
+
+        The code of a number is the number; the code of a level or category is its index.
+        """
+        kept = np.ones(len(codes), dtype=bool)
+        for first, second in self._pairs:
+            kept &= codes[:, self._features[first][0]] <= codes[:, self._features[second][0]]
+        for rule in self._rules:
+            kept &= ~self._met(rule.if_, codes) | self._met(rule.then, codes)
+        return kept
+
+    def _met(self, condition: Condition, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
+        index, feature = self._features[condition.feature]
+        column = codes[:, index]
+        if condition.equals is not None:
+            texts = feature.levels or feature.categories
+            equals = condition.equals if texts is None else texts.index(str(condition.equals))
+            return np.equal(column, equals)
+        if condition.at_least is not None:
+            return np.greater_equal(column, condition.at_least)
+        assert condition.at_most is not None, "each condition of a checked spec has one operator"
+        return np.less_equal(column, condition.at_most)
 
     def violated(self, features: Mapping[str, Value]) -> str | None:
         """The first constraint that raw features violate, None when all hold.

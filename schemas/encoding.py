@@ -7,6 +7,7 @@ categorical  one column a category, 1 for the value's own and 0 for the others
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -23,6 +24,9 @@ from .feature_reader import FeatureReader, Features
 from .feature_reader import Values as Values
 from .problems import Problem as Problem
 from .spec import Feature, ProgramSpec
+
+SIGNIFICANT_DIGITS = 12
+"""Of the bounds of a feature: fewer than a float holds, so that the errors of encoding and decoding are rounded off."""
 
 Vector = NDArray[np.float64]
 
@@ -60,7 +64,9 @@ class FeatureCodec:
     def _lay_out(self) -> None:
         """Numbers are encoded by arithmetic, all at once; each feature of texts by its table."""
         features = self.spec.features
-        starts = np.searchsorted(self.feature_of, np.arange(len(features))).tolist()
+        starts = self._starts = np.searchsorted(self.feature_of, np.arange(len(features))).tolist()
+        self.digits = [_digits(feature) for feature in features]
+        """Decimal places to which raw numbers are rounded when they are computed from encoded ones."""
         numbers = [index for index, feature in enumerate(features) if feature.bounds is not None]
         texts = [index for index, feature in enumerate(features) if feature.bounds is None]
         for index in numbers:
@@ -90,6 +96,34 @@ class FeatureCodec:
         """The first cross-feature constraint that checked raw features violate, as ``le: a <= b`` or ``rule 1``."""
         return self._rules.violated(features)
 
+    def keep_rules(self, encoded: Vector) -> NDArray[np.bool_]:
+        """Which encoded rows, (n, D), keep the cross-feature constraints, (n,)."""
+        if not self.spec.constraints.le and not self.spec.constraints.rules:
+            return np.ones(len(encoded), dtype=bool)
+        return self._rules.kept(self.codes(encoded))
+
+    def codes(self, encoded: Vector) -> Vector:
+        """The raw numbers of encoded rows, (n, F) from (n, D); of a level or category its index.
+
+        Numbers are rounded to ``digits``, so that a number of at most so many digits is the one that was encoded.
+        """
+        raw = self.low + encoded * self.scale
+        codes = np.empty((len(encoded), len(self._starts)))
+        for index, (feature, start) in enumerate(zip(self.spec.features, self._starts, strict=True)):
+            if feature.categories is not None:
+                codes[:, index] = encoded[:, start : start + len(feature.categories)].argmax(axis=1)
+            else:
+                codes[:, index] = raw[:, start].round(self.digits[index])
+        return codes
+
+    def value(self, index: int, code: float) -> Value:
+        """The raw value of a feature's code."""
+        feature = self.spec.features[index]
+        texts = feature.levels or feature.categories
+        if texts is not None:
+            return texts[round(code)]
+        return round(code) if feature.type == "integer" else code
+
     def read(self, features: bytes | Raw) -> Values | Problem:
         """The values of a JSON object of features, or its problem: one of ``check``, or why it cannot be decoded."""
         return self._reader.read(features)
@@ -114,6 +148,12 @@ class FeatureCodec:
         for table, column in zip(self._tables, zip(*map(self._texts, rows), strict=True), strict=False):
             encoded[:, table.columns] = table.encoded[[table.codes[text] for text in column]]
         return encoded
+
+
+def _digits(feature: Feature) -> int:
+    if feature.type != "continuous" or feature.bounds is None:
+        return 0
+    return max(0, SIGNIFICANT_DIGITS - math.ceil(math.log10(max(map(abs, feature.bounds)))))
 
 
 class _TextTable:

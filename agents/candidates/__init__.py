@@ -1,7 +1,7 @@
 """What a person could change."""
 
 from ..registry import Registry
-from .contract import CandidateGenerator, Explanation, Mutable, Proposals, Reaches, Space
+from .contract import CandidateGenerator, Explanation, Mutable, Proposals, Score, Space
 from .instances import RecourseInstances
 
 registry = Registry(CandidateGenerator, __name__, __path__)  # type: ignore[type-abstract]
@@ -12,8 +12,8 @@ __all__ = [
     "Explanation",
     "Mutable",
     "Proposals",
-    "Reaches",
     "RecourseInstances",
+    "Score",
     "Space",
     "registry",
 ]

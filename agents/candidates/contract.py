@@ -9,26 +9,35 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..costs import Cost
+from ..goals import Goal
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 Mutable = Literal["none", "up", "down", "any"]
-Reaches = Callable[[Array], Mask]
-"""Which encoded rows, (n, D), reach the goal under the current model, (n,)."""
+Score = Callable[[Array], Array]
+"""The current model's scores, (n,), of encoded rows (n, D). A row's score does not depend on the other rows."""
 
 
 class Space(NamedTuple):
     """What people may change: D encoded columns of F features.
 
-    ``feature_of`` (D,) is the feature of each column. ``mutable`` and ``smallest_change`` (F,), on the scale of the
-    columns and 0 where any change will do, are rules of each feature. ``max_changes`` is the most features that may
-    change, None for all. ``feature_names`` (F,) are for explanations.
+    ``feature_of`` (D,) is the feature of each column; a feature of several columns is one-hot. The raw value of a
+    column is ``low + x scale`` (D,), for an ordinal feature its rank. ``mutable`` (F,), ``smallest_change`` (F,), raw
+    and 0 where any change will do, and ``digits`` (F,), the decimal places of raw values, are rules of each feature.
+    ``max_changes`` is the most features that may change, None for all. ``allowed`` says which encoded rows (n, D) keep
+    the cross-feature constraints, (n,). ``feature_names`` (F,) are for explanations.
     """
 
     feature_of: Indices
+    low: Array
+    scale: Array
     mutable: Sequence[Mutable]
     smallest_change: Array
+    digits: Sequence[int]
     max_changes: int | None
+    allowed: Callable[[Array], Mask]
     feature_names: Sequence[str]
 
 
@@ -70,16 +79,15 @@ class CandidateGenerator(ABC):
 
     @classmethod
     @abstractmethod
-    def build(cls, space: Space, instances: Array, allowed: Mask) -> Self:
-        """The generator of a program.
+    def build(cls, space: Space, instances: Array, cost: Cost) -> Self:
+        """The generator of a program. Call ``under`` before anything is proposed.
 
-        ``instances`` (K, D) are encoded rows that the program's first model accepts, ``allowed`` (K,) says which of
-        them keep the cross-feature constraints.
+        ``instances`` (K, D) are encoded rows that the program's first model accepts.
         """
 
     @abstractmethod
-    def under(self, reaches: Reaches) -> Self:
-        """The same arms under another model."""
+    def under(self, score: Score, goal: Goal) -> Self:
+        """The same arms under a model: its scores of options must reach the goal."""
 
     @abstractmethod
     def propose(self, people: Array) -> Proposals:

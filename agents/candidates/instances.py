@@ -7,7 +7,9 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from .contract import Array, CandidateGenerator, Explanation, Mask, Mutable, Proposals, Reaches, Space
+from ..costs import Cost
+from ..goals import Goal
+from .contract import Array, CandidateGenerator, Explanation, Mask, Mutable, Proposals, Score, Space
 from .patterns import Patterns
 from .scan import find_feasible
 
@@ -48,8 +50,6 @@ class RecourseInstances(CandidateGenerator):
         Encoded and scaled, shape (K, D).
     valid
         Which instances the current model accepts, shape (K,).
-    allowed
-        Which instances keep the cross-feature constraints, shape (K,).
 
     Raises
     ------
@@ -63,13 +63,17 @@ class RecourseInstances(CandidateGenerator):
 
     >>> space = Space(
     ...     feature_of=np.array([0, 1]),
+    ...     low=np.zeros(2),
+    ...     scale=np.ones(2),
     ...     mutable=("none", "up"),
     ...     smallest_change=np.zeros(2),
+    ...     digits=(9, 9),
     ...     max_changes=None,
+    ...     allowed=lambda rows: np.ones(len(rows), dtype=bool),
     ...     feature_names=("origin", "income"),
     ... )
     >>> points = np.array([[0.0, 0.8], [0.0, 0.3], [1.0, 0.9]])
-    >>> instances = RecourseInstances.build(space, points, allowed=np.ones(3, dtype=bool))
+    >>> instances = RecourseInstances(space, points, valid=np.ones(3, dtype=bool))
     >>> people = np.array([[0.0, 0.2], [0.0, 0.5], [0.5, 0.1]])
     >>> proposals = instances.propose(people)
     >>> proposals.people, proposals.arm
@@ -86,7 +90,7 @@ class RecourseInstances(CandidateGenerator):
     name: ClassVar[str] = "instances"
     copies_instances: ClassVar[bool] = True
 
-    def __init__(self, space: Space, instances: Array, valid: Mask, allowed: Mask) -> None:
+    def __init__(self, space: Space, instances: Array, valid: Mask) -> None:
         self.space = space
         self.arms = np.ascontiguousarray(instances, dtype=np.float64)
         self._feature_of = np.asarray(space.feature_of, dtype=np.intp)
@@ -94,12 +98,12 @@ class RecourseInstances(CandidateGenerator):
         self._smallest_change = np.asarray(space.smallest_change, dtype=np.float64)
         self._max_changes = len(self._mutable) if space.max_changes is None else space.max_changes
         self._valid = np.asarray(valid, dtype=bool)
-        self._allowed = np.asarray(allowed, dtype=bool)
+        self._allowed = np.asarray(space.allowed(self.arms), dtype=bool)
         self._check()
         self._immutable = np.flatnonzero(self._is("none")[self._feature_of, 0])
         signs = {"up": 1, "down": -1}
         direction = np.array([signs.get(mutable, 0) for mutable in self._mutable], dtype=np.intp)[self._feature_of]
-        smallest = self._smallest_change[self._feature_of] - TOLERANCE
+        smallest = self._smallest_change[self._feature_of] / space.scale - TOLERANCE
         self._rules = direction, smallest, self._feature_of
         self._backgrounds = Patterns(self.arms[:, self._immutable])
         possible = np.flatnonzero(self._valid & self._allowed)
@@ -110,13 +114,13 @@ class RecourseInstances(CandidateGenerator):
         self._groups = np.cumsum(counts) - counts, counts, members
 
     @classmethod
-    def build(cls, space: Space, instances: Array, allowed: Mask) -> Self:
+    def build(cls, space: Space, instances: Array, cost: Cost) -> Self:  # noqa: ARG003
         """The generator of a program whose first model accepts all ``instances`` (K, D)."""
-        return cls(space, instances, np.ones(len(instances), dtype=bool), allowed)
+        return cls(space, instances, np.ones(len(instances), dtype=bool))
 
-    def under(self, reaches: Reaches) -> Self:
-        """The same instances under another model."""
-        return type(self)(self.space, self.arms, reaches(self.arms), self._allowed)
+    def under(self, score: Score, goal: Goal) -> Self:
+        """The same instances under a model."""
+        return type(self)(self.space, self.arms, goal.reached(score(self.arms)))
 
     def propose(self, people: Array) -> Proposals:
         """The feasible instances of encoded people, shape (n, D)."""

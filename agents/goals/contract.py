@@ -27,9 +27,14 @@ class Goal(ABC):
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
 
+    @property
     @abstractmethod
+    def required(self) -> float:
+        """The score that must be exceeded."""
+
     def reached(self, score: Array) -> Mask:
         """Which scores, shape (n,), reach the goal."""
+        return np.asarray(np.greater(score, self.required))
 
     def until_ms(self, time_ms: int) -> int | None:  # noqa: ARG002 -- goals that expire override it
         """Until which event time the goal holds for an answer given at ``time_ms``; None: it does not expire."""

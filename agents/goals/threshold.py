@@ -29,6 +29,7 @@ class Threshold(Goal):
 
     name: ClassVar[str] = "threshold"
 
-    def reached(self, score: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which scores, shape (n,), the model approves."""
-        return accepted(score, self.threshold)
+    @property
+    def required(self) -> float:
+        """The threshold itself."""
+        return self.threshold

@@ -1,7 +1,7 @@
-"""Random forests scored fast, one row or many, bit for bit as scikit-learn scores them.
+"""Random forests scored by compiled code, bit for bit as scikit-learn scores them.
 
 ``RandomForestClassifier.predict_proba`` calls every tree, which takes milliseconds for a single row. Here the nodes of
-all trees are in flat arrays, and one numpy operation moves every tree one level down.
+all trees are in flat arrays, and one compiled loop descends them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agents.compiled import compiled
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-FEW_ROWS = 8
-"""Up to this number of rows, descending all trees at once is faster than calling scikit-learn tree by tree."""
-
-LEVELS_BETWEEN_CHECKS = 6
+Nodes = NDArray[np.int32]
 
 LEAF = -1
 """The child of a leaf in scikit-learn's trees."""
@@ -33,58 +31,52 @@ class Forest:
     """
 
     def __init__(self, estimator: Any, columns: int) -> None:
-        self._trees = [tree.tree_ for tree in estimator.estimators_]
-        for number, tree in enumerate(self._trees):
+        trees = [tree.tree_ for tree in estimator.estimators_]
+        for number, tree in enumerate(trees):
             _check(tree, number, columns)
-        sizes = [tree.node_count for tree in self._trees]
+        sizes = [tree.node_count for tree in trees]
         self._roots: Indices = np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.intp)
-        leaf = np.concatenate([tree.children_left == LEAF for tree in self._trees])
-        nodes = np.arange(leaf.size)
-        left = np.where(leaf, nodes, self._renumbered(tree.children_left for tree in self._trees))
-        right = np.where(leaf, nodes, self._renumbered(tree.children_right for tree in self._trees))
-        # A leaf is its own child, so that trees of different depth can descend together. Entry 2 i is the child of
-        # node i when the comparison fails, 2 i + 1 when it holds.
-        self._children: Indices = np.stack([right, left], axis=1).reshape(-1).astype(np.intp)
-        self._leaf = leaf
-        feature = np.concatenate([tree.feature for tree in self._trees])
-        self._feature: Indices = np.where(leaf, 0, feature).astype(np.intp)
-        self._threshold = _down_to_float32(np.concatenate([tree.threshold for tree in self._trees]))
-        self._value: Floats = np.concatenate([tree.value[:, 0, 1] for tree in self._trees])
+        leaf = np.concatenate([tree.children_left == LEAF for tree in trees])
+        feature = np.where(leaf, LEAF, np.concatenate([tree.feature for tree in trees]))
+        left = self._renumbered(tree.children_left for tree in trees)
+        right = self._renumbered(tree.children_right for tree in trees)
+        # What one step of a descent reads lies together.
+        self._nodes: Nodes = np.stack([feature, left, right], axis=1).astype(np.int32)
+        self._threshold = _down_to_float32(np.concatenate([tree.threshold for tree in trees]))
+        self._value: Floats = np.concatenate([tree.value[:, 0, 1] for tree in trees])
 
     def score(self, X: Floats) -> Floats:
         """The probability of class 1, (n,)."""
         rows = np.ascontiguousarray(X, dtype=np.float32)
-        total = self._sum_at_once(rows) if len(rows) <= FEW_ROWS else self._sum_by_tree(rows)
-        return total / len(self._trees)
-
-    def _sum_at_once(self, rows: NDArray[np.float32]) -> Floats:
-        """The sum over trees, (n,), all trees at once."""
-        # Added tree by tree from the first, as scikit-learn does: ``sum`` would add in pairs.
-        total: Floats = np.add.accumulate(self._value[self._descend(rows)], axis=1)[:, -1]
-        return total
-
-    def _sum_by_tree(self, rows: NDArray[np.float32]) -> Floats:
-        """The sum over trees, (n,), with the leaves from scikit-learn's compiled code."""
         total = np.zeros(len(rows))
-        for tree, root in zip(self._trees, self._roots, strict=True):
-            total += self._value[tree.apply(rows) + root]
-        return total
+        add_leaves(rows, self._roots, self._nodes, self._threshold, self._value, total)
+        return total / len(self._roots)
 
     def _renumbered(self, children: Iterable[Indices]) -> Indices:
         """Nodes numbered within their tree, renumbered within the forest."""
         return np.concatenate([nodes + root for nodes, root in zip(children, self._roots, strict=True)])
 
-    def _descend(self, rows: NDArray[np.float32]) -> Indices:
-        """The leaf of every row in every tree, (n, trees), all trees at once."""
-        n, columns = rows.shape
-        values = rows.reshape(-1)
-        node = np.tile(self._roots, n)
-        start = np.repeat(np.arange(n) * columns, len(self._trees))
-        while not self._leaf.take(node).all():
-            for _ in range(LEVELS_BETWEEN_CHECKS):
-                holds = values.take(start + self._feature.take(node)) <= self._threshold.take(node)
-                node = self._children.take(2 * node + holds)
-        return node.reshape(n, len(self._trees))
+
+@compiled
+def add_leaves(
+    rows: NDArray[np.float32],
+    roots: Indices,
+    nodes: Nodes,
+    threshold: NDArray[np.float32],
+    value: Floats,
+    total: Floats,
+) -> None:
+    """Add to ``total`` (n,) the value of the leaf of every tree for each of ``rows`` (n, D), tree by tree.
+
+    A node of ``nodes`` (N, 3) is its column, negative in a leaf, and its left and right child.
+    """
+    for root in roots:
+        for i in range(len(rows)):
+            node = root
+            while nodes[node, 0] >= 0:
+                holds = rows[i, nodes[node, 0]] <= threshold[node]
+                node = nodes[node, 1] if holds else nodes[node, 2]
+            total[i] += value[node]
 
 
 def _check(tree: Any, number: int, columns: int) -> None:

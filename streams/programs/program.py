@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agents import candidates, choices, goals, promises
-from ...agents.candidates import CandidateGenerator, Space
+from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
 from ...agents.costs import L1, Cost, MaxPercentileShift
 from ...agents.goals import Goal, accepted
 from ...agents.promises import Promise
-from ...schemas.decoding import decode
 from ...schemas.encoding import FeatureCodec, Values
 from ...schemas.events import Change, Value
 from ...schemas.spec import Policy, ProgramSpec
@@ -31,6 +30,7 @@ from ...schemas.specfile import LoadedSpec
 from ..errors import UsageError
 from ..journal.entries import journal_key
 from .bundle import ModelBundle, load_bundle
+from .space import space_of
 from .spec_check import policy_faults
 
 Array = NDArray[np.float64]
@@ -103,20 +103,11 @@ class Program:
     @cached_property
     def generator(self) -> CandidateGenerator:
         """The generator of options, before it knows which of them a model accepts."""
-        spec = self.spec
-        space = Space(
-            self.codec.feature_of,
-            tuple(feature.mutable for feature in spec.features),
-            _smallest_changes(spec),
-            spec.constraints.max_changes,
-            tuple(feature.name for feature in spec.features),
-        )
-        allowed = np.array([self.codec.violated_constraint(row) is None for row in self.instances], dtype=bool)
-        return candidates.registry[spec.policy.generator].build(space, self.points, allowed)
+        return candidates.registry[self.spec.policy.generator].build(space_of(self.codec), self.points, self.cost)
 
     def generator_under(self, bundle: ModelBundle) -> CandidateGenerator:
         """The generator of options that reach the goal under a model."""
-        return self.generator.under(lambda rows: self.goal.reached(bundle.model.score(rows)))
+        return self.generator.under(bundle.model.score, self.goal)
 
     @property
     def arms(self) -> Array:
@@ -169,12 +160,23 @@ class Program:
         if self.generator.copies_instances:
             targets = self._instance_values[point]
         else:
-            targets = decode(self.codec, values, person, points[point])
+            targets = self._target_values(values, person, points[point])
         return tuple(
             [
                 Change(name, current, target, unit)
                 for current, target, (name, unit) in zip(values, targets, self._units, strict=True)
                 if current != target
+            ]
+        )
+
+    def _target_values(self, values: Values, person: Array, target: Array) -> Values:
+        """The raw values of an encoded target; a feature whose columns are the person's keeps the person's value."""
+        codes = self.codec.codes(target[np.newaxis])[0]
+        changed = set(self.codec.feature_of[person != target].tolist())
+        return tuple(
+            [
+                self.codec.value(index, codes.item(index)) if index in changed else own
+                for index, own in enumerate(values)
             ]
         )
 
@@ -244,13 +246,3 @@ def _address(loaded: LoadedSpec) -> str:
     if "://" in manifest or Path(manifest).is_absolute():
         return manifest
     return str(Path(loaded.path).parent / manifest)
-
-
-def _smallest_changes(spec: ProgramSpec) -> Array:
-    """The smallest change of each feature, on the codec's scale; 0 where any change can be made."""
-    smallest = np.zeros(len(spec.features))
-    for index, feature in enumerate(spec.features):
-        if feature.step is not None and feature.bounds is not None:
-            low, high = feature.bounds
-            smallest[index] = feature.step / (high - low)
-    return smallest

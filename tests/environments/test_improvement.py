@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 
-from onward.agents.candidates import RecourseInstances, Space
+from onward.agents.candidates import RecourseInstances
+from onward.agents.costs import L1
 from onward.environments.improvement import ImprovementWorld
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.table import Table
+from onward.streams.programs.space import space_of
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +61,7 @@ def test_at_most_the_wanted_number_of_instances_is_kept(loans, specs):
 
 
 def test_what_the_world_calls_feasible_is_what_the_product_calls_feasible(world, codec, specs):
-    features = specs("loan").features
-    smallest = [
-        (feature.step or 0.0) / np.subtract(*feature.bounds[::-1]) if feature.bounds else 0 for feature in features
-    ]
-    mutable, names = [feature.mutable for feature in features], [feature.name for feature in features]
-    space = Space(codec.feature_of, mutable, np.array(smallest), None, names)
-    product = RecourseInstances.build(space, world.points, np.ones(len(world.instances), dtype=bool))
+    product = RecourseInstances.build(space_of(codec), world.points, L1())
     arrivals = [t for t in range(300) if world.is_rejected(t)]
     proposals = product.propose(codec.encode_many([world.application(t)[1] for t in arrivals]))
     expected = np.zeros((len(arrivals), len(world.instances)), dtype=bool)

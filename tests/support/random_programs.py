@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from onward.agents.candidates import RecourseInstances, Space
+from onward.agents.candidates import RecourseInstances
 from onward.agents.choices import Choice, Exploration, Pick, Pull, registry
 from onward.agents.costs import L1, Cost, MaxPercentileShift, execution_probability
+from onward.agents.goals import Threshold
 from onward.agents.options import OptionBatch
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import (
@@ -26,6 +27,7 @@ from onward.schemas.spec import (
     Rule,
     Window,
 )
+from onward.streams.programs.space import space_of
 
 Row = dict[str, Any]
 
@@ -108,27 +110,14 @@ def draw(random: Random, instances: int, people: int) -> Drawn:
     codec = FeatureCodec(spec)
     rows, crowd = ([any_row(random, spec) for _ in range(count)] for count in (instances, people))
     points, encoded = codec.encode_many(rows), codec.encode_many(crowd)
-    allowed = np.array([codec.violated_constraint(row) is None for row in rows], dtype=bool)
-    every = RecourseInstances.build(space_of(spec, codec), points, allowed)
-    generator = every.under(lambda X: X[:, 0] > spec.model.threshold)
-    whose, arm, targets, point = generator.propose(encoded)
     cost: Cost = L1() if spec.policy.cost == "l1" or not len(points) else MaxPercentileShift(points)
+    every = RecourseInstances.build(space_of(codec), points, cost)
+    generator = every.under(lambda X: X[:, 0], Threshold(spec.model.threshold))
+    whose, arm, targets, point = generator.propose(encoded)
     costs = cost.of_pairs(targets, encoded, point, whose)
     ends = np.searchsorted(whose, np.arange(people + 1))
     execution = execution_probability(costs, 1.0 / codec.dimension)
     return Drawn(spec, crowd, rows, OptionBatch(encoded, ends[:-1], ends[1:], arm, targets, point, costs, execution))
-
-
-def space_of(spec: ProgramSpec, codec: FeatureCodec) -> Space:
-    first = np.searchsorted(codec.feature_of, np.arange(len(spec.features)))
-    step = np.array([feature.step or 0.0 for feature in spec.features])
-    return Space(
-        codec.feature_of,
-        [feature.mutable for feature in spec.features],
-        step / codec.scale[first],
-        spec.constraints.max_changes,
-        [feature.name for feature in spec.features],
-    )
 
 
 def picks(name: str, drawn: Drawn, random: Random, artefacts: dict[str, Any]) -> list[Pick | None]:

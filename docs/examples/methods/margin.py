@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from onward.agents.goals import Goal, registry
-from onward.agents.goals.contract import Array, Mask
 
 MARGIN = 0.05
 WEEK_MS = 7 * 24 * 60 * 60 * 1000
@@ -17,9 +16,10 @@ class Margin(Goal):
 
     name: ClassVar[str] = "margin"
 
-    def reached(self, score: Array) -> Mask:
-        """Which scores clear the threshold by the margin."""
-        return score > self.threshold + MARGIN
+    @property
+    def required(self) -> float:
+        """The threshold and the margin."""
+        return self.threshold + MARGIN
 
     def until_ms(self, time_ms: int) -> int:
         """A week from the answer."""

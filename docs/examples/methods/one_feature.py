@@ -7,7 +7,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from onward.agents.candidates import CandidateGenerator, Explanation, Proposals, Space, registry
-from onward.agents.candidates.contract import Array, Mask, Reaches
+from onward.agents.candidates.contract import Array, Score
+from onward.agents.costs import Cost
+from onward.agents.goals import Goal, Threshold
 
 ENDS = {"up": 1.0, "any": 1.0, "down": 0.0}
 
@@ -18,22 +20,22 @@ class OneFeature(CandidateGenerator):
 
     name: ClassVar[str] = "one_feature"
 
-    def __init__(self, space: Space, reaches: Reaches) -> None:
+    def __init__(self, space: Space, score: Score, goal: Goal) -> None:
         single = np.bincount(space.feature_of)[space.feature_of] == 1
         rules = [space.mutable[feature] for feature in space.feature_of]
         self._columns = np.flatnonzero(single & [rule in ENDS for rule in rules])
         self._ends = np.array([ENDS.get(rules[column], 0.0) for column in self._columns])
-        self._space, self._reaches = space, reaches
+        self._space, self._score, self._goal = space, score, goal
         self.arms = np.eye(len(space.feature_of))[self._columns]
 
     @classmethod
-    def build(cls, space: Space, instances: Array, allowed: Mask) -> Self:
+    def build(cls, space: Space, instances: Array, cost: Cost) -> Self:
         """Needs no instances."""
-        return cls(space, lambda rows: np.zeros(len(rows), dtype=bool))
+        return cls(space, lambda rows: np.zeros(len(rows)), Threshold(0.0))
 
-    def under(self, reaches: Reaches) -> Self:
-        """The same features under another model."""
-        return type(self)(self._space, reaches)
+    def under(self, score: Score, goal: Goal) -> Self:
+        """The same features under a model."""
+        return type(self)(self._space, score, goal)
 
     def propose(self, people: Array) -> Proposals:
         """Every feature whose end reaches the goal."""
@@ -42,7 +44,7 @@ class OneFeature(CandidateGenerator):
         each = np.arange(len(points))
         points[each, np.tile(self._columns, len(people))] = np.tile(self._ends, len(people))
         changed = (points != np.repeat(people, arms, axis=0)).any(axis=1)
-        reached = np.flatnonzero(changed & self._reaches(points))
+        reached = np.flatnonzero(changed & self._space.allowed(points) & self._goal.reached(self._score(points)))
         return Proposals(reached // arms, reached % arms, points, reached)
 
     def explain(self, person: Array) -> Explanation:

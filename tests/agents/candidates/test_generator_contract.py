@@ -8,6 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.agents.candidates import CandidateGenerator, Proposals, Space, registry
+from onward.agents.costs import L1
+from onward.agents.goals import Threshold
+from onward.tests.support.spaces import scaled_space
 
 FEATURE_OF = np.array([0, 1, 2, 2, 3])
 COLUMNS = len(FEATURE_OF)
@@ -23,8 +26,17 @@ def rows(random: np.random.Generator, count: int) -> np.ndarray:
     return found
 
 
-def reaches(X: np.ndarray) -> np.ndarray:
-    return X[:, 4] > 0.25
+def score(X: np.ndarray) -> np.ndarray:
+    """Two features decide, and help each other."""
+    return 0.6 * X[:, 4] + 0.3 * X[:, 1] * X[:, 4] + 0.2 * X[:, 2]
+
+
+GOAL = Threshold(0.25)
+
+
+def keeps_together(X: np.ndarray) -> np.ndarray:
+    """A cross-feature constraint: who lives in the first kind of housing has an income."""
+    return (X[:, 2] < 0.5) | (X[:, 1] > 0.2)
 
 
 def build(name: str, seed: int, instances: int) -> tuple[CandidateGenerator, Space, np.ndarray]:
@@ -34,9 +46,10 @@ def build(name: str, seed: int, instances: int) -> tuple[CandidateGenerator, Spa
     mutable[2] = "any" if mutable[2] in ("up", "down") else mutable[2]
     smallest = np.where(random.random(4) < 0.3, SMALLEST, 0.0)
     smallest[2] = 0.0
-    space = Space(FEATURE_OF, mutable, smallest, random.choice([None, 1, 2]), ("age", "income", "housing", "debt"))
-    generator = registry[name].build(space, rows(random, instances), random.random(instances) < 0.9)
-    return generator.under(reaches), space, rows(random, PEOPLE)
+    names = ("age", "income", "housing", "debt")
+    space = scaled_space(FEATURE_OF, mutable, smallest, random.choice([None, 1, 2]), names, keeps_together)
+    generator = registry[name].build(space, rows(random, instances), L1())
+    return generator.under(score, GOAL), space, rows(random, PEOPLE)
 
 
 def options_of(proposals: Proposals, person: int) -> list[tuple[int, bytes]]:
@@ -71,7 +84,8 @@ def test_never_proposes_a_target_that_the_rules_or_the_model_exclude(name: str, 
     generator, space, people = build(name, seed, instances)
     proposals = generator.propose(people)
     targets = proposals.points[proposals.point]
-    assert reaches(targets).all()
+    assert (score(targets) > GOAL.required).all()
+    assert keeps_together(targets).all()
     assert all(keeps_the_rules(space, people[i], target) for i, target in zip(proposals.people, targets, strict=True))
 
 
@@ -116,7 +130,7 @@ def test_explains_exactly_those_without_options(name: str, seed: int, instances:
 @every
 def test_another_model_leaves_the_arms_alone(name: str) -> None:
     generator, _, people = build(name, 1, 40)
-    other = generator.under(lambda X: np.zeros(len(X), dtype=bool))
+    other = generator.under(lambda X: np.zeros(len(X)), GOAL)
     assert np.array_equal(other.arms, generator.arms)
     assert not len(other.propose(people).arm)
     assert len(generator.propose(people).arm), "the generator it came from is as it was"

@@ -8,6 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.agents.candidates import RecourseInstances, Space
+from onward.agents.costs import L1
+from onward.agents.goals import Threshold
+from onward.tests.support.spaces import scaled_space
 
 GRID = [0.0, 0.25, 0.5, 1.0]
 FEATURE_OF = np.array([0, 1, 2, 2, 3])
@@ -29,14 +32,16 @@ def all_instances(draw: st.DrawFn) -> RecourseInstances:
     size = draw(st.integers(0, 5))
     masks = st.lists(st.sampled_from([True, True, True, False]), min_size=size, max_size=size).map(np.array)
     kinds = st.sampled_from(["none", "up", "down", "any", "any"])
-    space = Space(
-        feature_of=FEATURE_OF,
+    allowed = draw(masks)
+    space = scaled_space(
+        FEATURE_OF,
         mutable=(draw(kinds), draw(kinds), draw(st.sampled_from(["none", "any"])), draw(kinds)),
         smallest_change=np.array([draw(st.sampled_from([0.0, 0.5])), 0.0, 0.0, draw(st.sampled_from([0.0, 0.25]))]),
         max_changes=draw(st.sampled_from([None, 1, 2])),
         feature_names=NAMES,
+        allowed=lambda _: allowed,
     )
-    return RecourseInstances(space, draw(rows(size)), valid=draw(masks), allowed=draw(masks))
+    return RecourseInstances(space, draw(rows(size)), valid=draw(masks))
 
 
 def mask(instances: RecourseInstances, people: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -108,9 +113,9 @@ def test_the_explanation_is_the_rule_that_excludes_the_last_instances(
 
 
 def one_instance(point: list[float], **changes: Any) -> RecourseInstances:
-    space = Space(FEATURE_OF, ("any", "any", "any", "any"), np.zeros(4), None, NAMES)
+    space = scaled_space(FEATURE_OF, ("any", "any", "any", "any"), feature_names=NAMES)
     space = space._replace(**{name: value for name, value in changes.items() if name in Space._fields})
-    arguments: dict[str, Any] = {"instances": np.array([point]), "valid": np.array([True]), "allowed": np.array([True])}
+    arguments: dict[str, Any] = {"instances": np.array([point]), "valid": np.array([True])}
     return RecourseInstances(space, **(arguments | {k: v for k, v in changes.items() if k not in Space._fields}))
 
 
@@ -121,7 +126,7 @@ PERSON = np.array([0.5, 0.5, 1.0, 0.0, 0.5])
     ("changes", "explanation"),
     [
         ({"valid": np.array([False])}, ("not_valid_under_model", "")),
-        ({"allowed": np.array([False])}, ("constraint", "")),
+        ({"allowed": lambda _: np.array([False])}, ("constraint", "")),
         ({"mutable": ("none", "none", "none", "any")}, ("immutable", "income, housing")),
         ({"mutable": ("any", "down", "any", "up")}, ("direction", "income, debt")),
         ({"smallest_change": np.array([0.0, 0.3, 0.0, 0.1])}, ("step", "income")),
@@ -139,7 +144,6 @@ def test_features_that_bind_together_are_all_named() -> None:
         [],
         instances=points,
         valid=np.array([True, True]),
-        allowed=np.array([True, True]),
         mutable=("none", "none", "any", "any"),
     )
     assert instances.explain(PERSON) == ("immutable", "age, income")
@@ -151,7 +155,6 @@ def test_a_feature_that_binds_alone_is_named_alone() -> None:
         [],
         instances=points,
         valid=np.array([True, True]),
-        allowed=np.array([True, True]),
         mutable=("none", "none", "any", "any"),
     )
     assert instances.explain(PERSON) == ("immutable", "age")
@@ -176,15 +179,15 @@ def test_zero_has_no_sign() -> None:
 def test_a_new_model_accepts_others() -> None:
     instances = one_instance([1.0, 1.0, 1.0, 0.0, 0.5], max_changes=2)
     assert mask(instances, PERSON[None]).all()
-    assert not mask(instances.under(lambda rows: np.array([False])), PERSON[None]).any()
+    assert not mask(instances.under(lambda rows: np.array([0.5]), Threshold(0.5)), PERSON[None]).any()
     assert mask(instances, PERSON[None]).all()
 
 
 def test_a_row_does_not_depend_on_the_batch() -> None:
     generator = np.random.default_rng(0)
     points, people = generator.integers(0, 4, (2000, 5)) / 3, generator.integers(0, 4, (50, 5)) / 3
-    space = Space(np.arange(5), ("none", "up", "down", "any", "any"), np.full(5, 0.5), 3, list("abcde"))
-    instances = RecourseInstances.build(space, points, np.ones(2000, dtype=bool))
+    space = scaled_space(np.arange(5), ("none", "up", "down", "any", "any"), np.full(5, 0.5), 3)
+    instances = RecourseInstances.build(space, points, L1())
     batch = mask(instances, people)
     assert batch.any()
     for person, row in zip(people, batch, strict=True):

@@ -1,0 +1,129 @@
+"""The grid of one person: every change is a whole number of steps from the person's own value."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+from .contract import Array, Indices, Space
+
+Steps = NDArray[np.int64]
+"""Numbers of steps, (R, M) for R targets and M movable features. 0 leaves a feature as it is."""
+
+STEPS_IN_A_RANGE = 1000
+"""About so many steps a continuous feature has from its lowest to its highest value, where the spec gives no step."""
+
+TOLERANCE = 1e-9
+"""In steps: raw steps do not divide a range exactly."""
+
+
+class Limits(NamedTuple):
+    """The fewest and the most steps of each movable feature, (M,); fewest is 0 or negative, most 0 or positive."""
+
+    fewest: Steps
+    most: Steps
+
+
+class Grid:
+    """What people may become, by the rules of single features.
+
+    A number or a level moves up and down by whole steps within its bounds, in the directions that are allowed. For a
+    one-hot feature of C categories, k steps lead to the k-th category after the person's own, up to C - 1.
+
+    ``features`` (M,) are the features that may change.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._unit = 10.0 ** np.maximum(space.digits, 0)
+        counts = np.bincount(space.feature_of, minlength=len(space.mutable))
+        self._first: Indices = np.cumsum(counts) - counts
+        self.features = [feature for feature, mutable in enumerate(space.mutable) if mutable != "none"]
+        self._categories = [int(counts[feature]) if counts[feature] > 1 else 0 for feature in self.features]
+        self._step = [_step(space, feature, self._first.item(feature)) for feature in self.features]
+        columns = self._first[self.features]
+        self._layout = (
+            columns,
+            np.array(self._categories, dtype=np.intp),
+            np.array(self._step),
+            self._unit[self.features],
+            space.low[columns],
+            space.scale[columns],
+        )
+
+    def columns(self, index: int) -> slice:
+        """The encoded columns of a movable feature."""
+        first = self._first.item(self.features[index])
+        return slice(first, first + max(1, self._categories[index]))
+
+    def limits(self, person: Array) -> Limits:
+        """How far a person, shape (D,), may move."""
+        fewest, most = np.zeros(len(self.features), dtype=np.int64), np.zeros(len(self.features), dtype=np.int64)
+        for index, feature in enumerate(self.features):
+            if self._categories[index]:
+                most[index] = self._categories[index] - 1
+                continue
+            column, step, mutable = self._first.item(feature), self._step[index], self._space.mutable[feature]
+            low, range_ = self._space.low.item(column), self._space.scale.item(column)
+            own = self._own(person, index)
+            if mutable != "up":
+                fewest[index] = -max(0, math.floor((own - low) / step + TOLERANCE))
+            if mutable != "down":
+                most[index] = max(0, math.floor((low + range_ - own) / step + TOLERANCE))
+        return Limits(fewest, most)
+
+    def targets(self, person: Array, steps: Steps) -> Array:
+        """The encoded targets, (R, D), of a person (D,). A feature that stays keeps the person's columns."""
+        targets = np.repeat(person[np.newaxis], len(steps), axis=0)
+        move(targets, steps, self._layout)
+        return targets
+
+    def _own(self, person: Array, index: int) -> float:
+        """The raw value of a number or the rank of a level."""
+        feature = self.features[index]
+        column = self._first.item(feature)
+        raw = self._space.low.item(column) + person.item(column) * self._space.scale.item(column)
+        return float(np.rint(raw * self._unit[feature]) / self._unit[feature])
+
+
+@compiled
+def move(targets: Array, steps: Steps, layout: tuple[Indices, Indices, Array, Array, Array, Array]) -> None:
+    """Move each row of ``targets`` (R, D) by its ``steps`` (R, M).
+
+    ``layout`` has, for each movable feature, its first column, its number of categories (0 for a number), its step,
+    the units in 1 to which raw values are rounded, and the low and scale of its column.
+    """
+    first, categories, step, unit, low, scale = layout
+    for row in range(len(steps)):
+        for feature in range(len(first)):
+            count, column = steps[row, feature], first[feature]
+            if count == 0:
+                continue
+            if categories[feature] > 0:
+                own = 0
+                for category in range(categories[feature]):
+                    if targets[row, column + category] > targets[row, column + own]:
+                        own = category
+                targets[row, column + own] = 0.0
+                targets[row, column + (own + count) % categories[feature]] = 1.0
+            else:
+                raw = np.rint((low[feature] + targets[row, column] * scale[feature]) * unit[feature]) / unit[feature]
+                raw = np.rint((raw + count * step[feature]) * unit[feature]) / unit[feature]
+                targets[row, column] = (raw - low[feature]) / scale[feature]
+
+
+def _step(space: Space, feature: int, column: int) -> float:
+    step = float(space.smallest_change[feature])
+    if space.digits[feature] <= 0:
+        return max(1.0, math.ceil(step))
+    return step or _round_number(space.scale.item(column) / STEPS_IN_A_RANGE)
+
+
+def _round_number(size: float) -> float:
+    """The nearest of 1, 2 and 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(size))
+    return min((power * digit for digit in (1, 2, 5, 10)), key=lambda number: abs(number - size))

@@ -1,0 +1,406 @@
+"""Search: the cheapest allowed changes that reach the goal, for any model with a score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..costs import Cost
+from ..goals import Goal
+from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Proposals, Score, Space
+from .grid import Grid, Limits, Steps
+
+MOST_ARMS = 200
+"""Larger sets of features share one arm for each size."""
+EXHAUSTIVE = 1500
+"""A person with at most so many targets has all of them scored."""
+MOVES = 24
+"""Most moves of one feature that are scored at first."""
+MOVES_BY_SIZE = {2: 24, 3: 8, 4: 5}
+"""Most moves of each feature that are combined, by the size of the set; 3 in larger sets."""
+SETS = 60
+"""Most sets of one size whose combinations are scored."""
+SLACKS = (0.0, 0.3, 0.8)
+"""How far beyond the goal a combination must be predicted, as shares of what is missing: predictions err."""
+IMPROVED = 16
+"""The cheapest options of a person that are made cheaper."""
+BETWEEN = 5
+NARROWINGS = 3
+"""A change is made smaller by scoring so many sizes between, and again between the best of these."""
+BEAM = 6
+"""The best rows that are extended, for people whom nothing else serves."""
+ENOUGH = 3
+"""Sets of more features are tried for people with fewer options."""
+SMALLEST_SCORE = 1e-6
+OTHER = {"up": "down", "down": "up"}
+
+
+class _Found(NamedTuple):
+    """R targets that were scored: steps (R, M) and encoded rows (R, D).
+
+    ``allowed`` are those that keep the constraints, ``valid`` those of them that reach the goal.
+    """
+
+    steps: Steps
+    rows: Array
+    score: Array
+    cost: Array
+    allowed: Mask
+    valid: Mask
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Found]) -> _Found:
+        """All targets of the parts, in their order."""
+        return cls._make(map(np.concatenate, zip(*parts, strict=True)))
+
+    def at(self, which: Indices | Mask) -> _Found:
+        """Some of the targets."""
+        return _Found._make(field[which] for field in self)
+
+
+class Search(CandidateGenerator):
+    """The cheapest option of every set of features that a person could change.
+
+    An arm is a set of features: learners learn which kinds of change help. Targets lie on the grid of the features'
+    steps, counted from the person's own values. Where the grid is small all of it is scored. Elsewhere single changes
+    are scored, and combined by the sum of their effects on the log odds; the best combinations are scored and made
+    cheaper change by change. A person whom this does not serve gets a beam search for the highest score. An option
+    that changes more features than another, the same ones among them, and costs no less is left out.
+
+    Parameters
+    ----------
+    space
+        The rules of the features.
+    cost
+        What options are compared by.
+    score, goal
+        The current model, and what its score must reach.
+    """
+
+    name: ClassVar[str] = "search"
+
+    def __init__(self, space: Space, cost: Cost, score: Score | None = None, goal: Goal | None = None) -> None:
+        self.space, self._cost, self._score, self._goal = space, cost, score, goal
+        self._grid = Grid(space)
+        movable = len(self._grid.features)
+        self._most_changes = min(movable, space.max_changes or movable)
+        self._arm_of: dict[tuple[int, ...], int] = {}
+        self._arm_of_size: dict[int, int] = {}
+        self.arms = np.array(list(self._arms()), dtype=np.float64).reshape(-1, len(space.feature_of))
+
+    @classmethod
+    def build(cls, space: Space, instances: Array, cost: Cost) -> Self:  # noqa: ARG003
+        """The generator of a program; instances are not used."""
+        return cls(space, cost)
+
+    def under(self, score: Score, goal: Goal) -> Self:
+        """The same sets of features under a model."""
+        return type(self)(self.space, self._cost, score, goal)
+
+    def propose(self, people: Array) -> Proposals:
+        """The options of encoded people, shape (n, D)."""
+        arms: list[int] = []
+        whose: list[int] = []
+        targets: list[Array] = []
+        for number, person in enumerate(people):
+            options, _ = self._options(person)
+            for arm in sorted(options):
+                whose.append(number)
+                arms.append(arm)
+                targets.append(options[arm])
+        points = np.array(targets).reshape(-1, people.shape[1])
+        return Proposals(np.array(whose, dtype=np.intp), np.array(arms, dtype=np.intp), points, np.arange(len(points)))
+
+    def explain(self, person: Array) -> Explanation:
+        """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
+
+        Raises
+        ------
+        ValueError
+            When the person has an option.
+        """
+        options, best = self._options(person)
+        if options:
+            raise ValueError(f"{len(options)} options are feasible for this person")
+        limits = self._grid.limits(person)
+        names = [
+            self.space.feature_names[feature]
+            for index, feature in enumerate(self._grid.features)
+            if limits.most[index] > limits.fewest[index]
+        ]
+        relaxation = self._relaxation(person)
+        if not names:
+            return Explanation("no_allowed_change", "nothing that may change has room to" + relaxation)
+        assert self._goal is not None, "call under first"
+        reached = f"the best reaches {best:.2f}" if best is not None else "the constraints exclude all of them"
+        return Explanation(
+            "out_of_reach",
+            f"no allowed change of {', '.join(names)} reaches the required score {self._goal.required:.2f}; "
+            + reached
+            + relaxation,
+        )
+
+    # --- arms ------------------------------------------------------------------------------------------------------
+
+    def _arms(self) -> Iterator[Array]:
+        """One row an arm, with 1 in the columns of its set; it also fills the tables of arms."""
+        movable = len(self._grid.features)
+        for size in range(1, self._most_changes + 1):
+            sets = list(combinations(range(movable), size))
+            if size > 1 and len(self._arm_of) + len(sets) > MOST_ARMS:
+                self._arm_of_size[size] = len(self._arm_of) + len(self._arm_of_size)
+                yield self._row(range(movable), size / movable)
+            elif not self._arm_of_size:
+                for chosen in sets:
+                    self._arm_of[chosen] = len(self._arm_of)
+                    yield self._row(chosen, 1.0)
+
+    def _row(self, chosen: Iterable[int], value: float) -> Array:
+        row = np.zeros(len(self.space.feature_of))
+        for index in chosen:
+            row[self._grid.columns(index)] = value
+        return row
+
+    def _arm(self, chosen: tuple[int, ...]) -> int:
+        arm = self._arm_of.get(chosen)
+        return self._arm_of_size[len(chosen)] if arm is None else arm
+
+    # --- one person --------------------------------------------------------------------------------------------------
+
+    def _options(self, person: Array) -> tuple[dict[int, Array], float | None]:
+        """The target of every arm that has an option, and the best score of all allowed targets."""
+        limits = self._grid.limits(person)
+        found = self._search(person, limits)
+        options: dict[int, Array] = {}
+        for target in _undominated(found).tolist():
+            arm = self._arm(tuple(np.flatnonzero(found.steps[target]).tolist()))
+            options.setdefault(arm, found.rows[target])
+        allowed = found.score[found.allowed]
+        return options, float(allowed.max()) if len(allowed) else None
+
+    def _search(self, person: Array, limits: Limits) -> _Found:
+        if _count(limits, self._most_changes) <= EXHAUSTIVE:
+            return self._scored(person, _every(limits, self._most_changes))
+        single = self._scored(person, _single(limits))
+        effects = _Effects.of(single, self._log_odds(person))
+        found = single
+        for size in range(2, self._most_changes + 1):
+            if size > 2 and len(_undominated(found)) >= ENOUGH:
+                break
+            found = _Found.joined([found, self._scored(person, effects.combined(size))])
+        if not found.valid.any():
+            found = self._climb(person, found, single.steps)
+        return self._cheaper(person, found)
+
+    def _log_odds(self, person: Array) -> tuple[float, float]:
+        """The person's log odds, and those that the goal requires."""
+        score, goal = self._model()
+        has, needs = _log_odds(np.array([score(person[np.newaxis])[0], goal.required])).tolist()
+        return has, needs
+
+    def _climb(self, person: Array, found: _Found, moves: Steps) -> _Found:
+        """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
+        newest = found
+        for _ in range(1, self._most_changes):
+            free = newest.at((newest.steps != 0).sum(axis=1) < self._most_changes)
+            best = free.steps[np.argsort(-free.score, kind="stable")[:BEAM]]
+            extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
+            extended = extended[_distinct(extended)]
+            newest = self._scored(person, extended)
+            found = _Found.joined([found, newest])
+            if newest.valid.any() or not len(extended):
+                break
+        return found
+
+    def _cheaper(self, person: Array, found: _Found) -> _Found:
+        """Reduce the changes of the cheapest options, one after the other, the largest first."""
+        best = found.at(_undominated(found)[:IMPROVED])
+        tried = [found]
+        for rank in range(int((best.steps != 0).sum(axis=1).max(initial=0))):
+            changed = np.abs(best.rows - person)
+            size = np.stack([changed[:, self._grid.columns(m)].sum(axis=1) for m in range(best.steps.shape[1])], axis=1)
+            which = np.argsort(-size, axis=1, kind="stable")[:, rank]
+            floor = np.zeros(len(best.steps), dtype=np.int64)
+            for _ in range(NARROWINGS):
+                best, floor, more = self._narrowed(person, best, which, floor)
+                tried.append(more)
+        return _Found.joined(tried)
+
+    def _narrowed(self, person: Array, best: _Found, which: Indices, floor: Steps) -> tuple[_Found, Steps, _Found]:
+        """Score fewer steps of one feature of each option, above ``floor`` steps; return the best of each."""
+        each = np.arange(len(best.steps))
+        own = best.steps[each, which]
+        shares = np.arange(1, BETWEEN + 1) / (BETWEEN + 1)
+        between = floor[:, np.newaxis] + np.rint((own - floor)[:, np.newaxis] * shares).astype(np.int64)
+        between = np.where(between == 0, own[:, np.newaxis], between)
+        steps = np.repeat(best.steps, BETWEEN, axis=0)
+        steps[np.arange(len(steps)), np.repeat(which, BETWEEN)] = between.ravel()
+        more = self._scored(person, steps)
+        # The fewest steps that are valid, and the most of the others below them.
+        valid = (more.valid & (more.cost <= np.repeat(best.cost, BETWEEN))).reshape(-1, BETWEEN)
+        first = np.where(valid.any(axis=1), valid.argmax(axis=1), BETWEEN)
+        below = np.take_along_axis(np.column_stack([floor, between]), first[:, np.newaxis], axis=1)[:, 0]
+        chosen = np.where(first < BETWEEN, each * BETWEEN + first, len(steps) + each)
+        return _Found.joined([more, best]).at(chosen), below, more
+
+    def _scored(self, person: Array, steps: Steps) -> _Found:
+        score, goal = self._model()
+        rows = self._grid.targets(person, steps)
+        scores, none = score(rows), np.zeros(len(rows), dtype=np.intp)
+        cost = self._cost.of_pairs(rows, person[np.newaxis], np.arange(len(rows)), none)
+        allowed = np.asarray(self.space.allowed(rows), dtype=bool)
+        return _Found(steps, rows, scores, cost, allowed, allowed & goal.reached(scores))
+
+    def _model(self) -> tuple[Score, Goal]:
+        assert self._score is not None, "call `under` before anything is proposed"
+        assert self._goal is not None, "call `under` before anything is proposed"
+        return self._score, self._goal
+
+    def _relaxation(self, person: Array) -> str:
+        """The first single relaxation of the rules that gives the person an option, in words."""
+        space, score, goal = self.space, *self._model()
+        for feature, mutable in enumerate(space.mutable):
+            if mutable in ("up", "down"):
+                both = tuple("any" if other == feature else rule for other, rule in enumerate(space.mutable))
+                if type(self)(space._replace(mutable=both), self._cost, score, goal)._options(person)[0]:
+                    return f"; it would help if {space.feature_names[feature]} could also go {OTHER[mutable]}"
+        if self._most_changes < len(self._grid.features):
+            more = self._most_changes + 1
+            if type(self)(space._replace(max_changes=more), self._cost, score, goal)._options(person)[0]:
+                return f"; it would help if {more} features could change"
+        return ""
+
+
+class _Effects(NamedTuple):
+    """Single moves of M features, at most G of each: steps, predicted gain in log odds, and cost, (M, G).
+
+    Places without a move have a gain of minus infinity. ``missing`` are the log odds from the person to the goal.
+    """
+
+    steps: Steps
+    gain: Array
+    cost: Array
+    missing: float
+
+    @classmethod
+    def of(cls, single: _Found, log_odds: tuple[float, float]) -> _Effects:
+        """The effects of scored single moves; ``log_odds`` are the person's and the goal's."""
+        has, needs = log_odds
+        feature = (single.steps != 0).argmax(axis=1)
+        counts = np.bincount(feature, minlength=single.steps.shape[1])
+        place = np.arange(len(feature)) - np.repeat(np.cumsum(counts) - counts, counts)
+        shape = (len(counts), int(counts.max()))
+        steps = np.zeros(shape, dtype=np.int64)
+        gain, cost = np.full(shape, -np.inf), np.full(shape, np.inf)
+        steps[feature, place] = single.steps[np.arange(len(feature)), feature]
+        gain[feature, place] = _log_odds(single.score) - has
+        cost[feature, place] = single.cost
+        return cls(steps, gain, cost, needs - has)
+
+    def combined(self, size: int) -> Steps:
+        """The most promising combinations of every set of this size, (R, M)."""
+        few = self._thinned(MOVES_BY_SIZE.get(size, 3))
+        sets = np.array(list(combinations(range(len(self.steps)), size)), dtype=np.intp).reshape(-1, size)
+        potential = self.gain.max(axis=1)[sets].sum(axis=1)
+        sets = sets[np.argsort(-potential, kind="stable")[:SETS]]
+        sets = sets[np.isfinite(self.gain.max(axis=1)[sets]).all(axis=1)]
+        if not len(sets):
+            return np.zeros((0, len(self.steps)), dtype=np.int64)
+        gain, cost = few.gain[sets[:, 0]], few.cost[sets[:, 0]]
+        for place in range(1, size):
+            gain = (gain[:, :, np.newaxis] + few.gain[sets[:, place], np.newaxis]).reshape(len(sets), -1)
+            cost = (cost[:, :, np.newaxis] + few.cost[sets[:, place], np.newaxis]).reshape(len(sets), -1)
+        chosen = []
+        for slack in SLACKS:
+            enough = np.where(gain >= self.missing + slack * abs(self.missing), cost, np.inf)
+            best = enough.argmin(axis=1)
+            none = ~np.isfinite(enough.min(axis=1, initial=np.inf))
+            best[none] = gain[none].argmax(axis=1)
+            chosen.append(best)
+        moves = np.array(np.unravel_index(np.concatenate(chosen), (few.steps.shape[1],) * size)).T
+        sets = np.tile(sets, (len(SLACKS), 1))
+        steps = np.zeros((len(sets), len(self.steps)), dtype=np.int64)
+        steps[np.arange(len(sets))[:, np.newaxis], sets] = few.steps[sets, moves]
+        return steps[_distinct(steps)]
+
+    def _thinned(self, most: int) -> _Effects:
+        """At most so many moves of each feature, from the smallest to the largest."""
+        counts = np.isfinite(self.gain).sum(axis=1)
+        places = np.rint(np.linspace(0, np.maximum(counts - 1, 0), min(most, self.gain.shape[1]))).astype(np.intp).T
+        feature = np.arange(len(places))[:, np.newaxis]
+        return _Effects(
+            self.steps[feature, places], self.gain[feature, places], self.cost[feature, places], self.missing
+        )
+
+
+def _undominated(found: _Found) -> Indices:
+    """The cheapest option of each set, by cost, without those that cost no less than one of a part of their set."""
+    options = np.flatnonzero(found.valid)
+    options = options[np.argsort(found.cost[options], kind="stable")]
+    options = options[_distinct(np.packbits(found.steps[options] != 0, axis=1))]
+    sets = found.steps[options] != 0
+    part = (sets[:, np.newaxis] <= sets[np.newaxis]).all(axis=2)
+    # The cheaper ones stand before.
+    needed: Indices = options[~np.triu(part, 1).any(axis=0)]
+    return needed
+
+
+def _distinct(rows: NDArray[Any]) -> list[int]:
+    """The first of each distinct row, in their order. For few rows this is faster than ``np.unique``."""
+    first: dict[bytes, int] = {}
+    for index, row in enumerate(rows):
+        first.setdefault(row.tobytes(), index)
+    return list(first.values())
+
+
+def _count(limits: Limits, most_changes: int) -> float:
+    """The number of targets that change at most so many features."""
+    counts = np.zeros(most_changes + 1)
+    counts[0] = 1.0
+    for moves in (limits.most - limits.fewest).tolist():
+        counts[1:] += counts[:-1].copy() * moves
+    return float(counts.sum() - 1.0)
+
+
+def _every(limits: Limits, most_changes: int) -> Steps:
+    """All targets that change at most so many features."""
+    every = np.zeros((1, len(limits.most)), dtype=np.int64)
+    for index, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
+        extended = every[(every != 0).sum(axis=1) < most_changes]
+        for move in (step for step in range(fewest, most + 1) if step):
+            moved = extended.copy()
+            moved[:, index] = move
+            every = np.concatenate([every, moved])
+    return every[1:]
+
+
+def _single(limits: Limits) -> Steps:
+    """Moves of single features, more of the small than of the large ones, by feature."""
+    rows: list[tuple[int, int]] = []
+    for index, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
+        share = MOVES if 0 in (fewest, most) else MOVES // 2
+        steps = [*_spread(most, share), *(-step for step in _spread(-fewest, share))]
+        rows.extend((index, step) for step in sorted(steps, key=abs))
+    single = np.zeros((len(rows), len(limits.most)), dtype=np.int64)
+    for row, (index, step) in enumerate(rows):
+        single[row, index] = step
+    return single
+
+
+@lru_cache
+def _spread(most: int, count: int) -> tuple[int, ...]:
+    """At most ``count`` numbers from 1 to ``most``."""
+    if most <= count:
+        return tuple(range(1, most + 1))
+    return tuple(dict.fromkeys(round(most ** (place / (count - 1))) for place in range(count)))
+
+
+def _log_odds(score: Array) -> Array:
+    clipped = np.clip(score, SMALLEST_SCORE, 1.0 - SMALLEST_SCORE)
+    odds: Array = np.log(clipped) - np.log1p(-clipped)
+    return odds

@@ -1,0 +1,127 @@
+"""The search beside an exhaustive one, and its options beside the rules in the spec's own words."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onward.agents.candidates.search import EXHAUSTIVE, Search
+from onward.agents.costs import L1
+from onward.agents.goals import Threshold
+from onward.schemas.encoding import FeatureCodec
+from onward.streams.programs.space import space_of
+from onward.tests.support.random_programs import any_row, any_spec, can_become
+from onward.tests.support.spaces import scaled_space
+
+Array = np.ndarray[Any, Any]
+STEP = 0.05
+
+
+def lowest(options: Array, person: Array) -> float:
+    return float(np.abs(options - person).sum(axis=1).min(initial=np.inf))
+
+
+def every_target(person: Array, movable: list[int], most: int) -> Array:
+    """All rows that differ from a person in at most so many features, by whole steps of ``STEP``."""
+    places = np.round(person + STEP * np.arange(-20, 21)[:, np.newaxis], 9)
+    values = [
+        places[(places[:, m] >= 0) & (places[:, m] <= 1), m] if m in movable else person[m : m + 1] for m in range(4)
+    ]
+    rows = np.array(list(product(*values)))
+    changed = (rows != person).sum(axis=1)
+    return rows[(changed > 0) & (changed <= most)]
+
+
+def bumpy(random: np.random.Generator) -> Any:
+    """A score that is not monotone: a sum of boxes, as a small ensemble of trees has."""
+    low, weight = random.uniform(0, 1, (30, 4)), random.normal(0, 1, 30)
+    side = random.integers(0, 2, (30, 4)).astype(bool)
+    active = random.random((30, 4)) < 0.5
+
+    def score(X: Array) -> Array:
+        inside = ((X[:, np.newaxis] > low) == side) | ~active
+        return 1 / (1 + np.exp(-0.8 * (inside.all(axis=2) @ weight) + 0.6))
+
+    return score
+
+
+def test_finds_an_option_wherever_there_is_one_and_nearly_the_cheapest() -> None:
+    """Fixed seeds: 40 people on as many score surfaces, grids of some thousand targets."""
+    costs = []
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        score, person, goal = bumpy(random), np.round(random.integers(0, 21, 4) * STEP, 9), Threshold(0.6)
+        space = scaled_space(np.arange(4), ("any", "any", "any", "none"), np.full(4, STEP), 2)
+        targets = every_target(person, [0, 1, 2], 2)
+        assert len(targets) > EXHAUSTIVE / 2
+        valid = targets[goal.reached(score(targets))]
+        found = Search.build(space, targets[:0], L1()).under(score, goal).propose(person[np.newaxis])
+        assert bool(len(found.arm)) == bool(len(valid)), f"seed {seed}"
+        if len(valid):
+            costs.append((lowest(found.points, person), lowest(valid, person)))
+    ours, optimum = np.array(costs).T
+    assert len(costs) > 20
+    assert (ours >= optimum - 1e-9).all()
+    assert ours.mean() <= 1.1 * optimum.mean()
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_what_people_read_keeps_the_spec_s_rules_and_encodes_to_the_row_that_was_scored(seed: int) -> None:
+    random = Random(seed)
+    spec = any_spec(random)
+    codec = FeatureCodec(spec)
+    generator = Search.build(space_of(codec), np.zeros((0, codec.dimension)), L1())
+    generator = generator.under(lambda X: X[:, 0], Threshold(spec.model.threshold))
+    people = [any_row(random, spec) for _ in range(4)]
+    proposals = generator.propose(codec.encode_many(people))
+    codes = codec.codes(proposals.points)
+    for index, whose in enumerate(proposals.people.tolist()):
+        person, row = people[whose], codes[proposals.point[index]]
+        encoded = codec.encode_many([person])[0]
+        changed = set(codec.feature_of[proposals.points[proposals.point[index]] != encoded].tolist())
+        target = {
+            feature.name: codec.value(number, row.item(number)) if number in changed else person[feature.name]
+            for number, feature in enumerate(spec.features)
+        }
+        assert can_become(spec, person, target)
+        assert codec.check(target) is None
+        assert (codec.encode_many([target])[0] == proposals.points[proposals.point[index]]).all()
+
+
+def test_an_option_with_a_change_that_is_not_needed_is_left_out() -> None:
+    space = scaled_space(np.arange(3), ("any", "any", "any"), np.full(3, 0.25))
+    generator = Search.build(space, np.zeros((0, 3)), L1()).under(lambda X: X[:, 0], Threshold(0.6))
+    found = generator.propose(np.array([[0.0, 0.5, 0.5]]))
+    assert found.points.tolist() == [[0.75, 0.5, 0.5]]
+    assert generator.arms[found.arm].tolist() == [[1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("mutable", "most", "detail"),
+    [
+        (
+            ("any", "any", "none"),
+            1,
+            "no allowed change of income, savings reaches the required score 0.90; the best reaches 0.60; "
+            "it would help if 2 features could change",
+        ),
+        (
+            ("up", "down", "none"),
+            2,
+            "no allowed change of income, savings reaches the required score 0.90; the best reaches 0.60; "
+            "it would help if savings could also go up",
+        ),
+        (("none", "none", "none"), None, "nothing that may change has room to"),
+    ],
+)
+def test_explains_how_far_the_allowed_changes_lead(mutable: Any, most: int | None, detail: str) -> None:
+    space = scaled_space(np.arange(3), mutable, np.full(3, 0.25), most, ("income", "savings", "age"))
+    generator = Search.build(space, np.zeros((0, 3)), L1()).under(lambda X: X @ [0.5, 0.5, 0.0] * 0.96, Threshold(0.9))
+    assert generator.explain(np.array([0.25, 0.25, 0.5])).detail == detail

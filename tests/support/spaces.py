@@ -1,0 +1,35 @@
+"""Spaces of features that are scaled already, for tests of generators alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from onward.agents.candidates import Mutable, Space
+
+Array = np.ndarray[Any, Any]
+
+
+def scaled_space(
+    feature_of: Array,
+    mutable: Sequence[Mutable],
+    smallest_change: Array | None = None,
+    max_changes: int | None = None,
+    feature_names: Sequence[str] | None = None,
+    allowed: Callable[[Array], Array] = lambda rows: np.ones(len(rows), dtype=bool),
+) -> Space:
+    """A space whose raw values are the encoded ones."""
+    columns, features = len(feature_of), len(mutable)
+    return Space(
+        feature_of,
+        np.zeros(columns),
+        np.ones(columns),
+        mutable,
+        np.zeros(features) if smallest_change is None else smallest_change,
+        [9] * features,
+        max_changes,
+        allowed,
+        feature_names or [f"f{feature}" for feature in range(features)],
+    )
