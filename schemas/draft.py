@@ -34,7 +34,8 @@ HEAD = """\
 LIMITS = """\
 # A suggestion is the situation of another person: as drafted, most change nearly every feature. What keeps them small:
 # constraints: {{max_changes: {most}}}  # a suggestion changes at most so many features
-# policy: {{nu: 1}}  # an easy one (low cost c) counts more the larger nu: exp(-nu c); 1 / encoded columns by default
+# policy: {{generator: search, nu: 1}}  # search: the cheapest changes for this person, instead of another's situation;
+#   nu: an easy one (low cost c) counts more the larger nu: exp(-nu c); 1 / encoded columns by default
 """
 FEW_CHANGES = 3
 BAD_NAME = "the column needs a printable name of 1 to 100 characters, no quotation mark or backslash among them"

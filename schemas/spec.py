@@ -93,7 +93,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """Which suggestion is chosen and how its difficulty is counted.
 
     ``generator``, ``goal`` and ``promise`` name methods, as ``choice`` does. ``options`` is the most options that a
-    recourse may have; every choice that comes with Onward suggests one.
+    recourse may have; ``protoar`` suggests several, every other choice that comes with Onward one.
 
     ``nu`` scales cost in the execution probability exp(-nu cost); by default 1/D with D the encoded features.
     ``parameters`` are those of the choice (its page in docs/ lists them). ``exploration`` is the share of steps whose

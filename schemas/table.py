@@ -87,16 +87,31 @@ def read_csv(path: str | Path) -> RawTable:
 
 def read_table(path: str | Path, spec: ProgramSpec) -> Table:
     """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with its first errors."""
-    raw = read_csv(path)
-    features = {feature.name: list(_feature_values(raw, feature)) for feature in spec.features}
-    rows: list[dict[str, Value]] = [
-        dict(zip(features, values, strict=True)) for values in zip(*features.values(), strict=True)
-    ]
-    codec = FeatureCodec(spec)
-    problems = zip(raw.lines, map(codec.check, rows), strict=True)
-    errors = [TableError(raw.file, line, None, problem.detail) for line, problem in problems if problem is not None]
-    _raise_first([*errors, *_empty_labels(raw, spec.label.name)])
+    raw, codec = read_csv(path), FeatureCodec(spec)
+    rows = _feature_rows(raw, spec)
+    _raise_first([*_problems(raw, rows, codec), *_empty_labels(raw, spec.label.name)])
     return Table(rows, _labels(raw, spec), codec.encode_many(rows))
+
+
+def read_people(path: str | Path, spec: ProgramSpec, id_column: str | None = None) -> dict[str, dict[str, Value]]:
+    """The raw features of people by name; a file of people needs no label.
+
+    The name is the cell of ``id_column``, else the number of the row from 0. Raises ``TableError`` with the first
+    errors.
+    """
+    raw, codec = read_csv(path), FeatureCodec(spec)
+    if id_column is not None and id_column not in raw.columns:
+        raise TableError(raw.file, 1, id_column, "the column is missing")
+    rows = _feature_rows(raw, spec)
+    _raise_first(_problems(raw, rows, codec))
+    names = map(str, range(len(rows))) if id_column is None else map(str.strip, raw.columns[id_column])
+    people: dict[str, dict[str, Value]] = {}
+    for line, name, row in zip(raw.lines, names, rows, strict=True):
+        if not name or name in people:
+            what = f"the name {name!r} is given twice" if name else "the name is empty"
+            raise TableError(raw.file, line, id_column, what)
+        people[name] = row
+    return people
 
 
 def label_cells(raw: RawTable, name: str) -> list[str]:
@@ -115,6 +130,16 @@ def number(text: str) -> int | float | str:
         except ValueError:
             continue
     return text
+
+
+def _feature_rows(raw: RawTable, spec: ProgramSpec) -> list[dict[str, Value]]:
+    features = {feature.name: list(_feature_values(raw, feature)) for feature in spec.features}
+    return [dict(zip(features, values, strict=True)) for values in zip(*features.values(), strict=True)]
+
+
+def _problems(raw: RawTable, rows: Sequence[Mapping[str, Value]], codec: FeatureCodec) -> list[TableError]:
+    problems = zip(raw.lines, map(codec.check, rows), strict=True)
+    return [TableError(raw.file, line, None, problem.detail) for line, problem in problems if problem is not None]
 
 
 def _empty_labels(raw: RawTable, name: str) -> list[TableError]:

@@ -92,6 +92,7 @@ class Metrics:
         self.applications = self._counter("applications", "Applications accepted.", "program")
         self.decisions = self._counter("decisions", "Decisions, approved or rejected.", "program", "decision")
         self.recourses = self._counter("recourses", "Answers to rejected people, recourse or none.", "program", "kind")
+        self.no_recourse = self._counter("no_recourse", "Rejected people without a recourse.", "program", "reason")
         self.fates = self._counter("fates", "What became of recourses and outcomes.", "program", "fate")
 
     def _declare_delays(self) -> None:

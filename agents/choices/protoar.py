@@ -1,4 +1,4 @@
-"""ProtoAR: the option that is easiest to carry out, learning nothing."""
+"""ProtoAR: the options that are easiest to carry out, learning nothing."""
 
 from __future__ import annotations
 
@@ -44,12 +44,14 @@ class ProtoAR(Choice):
     ignores_zero_reward: ClassVar[bool] = True
     baseline: ClassVar[bool] = True
 
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
+    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
         """Pick the option with the largest execution probability."""
-        if not len(options):
-            return None
-        best = options.execution.argmax()
-        return Pick(options.arm.item(best), 1.0, options.execution.item(best))
+        return next(iter(self.select(options, 1, random)), None)
+
+    def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:  # noqa: ARG002
+        """Pick the options with the largest execution probabilities, up to ``max_options``, the largest first."""
+        best = np.argsort(-options.execution, kind="stable")[:max_options].tolist()
+        return tuple([Pick(options.arm.item(at), 1.0, options.execution.item(at)) for at in best])
 
     def update(self, pull: Pull, reward: float) -> None:
         """Learn nothing."""

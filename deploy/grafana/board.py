@@ -104,6 +104,12 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             (Query(_rate("onward_recourses_total", "program", "kind"), "{{program}} {{kind}}"),),
         ),
         PanelSpec(
+            "Without a way forward",
+            "Rejected people without a recourse, by reason (docs/options.md).",
+            PER_SECOND,
+            (Query(_rate("onward_no_recourse_total", "program", "reason"), "{{program}} {{reason}}"),),
+        ),
+        PanelSpec(
             "Time to an answer",
             "From the application's record time to the acknowledged recourse.",
             "s",

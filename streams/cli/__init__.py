@@ -17,6 +17,7 @@ COMMANDS = {
     "simulate": "Publish a simulated world to a Kafka whose workers serve it.",
     "spec": "Draft a program spec from a CSV, or check specs and explain every error with its line.",
     "train": "Train a program's model from a CSV and its spec.",
+    "suggest": "Suggest a way forward to the rejected people of a CSV, without Kafka.",
     "models": "Announce a retrained model to the workers of its program.",
     "topics": "Create the topics on a Kafka, or check them.",
     "worker": "Run the pipeline against a Kafka until it is told to stop.",

@@ -27,6 +27,7 @@ class ProcessorMetrics:
             "applications": metrics.applications,
             "decisions": metrics.decisions,
             "recourses": metrics.recourses,
+            "no_recourse": metrics.no_recourse,
             "fates": metrics.fates,
             "duplicates": metrics.duplicates,
             "dead_letters": metrics.dead_letters,

@@ -59,6 +59,7 @@ def _publish_none(case: Case, program: Program, shard: Shard, assessment: Assess
         applicant=case.applicant,
     )
     fold.count("recourses", program.name, "none")
+    fold.count("no_recourse", program.name, reason)
     _emit(event, case, fold)
 
 

@@ -14,7 +14,7 @@ from onward.tests.support.pipeline import START_MS
 from onward.tests.support.tape import RICH, tape
 
 METHODS = Path(__file__).parents[3] / "docs" / "examples" / "methods"
-POLICY = {"generator": "one_feature", "goal": "margin", "choice": "cheapest", "promise": "distance", "options": 2}
+POLICY = {"generator": "one_feature", "goal": "margin", "choice": "fewest_changes", "promise": "distance", "options": 2}
 WEEK_MS = 7 * 24 * 60 * 60 * 1000
 POOR = {"region": "north", "income": 45.0, "debts": 2}
 

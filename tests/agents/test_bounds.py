@@ -12,11 +12,16 @@ import numpy as np
 import pytest
 
 import onward.agents
+from onward.agents import candidates
 from onward.agents.choices import registry
 from onward.agents.compiled import compiled
+from onward.agents.costs import L1
+from onward.agents.goals import Threshold
 from onward.agents.options import Options
+from onward.schemas.encoding import FeatureCodec
+from onward.streams.programs.space import space_of
 from onward.tests.support.choice_scripts import ARTEFACTS
-from onward.tests.support.random_programs import draw, picks
+from onward.tests.support.random_programs import any_row, any_spec, draw, picks
 
 MANY = (0, 1, 5, 40, 70)
 """Numbers of instances: none, one, few, and more than the execution model samples or one box of neighbours holds."""
@@ -56,7 +61,13 @@ def test_an_index_beyond_the_end_is_found(interpreted: set[str], name: str) -> N
         learner.choose(Options(points[0], arms, points, np.zeros(1, dtype=np.intp), np.ones(1)), np.random.default_rng)
 
 
-def test_no_choice_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
+def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
+    for seed in range(10):
+        for generator in candidates.registry.values():
+            random = Random(seed)
+            codec = FeatureCodec(any_spec(random))
+            rows, people = (codec.encode_many([any_row(random, codec.spec) for _ in range(5)]) for _ in range(2))
+            generator.build(space_of(codec), rows, L1()).under(lambda X: X[:, 0], Threshold(0.3)).propose(people)
     for name in registry:
         for instances in MANY:
             for seed in range(2):

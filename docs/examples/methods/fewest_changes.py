@@ -1,4 +1,4 @@
-"""A choice: the options that are easiest to carry out. It learns nothing."""
+"""A choice: the options that change the fewest columns. It learns nothing."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from onward.agents.options import Options
 
 
 @registry.add
-class Cheapest(Choice):
-    """Picks the options of the largest execution probability."""
+class FewestChanges(Choice):
+    """Picks the options that change the fewest columns, of equal ones those that are easiest to carry out."""
 
-    name: ClassVar[str] = "cheapest"
+    name: ClassVar[str] = "fewest_changes"
     learns: ClassVar[bool] = False
     ignores_zero_reward: ClassVar[bool] = True
 
     def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
-        """The easiest option."""
+        """The option of the fewest changes."""
         return next(iter(self.select(options, 1, random)), None)
 
     def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
-        """The easiest options, up to ``max_options``."""
-        best = np.argsort(-options.execution, kind="stable")[:max_options]
+        """The options of the fewest changes, up to ``max_options``."""
+        changed = (options.targets != options.person).sum(axis=1)
+        best = np.lexsort((options.arm, -options.execution, changed))[:max_options]
         return tuple(Pick(options.arm.item(at), 1.0, options.execution.item(at)) for at in best)
 
     def update(self, pull: Pull, reward: float) -> None:

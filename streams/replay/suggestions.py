@@ -1,0 +1,75 @@
+"""Suggestions without Kafka: the answers that a worker with a fresh learner would publish to people of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import numpy as np
+from msgspec import Raw, Struct
+
+from ...schemas.events import Decision, NoRecourse, RawApplication, Recourse, Value
+from ...schemas.kinds import kinds
+from ..engine.process import footprint, process
+from ..engine.watermark import required_topics
+from ..errors import UsageError
+from ..journal.entries import CaseKey, Entry, JournalPosition
+from ..ledger.ledger import Ledger
+from ..programs.program import Program
+from ..topics import Topics
+
+PORTION_PEOPLE = 100
+"""People who are answered together."""
+
+Features = Mapping[str, Value]
+_encode = msgspec.json.Encoder().encode
+
+
+def suggest(program: Program, people: Iterable[tuple[str, Features]], time_ms: int) -> Iterator[Recourse | NoRecourse]:
+    """The answers to those people whom the program's model rejects, in their order.
+
+    Each of the ``people`` is the name of an application, and raw features. Who is approved gets no answer. All of them
+    apply at ``time_ms``. Raise ``UsageError`` for a name that is given twice, and for features that do not fit the
+    spec.
+    """
+    with TemporaryDirectory(prefix="onward-") as folder, Ledger(Path(folder) / "ledger.sqlite", "suggest", 0) as ledger:
+        state = ledger.load({program.name: program}, required_topics(Topics()), waiting_limit=1)
+        names: set[str] = set()
+        everybody = list(people)
+        for start in range(0, len(everybody), PORTION_PEOPLE):
+            portion = everybody[start : start + PORTION_PEOPLE]
+            rejected = _rejected(program, portion, names)
+            entries = list(_entries(program, rejected, state.offset, time_ms))
+            effects = process(state, entries, ledger.view(state, footprint(entries), {}))
+            ledger.commit(state, effects)
+            for emission in effects.emissions:
+                if isinstance(emission.event, Recourse | NoRecourse):
+                    yield emission.event
+
+
+def _rejected(
+    program: Program, portion: Sequence[tuple[str, Features]], names: set[str]
+) -> Iterator[tuple[str, Features]]:
+    for name, features in portion:
+        if name in names:
+            raise UsageError(f"application {name!r} is given twice: each needs its own name")
+        names.add(name)
+        problem = program.codec.check(features)
+        if problem is not None:
+            raise UsageError(f"application {name!r}: {problem.detail}")
+    scores = program.bundle.model.score(program.codec.encode_many([features for _, features in portion]))
+    return (portion[index] for index in np.flatnonzero(~program.approves(scores)).tolist())
+
+
+def _entries(program: Program, people: Iterable[tuple[str, Features]], offset: int, time_ms: int) -> Iterator[Entry]:
+    """The journal of these applications, with their decisions where the program has them from elsewhere."""
+    for number, (name, features) in enumerate(people):
+        events: list[Struct] = [RawApplication(program.name, name, Raw(_encode(features)))]
+        if program.spec.decisions == "external":
+            events.append(Decision(program.name, name, approved=False))
+        for line, event in enumerate(events):
+            kind, position = kinds.by_struct[type(event)], JournalPosition(offset + number, line)
+            key, raw = CaseKey(program.name, name), Raw(_encode(event))
+            yield Entry(position, key, time_ms, f"{kind.name}/{name}", time_ms, None, 0, kind, event, raw)
