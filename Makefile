@@ -94,6 +94,9 @@ bench-arlim: install ## ARLIM's experiments, all tables and figures: make bench-
 	$(BIN)/python -m onward.benchmarks.arlim --experiments all $(addprefix --data ,$(DATA)) --seeds $(or $(SEEDS),0-9) \
 		--jobs $(or $(JOBS),2) --figures build/benchmarks/arlim $(ARGS) --json build/benchmarks/arlim.json
 
+bench-options: install ## what the generators propose: make bench-options DATA=DIR ARGS="--people 50"
+	$(BIN)/python -m onward.benchmarks.options $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/options.json
+
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
 

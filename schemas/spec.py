@@ -95,6 +95,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     ``generator``, ``goal`` and ``promise`` name methods, as ``choice`` does. ``options`` is the most options that a
     recourse may have; ``protoar`` suggests several, every other choice that comes with Onward one.
 
+    ``margin`` is how far above the threshold an option must score; ``auto`` takes the one that training measured.
+
     ``nu`` scales cost in the execution probability exp(-nu cost); by default 1/D with D the encoded features.
     ``parameters`` are those of the choice (its page in docs/ lists them). ``exploration`` is the share of steps whose
     candidate is drawn evenly among the feasible ones instead, so that another policy can be evaluated.
@@ -104,6 +106,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, float] = {}
     generator: Name = "instances"
     goal: Name = "threshold"
+    margin: Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] = 0.0
     promise: Name = "none"
     options: Annotated[int, Meta(ge=1, le=10)] = 1
     cost: Literal["l1", "max_percentile_shift"] = "l1"

@@ -116,6 +116,14 @@ class Search(CandidateGenerator):
         points = np.array(targets).reshape(-1, people.shape[1])
         return Proposals(np.array(whose, dtype=np.intp), np.array(arms, dtype=np.intp), points, np.arange(len(points)))
 
+    def optimum(self, person: Array) -> float | None:
+        """The cost of a person's cheapest option among all targets of the grid, scored one and all; None without one.
+
+        For comparison: the work grows with the number of targets.
+        """
+        found = self._scored(person, _every(self._grid.limits(person), self._most_changes))
+        return float(found.cost[found.valid].min()) if found.valid.any() else None
+
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
 

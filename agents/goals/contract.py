@@ -19,13 +19,16 @@ class Goal(ABC):
     ----------
     threshold
         The decision threshold of the program's model, in [0, 1].
+    margin
+        How far beyond the threshold a score must be, so that an option survives a retrained model.
     """
 
     name: ClassVar[str]
     """What a program spec's ``policy.goal`` calls it."""
 
-    def __init__(self, threshold: float) -> None:
+    def __init__(self, threshold: float, margin: float = 0.0) -> None:
         self.threshold = threshold
+        self.margin = margin
 
     @property
     @abstractmethod

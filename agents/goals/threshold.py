@@ -25,11 +25,11 @@ def accepted(score: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
 
 
 class Threshold(Goal):
-    """A score that the program's model approves."""
+    """A score that the program's model approves, by a margin."""
 
     name: ClassVar[str] = "threshold"
 
     @property
     def required(self) -> float:
-        """The threshold itself."""
-        return self.threshold
+        """The threshold and the margin."""
+        return self.threshold + self.margin

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import UNSET
 from rich.console import Console
 from rich.table import Table
 
 from ...schemas.specfile import SpecError
 from ..errors import UsageError
 from ..programs.manifest import MANIFEST, Manifest
+from ..programs.margin import RETRAINED
 from ..programs.spec_check import load_program_spec
 from ..programs.training import ESTIMATORS, train
 from .flags import CommandParser
@@ -37,6 +39,9 @@ def run(args: Sequence[str]) -> int:
         loaded = load_program_spec(options.spec)
     except SpecError as error:
         raise UsageError(str(error)) from None
+    if loaded.spec.policy.margin == "auto":
+        text = f"fitting {RETRAINED} more models on resamples of the data, to measure the margin"
+        Console(stderr=True).print(text, highlight=False, soft_wrap=True, markup=False)
     manifest = train(options.csv, loaded, options.output, estimator=options.estimator, seed=options.seed)
     _print(manifest, loaded.spec.candidates, options.output)
     return 0
@@ -48,7 +53,9 @@ def _print(manifest: Manifest, candidates: int, output: Path) -> None:
     table = Table("metric", "value")
     for name, value in metrics.items():
         table.add_row(name.replace("_", " "), f"{value:.4f}" if value != int(value) else f"{value:.0f}")
+    margin = () if manifest.margin is UNSET else (f"margin: {manifest.margin:g} above the threshold",)
     lines = (
+        *margin,
         f"recourse instances: {min(found, candidates)} kept of {found} found (candidates in the spec: {candidates})",
         f"manifest: {output / MANIFEST}",
     )

@@ -15,7 +15,7 @@ import msgspec
 import sklearn
 import skops
 import skops.io
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ...schemas.events import Value
 from ...schemas.spec import ProgramSpec
@@ -39,6 +39,7 @@ def write_bundle(
     reference: Rows,
     metrics: Mapping[str, float],
     verifier: FittedVerifier | None = None,
+    margin: float | UnsetType = UNSET,
 ) -> Manifest:
     """Write a bundle to a folder that does not exist yet (or is empty); it appears whole or not at all.
 
@@ -65,6 +66,7 @@ def write_bundle(
         instances=entries["instances.csv"],
         reference=entries["reference.csv"],
         verifier=UNSET if verifier is None else _verifier_entry(entries["verifier.skops"], verifier.tolerance),
+        margin=margin,
         metrics=dict(metrics),
         libraries={"scikit-learn": sklearn.__version__, "skops": skops.__version__},
     )

@@ -35,7 +35,10 @@ class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The content of a bundle. ``columns`` are the encoded columns that the model was fitted on, in order."""
+    """The content of a bundle. ``columns`` are the encoded columns that the model was fitted on, in order.
+
+    ``margin`` is the one at which retrained models accept the options too (``margin.py``).
+    """
 
     format: Literal[1] = 1
     program: ProgramName
@@ -47,5 +50,6 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     instances: BundleFile
     reference: BundleFile
     verifier: VerifierFile | UnsetType = UNSET
+    margin: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     metrics: dict[str, float] = {}
     libraries: dict[str, str] = {}

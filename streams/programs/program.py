@@ -27,7 +27,7 @@ from ...schemas.encoding import FeatureCodec, Values
 from ...schemas.events import Change, Value
 from ...schemas.spec import Policy, ProgramSpec
 from ...schemas.specfile import LoadedSpec
-from ..errors import UsageError
+from ..errors import ModelError, UsageError
 from ..journal.entries import journal_key
 from .bundle import ModelBundle, load_bundle
 from .space import space_of
@@ -40,6 +40,8 @@ STEPS_IN_A_TIME_WINDOW = 10
 """The learner's window of pending steps where the program's window is an event time."""
 
 POLICY_VERSION_CHARACTERS = 16
+
+NO_MARGIN = "model {} has no margin, which `margin: auto` needs: train a new one, or give a number"
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,16 @@ class Program:
 
     @cached_property
     def goal(self) -> Goal:
-        """The score that an option must reach."""
-        return goals.registry[self.spec.policy.goal](self.spec.model.threshold)
+        """The score that an option must reach under the first model."""
+        return self.goal_under(self.bundle)
+
+    def goal_under(self, bundle: ModelBundle) -> Goal:
+        """The score that an option must reach under a model, which may have a margin of its own."""
+        margin = self.spec.policy.margin
+        if isinstance(margin, str):
+            assert isinstance(bundle.manifest.margin, float), f"model {bundle.version} was loaded without a margin"
+            margin = bundle.manifest.margin
+        return goals.registry[self.spec.policy.goal](self.spec.model.threshold, margin)
 
     @cached_property
     def promise(self) -> Promise:
@@ -107,7 +117,7 @@ class Program:
 
     def generator_under(self, bundle: ModelBundle) -> CandidateGenerator:
         """The generator of options that reach the goal under a model."""
-        return self.generator.under(bundle.model.score, self.goal)
+        return self.generator.under(bundle.model.score, self.goal_under(bundle))
 
     @property
     def arms(self) -> Array:
@@ -149,7 +159,10 @@ class Program:
 
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version of this program; raise ``ModelError`` when it is refused."""
-        return load_bundle(manifest, sha256=sha256, columns=self.codec.columns)
+        bundle = load_bundle(manifest, sha256=sha256, columns=self.codec.columns)
+        if lacks_margin(bundle, self.spec):
+            raise ModelError(f"{manifest}: {NO_MARGIN.format(bundle.version)}")
+        return bundle
 
     def approves(self, scores: Array) -> NDArray[np.bool_]:
         """Which scores, shape (n,), the program's own model approves."""
@@ -204,6 +217,8 @@ def assemble(loaded: LoadedSpec) -> Program:
     codec = FeatureCodec(spec)
     bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
+    if lacks_margin(bundle, spec):
+        raise UsageError(f"{loaded.path}: {NO_MARGIN.format(bundle.version)}")
     instances = tuple(bundle.instances[: spec.candidates])
     for number, problem in enumerate(map(codec.check, instances)):
         if problem is not None:
@@ -211,7 +226,7 @@ def assemble(loaded: LoadedSpec) -> Program:
                 f"{loaded.path}: instance {number} of model {bundle.version} does not fit the spec: {problem.detail}"
             )
     points = codec.encode_many(instances)
-    cost: Cost = L1() if spec.policy.cost == "l1" else MaxPercentileShift(codec.encode_many(bundle.reference))
+    cost = cost_of(codec, bundle.reference)
     nu = 1.0 / codec.dimension if spec.policy.nu is None else spec.policy.nu
     return Program(spec, loaded.sha256, codec, bundle, instances, points, cost, nu)
 
@@ -227,6 +242,16 @@ def assemble_all(specs: Sequence[LoadedSpec]) -> Mapping[str, Program]:
     return programs
 
 
+def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
+    """The cost that the codec's spec names; ``reference`` are raw rows of the population."""
+    return L1() if codec.spec.policy.cost == "l1" else MaxPercentileShift(codec.encode_many(reference))
+
+
+def lacks_margin(bundle: ModelBundle, spec: ProgramSpec) -> bool:
+    """Whether a spec asks for a measured margin that a bundle does not have."""
+    return spec.policy.margin == "auto" and not isinstance(bundle.manifest.margin, float)
+
+
 def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
     """Raise ``UsageError`` when a bundle lacks an artefact that a choice needs."""
     for name in sorted(choices.registry[choice].needs):
@@ -237,8 +262,9 @@ def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
 def _beyond_the_defaults(policy: Policy) -> tuple[object, ...]:
     """The methods that a policy names beside its choice. A policy without any keeps the hash that it had."""
     default = Policy()
-    named = (policy.generator, policy.goal, policy.promise, policy.options)
-    return () if named == (default.generator, default.goal, default.promise, default.options) else (named,)
+    fields = ("generator", "goal", "promise", "options", "margin")
+    named = tuple(getattr(policy, field) for field in fields)
+    return () if named == tuple(getattr(default, field) for field in fields) else (named,)
 
 
 def _address(loaded: LoadedSpec) -> str:

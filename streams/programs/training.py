@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import sklearn
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -29,6 +30,7 @@ from ..errors import UsageError
 from .artefacts import fit_artefacts
 from .bundle_writer import write_bundle
 from .manifest import Manifest
+from .margin import measured_margin, retrained
 from .scoring import DecisionModel, scorer
 
 Floats = NDArray[np.float64]
@@ -64,6 +66,14 @@ def train(csv: Path, loaded: LoadedSpec, output: Path, *, estimator: EstimatorNa
             f"{csv}: the model accepts none of the {len(recourse)} rows set aside as recourse instances; "
             f"lower model.threshold ({threshold}) or give more data"
         )
+    kept = instances[: loaded.spec.candidates]
+    reference = [table.rows[index] for index in fit[:REFERENCE_ROWS]]
+    margin: float | UnsetType = UNSET
+    if loaded.spec.policy.margin == "auto":
+        rejected = table.X[recourse][~accepted(model.score(table.X[recourse]), threshold)]
+        unseen = np.concatenate([recourse, held_out])
+        others = retrained(fitted, table.X[unseen], table.labels[unseen], random)
+        margin = measured_margin(codec, model.score, kept, reference, others, rejected)
     artefacts = fit_artefacts(loaded.spec.policy.choice, fitted, table.X[fit], table.labels[fit], random)
     return write_bundle(
         output,
@@ -71,9 +81,10 @@ def train(csv: Path, loaded: LoadedSpec, output: Path, *, estimator: EstimatorNa
         codec.columns,
         version=f"{estimator.replace('_', '-')}-{_fingerprint(csv, loaded, estimator, seed)}",
         estimator=fitted,
-        instances=instances[: loaded.spec.candidates],
-        reference=[table.rows[index] for index in fit[:REFERENCE_ROWS]],
+        instances=kept,
+        reference=reference,
         verifier=artefacts.get("verifier"),
+        margin=margin,
         metrics=_metrics(table, held_out, model, threshold) | {"training_rows": len(fit), "instances": len(instances)},
     )
 
