@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
+from math import comb, floor
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -22,7 +23,9 @@ EXHAUSTIVE = 1500
 MOVES = 24
 """Most moves of one feature that are scored at first."""
 MOVES_BY_SIZE = {2: 24, 3: 8, 4: 5}
-"""Most moves of each feature that are combined, by the size of the set; 3 in larger sets."""
+"""Most moves of each feature that are combined, by the size of the set. Larger sets are left to the beam search."""
+MOST_SETS = 5000
+"""Sets of one size that are compared: of many features only the most promising are combined."""
 SETS = 60
 """Most sets of one size whose combinations are scored."""
 SLACKS = (0.0, 0.3, 0.8)
@@ -34,6 +37,10 @@ NARROWINGS = 3
 """A change is made smaller by scoring so many sizes between, and again between the best of these."""
 BEAM = 6
 """The best rows that are extended, for people whom nothing else serves."""
+BEAM_MOVES = 250
+"""Most single moves by which each of them is extended."""
+CLIMBS = 8
+"""Most features that the beam search changes."""
 ENOUGH = 3
 """Sets of more features are tried for people with fewer options."""
 SMALLEST_SCORE = 1e-6
@@ -145,13 +152,14 @@ class Search(CandidateGenerator):
         if not names:
             return Explanation("no_allowed_change", "nothing that may change has room to" + relaxation)
         assert self._goal is not None, "call under first"
-        reached = f"the best reaches {best:.2f}" if best is not None else "the constraints exclude all of them"
-        return Explanation(
-            "out_of_reach",
-            f"no allowed change of {', '.join(names)} reaches the required score {self._goal.required:.2f}; "
-            + reached
-            + relaxation,
-        )
+        all_scored = _count(limits, self._most_changes) <= EXHAUSTIVE
+        changes = f"no allowed change of {', '.join(names)}" + (" reaches" if all_scored else " was found that reaches")
+        reached = "the constraints exclude all of them"
+        if best is not None:
+            # Rounded down: a score of .499 does not reach .50.
+            reached = f"the best {'' if all_scored else 'found '}reaches {floor(best * 100) / 100:.2f}"
+        detail = f"{changes} the required score {self._goal.required:.2f}; {reached}{relaxation}"
+        return Explanation("out_of_reach", detail)
 
     # --- arms ------------------------------------------------------------------------------------------------------
 
@@ -159,12 +167,11 @@ class Search(CandidateGenerator):
         """One row an arm, with 1 in the columns of its set; it also fills the tables of arms."""
         movable = len(self._grid.features)
         for size in range(1, self._most_changes + 1):
-            sets = list(combinations(range(movable), size))
-            if size > 1 and len(self._arm_of) + len(sets) > MOST_ARMS:
+            if size > 1 and len(self._arm_of) + comb(movable, size) > MOST_ARMS:
                 self._arm_of_size[size] = len(self._arm_of) + len(self._arm_of_size)
                 yield self._row(range(movable), size / movable)
             elif not self._arm_of_size:
-                for chosen in sets:
+                for chosen in combinations(range(movable), size):
                     self._arm_of[chosen] = len(self._arm_of)
                     yield self._row(chosen, 1.0)
 
@@ -197,7 +204,7 @@ class Search(CandidateGenerator):
         single = self._scored(person, _single(limits))
         effects = _Effects.of(single, self._log_odds(person))
         found = single
-        for size in range(2, self._most_changes + 1):
+        for size in (size for size in MOVES_BY_SIZE if size <= self._most_changes):
             if size > 2 and len(_undominated(found)) >= ENOUGH:
                 break
             found = _Found.joined([found, self._scored(person, effects.combined(size))])
@@ -213,8 +220,8 @@ class Search(CandidateGenerator):
 
     def _climb(self, person: Array, found: _Found, moves: Steps) -> _Found:
         """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
-        newest = found
-        for _ in range(1, self._most_changes):
+        newest, moves = found, moves[:: len(moves) // BEAM_MOVES + 1]
+        for _ in range(1, min(self._most_changes, CLIMBS)):
             free = newest.at((newest.steps != 0).sum(axis=1) < self._most_changes)
             best = free.steps[np.argsort(-free.score, kind="stable")[:BEAM]]
             extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
@@ -272,11 +279,17 @@ class Search(CandidateGenerator):
     def _relaxation(self, person: Array) -> str:
         """The first single relaxation of the rules that gives the person an option, in words."""
         space, score, goal = self.space, *self._model()
-        for feature, mutable in enumerate(space.mutable):
-            if mutable in ("up", "down"):
-                both = tuple("any" if other == feature else rule for other, rule in enumerate(space.mutable))
-                if type(self)(space._replace(mutable=both), self._cost, score, goal)._options(person)[0]:
-                    return f"; it would help if {space.feature_names[feature]} could also go {OTHER[mutable]}"
+        # One search with every direction: an option that goes only one wrong way needs only that one.
+        either_way = tuple("any" if mutable in OTHER else mutable for mutable in space.mutable)
+        relaxed = type(self)(space._replace(mutable=either_way), self._cost, score, goal)
+        found = relaxed._search(person, relaxed._grid.limits(person))
+        limits = self._grid.limits(person)
+        beyond = (found.steps < limits.fewest) | (found.steps > limits.most)
+        single = np.flatnonzero(found.valid & (beyond.sum(axis=1) == 1))
+        if len(single):
+            feature = self._grid.features[int(beyond[single[found.cost[single].argmin()]].argmax())]
+            other = OTHER[space.mutable[feature]]
+            return f"; it would help if {space.feature_names[feature]} could also go {other}"
         if self._most_changes < len(self._grid.features):
             more = self._most_changes + 1
             if type(self)(space._replace(max_changes=more), self._cost, score, goal)._options(person)[0]:
@@ -312,8 +325,12 @@ class _Effects(NamedTuple):
 
     def combined(self, size: int) -> Steps:
         """The most promising combinations of every set of this size, (R, M)."""
-        few = self._thinned(MOVES_BY_SIZE.get(size, 3))
-        sets = np.array(list(combinations(range(len(self.steps)), size)), dtype=np.intp).reshape(-1, size)
+        few = self._thinned(MOVES_BY_SIZE[size])
+        promising = np.argsort(-self.gain.max(axis=1), kind="stable")
+        while comb(len(promising), size) > MOST_SETS:
+            promising = promising[:-1]
+        promising = np.sort(promising)
+        sets = np.array(list(combinations(promising.tolist(), size)), dtype=np.intp).reshape(-1, size)
         potential = self.gain.max(axis=1)[sets].sum(axis=1)
         sets = sets[np.argsort(-potential, kind="stable")[:SETS]]
         sets = sets[np.isfinite(self.gain.max(axis=1)[sets]).all(axis=1)]

@@ -113,6 +113,11 @@ def _answers(records: Iterable[Record], program: Program) -> Answers:
             raise UsageError(
                 f"program {program.name!r} runs with another spec (sha256 {event.spec}): give that file, byte for byte"
             )
+        if isinstance(event, Recourse) and len(event.options) > 1:
+            raise UsageError(
+                f"program {program.name!r} suggests several options at once (policy: options): "
+                "only logs of one option a person can be evaluated"
+            )
         option = event.options[0] if isinstance(event, Recourse) else None
         candidate, propensity = (int(option.candidate), option.propensity) if option else (None, 0.0)
         answers[event.shard, event.step] = Answer(candidate, propensity, event.policy_version)

@@ -19,6 +19,7 @@ from ..kafka.admin.preflight import preflight
 from ..kafka.client import EventWriter
 from ..programs.bundle import load_bundle, read_manifest
 from ..programs.manifest import Manifest
+from ..programs.program import NO_MARGIN, lacks_margin
 from ..programs.spec_check import load_program_spec
 from ..settings import ModelSettings
 from .flags import parse_settings
@@ -69,6 +70,8 @@ def _columns(settings: ModelSettings, manifest: Manifest, program: str) -> tuple
     """The encoded columns of the program: of its spec where one is passed, else those the model was trained for."""
     specs = {loaded.spec.program: loaded.spec for loaded in map(load_program_spec, settings.spec)}
     if program in specs:
+        if lacks_margin(manifest, specs[program]):
+            raise UsageError(f"{settings.manifest}: {NO_MARGIN.format(manifest.version)}")
         return FeatureCodec(specs[program]).columns
     if specs:
         raise UsageError(f"--spec: none of {', '.join(sorted(specs))} is program {program!r}: give its spec too")

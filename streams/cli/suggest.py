@@ -37,13 +37,10 @@ def run(args: Sequence[str]) -> int:
     options = parser.parse_args(list(args))
     loaded = _loaded(options.spec, options.options)
     people = read_people(options.people, loaded.spec, options.id)
-    answers = list(suggest(assemble(loaded), people.items(), time.time_ns() // 1_000_000))
-    if options.json:
-        for answer in answers:
-            print(msgspec.json.encode(answer).decode())
-    else:
-        for answer in answers:
-            print("\n".join([*_in_words(answer), ""]))
+    answers = []
+    for answer in suggest(assemble(loaded), people, time.time_ns() // 1_000_000):
+        print(msgspec.json.encode(answer).decode() if options.json else "\n".join([*_in_words(answer), ""]))
+        answers.append(answer)
     for line in _summary(answers, len(people), loaded):
         Console(stderr=True).print(line, highlight=False, soft_wrap=True, markup=False)
     return 0

@@ -30,6 +30,7 @@ from ...schemas.specfile import LoadedSpec
 from ..errors import ModelError, UsageError
 from ..journal.entries import journal_key
 from .bundle import ModelBundle, load_bundle
+from .manifest import Manifest
 from .space import space_of
 from .spec_check import policy_faults
 
@@ -160,7 +161,7 @@ class Program:
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version of this program; raise ``ModelError`` when it is refused."""
         bundle = load_bundle(manifest, sha256=sha256, columns=self.codec.columns)
-        if lacks_margin(bundle, self.spec):
+        if lacks_margin(bundle.manifest, self.spec):
             raise ModelError(f"{manifest}: {NO_MARGIN.format(bundle.version)}")
         return bundle
 
@@ -217,7 +218,7 @@ def assemble(loaded: LoadedSpec) -> Program:
     codec = FeatureCodec(spec)
     bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
-    if lacks_margin(bundle, spec):
+    if lacks_margin(bundle.manifest, spec):
         raise UsageError(f"{loaded.path}: {NO_MARGIN.format(bundle.version)}")
     instances = tuple(bundle.instances[: spec.candidates])
     for number, problem in enumerate(map(codec.check, instances)):
@@ -247,9 +248,9 @@ def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
     return L1() if codec.spec.policy.cost == "l1" else MaxPercentileShift(codec.encode_many(reference))
 
 
-def lacks_margin(bundle: ModelBundle, spec: ProgramSpec) -> bool:
+def lacks_margin(manifest: Manifest, spec: ProgramSpec) -> bool:
     """Whether a spec asks for a measured margin that a bundle does not have."""
-    return spec.policy.margin == "auto" and not isinstance(bundle.manifest.margin, float)
+    return spec.policy.margin == "auto" and not isinstance(manifest.margin, float)
 
 
 def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:

@@ -14,7 +14,6 @@ from ...schemas.events import Decision, NoRecourse, RawApplication, Recourse, Va
 from ...schemas.kinds import kinds
 from ..engine.process import footprint, process
 from ..engine.watermark import required_topics
-from ..errors import UsageError
 from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..ledger.ledger import Ledger
 from ..programs.program import Program
@@ -27,20 +26,18 @@ Features = Mapping[str, Value]
 _encode = msgspec.json.Encoder().encode
 
 
-def suggest(program: Program, people: Iterable[tuple[str, Features]], time_ms: int) -> Iterator[Recourse | NoRecourse]:
+def suggest(program: Program, people: Mapping[str, Features], time_ms: int) -> Iterator[Recourse | NoRecourse]:
     """The answers to those people whom the program's model rejects, in their order.
 
-    Each of the ``people`` is the name of an application, and raw features. Who is approved gets no answer. All of them
-    apply at ``time_ms``. Raise ``UsageError`` for a name that is given twice, and for features that do not fit the
-    spec.
+    ``people`` are raw features by the name of the application; they must have passed the codec's check. Who is approved
+    gets no answer. All of them apply at ``time_ms``.
     """
     with TemporaryDirectory(prefix="onward-") as folder, Ledger(Path(folder) / "ledger.sqlite", "suggest", 0) as ledger:
         state = ledger.load({program.name: program}, required_topics(Topics()), waiting_limit=1)
-        names: set[str] = set()
-        everybody = list(people)
+        everybody = list(people.items())
         for start in range(0, len(everybody), PORTION_PEOPLE):
             portion = everybody[start : start + PORTION_PEOPLE]
-            rejected = _rejected(program, portion, names)
+            rejected = _rejected(program, portion)
             entries = list(_entries(program, rejected, state.offset, time_ms))
             effects = process(state, entries, ledger.view(state, footprint(entries), {}))
             ledger.commit(state, effects)
@@ -49,16 +46,7 @@ def suggest(program: Program, people: Iterable[tuple[str, Features]], time_ms: i
                     yield emission.event
 
 
-def _rejected(
-    program: Program, portion: Sequence[tuple[str, Features]], names: set[str]
-) -> Iterator[tuple[str, Features]]:
-    for name, features in portion:
-        if name in names:
-            raise UsageError(f"application {name!r} is given twice: each needs its own name")
-        names.add(name)
-        problem = program.codec.check(features)
-        if problem is not None:
-            raise UsageError(f"application {name!r}: {problem.detail}")
+def _rejected(program: Program, portion: Sequence[tuple[str, Features]]) -> Iterator[tuple[str, Features]]:
     scores = program.bundle.model.score(program.codec.encode_many([features for _, features in portion]))
     return (portion[index] for index in np.flatnonzero(~program.approves(scores)).tolist())
 

@@ -125,3 +125,20 @@ def test_explains_how_far_the_allowed_changes_lead(mutable: Any, most: int | Non
     space = scaled_space(np.arange(3), mutable, np.full(3, 0.25), most, ("income", "savings", "age"))
     generator = Search.build(space, np.zeros((0, 3)), L1()).under(lambda X: X @ [0.5, 0.5, 0.0] * 0.96, Threshold(0.9))
     assert generator.explain(np.array([0.25, 0.25, 0.5])).detail == detail
+
+
+def test_the_work_is_bounded_however_many_features_may_change() -> None:
+    """60 features, any number of which may change: the numbers of sets would not end."""
+    scored = 0
+
+    def score(X: Array) -> Array:
+        nonlocal scored
+        scored += len(X)
+        return X.mean(axis=1) * 0.5
+
+    generator = Search.build(scaled_space(np.arange(60), ("up",) * 60), np.zeros((0, 60)), L1())
+    person = np.full(60, 0.5)
+    assert not len(generator.under(score, Threshold(0.9)).propose(person[np.newaxis]).arm)
+    assert scored < 20_000
+    detail = generator.under(score, Threshold(0.9)).explain(person).detail
+    assert "was found that reaches the required score 0.90; the best found reaches 0." in detail

@@ -54,6 +54,12 @@ def rename(spec, name, other):
         (["--spec", "SPEC"], (PROGRAM, "another"), UsageError.exit_code, f"none of another is program '{PROGRAM}'"),
         (
             ["--spec", "SPEC"],
+            ("policy: {", "policy: {margin: auto, "),
+            UsageError.exit_code,
+            "has no margin, which `margin: auto` needs",
+        ),
+        (
+            ["--spec", "SPEC"],
             ("{name: card_utilisation,", "{name: overdraft,"),
             ModelError.exit_code,
             "it lacks overdraft and adds card_utilisation",

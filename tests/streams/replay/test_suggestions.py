@@ -4,11 +4,10 @@ import msgspec
 import pytest
 
 from onward.schemas.events import NoRecourse
-from onward.streams.errors import UsageError
 from onward.streams.replay import suggestions
 from onward.streams.replay.suggestions import suggest
 from onward.tests.support.pipeline import START_MS, build_program
-from onward.tests.support.tape import RICH, tape
+from onward.tests.support.tape import tape
 
 PEOPLE = {
     f"p{number}": {"region": "north" if number % 3 else "south", "income": 7.0 * number % 100, "debts": number % 10}
@@ -22,7 +21,7 @@ POLICIES = [{}, {"generator": "search"}, {"generator": "search", "choice": "prot
 def test_the_answers_are_those_of_a_worker(tmp_path, monkeypatch, policy, decisions):
     monkeypatch.setattr(suggestions, "PORTION_PEOPLE", 7)
     program = build_program(decisions=decisions, policy=policy)
-    answers = list(suggest(program, PEOPLE.items(), START_MS))
+    answers = list(suggest(program, PEOPLE, START_MS))
     rejected = {answer.application for answer in answers}
     assert 10 < len(rejected) < len(PEOPLE)
     story = tape(tmp_path, decisions=decisions, policy=policy)
@@ -37,7 +36,7 @@ def test_the_answers_are_those_of_a_worker(tmp_path, monkeypatch, policy, decisi
 
 def test_everybody_gets_three_options_or_is_told_how_far_they_could_come():
     program = build_program(policy={"generator": "search", "choice": "protoar", "options": 3})
-    for answer in suggest(program, PEOPLE.items(), START_MS):
+    for answer in suggest(program, PEOPLE, START_MS):
         if isinstance(answer, NoRecourse):
             assert answer.reason == "out_of_reach"
             assert "reaches the required score 0.50; the best reaches 0." in answer.detail
@@ -45,11 +44,3 @@ def test_everybody_gets_three_options_or_is_told_how_far_they_could_come():
             sets = [tuple(change.feature for change in option.changes) for option in answer.options]
             assert len(set(sets)) == len(sets) <= 3
             assert [option.cost for option in answer.options] == sorted(option.cost for option in answer.options)
-
-
-def test_a_name_that_is_given_twice_and_features_that_do_not_fit_are_refused():
-    program = build_program()
-    with pytest.raises(UsageError, match="'p0' is given twice"):
-        list(suggest(program, [("p0", RICH), ("p0", RICH)], START_MS))
-    with pytest.raises(UsageError, match="application 'p0': debts: missing"):
-        list(suggest(program, [("p0", {"region": "north", "income": 1.0})], START_MS))
