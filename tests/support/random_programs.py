@@ -56,7 +56,8 @@ def any_value(random: Random, feature: Feature) -> str | float:
     if feature.bounds is None:
         return random.choice(feature.levels or feature.categories or ())
     low, high = feature.bounds
-    value = low + random.choice(SHARES) * (high - low)
+    # The decimal digits that a person would write: what is published is rounded too.
+    value = round(low + random.choice(SHARES) * (high - low), 9)
     return int(value) if feature.type == "integer" else value
 
 
@@ -86,7 +87,7 @@ def any_spec(random: Random) -> ProgramSpec:
         tuple(features),
         Label("good"),
         ModelReference("manifest.json", random.choice([0.0, 0.25, 0.5])),
-        Policy("posterior", {}, random.choice(["l1", "max_percentile_shift"]), window=Window(steps=3)),
+        Policy("posterior", cost=random.choice(["l1", "max_percentile_shift"]), window=Window(steps=3)),
         any_constraints(random, features),
     )
 

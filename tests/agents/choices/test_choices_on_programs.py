@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onward.agents.choices import registry
@@ -16,6 +16,7 @@ PEOPLE = 20
 
 
 @pytest.mark.parametrize("name", registry)
+@example(seed=135, instances=2)
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32), instances=st.integers(0, 6) | st.integers(40, 150))
 def test_every_pick_is_feasible_by_the_spec(name: str, seed: int, instances: int) -> None:
