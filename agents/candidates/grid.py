@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from .contract import Array, Indices, Space
 
+Layout = tuple[Indices, Indices, Array, Array, Array, Array]
+"""For each movable feature its first column, its number of categories (0 for a number), its step, the units in 1 to
+which raw values are rounded, and the low and scale of its column: (M,) each."""
+
 Steps = NDArray[np.int64]
 """Numbers of steps, (R, M) for R targets and M movable features. 0 leaves a feature as it is."""
 
@@ -34,7 +38,7 @@ class Grid:
     A number or a level moves up and down by whole steps within its bounds, in the directions that are allowed. For a
     one-hot feature of C categories, k steps lead to the k-th category after the person's own, up to C - 1.
 
-    ``features`` (M,) are the features that may change.
+    ``features`` (M,) are the features that may change, ``layout`` describes their columns.
     """
 
     def __init__(self, space: Space) -> None:
@@ -46,7 +50,7 @@ class Grid:
         self._categories = [int(counts[feature]) if counts[feature] > 1 else 0 for feature in self.features]
         self._step = [_step(space, feature, self._first.item(feature)) for feature in self.features]
         columns = self._first[self.features]
-        self._layout = (
+        self.layout = (
             columns,
             np.array(self._categories, dtype=np.intp),
             np.array(self._step),
@@ -78,8 +82,12 @@ class Grid:
 
     def targets(self, person: Array, steps: Steps) -> Array:
         """The encoded targets, (R, D), of a person (D,). A feature that stays keeps the person's columns."""
-        targets = np.repeat(person[np.newaxis], len(steps), axis=0)
-        move(targets, steps, self._layout)
+        return self.moved(np.repeat(person[np.newaxis], len(steps), axis=0), steps)
+
+    def moved(self, people: Array, steps: Steps) -> Array:
+        """The encoded targets, (R, D), of R people, each moved by a row of ``steps``."""
+        targets = people.copy()
+        move(targets, steps, self.layout)
         return targets
 
     def _own(self, person: Array, index: int) -> float:
@@ -91,12 +99,8 @@ class Grid:
 
 
 @compiled
-def move(targets: Array, steps: Steps, layout: tuple[Indices, Indices, Array, Array, Array, Array]) -> None:
-    """Move each row of ``targets`` (R, D) by its ``steps`` (R, M).
-
-    ``layout`` has, for each movable feature, its first column, its number of categories (0 for a number), its step,
-    the units in 1 to which raw values are rounded, and the low and scale of its column.
-    """
+def move(targets: Array, steps: Steps, layout: Layout) -> None:
+    """Move each row of ``targets`` (R, D) by its ``steps`` (R, M)."""
     first, categories, step, unit, low, scale = layout
     for row in range(len(steps)):
         for feature in range(len(first)):

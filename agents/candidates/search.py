@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations
 from math import comb, floor
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..costs import Cost
+from ..costs import L1, Cost
 from ..goals import Goal
-from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Proposals, Score, Space
+from .contract import Array, CandidateGenerator, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
 from .effects import MOVES_BY_SIZE, Effects, distinct
 from .grid import Grid, Limits, Steps, count_targets, every_target
+from .linear_sets import MOST_MOVABLE, LinearSets
 
 MOST_ARMS = 200
 """Larger sets of features share one arm for each size."""
@@ -61,6 +63,14 @@ class _Found(NamedTuple):
         return _Found._make(field[which] for field in self)
 
 
+class _Options(NamedTuple):
+    """P options: the numbers of their people and their arms (P,), and the targets (P, D)."""
+
+    people: Indices
+    arm: Indices
+    targets: Array
+
+
 class Search(CandidateGenerator):
     """The cheapest option of every set of features that a person could change.
 
@@ -69,6 +79,9 @@ class Search(CandidateGenerator):
     are scored, and combined by the sum of their effects on the log odds; the best combinations are scored and made
     cheaper change by change. A person whom this does not serve gets a beam search for the highest score. An option
     that changes more features than another, the same ones among them, and costs no less is left out.
+
+    Under a linear score and the l1 cost the options follow from a closed form (``LinearSets``) instead. People for whom
+    one of its options breaks a cross-feature constraint are searched as under any model.
 
     Parameters
     ----------
@@ -90,6 +103,7 @@ class Search(CandidateGenerator):
         self._arm_of: dict[tuple[int, ...], int] = {}
         self._arm_of_size: dict[int, int] = {}
         self.arms = np.array(list(self._arms()), dtype=np.float64).reshape(-1, len(space.feature_of))
+        self._linear = self._linear_sets()
 
     @classmethod
     def build(cls, space: Space, instances: Array, cost: Cost) -> Self:  # noqa: ARG003
@@ -102,17 +116,20 @@ class Search(CandidateGenerator):
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
-        arms: list[int] = []
-        whose: list[int] = []
-        targets: list[Array] = []
-        for number, person in enumerate(people):
-            options, _ = self._options(person)
-            for arm in sorted(options):
-                whose.append(number)
-                arms.append(arm)
-                targets.append(options[arm])
-        points = np.array(targets).reshape(-1, people.shape[1])
-        return Proposals(np.array(whose, dtype=np.intp), np.array(arms, dtype=np.intp), points, np.arange(len(points)))
+        parts: list[_Options] = []
+        unsolved = np.arange(len(people))
+        if self._linear is not None:
+            solved, unsolved = self._solved(people, self._linear)
+            parts.append(solved)
+        for number in unsolved.tolist():
+            options, _, _ = self._searched(people[number])
+            rows = np.array(list(options.values())).reshape(-1, people.shape[1])
+            parts.append(_Options(np.full(len(options), number), np.array(list(options), dtype=np.intp), rows))
+        if not parts:
+            return Proposals(np.zeros(0, np.intp), np.zeros(0, np.intp), people[:0], np.zeros(0, np.intp))
+        whose, arm, points = map(np.concatenate, zip(*parts, strict=True))
+        order = np.lexsort((arm, whose))
+        return Proposals(whose[order], arm[order], points[order], np.arange(len(points)))
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
@@ -122,7 +139,7 @@ class Search(CandidateGenerator):
         ValueError
             When the person has an option.
         """
-        options, best = self._options(person)
+        options, best, all_scored = self._options(person)
         if options:
             raise ValueError(f"{len(options)} options are feasible for this person")
         limits = self._grid.limits(person)
@@ -135,7 +152,6 @@ class Search(CandidateGenerator):
         if not names:
             return Explanation("no_allowed_change", "nothing that may change has room to" + relaxation)
         assert self._goal is not None, "call under first"
-        all_scored = count_targets(limits, self._most_changes) <= EXHAUSTIVE
         changes = f"no allowed change of {', '.join(names)}" + (" reaches" if all_scored else " was found that reaches")
         reached = "the constraints exclude all of them"
         if best is not None:
@@ -168,10 +184,60 @@ class Search(CandidateGenerator):
         arm = self._arm_of.get(chosen)
         return self._arm_of_size[len(chosen)] if arm is None else arm
 
+    # --- linear scores -----------------------------------------------------------------------------------------------
+
+    def _linear_sets(self) -> LinearSets | None:
+        """The closed form, where there is one."""
+        score, goal, few = self._score, self._goal, 0 < len(self._grid.features) <= MOST_MOVABLE
+        if goal is None or not isinstance(score, LinearScore) or not isinstance(self._cost, L1) or not few:
+            return None
+        if not 0.0 < goal.required < 1.0:
+            return None
+        return LinearSets(self.space, self._grid, score, goal.required, self._most_changes)
+
+    @cached_property
+    def _arm_of_bits(self) -> tuple[NDArray[np.int64], Indices]:
+        """The sets that have an arm of their own, as ascending bits, and their arms."""
+        bits = np.array([sum(1 << m for m in chosen) for chosen in self._arm_of], dtype=np.int64)
+        order = np.argsort(bits)
+        return bits[order], np.array(list(self._arm_of.values()), dtype=np.intp)[order]
+
+    def _solved(self, people: Array, linear: LinearSets) -> tuple[_Options, Indices]:
+        """The options of the people whom the closed form serves, and the numbers of the others."""
+        score, goal = self._model()
+        found = linear.solve(people)
+        rows = self._grid.moved(people[found.people], found.steps)
+        good = np.asarray(self.space.allowed(rows), dtype=bool) & goal.reached(score(rows))
+        solved = ~found.accepted
+        solved[found.people[~good]] = False
+        keep = np.flatnonzero(solved[found.people])
+        sets, arms = self._arm_of_bits
+        sizes = (found.steps != 0).sum(axis=1)
+        place = np.minimum(np.searchsorted(sets, found.sets), len(sets) - 1)
+        of_size = np.array([self._arm_of_size.get(size, 0) for size in range(self._most_changes + 1)], dtype=np.intp)
+        arm = np.where(sets[place] == found.sets, arms[place], of_size[sizes])
+        if self._arm_of_size:
+            cost = self._cost.of_pairs(rows, people, np.arange(len(rows)), found.people)
+            keep = keep[np.lexsort((cost[keep], arm[keep], found.people[keep]))]
+            _, first = np.unique(np.stack([found.people[keep], arm[keep]]), axis=1, return_index=True)
+            keep = keep[np.sort(first)]
+        return _Options(found.people[keep], arm[keep], rows[keep]), np.flatnonzero(~solved)
+
     # --- one person --------------------------------------------------------------------------------------------------
 
-    def _options(self, person: Array) -> tuple[dict[int, Array], float | None]:
-        """The target of every arm that has an option, and the best score of all allowed targets."""
+    def _options(self, person: Array) -> tuple[dict[int, Array], float | None, bool]:
+        """The target of every arm that has an option, the best score of all allowed targets, and whether these are
+        proven: no option and no better score was missed."""
+        people = person[np.newaxis]
+        if self._linear is not None and bool(np.all(self.space.allowed(people))):
+            solved, unsolved = self._solved(people, self._linear)
+            if not len(unsolved):
+                best = 1.0 / (1.0 + np.exp(-self._linear.solve(people).best[0]))
+                return dict(zip(solved.arm.tolist(), solved.targets, strict=True)), float(best), True
+        return self._searched(person)
+
+    def _searched(self, person: Array) -> tuple[dict[int, Array], float | None, bool]:
+        """``_options`` under any model."""
         limits = self._grid.limits(person)
         found = self._search(person, limits)
         options: dict[int, Array] = {}
@@ -179,7 +245,8 @@ class Search(CandidateGenerator):
             arm = self._arm(tuple(np.flatnonzero(found.steps[target]).tolist()))
             options.setdefault(arm, found.rows[target])
         allowed = found.score[found.allowed]
-        return options, float(allowed.max()) if len(allowed) else None
+        proven = count_targets(limits, self._most_changes) <= EXHAUSTIVE
+        return options, float(allowed.max()) if len(allowed) else None, proven
 
     def _search(self, person: Array, limits: Limits) -> _Found:
         if count_targets(limits, self._most_changes) <= EXHAUSTIVE:
