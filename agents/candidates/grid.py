@@ -80,6 +80,20 @@ class Grid:
                 most[index] = max(0, math.floor((low + range_ - own) / step + TOLERANCE))
         return Limits(fewest, most)
 
+    def toward(self, person: Array, rows: Array) -> Steps:
+        """The steps, (R, M), that lead a person (D,) as near to each of the rows (R, D) as the rules allow."""
+        steps = np.zeros((len(rows), len(self.features)), dtype=np.int64)
+        limits = self.limits(person)
+        for index in range(len(self.features)):
+            columns, count = self.columns(index), self._categories[index]
+            if count:
+                steps[:, index] = (rows[:, columns].argmax(axis=1) - person[columns].argmax()) % count
+                continue
+            raw = self._space.low[columns] + rows[:, columns] * self._space.scale[columns]
+            near = np.rint((raw[:, 0] - self._own(person, index)) / self._step[index]).astype(np.int64)
+            steps[:, index] = near.clip(limits.fewest[index], limits.most[index])
+        return steps
+
     def targets(self, person: Array, steps: Steps) -> Array:
         """The encoded targets, (R, D), of a person (D,). A feature that stays keeps the person's columns."""
         return self.moved(np.repeat(person[np.newaxis], len(steps), axis=0), steps)
