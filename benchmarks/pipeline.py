@@ -25,7 +25,7 @@ from onward.benchmarks.arena import onward_worker
 from onward.benchmarks.arena.broker import PARTITIONS, Broker, Kind, start_broker
 from onward.benchmarks.arena.contender import Contender, RunTopics, Usage
 from onward.benchmarks.arena.latency import latencies
-from onward.benchmarks.arena.load import InputRecord, Load, write_load
+from onward.benchmarks.arena.load import InputRecord, Load, Shape, write_load
 from onward.benchmarks.arena.machine import fixed_work, is_optimised_python
 from onward.benchmarks.face import Row, progress
 from onward.streams.ingest.partitioning import partition_of
@@ -56,6 +56,8 @@ class Args(face.Args):
     snapshot_seconds: float = field(
         default=2.0, metadata={"quick": 0.1, "help": "from one snapshot of the worker's ledger to the next"}
     )
+    generator: str = field(default="instances", metadata={"help": "policy.generator of Onward's program"})
+    options: int = field(default=1, metadata={"help": "options of a recourse of Onward's"})
     broker: Kind = field(default="auto", metadata={"help": "Kafka to run on; auto: a real one where there is one"})
 
 
@@ -166,8 +168,9 @@ def pipeline(args: Args) -> Iterator[Row]:
             if is_optimised_python() is False:
                 progress("built without --enable-optimizations: figures are lower than with a distribution's Python")
             names = _contenders(broker)
+            shape = Shape(generator=args.generator, options=args.options)
             for seed in args.seeds:
-                load = write_load(folder / f"program-{seed}", seed, args.data)
+                load = write_load(folder / f"program-{seed}", seed, args.data, shape)
                 arena = Arena(broker, load, folder, args.snapshot_seconds, args.warm_up)
                 _race(arena, names, args, seed, found)
     yield from _throughput_rows(found.usages, args.applications)

@@ -95,7 +95,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     ``generator``, ``goal`` and ``promise`` name methods, as ``choice`` does. ``options`` is the most options that a
     recourse may have.
 
-    ``margin`` is how far above the threshold an option must score; ``auto`` takes the one that training measured.
+    ``margin`` is how far above the threshold an option must score. ``auto`` takes the one that training measured, and
+    refuses a model without one. Without a margin in the spec the measured one is taken where the model has one.
 
     ``nu`` scales cost in the execution probability exp(-nu cost); by default 1/D with D the encoded features.
     ``parameters`` are those of the choice (its page in docs/ lists them). ``exploration`` is the share of steps whose
@@ -104,11 +105,11 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
     choice: Name = "posterior"
     parameters: dict[str, float] = {}
-    generator: Name = "instances"
+    generator: Name = "search"
     goal: Name = "threshold"
-    margin: Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] = 0.0
+    margin: Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None = None
     promise: Name = "none"
-    options: Annotated[int, Meta(ge=1, le=10)] = 1
+    options: Annotated[int, Meta(ge=1, le=10)] = 3
     cost: Literal["l1", "max_percentile_shift"] = "l1"
     nu: Annotated[float, Meta(ge=0)] | None = None
     exploration: Annotated[float, Meta(ge=0, le=1)] = 0.0

@@ -216,7 +216,7 @@ def _range(feature: Feature) -> tuple[float, float] | None:
 
 def _check_policy(spec: ProgramSpec) -> Iterator[Violation]:
     window, margin = spec.policy.window, spec.policy.margin
-    if not isinstance(margin, str) and margin > 0 and spec.model.threshold + margin >= 1:
+    if isinstance(margin, float) and margin > 0 and spec.model.threshold + margin >= 1:
         reached = f"{spec.model.threshold + margin:g}"
         yield ("policy", "margin"), f"no score exceeds the threshold and the margin together, {reached}: give less"
     if (window.steps is None) == (window.time is None):

@@ -71,10 +71,13 @@ class Shape(NamedTuple):
     shards: int = 1
     window: Mapping[str, Any] = MappingProxyType({"steps": 10})
     choice: str = "linucb"
+    generator: str = "instances"
+    options: int = 1
 
     def spec(self, packaged: str) -> str:
         """Return the packaged spec with these differences. JSON is YAML."""
-        policy = _encode({"choice": self.choice, "window": dict(self.window)}).decode()
+        methods = {"choice": self.choice, "generator": self.generator, "options": self.options}
+        policy = _encode({**methods, "window": dict(self.window)}).decode()
         named = packaged.replace("program: credit\n", f"program: {self.program}\n")
         return f"{named}candidates: {self.candidates}\nshards: {self.shards}\npolicy: {policy}\n"
 

@@ -152,6 +152,8 @@ class ImprovementWorld:
             program=program,
             policy=Policy(
                 choice=choice,
+                generator="instances",
+                options=1,
                 parameters=dict(parameters or {}),
                 cost="l1",
                 nu=self._nu,

@@ -13,6 +13,7 @@ from ...schemas.specfile import SpecError
 from ..errors import UsageError
 from ..programs.manifest import MANIFEST, Manifest
 from ..programs.margin import RETRAINED
+from ..programs.program import uses_margin
 from ..programs.spec_check import load_program_spec
 from ..programs.training import ESTIMATORS, train
 from .flags import CommandParser
@@ -39,7 +40,7 @@ def run(args: Sequence[str]) -> int:
         loaded = load_program_spec(options.spec)
     except SpecError as error:
         raise UsageError(str(error)) from None
-    if loaded.spec.policy.margin == "auto":
+    if uses_margin(loaded.spec):
         text = f"fitting {RETRAINED} more models on resamples of the data, to measure the margin"
         Console(stderr=True).print(text, highlight=False, soft_wrap=True, markup=False)
     manifest = train(options.csv, loaded, options.output, estimator=options.estimator, seed=options.seed)

@@ -27,7 +27,7 @@ ACCEPTED = 0.9
 PEOPLE = 50
 STEP = 0.05
 """Margins are multiples of it."""
-LEAST_SERVED = 0.5
+LEAST_SERVED = 0.9
 """Of the people who have an option without a margin, the share that a margin must leave with one."""
 
 
@@ -69,8 +69,7 @@ def smallest_margin(
 ) -> float:
     """The smallest margin at which ``others`` accept the cheapest options of rejected ``people`` (n, D).
 
-    Where no margin is enough, it is the largest that still leaves half of them an option: beyond it there is nobody to
-    give a safer option to.
+    Where no margin is enough, it is the largest that still leaves nine of ten an option.
     """
     margin, served = 0.0, 0
     for number in range(round((1.0 - threshold) / STEP)):

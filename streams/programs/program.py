@@ -42,6 +42,7 @@ STEPS_IN_A_TIME_WINDOW = 10
 
 POLICY_VERSION_CHARACTERS = 16
 
+PAPERS = [("instances", "threshold", "none", 1, margin) for margin in (None, 0.0)]
 NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: give `generator: search`"
 NO_MARGIN = "model {} has no margin, which `margin: auto` needs: train a new one, or give a number"
 
@@ -101,10 +102,11 @@ class Program:
 
     def goal_under(self, bundle: ModelBundle) -> Goal:
         """The score that an option must reach under a model, which may have a margin of its own."""
-        margin = self.spec.policy.margin
-        if isinstance(margin, str):
-            assert isinstance(bundle.manifest.margin, float), f"model {bundle.version} was loaded without a margin"
-            margin = bundle.manifest.margin
+        margin, measured = self.spec.policy.margin, bundle.manifest.margin
+        if margin == "auto":
+            assert isinstance(measured, float), f"model {bundle.version} was loaded without a margin"
+        if not isinstance(margin, float):
+            margin = measured if isinstance(measured, float) and uses_margin(self.spec) else 0.0
         return goals.registry[self.spec.policy.goal](self.spec.model.threshold, margin)
 
     @cached_property
@@ -249,6 +251,15 @@ def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
     return L1() if codec.spec.policy.cost == "l1" else MaxPercentileShift(codec.encode_many(reference))
 
 
+def uses_margin(spec: ProgramSpec) -> bool:
+    """Whether a program takes the margin that its model was trained with.
+
+    Instances are taken as they are, at the bare threshold, unless the spec asks for a margin.
+    """
+    margin = spec.policy.margin
+    return margin == "auto" or (margin is None and not candidates.registry[spec.policy.generator].copies_instances)
+
+
 def lacks_margin(manifest: Manifest, spec: ProgramSpec) -> bool:
     """Whether a spec asks for a measured margin that a bundle does not have."""
     return spec.policy.margin == "auto" and not isinstance(manifest.margin, float)
@@ -272,11 +283,9 @@ def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
 
 
 def _beyond_the_defaults(policy: Policy) -> tuple[object, ...]:
-    """The methods that a policy names beside its choice. A policy without any keeps the hash that it had."""
-    default = Policy()
-    fields = ("generator", "goal", "promise", "options", "margin")
-    named = tuple(getattr(policy, field) for field in fields)
-    return () if named == tuple(getattr(default, field) for field in fields) else (named,)
+    """The methods that a policy names beside its choice. The paper's policy has a hash without them."""
+    named = (policy.generator, policy.goal, policy.promise, policy.options, policy.margin)
+    return () if named in PAPERS else (named,)
 
 
 def _address(loaded: LoadedSpec) -> str:

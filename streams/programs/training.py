@@ -31,6 +31,7 @@ from .artefacts import fit_artefacts
 from .bundle_writer import write_bundle
 from .manifest import Manifest
 from .margin import measured_margin, retrained
+from .program import uses_margin
 from .scoring import DecisionModel, scorer
 
 Floats = NDArray[np.float64]
@@ -69,7 +70,7 @@ def train(csv: Path, loaded: LoadedSpec, output: Path, *, estimator: EstimatorNa
     kept = instances[: loaded.spec.candidates]
     reference = [table.rows[index] for index in fit[:REFERENCE_ROWS]]
     margin: float | UnsetType = UNSET
-    if loaded.spec.policy.margin == "auto":
+    if uses_margin(loaded.spec):
         rejected = table.X[recourse][~accepted(model.score(table.X[recourse]), threshold)]
         unseen = np.concatenate([recourse, held_out])
         others = retrained(fitted, table.X[unseen], table.labels[unseen], random)

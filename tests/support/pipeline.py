@@ -34,6 +34,8 @@ from onward.tests.support.memory_broker import MemoryBroker as MemoryBroker
 from onward.tests.support.programs import FEATURES as FEATURES
 
 START_MS = 1_790_000_000_000
+PLAIN: Mapping[str, Any] = {"generator": "instances", "options": 1}
+"""What a test's program does where the test says nothing else: its options are few and known."""
 """Event time of the first event of a test."""
 
 
@@ -81,7 +83,7 @@ def build_program(
             "features": list(features),
             "label": {"name": "repaid"},
             "model": {"manifest": "unused"},
-            "policy": {"choice": choice, "window": dict(window or {"steps": 4}), **(policy or {})},
+            "policy": {**PLAIN, "choice": choice, "window": dict(window or {"steps": 4}), **(policy or {})},
             "decisions": decisions,
             "shards": shards,
         },

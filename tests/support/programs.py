@@ -54,6 +54,7 @@ def _write(folder: Path, name: str, policy: Mapping[str, Any]) -> Path:
         "shards": SHARDS,
         **policy,
     }
+    content["policy"] = {"generator": "instances", "options": 1, **policy["policy"]}
     spec = msgspec.convert(content, ProgramSpec, strict=False)
     codec, random = FeatureCodec(spec), np.random.default_rng(7)
     rows = [features(random, max_income=101) for _ in range(_LABELLED)]
