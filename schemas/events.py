@@ -26,6 +26,7 @@ Milliseconds = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 
 Fate = Literal["rewarded", "censored", "late", "dangling", "unseen"]
 Result = Literal["improved", "not_improved", "unseen"]
+ExecutionSource = Literal["assumed", "told", "learned"]
 
 
 class Application(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -91,8 +92,9 @@ class Option(Struct, frozen=True, gc=False):
     """One concrete set of changes.
 
     ``id`` names the option within its recourse, ``candidate`` the arm that the choice learns about. ``cost`` is in the
-    unit of the program's cost function (dimensionless for l1). ``promise`` holds what the program's promise guarantees,
-    as numbers by name.
+    unit of the program's cost function (dimensionless for l1). ``execution_probability`` is exp(-nu cost),
+    ``learned_execution_probability`` the choice's own estimate, None where it does not learn one. ``promise`` holds
+    what the program's promise guarantees, as numbers by name.
     """
 
     candidate: str
@@ -102,6 +104,7 @@ class Option(Struct, frozen=True, gc=False):
     propensity: float
     id: str = "1"
     promise: dict[str, float] | None = None
+    learned_execution_probability: float | None = None
 
 
 class Recourse(Struct, frozen=True, gc=False, tag_field="kind", tag="recourse"):
@@ -110,6 +113,10 @@ class Recourse(Struct, frozen=True, gc=False, tag_field="kind", tag="recourse"):
     ``step`` counts the program shard's answers from 0. ``policy_version`` changes with everything that makes the policy
     pick as it does, except what it has learned. ``applicant`` is the one that the application named. ``expires_at`` is
     the event time until which the goal holds.
+
+    ``execution_source`` says where the probability that a person carries an option out comes from. ``assumed``: from
+    the cost and the default nu. ``told``: from the cost and the nu in the program's spec. ``learned``: the choice
+    learns it from outcomes, as ``learned_execution_probability``. None stands in events of older versions.
     """
 
     program: str
@@ -125,6 +132,7 @@ class Recourse(Struct, frozen=True, gc=False, tag_field="kind", tag="recourse"):
     closes_at: str | None = None
     applicant: str | None = None
     expires_at: str | None = None
+    execution_source: ExecutionSource | None = None
 
 
 class NoRecourse(Struct, frozen=True, gc=False, tag_field="kind", tag="none"):
