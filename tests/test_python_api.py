@@ -180,10 +180,12 @@ def test_people_that_cannot_be_read_are_told_in_one_line(program, people, line):
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_every_other_mistake_raises_the_same_exception(folder, program):
+def test_every_other_mistake_raises_the_same_exception(folder, program, tmp_path):
     spec = folder / "loans.yaml"
+    (tmp_path / "untrained.yaml").write_text(spec.read_text())
     for call, line in (
         (lambda: onward.load_program("absent.yaml"), "absent.yaml"),
+        (lambda: onward.load_program(tmp_path / "untrained.yaml"), "manifest.json"),
         (lambda: onward.load_program(spec, options=11), "options is 11: give a number from 1 to 10"),
         (lambda: program.suggest([ADA], at=datetime(2026, 3, 1)), "without a time zone"),
         (lambda: program.suggest([ADA], id="who"), "who: the column is missing"),

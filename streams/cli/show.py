@@ -125,9 +125,10 @@ def _by_program(happenings: Iterable[Happening]) -> dict[str | None, list[Happen
 def _print(application: str, happenings: Iterable[Happening]) -> None:
     console = Console()
     for program, own in _by_program(happenings).items():
-        lines = [f"{application} in {f'program {program}' if program else 'a record that names no program'}"]
+        where = "a record that names no program" if program is None else f"program {program}"
+        lines = [_printable(f"{application} in {where}")]
         for happening in own:
-            lines += _in_words(happening)
+            lines += map(_printable, _in_words(happening))
         lines += [f"state: {state_of(own)}"] if program else []
         console.print("\n".join(lines), highlight=False, soft_wrap=True, markup=False)
 
@@ -140,6 +141,13 @@ def _in_words(happening: Happening) -> Iterator[str]:
     yield f"{format_time(happening.time_ms)}  {what:<12} {where:<20} {_facts(happening)}{_notes(happening)}"
     if isinstance(event, Recourse):
         yield from (f"{INDENT}{option.id}. {option}" for option in event.options)
+
+
+def _printable(line: str) -> str:
+    """The line with its control and direction characters escaped: it holds what anybody may have sent."""
+    if line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
 
 
 def _notes(happening: Happening) -> str:

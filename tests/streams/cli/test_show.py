@@ -8,7 +8,7 @@ import time
 import msgspec
 import pytest
 
-from onward.schemas.events import Outcome
+from onward.schemas.events import Application, Outcome
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams import cli
@@ -97,6 +97,19 @@ def test_wrong_flags_are_told_in_one_line(
     assert cli.main(["show", *args]) == code
     [printed] = capsys.readouterr().err.splitlines()
     assert line in printed
+
+
+def test_what_anybody_may_have_sent_cannot_steer_the_terminal(
+    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = Application("loans", "x", {"region": "\x1b[2Jno\u202erth"})
+    headers = cloud_event_headers("x", "test", ce_type(event), 1_790_000_000_000)
+    with EventWriter(broker.options()) as writer:
+        writer.send(TOPICS.applications, msgspec.json.encode(event), headers=headers)
+    assert shows(broker, "x") == 0
+    _, line, state = capsys.readouterr().out.splitlines()
+    assert line.endswith("region \\x1b[2Jno\\u202erth (not read by a worker yet)")
+    assert state == "state: no worker has read it yet"
 
 
 def test_a_reader_of_some_partitions_reads_no_other(broker: EmbeddedBroker) -> None:
