@@ -5,10 +5,13 @@ import importlib
 import inspect
 import json
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 
 import numpy
@@ -42,10 +45,10 @@ def folder(tmp_path_factory):
     """The data, the reviewed spec and the model, as the example leaves them; and what it printed."""
     folder = tmp_path_factory.mktemp("python")
     write_loans(folder / "loans.csv")
-    command = [sys.executable, str(EXAMPLE), "loans.csv"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
-    assert (done.returncode, done.stderr) == (0, "")
-    (folder / "printed").write_text(done.stdout)
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
+        patch.setattr(sys, "argv", [str(EXAMPLE), str(folder / "loans.csv")])
+        runpy.run_path(str(EXAMPLE), run_name="__main__")
+    (folder / "printed").write_text(printed.getvalue())
     (folder / "reviewed.yaml").rename(folder / "loans.yaml")
     return folder
 
