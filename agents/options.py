@@ -32,10 +32,15 @@ class Options(NamedTuple):
         """The number F of options."""
         return len(self.arm)
 
-    def only(self, index: int) -> Options:
-        """Only the option at this index."""
-        one = slice(index, index + 1)
-        return Options(self.person, self.arm[one], self.points, self.point[one], self.execution[one])
+    def only(self, *indices: int) -> Options:
+        """Only the options at these indices, which ascend."""
+        at = list(indices)
+        return Options(self.person, self.arm[at], self.points, self.point[at], self.execution[at])
+
+    def without(self, arm: int) -> Options:
+        """The options but that of an arm."""
+        others = self.arm != arm
+        return Options(self.person, self.arm[others], self.points, self.point[others], self.execution[others])
 
     @property
     def targets(self) -> Array:

@@ -64,7 +64,7 @@ def simulated(
     propensity = np.where(matched, wanted, 1.0 - wanted)
     reward = generator.random(steps) < rate * (0.4 + 1.2 * generator.random(steps))
     expected = np.full(steps, rate)
-    return Log(reward.astype(np.float64), propensity, matched.astype(np.float64), expected, expected)
+    return Log.of_single_options(reward.astype(np.float64), propensity, matched.astype(np.float64), expected, expected)
 
 
 def rows(logs: int, feasible: int, exploration: float, generator: np.random.Generator) -> Iterator[Held]:
@@ -97,8 +97,7 @@ def _row(
         estimates: list[Estimate] = [getattr(evaluation, name) for evaluation in found]
         held[name] = _share_held(estimates, rate)
         width[name] = float(np.mean([estimate.high - estimate.value for estimate in estimates]))
-    weighed = [(log.target / log.propensity, log.reward) for log in some if log.target.any()]
-    held_of_all = _share_held([snips(weight, reward) for weight, reward in weighed], rate)
+    held_of_all = _share_held([snips(log) for log in some if log.weight.any()], rate)
     return Held(agreeing, steps, rate, len(found) / logs, held, width, held_of_all)
 
 

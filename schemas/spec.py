@@ -93,7 +93,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """Which suggestion is chosen and how its difficulty is counted.
 
     ``generator``, ``goal`` and ``promise`` name methods, as ``choice`` does. ``options`` is the most options that a
-    recourse may have; ``protoar`` suggests several, every other choice that comes with Onward one.
+    recourse may have.
 
     ``margin`` is how far above the threshold an option must score; ``auto`` takes the one that training measured.
 

@@ -216,8 +216,6 @@ def _range(feature: Feature) -> tuple[float, float] | None:
 
 def _check_policy(spec: ProgramSpec) -> Iterator[Violation]:
     window, margin = spec.policy.window, spec.policy.margin
-    if spec.policy.exploration and spec.policy.options > 1:
-        yield ("policy", "options"), "exploration draws one option a step: give options 1, or no exploration"
     if not isinstance(margin, str) and margin > 0 and spec.model.threshold + margin >= 1:
         reached = f"{spec.model.threshold + margin:g}"
         yield ("policy", "margin"), f"no score exceeds the threshold and the margin together, {reached}: give less"

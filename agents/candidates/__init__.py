@@ -1,7 +1,7 @@
 """What a person could change."""
 
 from ..registry import Registry
-from .contract import CandidateGenerator, Explanation, Mutable, Proposals, Score, Space
+from .contract import CandidateGenerator, Explanation, LinearScore, Mutable, Proposals, Score, Space
 from .instances import RecourseInstances
 
 registry = Registry(CandidateGenerator, __name__, __path__)  # type: ignore[type-abstract]
@@ -10,6 +10,7 @@ registry = Registry(CandidateGenerator, __name__, __path__)  # type: ignore[type
 __all__ = [
     "CandidateGenerator",
     "Explanation",
+    "LinearScore",
     "Mutable",
     "Proposals",
     "RecourseInstances",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,17 @@ Indices = NDArray[np.intp]
 Mutable = Literal["none", "up", "down", "any"]
 Score = Callable[[Array], Array]
 """The current model's scores, (n,), of encoded rows (n, D). A row's score does not depend on the other rows."""
+
+
+@runtime_checkable
+class LinearScore(Protocol):
+    """A score whose log odds are ``weights`` (D,) times the encoded columns, plus ``bias``."""
+
+    weights: Array
+    bias: float
+
+    def __call__(self, X: Array, /) -> Array:
+        """The scores, (n,), of encoded rows (n, D)."""
 
 
 class Space(NamedTuple):
@@ -73,6 +84,9 @@ class CandidateGenerator(ABC):
 
     copies_instances: ClassVar[bool] = False
     """Whether every target is an instance itself: ``point`` is then the instance's number."""
+
+    needs_linear_score: ClassVar[bool] = False
+    """Whether it works under a ``LinearScore`` alone."""
 
     arms: Array
     """The arms as choices know them, encoded, shape (K, D). They are fixed for a program's life."""

@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from .contract import Array, Indices, Space
 
+Layout = tuple[Indices, Indices, Array, Array, Array, Array]
+"""For each movable feature its first column, its number of categories (0 for a number), its step, the units in 1 to
+which raw values are rounded, and the low and scale of its column: (M,) each."""
+
 Steps = NDArray[np.int64]
 """Numbers of steps, (R, M) for R targets and M movable features. 0 leaves a feature as it is."""
 
@@ -34,7 +38,7 @@ class Grid:
     A number or a level moves up and down by whole steps within its bounds, in the directions that are allowed. For a
     one-hot feature of C categories, k steps lead to the k-th category after the person's own, up to C - 1.
 
-    ``features`` (M,) are the features that may change.
+    ``features`` (M,) are the features that may change, ``layout`` describes their columns.
     """
 
     def __init__(self, space: Space) -> None:
@@ -46,7 +50,7 @@ class Grid:
         self._categories = [int(counts[feature]) if counts[feature] > 1 else 0 for feature in self.features]
         self._step = [_step(space, feature, self._first.item(feature)) for feature in self.features]
         columns = self._first[self.features]
-        self._layout = (
+        self.layout = (
             columns,
             np.array(self._categories, dtype=np.intp),
             np.array(self._step),
@@ -76,10 +80,28 @@ class Grid:
                 most[index] = max(0, math.floor((low + range_ - own) / step + TOLERANCE))
         return Limits(fewest, most)
 
+    def toward(self, person: Array, rows: Array) -> Steps:
+        """The steps, (R, M), that lead a person (D,) as near to each of the rows (R, D) as the rules allow."""
+        steps = np.zeros((len(rows), len(self.features)), dtype=np.int64)
+        limits = self.limits(person)
+        for index in range(len(self.features)):
+            columns, count = self.columns(index), self._categories[index]
+            if count:
+                steps[:, index] = (rows[:, columns].argmax(axis=1) - person[columns].argmax()) % count
+                continue
+            raw = self._space.low[columns] + rows[:, columns] * self._space.scale[columns]
+            near = np.rint((raw[:, 0] - self._own(person, index)) / self._step[index]).astype(np.int64)
+            steps[:, index] = near.clip(limits.fewest[index], limits.most[index])
+        return steps
+
     def targets(self, person: Array, steps: Steps) -> Array:
         """The encoded targets, (R, D), of a person (D,). A feature that stays keeps the person's columns."""
-        targets = np.repeat(person[np.newaxis], len(steps), axis=0)
-        move(targets, steps, self._layout)
+        return self.moved(np.repeat(person[np.newaxis], len(steps), axis=0), steps)
+
+    def moved(self, people: Array, steps: Steps) -> Array:
+        """The encoded targets, (R, D), of R people, each moved by a row of ``steps``."""
+        targets = people.copy()
+        move(targets, steps, self.layout)
         return targets
 
     def _own(self, person: Array, index: int) -> float:
@@ -91,12 +113,8 @@ class Grid:
 
 
 @compiled
-def move(targets: Array, steps: Steps, layout: tuple[Indices, Indices, Array, Array, Array, Array]) -> None:
-    """Move each row of ``targets`` (R, D) by its ``steps`` (R, M).
-
-    ``layout`` has, for each movable feature, its first column, its number of categories (0 for a number), its step,
-    the units in 1 to which raw values are rounded, and the low and scale of its column.
-    """
+def move(targets: Array, steps: Steps, layout: Layout) -> None:
+    """Move each row of ``targets`` (R, D) by its ``steps`` (R, M)."""
     first, categories, step, unit, low, scale = layout
     for row in range(len(steps)):
         for feature in range(len(first)):
@@ -114,6 +132,27 @@ def move(targets: Array, steps: Steps, layout: tuple[Indices, Indices, Array, Ar
                 raw = np.rint((low[feature] + targets[row, column] * scale[feature]) * unit[feature]) / unit[feature]
                 raw = np.rint((raw + count * step[feature]) * unit[feature]) / unit[feature]
                 targets[row, column] = (raw - low[feature]) / scale[feature]
+
+
+def count_targets(limits: Limits, most_changes: int) -> float:
+    """The number of targets that change at most so many features."""
+    counts = np.zeros(most_changes + 1)
+    counts[0] = 1.0
+    for moves in (limits.most - limits.fewest).tolist():
+        counts[1:] += counts[:-1].copy() * moves
+    return float(counts.sum() - 1.0)
+
+
+def every_target(limits: Limits, most_changes: int) -> Steps:
+    """All targets that change at most so many features."""
+    every = np.zeros((1, len(limits.most)), dtype=np.int64)
+    for index, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
+        extended = every[(every != 0).sum(axis=1) < most_changes]
+        for move in (step for step in range(fewest, most + 1) if step):
+            moved = extended.copy()
+            moved[:, index] = move
+            every = np.concatenate([every, moved])
+    return every[1:]
 
 
 def _step(space: Space, feature: int, column: int) -> float:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations
 from math import comb, floor
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..costs import Cost
+from ..costs import L1, Cost
 from ..goals import Goal
-from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Proposals, Score, Space
-from .grid import Grid, Limits, Steps
+from .contract import Array, CandidateGenerator, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
+from .effects import MOVES_BY_SIZE, Effects, distinct
+from .grid import Grid, Limits, Steps, count_targets, every_target
+from .linear_sets import MOST_MOVABLE, LinearSets
 
 MOST_ARMS = 200
 """Larger sets of features share one arm for each size."""
@@ -22,14 +24,6 @@ EXHAUSTIVE = 1500
 """A person with at most so many targets has all of them scored."""
 MOVES = 24
 """Most moves of one feature that are scored at first."""
-MOVES_BY_SIZE = {2: 24, 3: 8, 4: 5}
-"""Most moves of each feature that are combined, by the size of the set. Larger sets are left to the beam search."""
-MOST_SETS = 5000
-"""Sets of one size that are compared: of many features only the most promising are combined."""
-SETS = 60
-"""Most sets of one size whose combinations are scored."""
-SLACKS = (0.0, 0.3, 0.8)
-"""How far beyond the goal a combination must be predicted, as shares of what is missing: predictions err."""
 IMPROVED = 16
 """The cheapest options of a person that are made cheaper."""
 BETWEEN = 5
@@ -43,7 +37,6 @@ CLIMBS = 8
 """Most features that the beam search changes."""
 ENOUGH = 3
 """Sets of more features are tried for people with fewer options."""
-SMALLEST_SCORE = 1e-6
 OTHER = {"up": "down", "down": "up"}
 
 
@@ -70,6 +63,14 @@ class _Found(NamedTuple):
         return _Found._make(field[which] for field in self)
 
 
+class _Options(NamedTuple):
+    """P options: the numbers of their people and their arms (P,), and the targets (P, D)."""
+
+    people: Indices
+    arm: Indices
+    targets: Array
+
+
 class Search(CandidateGenerator):
     """The cheapest option of every set of features that a person could change.
 
@@ -78,6 +79,9 @@ class Search(CandidateGenerator):
     are scored, and combined by the sum of their effects on the log odds; the best combinations are scored and made
     cheaper change by change. A person whom this does not serve gets a beam search for the highest score. An option
     that changes more features than another, the same ones among them, and costs no less is left out.
+
+    Under a linear score and the l1 cost the options follow from a closed form (``LinearSets``) instead. People for whom
+    one of its options breaks a cross-feature constraint are searched as under any model.
 
     Parameters
     ----------
@@ -99,6 +103,7 @@ class Search(CandidateGenerator):
         self._arm_of: dict[tuple[int, ...], int] = {}
         self._arm_of_size: dict[int, int] = {}
         self.arms = np.array(list(self._arms()), dtype=np.float64).reshape(-1, len(space.feature_of))
+        self._linear = self._linear_sets()
 
     @classmethod
     def build(cls, space: Space, instances: Array, cost: Cost) -> Self:  # noqa: ARG003
@@ -111,25 +116,20 @@ class Search(CandidateGenerator):
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
-        arms: list[int] = []
-        whose: list[int] = []
-        targets: list[Array] = []
-        for number, person in enumerate(people):
-            options, _ = self._options(person)
-            for arm in sorted(options):
-                whose.append(number)
-                arms.append(arm)
-                targets.append(options[arm])
-        points = np.array(targets).reshape(-1, people.shape[1])
-        return Proposals(np.array(whose, dtype=np.intp), np.array(arms, dtype=np.intp), points, np.arange(len(points)))
-
-    def optimum(self, person: Array) -> float | None:
-        """The cost of a person's cheapest option among all targets of the grid, scored one and all; None without one.
-
-        For comparison: the work grows with the number of targets.
-        """
-        found = self._scored(person, _every(self._grid.limits(person), self._most_changes))
-        return float(found.cost[found.valid].min()) if found.valid.any() else None
+        parts: list[_Options] = []
+        unsolved = np.arange(len(people))
+        if self._linear is not None:
+            solved, unsolved = self._solved(people, self._linear)
+            parts.append(solved)
+        for number in unsolved.tolist():
+            options, _, _ = self._searched(people[number])
+            rows = np.array(list(options.values())).reshape(-1, people.shape[1])
+            parts.append(_Options(np.full(len(options), number), np.array(list(options), dtype=np.intp), rows))
+        if not parts:
+            return Proposals(np.zeros(0, np.intp), np.zeros(0, np.intp), people[:0], np.zeros(0, np.intp))
+        whose, arm, points = map(np.concatenate, zip(*parts, strict=True))
+        order = np.lexsort((arm, whose))
+        return Proposals(whose[order], arm[order], points[order], np.arange(len(points)))
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
@@ -139,7 +139,7 @@ class Search(CandidateGenerator):
         ValueError
             When the person has an option.
         """
-        options, best = self._options(person)
+        options, best, all_scored = self._options(person)
         if options:
             raise ValueError(f"{len(options)} options are feasible for this person")
         limits = self._grid.limits(person)
@@ -152,7 +152,6 @@ class Search(CandidateGenerator):
         if not names:
             return Explanation("no_allowed_change", "nothing that may change has room to" + relaxation)
         assert self._goal is not None, "call under first"
-        all_scored = _count(limits, self._most_changes) <= EXHAUSTIVE
         changes = f"no allowed change of {', '.join(names)}" + (" reaches" if all_scored else " was found that reaches")
         reached = "the constraints exclude all of them"
         if best is not None:
@@ -185,10 +184,60 @@ class Search(CandidateGenerator):
         arm = self._arm_of.get(chosen)
         return self._arm_of_size[len(chosen)] if arm is None else arm
 
+    # --- linear scores -----------------------------------------------------------------------------------------------
+
+    def _linear_sets(self) -> LinearSets | None:
+        """The closed form, where there is one."""
+        score, goal, few = self._score, self._goal, 0 < len(self._grid.features) <= MOST_MOVABLE
+        if goal is None or not isinstance(score, LinearScore) or not isinstance(self._cost, L1) or not few:
+            return None
+        if not 0.0 < goal.required < 1.0:
+            return None
+        return LinearSets(self.space, self._grid, score, goal.required, self._most_changes)
+
+    @cached_property
+    def _arm_of_bits(self) -> tuple[NDArray[np.int64], Indices]:
+        """The sets that have an arm of their own, as ascending bits, and their arms."""
+        bits = np.array([sum(1 << m for m in chosen) for chosen in self._arm_of], dtype=np.int64)
+        order = np.argsort(bits)
+        return bits[order], np.array(list(self._arm_of.values()), dtype=np.intp)[order]
+
+    def _solved(self, people: Array, linear: LinearSets) -> tuple[_Options, Indices]:
+        """The options of the people whom the closed form serves, and the numbers of the others."""
+        score, goal = self._model()
+        found = linear.solve(people)
+        rows = self._grid.moved(people[found.people], found.steps)
+        good = np.asarray(self.space.allowed(rows), dtype=bool) & goal.reached(score(rows))
+        solved = ~found.accepted
+        solved[found.people[~good]] = False
+        keep = np.flatnonzero(solved[found.people])
+        sets, arms = self._arm_of_bits
+        sizes = (found.steps != 0).sum(axis=1)
+        place = np.minimum(np.searchsorted(sets, found.sets), len(sets) - 1)
+        of_size = np.array([self._arm_of_size.get(size, 0) for size in range(self._most_changes + 1)], dtype=np.intp)
+        arm = np.where(sets[place] == found.sets, arms[place], of_size[sizes])
+        if self._arm_of_size:
+            cost = self._cost.of_pairs(rows, people, np.arange(len(rows)), found.people)
+            keep = keep[np.lexsort((cost[keep], arm[keep], found.people[keep]))]
+            _, first = np.unique(np.stack([found.people[keep], arm[keep]]), axis=1, return_index=True)
+            keep = keep[np.sort(first)]
+        return _Options(found.people[keep], arm[keep], rows[keep]), np.flatnonzero(~solved)
+
     # --- one person --------------------------------------------------------------------------------------------------
 
-    def _options(self, person: Array) -> tuple[dict[int, Array], float | None]:
-        """The target of every arm that has an option, and the best score of all allowed targets."""
+    def _options(self, person: Array) -> tuple[dict[int, Array], float | None, bool]:
+        """The target of every arm that has an option, the best score of all allowed targets, and whether these are
+        proven: no option and no better score was missed."""
+        people = person[np.newaxis]
+        if self._linear is not None and bool(np.all(self.space.allowed(people))):
+            solved, unsolved = self._solved(people, self._linear)
+            if not len(unsolved):
+                best = 1.0 / (1.0 + np.exp(-self._linear.solve(people).best[0]))
+                return dict(zip(solved.arm.tolist(), solved.targets, strict=True)), float(best), True
+        return self._searched(person)
+
+    def _searched(self, person: Array) -> tuple[dict[int, Array], float | None, bool]:
+        """``_options`` under any model."""
         limits = self._grid.limits(person)
         found = self._search(person, limits)
         options: dict[int, Array] = {}
@@ -196,13 +245,16 @@ class Search(CandidateGenerator):
             arm = self._arm(tuple(np.flatnonzero(found.steps[target]).tolist()))
             options.setdefault(arm, found.rows[target])
         allowed = found.score[found.allowed]
-        return options, float(allowed.max()) if len(allowed) else None
+        proven = count_targets(limits, self._most_changes) <= EXHAUSTIVE
+        return options, float(allowed.max()) if len(allowed) else None, proven
 
     def _search(self, person: Array, limits: Limits) -> _Found:
-        if _count(limits, self._most_changes) <= EXHAUSTIVE:
-            return self._scored(person, _every(limits, self._most_changes))
+        if count_targets(limits, self._most_changes) <= EXHAUSTIVE:
+            return self._scored(person, every_target(limits, self._most_changes))
         single = self._scored(person, _single(limits))
-        effects = _Effects.of(single, self._log_odds(person))
+        score, goal = self._model()
+        own = score(person[np.newaxis]).item()
+        effects = Effects.of(single.steps, single.score, single.cost, own, goal.required)
         found = single
         for size in (size for size in MOVES_BY_SIZE if size <= self._most_changes):
             if size > 2 and len(_undominated(found)) >= ENOUGH:
@@ -212,12 +264,6 @@ class Search(CandidateGenerator):
             found = self._climb(person, found, single.steps)
         return self._cheaper(person, found)
 
-    def _log_odds(self, person: Array) -> tuple[float, float]:
-        """The person's log odds, and those that the goal requires."""
-        score, goal = self._model()
-        has, needs = _log_odds(np.array([score(person[np.newaxis])[0], goal.required])).tolist()
-        return has, needs
-
     def _climb(self, person: Array, found: _Found, moves: Steps) -> _Found:
         """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
         newest, moves = found, moves[:: len(moves) // BEAM_MOVES + 1]
@@ -225,7 +271,7 @@ class Search(CandidateGenerator):
             free = newest.at((newest.steps != 0).sum(axis=1) < self._most_changes)
             best = free.steps[np.argsort(-free.score, kind="stable")[:BEAM]]
             extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
-            extended = extended[_distinct(extended)]
+            extended = extended[distinct(extended)]
             newest = self._scored(person, extended)
             found = _Found.joined([found, newest])
             if newest.valid.any() or not len(extended):
@@ -297,111 +343,16 @@ class Search(CandidateGenerator):
         return ""
 
 
-class _Effects(NamedTuple):
-    """Single moves of M features, at most G of each: steps, predicted gain in log odds, and cost, (M, G).
-
-    Places without a move have a gain of minus infinity. ``missing`` are the log odds from the person to the goal.
-    """
-
-    steps: Steps
-    gain: Array
-    cost: Array
-    missing: float
-
-    @classmethod
-    def of(cls, single: _Found, log_odds: tuple[float, float]) -> _Effects:
-        """The effects of scored single moves; ``log_odds`` are the person's and the goal's."""
-        has, needs = log_odds
-        feature = (single.steps != 0).argmax(axis=1)
-        counts = np.bincount(feature, minlength=single.steps.shape[1])
-        place = np.arange(len(feature)) - np.repeat(np.cumsum(counts) - counts, counts)
-        shape = (len(counts), int(counts.max()))
-        steps = np.zeros(shape, dtype=np.int64)
-        gain, cost = np.full(shape, -np.inf), np.full(shape, np.inf)
-        steps[feature, place] = single.steps[np.arange(len(feature)), feature]
-        gain[feature, place] = _log_odds(single.score) - has
-        cost[feature, place] = single.cost
-        return cls(steps, gain, cost, needs - has)
-
-    def combined(self, size: int) -> Steps:
-        """The most promising combinations of every set of this size, (R, M)."""
-        few = self._thinned(MOVES_BY_SIZE[size])
-        promising = np.argsort(-self.gain.max(axis=1), kind="stable")
-        while comb(len(promising), size) > MOST_SETS:
-            promising = promising[:-1]
-        promising = np.sort(promising)
-        sets = np.array(list(combinations(promising.tolist(), size)), dtype=np.intp).reshape(-1, size)
-        potential = self.gain.max(axis=1)[sets].sum(axis=1)
-        sets = sets[np.argsort(-potential, kind="stable")[:SETS]]
-        sets = sets[np.isfinite(self.gain.max(axis=1)[sets]).all(axis=1)]
-        if not len(sets):
-            return np.zeros((0, len(self.steps)), dtype=np.int64)
-        gain, cost = few.gain[sets[:, 0]], few.cost[sets[:, 0]]
-        for place in range(1, size):
-            gain = (gain[:, :, np.newaxis] + few.gain[sets[:, place], np.newaxis]).reshape(len(sets), -1)
-            cost = (cost[:, :, np.newaxis] + few.cost[sets[:, place], np.newaxis]).reshape(len(sets), -1)
-        chosen = []
-        for slack in SLACKS:
-            enough = np.where(gain >= self.missing + slack * abs(self.missing), cost, np.inf)
-            best = enough.argmin(axis=1)
-            none = ~np.isfinite(enough.min(axis=1, initial=np.inf))
-            best[none] = gain[none].argmax(axis=1)
-            chosen.append(best)
-        moves = np.array(np.unravel_index(np.concatenate(chosen), (few.steps.shape[1],) * size)).T
-        sets = np.tile(sets, (len(SLACKS), 1))
-        steps = np.zeros((len(sets), len(self.steps)), dtype=np.int64)
-        steps[np.arange(len(sets))[:, np.newaxis], sets] = few.steps[sets, moves]
-        return steps[_distinct(steps)]
-
-    def _thinned(self, most: int) -> _Effects:
-        """At most so many moves of each feature, from the smallest to the largest."""
-        counts = np.isfinite(self.gain).sum(axis=1)
-        places = np.rint(np.linspace(0, np.maximum(counts - 1, 0), min(most, self.gain.shape[1]))).astype(np.intp).T
-        feature = np.arange(len(places))[:, np.newaxis]
-        return _Effects(
-            self.steps[feature, places], self.gain[feature, places], self.cost[feature, places], self.missing
-        )
-
-
 def _undominated(found: _Found) -> Indices:
     """The cheapest option of each set, by cost, without those that cost no less than one of a part of their set."""
     options = np.flatnonzero(found.valid)
     options = options[np.argsort(found.cost[options], kind="stable")]
-    options = options[_distinct(np.packbits(found.steps[options] != 0, axis=1))]
+    options = options[distinct(np.packbits(found.steps[options] != 0, axis=1))]
     sets = found.steps[options] != 0
     part = (sets[:, np.newaxis] <= sets[np.newaxis]).all(axis=2)
     # The cheaper ones stand before.
     needed: Indices = options[~np.triu(part, 1).any(axis=0)]
     return needed
-
-
-def _distinct(rows: NDArray[Any]) -> list[int]:
-    """The first of each distinct row, in their order. For few rows this is faster than ``np.unique``."""
-    first: dict[bytes, int] = {}
-    for index, row in enumerate(rows):
-        first.setdefault(row.tobytes(), index)
-    return list(first.values())
-
-
-def _count(limits: Limits, most_changes: int) -> float:
-    """The number of targets that change at most so many features."""
-    counts = np.zeros(most_changes + 1)
-    counts[0] = 1.0
-    for moves in (limits.most - limits.fewest).tolist():
-        counts[1:] += counts[:-1].copy() * moves
-    return float(counts.sum() - 1.0)
-
-
-def _every(limits: Limits, most_changes: int) -> Steps:
-    """All targets that change at most so many features."""
-    every = np.zeros((1, len(limits.most)), dtype=np.int64)
-    for index, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
-        extended = every[(every != 0).sum(axis=1) < most_changes]
-        for move in (step for step in range(fewest, most + 1) if step):
-            moved = extended.copy()
-            moved[:, index] = move
-            every = np.concatenate([every, moved])
-    return every[1:]
 
 
 def _single(limits: Limits) -> Steps:
@@ -423,9 +374,3 @@ def _spread(most: int, count: int) -> tuple[int, ...]:
     if most <= count:
         return tuple(range(1, most + 1))
     return tuple(dict.fromkeys(round(most ** (place / (count - 1))) for place in range(count)))
-
-
-def _log_odds(score: Array) -> Array:
-    clipped = np.clip(score, SMALLEST_SCORE, 1.0 - SMALLEST_SCORE)
-    odds: Array = np.log(clipped) - np.log1p(-clipped)
-    return odds

@@ -3,7 +3,7 @@
 from ..registry import Registry
 from .bwo_ucb import BwOUCB
 from .components.verifier import Verifier
-from .contract import BatchPick, Choice, Parameter, Pick, Pull, State, select_one_by_one
+from .contract import BatchPick, Choice, FixedChoice, Parameter, Pick, Pull, State, select_one_by_one
 from .exploration import Exploration
 from .factored import Factored
 from .gp_ucb import GPUCB
@@ -24,6 +24,7 @@ __all__ = [
     "Choice",
     "Exploration",
     "Factored",
+    "FixedChoice",
     "Interval",
     "LinUCB",
     "Parameter",

@@ -96,14 +96,15 @@ class BwOUCB(Choice):
         self._rows = PullBuffer(points, self.memory)
         self._forest = Forest(self.trees, self.memory, bag)
 
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
+    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:
+        """Regrow the next trees, where there are options."""
+        self._t += 1
+        if len(options.arm):
+            self._regrow(random())
+
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
         """Pick the option with the largest upper confidence bound, and count the pull as a failure."""
-        t = self._t
-        self._t = t + 1
-        if not len(options.arm):
-            return None
-        generator = random()
-        self._regrow(generator)
+        t, generator = self._t - 1, random()
         pairs = pairs_of(options.person, options.targets)
         best, propensity = self._best(t, pairs, generator)
         self._drop(self._rows.next_slot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -24,7 +24,7 @@ State = Mapping[str, NDArray[Any]]
 
 
 class Pick(NamedTuple):
-    """An arm to suggest, and the probability ``propensity`` with which this choice picks it in this situation.
+    """An arm to suggest, and the probability ``propensity`` with which it is among the picks of this situation.
 
     ``execution`` is the execution probability that the pull counts with: the option's, or the learner's own estimate.
     """
@@ -43,7 +43,7 @@ class BatchPick(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """An earlier pick, as the caller kept it.
+    """An earlier pick, as the caller kept it. Step and arm identify it.
 
     ``step`` is the number of the step from 0, counting steps without options too. ``execution`` is that of the pick.
     """
@@ -62,6 +62,9 @@ class Parameter(NamedTuple):
 
 class Choice(ABC):
     """Picks among a person's options, one step a person, and learns from the rewards that come later.
+
+    A step picks one option or several. Each pick is a pull of its arm. Of several, the person takes up one at most: the
+    caller reports the reward of that one and takes the other pulls back, or, without a reward, leaves all of them.
 
     A choice is deterministic: the same calls in the same order, with the same random generators, give the same
     picks and the same state. A parameter is a keyword of the constructor, declared once, as
@@ -137,20 +140,34 @@ class Choice(ABC):
         if artefacts.keys() != self.needs:
             raise ValueError(f"{self.name} needs {sorted(self.needs)}, not {sorted(artefacts)}")
 
-    @abstractmethod
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
-        """Take one step: pick one of a person's options, or None when there is none.
+    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:  # noqa: B027 -- optional
+        """Begin a step, in which ``pick`` is called for each option to suggest; there may be no options."""
 
-        ``random`` gives the generator of this step; only a choice that draws calls it.
+    @abstractmethod
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
+        """Pick one of F > 0 options, and count the pull.
+
+        A pick is certain, or it is drawn uniformly. Its propensity is that of this pick alone.
         """
 
-    def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:  # noqa: ARG002
+    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
+        """Take one step: pick one of a person's options, or None when there is none."""
+        return next(iter(self.select(options, 1, random)), None)
+
+    def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
         """Take one step: pick up to ``max_options`` of a person's options, best first.
 
-        By default it picks the one of ``choose``.
+        The best is picked, then the best of the others, and so on. ``random`` gives the generator of this step; only a
+        choice that draws calls it.
         """
-        pick = self.choose(options, random)
-        return () if pick is None else (pick,)
+        generator = cache(random)
+        self.begin(options, generator)
+        picks: list[Pick] = []
+        while len(options.arm) and len(picks) < max_options:
+            picks.append(self.pick(options, generator))
+            if len(picks) < max_options:
+                options = options.without(picks[-1].arm)
+        return tuple(picks) if len(picks) < 2 else _with_shared_draws(picks)
 
     def select_batch(
         self, batch: OptionBatch, max_options: int, random: Callable[[int], np.random.Generator]
@@ -207,6 +224,34 @@ class Choice(ABC):
     def __repr__(self) -> str:
         numbers = {"arms": self.arms, "window": self.window, **self._given}
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in numbers.items())})"
+
+
+class FixedChoice(Choice):
+    """A choice that learns nothing from rewards."""
+
+    learns: ClassVar[bool] = False
+    ignores_zero_reward: ClassVar[bool] = True
+
+    def update(self, pull: Pull, reward: float) -> None:
+        """Learn nothing."""
+
+    def retract(self, pull: Pull) -> None:
+        """Take nothing back, since nothing was learned."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return an empty state."""
+        return {}
+
+    def restore(self, state: State) -> None:
+        """Restore an empty state; raise ``ValueError`` when it is not empty."""
+        self.check_state(state)
+
+
+def _with_shared_draws(picks: Sequence[Pick]) -> tuple[Pick, ...]:
+    """The picks with the probability that each is among them: of d options drawn from F, d / F."""
+    drawn = [pick.propensity for pick in picks if pick.propensity < 1.0]
+    share = len(drawn) * drawn[0] if drawn else 1.0
+    return tuple([pick if pick.propensity == 1.0 else pick._replace(propensity=share) for pick in picks])
 
 
 def select_one_by_one(

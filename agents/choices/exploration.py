@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,43 +12,63 @@ from .contract import BatchPick, Choice, Pick, select_one_by_one
 
 
 class Exploration(NamedTuple):
-    """Takes a choice's steps; with probability ``share`` a uniformly drawn option replaces the pick.
+    """Takes a choice's steps; with probability ``share`` uniformly drawn options replace the picks.
 
-    Requires a choice that picks one option a step. The choice counts the replacement as its own pick. When the choice
-    itself draws (propensity below 1), its pick is kept, because the probabilities of the other options are unknown.
+    Of F options N are suggested. An option is among N drawn ones with probability N / F. So the propensity of an own
+    pick is 1 - share + share N / F, that of any other option share N / F.
+
+    The choice counts the drawn options as its own picks. When the choice itself draws (propensity below 1), its picks
+    are kept, because the probabilities of the other options are unknown.
     """
 
     choice: Choice
     share: float
 
     def select(
-        self, options: Options, random: Callable[[], np.random.Generator], coin: np.random.Generator
+        self,
+        options: Options,
+        max_options: int,
+        random: Callable[[], np.random.Generator],
+        coin: np.random.Generator,
     ) -> tuple[Pick, ...]:
         """Take one step, as ``Choice.select`` does; ``coin`` gives random numbers that the choice does not use."""
         choice, count = self.choice, len(options)
-        drawn = int(coin.integers(count)) if count > 1 and coin.random() < self.share else None
+        drawn = _drawn(coin, count, max_options) if count > max_options and coin.random() < self.share else None
         before = None if drawn is None else choice.state()
-        picks = choice.select(options, 1, random)
-        if not picks or count == 1 or picks[0].propensity < 1.0:
+        picks = choice.select(options, max_options, random)
+        if count <= max_options or any(pick.propensity < 1.0 for pick in picks):
             return picks
-        uniform = self.share / count
-        if drawn is None or before is None or options.arm[drawn] == picks[0].arm:
-            return (picks[0]._replace(propensity=1.0 - self.share + uniform),)
-        choice.restore(before)
-        return (force(choice, options, drawn, random)._replace(propensity=uniform),)
+        own = {pick.arm for pick in picks}
+        if drawn is not None and before is not None and own != set(options.arm[drawn].tolist()):
+            choice.restore(before)
+            picks = force(choice, options, drawn, random)
+        uniform = self.share * max_options / count
+        certain = 1.0 - self.share
+        return tuple([pick._replace(propensity=uniform + certain * (pick.arm in own)) for pick in picks])
 
     def select_batch(
         self,
         batch: OptionBatch,
+        max_options: int,
         random: Callable[[int], np.random.Generator],
         coins: Iterator[np.random.Generator],
     ) -> list[tuple[BatchPick, ...]]:
         """Take the steps of n people, one by one, with a coin each, as ``Choice.select_batch`` does."""
-        return select_one_by_one(batch, lambda options, draw: self.select(options, draw, next(coins)), random)
+        return select_one_by_one(
+            batch, lambda options, draw: self.select(options, max_options, draw, next(coins)), random
+        )
 
 
-def force(choice: Choice, options: Options, index: int, random: Callable[[], np.random.Generator]) -> Pick:
-    """Let a choice take a step in which the option at this index is the only one."""
-    picks = choice.select(options.only(index), 1, random)
-    assert picks, f"{choice!r} did not pick the only option"
-    return picks[0]
+def force(
+    choice: Choice, options: Options, indices: Sequence[int], random: Callable[[], np.random.Generator]
+) -> tuple[Pick, ...]:
+    """Let a choice take a step in which the options at these indices, which ascend, are the only ones."""
+    picks = choice.select(options.only(*indices), len(indices), random)
+    assert len(picks) == len(indices), f"{choice!r} did not pick the only options"
+    return picks
+
+
+def _drawn(coin: np.random.Generator, count: int, size: int) -> list[int]:
+    """``size`` of ``count`` indices, drawn uniformly, ascending."""
+    rest = list(range(count))
+    return sorted(rest.pop(int(coin.integers(len(rest)))) for _ in range(size))

@@ -99,21 +99,22 @@ class Factored(Choice):
         self._weights = ChangeWeights(np.full(columns, 1.0 / max(columns, 1)), _precision(columns))
         self._pending = PendingPulls(self._weights, self.arms, window, math.ceil(memory))
 
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
-        """Pick the option with the largest index, and count the pull as unrewarded."""
+    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:  # noqa: ARG002 -- it draws nothing
+        """Assume the failure of old pulls, and update the prior when its time has come."""
         t = self._t
         self._t = t + 1
         self._pending.assume_failure(t)
         if t % PRIOR_PERIOD == PRIOR_PERIOD - 1:
             self._posteriors.update_prior()
             self._pending.reweight_failures(self._posteriors, self._t)
-        if not len(options.arm):
-            return None
+
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
+        """Pick the option with the largest index, and count the pull as unrewarded."""
         weights, upper_index = self._weights.weights, self._posteriors.upper_index
         # [:] gives the compiled loop a plain tuple.
         at, e = best_option(options[:], weights, NO_NOISE, NO_RESIDUAL_WEIGHT, upper_index, self.focus)
         k, target = options.arm.item(at), options.points[options.point.item(at)]
-        self._pending.add(t, k, np.abs(target - options.person), self._posteriors.mean.item(k), e)
+        self._pending.add(self._t - 1, k, np.abs(target - options.person), self._posteriors.mean.item(k), e)
         self._posteriors.pull(k, e)
         return Pick(k, 1.0, e)
 

@@ -88,13 +88,13 @@ class GPUCB(Choice):
         self._inverse = np.zeros((self.memory, self.memory))
         self._order = np.empty(0, dtype=np.intp)
 
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
+    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:  # noqa: ARG002
+        """Count the step."""
+        self._t += 1
+
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
         """Pick the option with the largest upper confidence bound, and count the pull as a failure."""
-        t = self._t
-        self._t = t + 1
-        count = len(options.arm)
-        if not count:
-            return None
+        t, count = self._t - 1, len(options.arm)
         pairs = pairs_of(options.person, options.targets)
         if self._rows.successes:
             mean, deviation = self._predict(pairs)

@@ -94,24 +94,25 @@ class LinUCB(Choice):
         self._v[:] = regularisation
         self._total, self._bonuses = self._recent[:2], self._recent[2:]
         self._clock = np.zeros(2, dtype=np.int64)
-        self._one = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
 
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
+    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:  # noqa: ARG002 -- it draws nothing
+        """Count the step."""
+        self._clock[0] += 1
+
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option with the largest upper confidence bound, and count the pull."""
-        first, last, places = self._one
-        last[0] = len(options.arm)
-        people = first, last, options.arm, options.execution
-        take_steps(people, self._arms, self._recent, self._clock, self._constants, places)
-        at = places.item(0)
-        return None if at < 0 else Pick(options.arm.item(at), 1.0, options.execution.item(at))
+        at = pull_best(options.arm, options.execution, self._arms, self._recent, self._clock, self._constants)
+        return Pick(options.arm.item(at), 1.0, options.execution.item(at))
 
     def select_batch(
         self,
         batch: OptionBatch,
-        max_options: int,  # noqa: ARG002 -- it picks one option
-        random: Callable[[int], np.random.Generator],  # noqa: ARG002 -- it draws nothing
+        max_options: int,
+        random: Callable[[int], np.random.Generator],
     ) -> list[tuple[BatchPick, ...]]:
-        """Take the steps of n people in one compiled loop."""
+        """Take the steps of n people, in one compiled loop where each gets one option."""
+        if max_options > 1:
+            return super().select_batch(batch, max_options, random)
         places = np.empty(len(batch.first), dtype=np.intp)
         people = batch.first, batch.last, batch.arm, batch.execution
         take_steps(people, self._arms, self._recent, self._clock, self._constants, places)
@@ -162,43 +163,54 @@ def take_steps(
     constants: Array,
     places: Indices,
 ) -> None:
-    """Take the steps of n people, in place. It is compiled because numpy's calls cost more than F options.
+    """Take the steps of n people, who get one option each, in place.
 
-    ``people`` are ``first``, ``last`` (n,), ``arm`` and ``execution`` (P,), as in ``OptionBatch``. ``arms`` (3, K) are
-    ``v``, ``b`` and ``theta``. ``recent`` (2 + m,) are the ``total`` of ``state``, with which the sum of a window of
-    any length is right to the last bit, and a ring of the last ``bonuses``. ``clock`` (2,) is the next step and the
-    ring's oldest place. ``constants`` (4,) are K, K lambda, sqrt(lambda) and 2 log(1/delta). ``places`` (n,) takes the
-    place of each pick in ``arm``, -1 where there is none.
+    ``people`` are ``first``, ``last`` (n,), ``arm`` and ``execution`` (P,), as in ``OptionBatch``. ``places`` (n,)
+    takes the place of each pick in ``arm``, -1 where there is none. The other arguments are those of ``pull_best``.
     """
     first, last, arm, execution = people
+    for i in range(len(first)):
+        clock[0] += 1
+        places[i] = -1
+        if first[i] < last[i]:
+            own = slice(first[i], last[i])
+            places[i] = first[i] + pull_best(arm[own], execution[own], arms, recent, clock, constants)
+
+
+@compiled
+def pull_best(
+    arm: Indices, execution: Array, arms: Array, recent: Array, clock: NDArray[np.int64], constants: Array
+) -> int:
+    """The place of the option with the largest bound, whose pull is counted, in place.
+
+    It is compiled because numpy's calls cost more than F options. ``arm`` and ``execution`` (F,) are the options.
+    ``arms`` (3, K) are ``v``, ``b`` and ``theta``. ``recent`` (2 + m,) are the ``total`` of ``state``, with which the
+    sum of a window of any length is right to the last bit, and a ring of the last ``bonuses``. ``clock`` (2,) is the
+    number of steps, this one included, and the ring's oldest place. ``constants`` (4,) are K, K lambda, sqrt(lambda)
+    and 2 log(1/delta).
+    """
     v, b, theta = arms[0], arms[1], arms[2]
     total, bonuses = recent[:2], recent[2:]
     count, prior, root, confidence = constants[0], constants[1], constants[2], constants[3]
-    for i in range(len(first)):
-        t = clock[0]
-        clock[0] = t + 1
-        places[i] = -1
-        if first[i] == last[i]:
-            continue
-        growth = count * math.log((prior + t + 1) / prior)
-        alpha = 2.0 * (root + math.sqrt(confidence + growth)) + total[0]
-        best, bonus, at = -math.inf, 0.0, first[i]
-        for place in range(first[i], last[i]):
-            k, e = arm[place], execution[place]
-            q = e * e / v[k]
-            score = theta[k] * e + q * alpha
-            if score > best:
-                best, bonus, at = score, q, place
-        places[i] = at
-        oldest = clock[1]
-        for number in (bonus, -bonuses[oldest]):  # compensated summation
-            high = total[0] + number
-            part = high - total[0]
-            low = (total[0] - (high - part)) + (number - part) + total[1]
-            total[0] = high + low
-            total[1] = low - (total[0] - high)
-        bonuses[oldest] = bonus
-        clock[1] = (oldest + 1) % len(bonuses)
-        k, e = arm[at], execution[at]
-        v[k] += e * e
-        theta[k] = b[k] / v[k]
+    growth = count * math.log((prior + clock[0]) / prior)
+    alpha = 2.0 * (root + math.sqrt(confidence + growth)) + total[0]
+    best, bonus, at = -math.inf, 0.0, 0
+    for place in range(len(arm)):
+        k, e = arm[place], execution[place]
+        q = e * e / v[k]
+        score = theta[k] * e + q * alpha
+        if score > best:
+            best, bonus, at = score, q, place
+    oldest = clock[1]
+    for number in (bonus, -bonuses[oldest]):  # compensated summation
+        high = total[0] + number
+        part = high - total[0]
+        low = (total[0] - (high - part)) + (number - part) + total[1]
+        total[0] = high + low
+        total[1] = low - (total[0] - high)
+    bonuses[oldest] = bonus
+    clock[1] = (oldest + 1) % len(bonuses)
+    k, e = arm[at], execution[at]
+    v[k] += e * e
+    theta[k] = b[k] / v[k]
+    return at

@@ -85,15 +85,17 @@ class Posterior(Choice):
         self._posteriors = ArmPosteriors(self.arms, optimism)
         self._execution = ExecutionModel(points)
 
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
-        """Pick the option with the largest index, and count the pull as unrewarded."""
+    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:  # noqa: ARG002 -- it draws nothing
+        """Update the prior when its time has come, and learn from the observed execution probabilities."""
         t = self._t
         self._t = t + 1
         if t % PRIOR_PERIOD == PRIOR_PERIOD - 1:
             self._posteriors.update_prior()
-        if not len(options.arm):
-            return None
-        self._execution.learn(t, options)
+        if len(options.arm):
+            self._execution.learn(t, options)
+
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
+        """Pick the option with the largest index, and count the pull as unrewarded."""
         at, e = self._execution.best_option(options, self._posteriors.upper_index, self.focus)
         k = options.arm.item(at)
         self._posteriors.pull(k, e)

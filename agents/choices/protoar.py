@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..options import Options
-from .contract import Choice, Pick, Pull, State
+from .contract import FixedChoice, Pick
 
 
-class ProtoAR(Choice):
+class ProtoAR(FixedChoice):
     """The option with the largest execution probability, which is the one of smallest cost. A baseline of the
     literature.
 
@@ -40,29 +39,9 @@ class ProtoAR(Choice):
     """
 
     name: ClassVar[str] = "protoar"
-    learns: ClassVar[bool] = False
-    ignores_zero_reward: ClassVar[bool] = True
     baseline: ClassVar[bool] = True
 
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option with the largest execution probability."""
-        return next(iter(self.select(options, 1, random)), None)
-
-    def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:  # noqa: ARG002
-        """Pick the options with the largest execution probabilities, up to ``max_options``, the largest first."""
-        best = np.argsort(-options.execution, kind="stable")[:max_options].tolist()
-        return tuple([Pick(options.arm.item(at), 1.0, options.execution.item(at)) for at in best])
-
-    def update(self, pull: Pull, reward: float) -> None:
-        """Learn nothing."""
-
-    def retract(self, pull: Pull) -> None:
-        """Take nothing back, since nothing was learned."""
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return an empty state."""
-        return {}
-
-    def restore(self, state: State) -> None:
-        """Restore an empty state; raise ``ValueError`` when it is not empty."""
-        self.check_state(state)
+        best = options.execution.argmax()
+        return Pick(options.arm.item(best), 1.0, options.execution.item(best))

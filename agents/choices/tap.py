@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..options import Options
 from .components.verifier import Verifier
-from .contract import Array, Choice, Pick, Pull, State
+from .contract import Array, FixedChoice, Pick
 
 
-class TAP(Choice):
+class TAP(FixedChoice):
     """Trustworthy actionable perturbations: an option counts only when a verifier confirms the change of label. A
     baseline of the literature.
 
@@ -52,8 +51,6 @@ class TAP(Choice):
     """
 
     name: ClassVar[str] = "tap"
-    learns: ClassVar[bool] = False
-    ignores_zero_reward: ClassVar[bool] = True
     baseline: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset({"verifier"})
 
@@ -68,32 +65,16 @@ class TAP(Choice):
         self._verifier = artefacts["verifier"]
         self._known_points, self._confidences = np.empty((0, 0)), np.empty(0)
 
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the trusted option with the largest execution probability."""
         if self._verifier is None:
             raise ValueError("tap has no verifier: call `equip` before the first step")
-        if not len(options):
-            return None
         confidences = self._confidences_of(self._verifier, options.points)[options.point]
         disagreement = self._verifier.disagreement(options.person, options.targets, confidences)
         trusted = disagreement <= self._verifier.tolerance
         score = np.where(trusted, options.execution, -1.0) if trusted.any() else -disagreement
         best = score.argmax()
         return Pick(options.arm.item(best), 1.0, options.execution.item(best))
-
-    def update(self, pull: Pull, reward: float) -> None:
-        """Learn nothing."""
-
-    def retract(self, pull: Pull) -> None:
-        """Take nothing back, since nothing was learned."""
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return an empty state."""
-        return {}
-
-    def restore(self, state: State) -> None:
-        """Restore an empty state; raise ``ValueError`` when it is not empty."""
-        self.check_state(state)
 
     def _confidences_of(self, verifier: Verifier, points: Array) -> Array:
         """The model's confidence in each of the points (M, D), (M,).

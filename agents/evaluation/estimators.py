@@ -1,10 +1,16 @@
 """Off-policy estimates of a policy's mean reward from the log of another, with normal intervals.
 
+A step may suggest several options, of which the person takes up one at most. Then an option's reward is assumed to
+depend on whether it is suggested, not on the others beside it. So each option is weighted by the probability that the
+log's policy suggests it (Li et al. 2018, the document-based click model).
+
 References
 ----------
 Horvitz, D. G. and Thompson, D. J. (1952). A Generalization of Sampling Without Replacement. JASA.
 Swaminathan, A. and Joachims, T. (2015). The Self-Normalized Estimator for Counterfactual Learning. NeurIPS.
 Dudik, M., Langford, J. and Li, L. (2011). Doubly Robust Policy Evaluation and Learning. ICML.
+Li, S., Abbasi-Yadkori, Y., Kveton, B., Muthukrishnan, S., Vinay, V. and Wen, Z. (2018). Offline Evaluation of Ranking
+Policies with Click Models. KDD.
 Owen, A. B. (2013). Monte Carlo theory, methods and examples, chapter 9: the delta method for ratios, effective sizes
 by the second and the third moment.
 """
@@ -18,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 NORMAL_95 = 1.959963984540054
 MIN_EFFECTIVE = 100.0
@@ -33,16 +40,32 @@ BALANCE_ERRORS, BALANCE_SLACK = 4.0, 0.01
 class Log(NamedTuple):
     """n steps of a log. All arrays are (n,).
 
-    ``reward`` r lies in [0, 1]. ``propensity`` p is the probability with which the log's policy picked its option,
-    ``target`` pi the probability with which the evaluated policy picks the same one. ``taken`` is the expected reward
-    of the logged option, ``wanted`` that of the evaluated policy's; neither depends on this step's reward.
+    The logged options of a step have rewards r in [0, 1], propensities p (the probability that the log's policy
+    suggests them) and expected rewards q, which do not depend on this step's rewards. Sums over those that the
+    evaluated policy suggests too are ``weight``, of 1 / p, ``weighted``, of r / p, and ``expected``, of q / p.
+
+    ``reward`` is the sum of r over all logged options. ``size`` is the number of the evaluated policy's options,
+    ``wanted`` the sum of their q. ``unsupported`` says that the log's policy never suggests one of them.
     """
 
     reward: Array
-    propensity: Array
-    target: Array
-    taken: Array
+    weight: Array
+    weighted: Array
+    expected: Array
     wanted: Array
+    size: Array
+    unsupported: Mask
+
+    @classmethod
+    def of_single_options(cls, reward: Array, propensity: Array, target: Array, taken: Array, wanted: Array) -> Log:
+        """A log of one option a step.
+
+        ``target`` is 1 where the evaluated policy picks the logged option, else 0; ``taken`` is the expected reward of
+        the logged option.
+        """
+        weight = target / propensity
+        unsupported = (propensity >= 1.0) & (target < 1.0)
+        return cls(reward, weight, weight * reward, weight * taken, wanted, np.ones(len(reward)), unsupported)
 
 
 class Estimate(NamedTuple):
@@ -86,22 +109,23 @@ class Evaluation(NamedTuple):
 
 def evaluate(log: Log) -> Evaluation:
     """Estimate the evaluated policy's mean reward."""
-    weight = log.target / log.propensity
+    weight = log.weight
     steps, matched = len(weight), int(np.count_nonzero(weight))
-    # A logged policy with propensity 1 never picks another option.
-    unsupported = int(np.count_nonzero((log.propensity >= 1.0) & (log.target < 1.0)))
+    unsupported = int(np.count_nonzero(log.unsupported))
     effective = float(weight.sum() ** 2 / np.square(weight).sum()) if matched else 0.0
-    mean_weight = float(weight.mean()) if steps else 0.0
+    mean_weight = float(weight.sum() / log.size.sum()) if steps else 0.0
     logged = mean(log.reward) if steps > 1 else None
     found = (steps, matched, unsupported, effective, mean_weight, logged)
-    doubt = _overlap(steps, matched, unsupported, effective) or _balance(mean(weight)) or _outcomes(weight, log.reward)
+    doubt = (
+        _overlap(steps, matched, unsupported, effective) or _balance(mean(weight / log.size.mean())) or _rewards(log)
+    )
     if doubt is not None:
         return Evaluation(*found, None, None, None, None, doubt)
-    corrected = log.wanted + weight * (log.reward - log.taken)
+    corrected = log.wanted + log.weighted - log.expected
     return Evaluation(
         *found,
-        mean(weight * log.reward),
-        snips(weight, log.reward),
+        mean(log.weighted),
+        snips(log),
         mean(corrected),
         mean(corrected - log.reward),
         None,
@@ -109,24 +133,30 @@ def evaluate(log: Log) -> Evaluation:
 
 
 def mean(terms: Array) -> Estimate:
-    """The mean of n > 1 terms. Of w r it is IPS, of q(wanted) + w (r - q(taken)) doubly robust (Dudik et al. 2011)."""
+    """The mean of n > 1 terms.
+
+    Of ``weighted`` it is IPS, of ``wanted + weighted - expected`` doubly robust (Dudik et al. 2011).
+    """
     return Estimate(float(terms.mean()), float(terms.std(ddof=1)) / math.sqrt(len(terms)))
 
 
-def snips(weight: Array, reward: Array) -> Estimate:
-    """The self-normalised mean of Swaminathan and Joachims (2015); its error by the delta method."""
-    total = weight.sum()
-    value = float((weight * reward).sum() / total)
-    return Estimate(value, float(np.sqrt(np.square(weight * (reward - value)).sum()) / total))
+def snips(log: Log) -> Estimate:
+    """The self-normalised mean of Swaminathan and Joachims (2015); its error by the delta method.
+
+    The weights are normalised to the number of the evaluated policy's options.
+    """
+    total, size = log.weight.sum(), log.size.mean()
+    ratio = log.weighted.sum() / total
+    error = np.sqrt(np.square(log.weighted - ratio * log.weight).sum()) / total
+    return Estimate(float(ratio * size), float(error * size))
 
 
-def rare(weight: Array, reward: Array) -> float:
+def rare(weight: Array, v: float) -> float:
     """The number of equally weighted rare outcomes that would make a mean as skewed as the self-normalised one.
 
     Rewards are modelled as 0 or 1, and 1 with the same probability v at every step. Then the sum of w (r - v) has the
     skewness (1 - 2 v) / sqrt(v (1 - v)) * sum w^3 / (sum w^2)^(3/2), and of n rare outcomes it is 1 / sqrt(n).
     """
-    v = snips(weight, reward).value
     if v in (0.0, 1.0):
         return 0.0
     alike = np.square(weight).sum() ** 3 / (weight**3).sum() ** 2
@@ -134,14 +164,19 @@ def rare(weight: Array, reward: Array) -> float:
     return float(alike / skewed) if skewed else math.inf
 
 
-def _outcomes(weight: Array, reward: Array) -> str | None:
-    found = rare(weight, reward)
+def _rewards(log: Log) -> str | None:
+    """Whether rewards, or failures, are too rare in the whole log.
+
+    The rewards of the steps at which the policies agree must not decide: where few are enough for an estimate by
+    chance, it is too high.
+    """
+    rate = float(log.reward.mean())
+    found = rare(log.weight, rate)
     if found >= MIN_RARE:
         return None
-    agree = weight > 0
     return (
-        f"{np.count_nonzero(reward[agree])} of the {np.count_nonzero(agree)} steps at which the policies agree have a "
-        f"reward: by weight as little as {found:.1f} rare outcomes tell, at least {MIN_RARE:g} are needed: log more "
+        f"{rate:.2%} of the log's steps have a reward: at the {np.count_nonzero(log.weight)} at which the policies "
+        f"agree, as little as {found:.1f} rare outcomes tell by weight, at least {MIN_RARE:g} are needed: log more "
         "steps, or explore more"
     )
 

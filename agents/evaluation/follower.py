@@ -1,8 +1,8 @@
-"""A choice that follows a log: it picks at every step, and learns from the logged pick."""
+"""A choice that follows a log: it picks at every step, and learns from the logged picks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,44 +14,53 @@ from ..options import Options
 class Follower:
     """Lets a choice take every step of a log.
 
-    The choice counts the logged pick as its own, whatever it would have picked, and learns that pick's outcome when the
+    The choice counts the logged picks as its own, whatever it would have picked, and learns their outcome when the
     log's policy did. So each of its picks depends on earlier steps alone.
+
+    Parameters
+    ----------
+    choice
+        What would have picked.
+    max_options
+        The most options that it picks at a step.
     """
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: Choice, max_options: int = 1) -> None:
         self._choice = choice
-        self._pulls: dict[int, Pull] = {}
+        self._max_options = max_options
+        self._pulls: dict[int, dict[int, Pull]] = {}
         self._steps = 0
 
-    def step(self, options: Options, taken: int | None, random: Callable[[], np.random.Generator]) -> int | None:
-        """Take the log's next step, at which the arm ``taken`` was picked, None when there was no option.
+    def step(
+        self, options: Options, taken: Sequence[int], random: Callable[[], np.random.Generator]
+    ) -> tuple[int, ...]:
+        """Take the log's next step, at which the arms ``taken`` were picked; none when there was no option.
 
-        Return the arm that this choice would have picked, None when there was no option.
+        Return the arms that this choice would have picked, best first.
         """
         choice, step = self._choice, self._steps
         self._steps = step + 1
-        if taken is None:
-            choice.select(options, 1, random)
-            return None
+        if not taken:
+            choice.select(options, self._max_options, random)
+            return ()
         before = choice.state()
-        picks = choice.select(options, 1, random)
+        picks = choice.select(options, self._max_options, random)
         assert picks, f"{choice!r} picked none of {len(options)} options"
-        pick = picks[0]
-        wanted = pick.arm
-        if wanted != taken:
+        wanted = tuple(pick.arm for pick in picks)
+        if set(wanted) != set(taken):
             choice.restore(before)
-            pick = force(choice, options, int(options.arm.searchsorted(taken)), random)
-        self._pulls[step] = Pull(step, taken, pick.execution)
+            picks = force(choice, options, options.arm.searchsorted(sorted(taken)).tolist(), random)
+        self._pulls[step] = {pick.arm: Pull(step, pick.arm, pick.execution) for pick in picks}
         return wanted
 
-    def reward(self, step: int, reward: float) -> None:
-        """Learn the reward of the logged pick of a step."""
-        self._choice.update(self._pulls.pop(step), reward)
+    def reward(self, step: int, rewards: dict[int, float]) -> None:
+        """Learn the reward of each logged pick of a step that has one, by arm. The other picks are taken back."""
+        for arm, pull in self._pulls.pop(step).items():
+            if arm in rewards:
+                self._choice.update(pull, rewards[arm])
+            else:
+                self._choice.retract(pull)
 
     def close(self, step: int) -> None:
-        """Drop the pull of a step without a reward, for a choice that ignores rewards of 0."""
+        """Drop the pulls of a step without a reward, for a choice that ignores rewards of 0."""
         del self._pulls[step]
-
-    def retract(self, step: int) -> None:
-        """Take back the logged pick of a step, which its person never saw."""
-        self._choice.retract(self._pulls.pop(step))

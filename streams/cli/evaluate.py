@@ -113,14 +113,9 @@ def _answers(records: Iterable[Record], program: Program) -> Answers:
             raise UsageError(
                 f"program {program.name!r} runs with another spec (sha256 {event.spec}): give that file, byte for byte"
             )
-        if isinstance(event, Recourse) and len(event.options) > 1:
-            raise UsageError(
-                f"program {program.name!r} suggests several options at once (policy: options): "
-                "only logs of one option a person can be evaluated"
-            )
-        option = event.options[0] if isinstance(event, Recourse) else None
-        candidate, propensity = (int(option.candidate), option.propensity) if option else (None, 0.0)
-        answers[event.shard, event.step] = Answer(candidate, propensity, event.policy_version)
+        options = event.options if isinstance(event, Recourse) else ()
+        picked = tuple((int(option.candidate), option.propensity) for option in options)
+        answers[event.shard, event.step] = Answer(picked, event.policy_version)
     return answers
 
 
@@ -157,8 +152,7 @@ def _add(evaluator: PolicyEvaluator, events: Iterable[Step | Closing], program: 
 
 def _check(step: Step, program: Program, answers: Answers) -> None:
     """A replayed step must equal the published one; otherwise its probabilities belong to another policy."""
-    arm, propensity = step.picked[0] if step.picked else (None, 0.0)
-    replayed = Answer(arm, propensity, program.policy_version)
+    replayed = Answer(step.picked, program.policy_version)
     published = answers.get((step.shard, step.number), replayed)
     if published != replayed:
         raise UsageError(
@@ -177,6 +171,7 @@ def _as_json(result: PolicyEvaluation, program: Program, target: Program) -> dic
         "left_out": {
             "without_recourse": result.without_recourse,
             "unseen": result.unseen,
+            "unnamed": result.unnamed,
             "unfinished": result.unfinished,
         },
         "matched": evaluation.matched,
@@ -211,7 +206,7 @@ def _print(result: PolicyEvaluation, program: Program, target: Program) -> None:
     lines = (
         f"{program.name}: {target.spec.policy.choice} on the log of {program.spec.policy.choice}",
         f"steps {evaluation.steps:,}; left out: {result.without_recourse:,} without recourse, {result.unseen:,} "
-        f"unseen, {result.unfinished:,} from the first open one on",
+        f"unseen, {result.unnamed:,} whose outcome names no option, {result.unfinished:,} from the first open one on",
         f"agree at {evaluation.matched:,} ({share:.1%}); effective steps {evaluation.effective:,.1f}, mean weight "
         f"{evaluation.mean_weight:.3f}",
     )

@@ -156,7 +156,7 @@ def _take_steps(program: Program, shard: Shard, run: _Run) -> list[tuple[Selecte
 
     if policy.exploration:
         coins = (step_generator(program, shard.number, first_step + after, COIN) for after in range(len(batch)))
-        picks = Exploration(shard.learner, policy.exploration).select_batch(batch, random, coins)
+        picks = Exploration(shard.learner, policy.exploration).select_batch(batch, policy.options, random, coins)
     else:
         picks = shard.learner.select_batch(batch, policy.options, random)
     return [tuple([_selected(batch, pick) for pick in of_person]) for of_person in picks]

@@ -42,6 +42,7 @@ STEPS_IN_A_TIME_WINDOW = 10
 
 POLICY_VERSION_CHARACTERS = 16
 
+NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: give `generator: search`"
 NO_MARGIN = "model {} has no margin, which `margin: auto` needs: train a new one, or give a number"
 
 
@@ -168,8 +169,8 @@ class Program:
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version of this program; raise ``ModelError`` when it is refused."""
         bundle = load_bundle(manifest, sha256=sha256, columns=self.codec.columns)
-        if lacks_margin(bundle.manifest, self.spec):
-            raise ModelError(f"{manifest}: {NO_MARGIN.format(bundle.version)}")
+        if fault := _misfit(bundle, self.spec):
+            raise ModelError(f"{manifest}: {fault}")
         return bundle
 
     def approves(self, scores: Array) -> NDArray[np.bool_]:
@@ -225,8 +226,8 @@ def assemble(loaded: LoadedSpec) -> Program:
     codec = FeatureCodec(spec)
     bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
-    if lacks_margin(bundle.manifest, spec):
-        raise UsageError(f"{loaded.path}: {NO_MARGIN.format(bundle.version)}")
+    if misfit := _misfit(bundle, spec):
+        raise UsageError(f"{loaded.path}: {misfit}")
     instances = tuple(bundle.instances[: spec.candidates])
     for number, problem in enumerate(map(codec.check, instances)):
         if problem is not None:
@@ -258,6 +259,16 @@ def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
 def lacks_margin(manifest: Manifest, spec: ProgramSpec) -> bool:
     """Whether a spec asks for a measured margin that a bundle does not have."""
     return spec.policy.margin == "auto" and not isinstance(manifest.margin, float)
+
+
+def _misfit(bundle: ModelBundle, spec: ProgramSpec) -> str | None:
+    """What a spec asks of its models and this one does not have."""
+    if lacks_margin(bundle.manifest, spec):
+        return NO_MARGIN.format(bundle.version)
+    kind = candidates.registry[spec.policy.generator]
+    if kind.needs_linear_score and not isinstance(bundle.model.score, candidates.LinearScore):
+        return NO_LINEAR_SCORE.format(bundle.version, kind.name)
+    return None
 
 
 def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:

@@ -27,16 +27,24 @@ class DecisionModel(Protocol):
         """The probability of the desired class, (n,), of encoded rows (n, D); row by row independent of the batch."""
 
 
+class LogisticScore:
+    """The score sigmoid(w x + b): a ``LinearScore``, for which generators have an exact solution."""
+
+    def __init__(self, weights: Floats, bias: float) -> None:
+        self.weights = weights
+        self.bias = bias
+
+    def __call__(self, X: Floats) -> Floats:
+        """The probability of class 1, (n,)."""
+        return _sigmoid(_affine(X, self.weights[:, np.newaxis], np.array([self.bias]))[:, 0])
+
+
 class Logistic:
-    """A fitted binary ``LogisticRegression``: score = sigmoid(w x + b)."""
+    """A fitted binary ``LogisticRegression``; ``score`` gives the probability of class 1."""
 
     def __init__(self, estimator: Any, columns: int) -> None:
-        self._weights = _matrix(estimator.coef_.T, (columns, 1))
-        self._bias = _matrix(estimator.intercept_, (1,))
-
-    def score(self, X: Floats) -> Floats:
-        """The probability of class 1, (n,)."""
-        return _sigmoid(_affine(X, self._weights, self._bias)[:, 0])
+        weights, bias = _matrix(estimator.coef_.T, (columns, 1))[:, 0], _matrix(estimator.intercept_, (1,))
+        self.score = LogisticScore(np.ascontiguousarray(weights), bias.item())
 
 
 class Perceptron:

@@ -1,14 +1,14 @@
 """Another policy, evaluated on the log of a program: what it would have suggested at each step, and what that is worth.
 
-At every step of the log the other policy picks an option. It then learns from the option that the log's policy picked
-and from its reward, at the time when the log's policy learned it (``agents/evaluation``).
+At every step of the log the other policy picks options. It then learns from the options that the log's policy picked
+and from their reward, at the time when the log's policy learned it (``agents/evaluation``).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -62,42 +62,66 @@ def _but_the_policy(spec: ProgramSpec) -> ProgramSpec:
 
 
 class Answer(NamedTuple):
-    """The published answer of a step: the arm that was picked, None without a recourse."""
+    """The published answer of a step: arm and propensity of each option, none without a recourse."""
 
-    arm: int | None
-    propensity: float
+    options: tuple[tuple[int, float], ...]
     policy_version: str
 
 
 class PolicyEvaluation(NamedTuple):
     """An evaluation, and the steps that are left out of it.
 
-    Left out are steps without a recourse, steps whose recourse was never seen, and the end of the log from the first
-    recourse on that is still open.
+    Left out are steps without a recourse, steps whose recourse was never seen, steps of several options whose outcome
+    names none of them, and the end of the log from the first recourse on that is still open.
     """
 
     evaluation: Evaluation
     without_recourse: int
     unseen: int
+    unnamed: int
     unfinished: int
 
     @property
     def answered(self) -> int:
         """The number of steps of the log."""
-        return self.evaluation.steps + self.without_recourse + self.unseen + self.unfinished
+        return self.evaluation.steps + self.without_recourse + self.unseen + self.unnamed + self.unfinished
 
 
-class _Row(msgspec.Struct):
-    """A recourse of the log: the columns of ``Log``, and whether it is still open."""
+class _Taken(NamedTuple):
+    """An option of the log: its expected reward when it was suggested, and whether the evaluated policy wants it."""
 
     arm: int
     execution: float
     propensity: float
-    target: float
-    taken: float
+    expected: float
+    wanted: bool
+
+
+class _Row(msgspec.Struct):
+    """A recourse of the log: its options, and the number and expected reward of those that the target wants.
+
+    ``rewards`` are those of the options by arm, once they are known. ``end`` is None while the recourse is open.
+    """
+
+    taken: tuple[_Taken, ...]
+    size: int
     wanted: float
-    reward: float | None = None
-    open: bool = True
+    unsupported: bool
+    rewards: dict[int, float] = {}
+    end: Literal["rewarded", "unseen", "unnamed"] | None = None
+
+    def columns(self) -> tuple[float, ...]:
+        """The columns of ``Log``."""
+        both = [option for option in self.taken if option.wanted]
+        return (
+            sum(self.rewards.values()),
+            sum(1.0 / option.propensity for option in both),
+            sum(self.rewards.get(option.arm, 0.0) / option.propensity for option in both),
+            sum(option.expected / option.propensity for option in both),
+            self.wanted,
+            self.size,
+            self.unsupported,
+        )
 
 
 class PolicyEvaluator:
@@ -127,13 +151,13 @@ class PolicyEvaluator:
             finished = shard.finished()
             rows += finished
             unfinished += len(shard.rows) - len(finished)
-        seen = [row for row in rows if row.reward is not None]
-        columns = (
-            np.array([getattr(row, name) for row in seen], dtype=np.float64)
-            for name in ("reward", "propensity", "target", "taken", "wanted")
-        )
+        known = [row.columns() for row in rows if row.end == "rewarded"]
+        columns = np.array(known, dtype=np.float64).reshape(len(known), len(Log._fields)).T
+        reward, weight, weighted, expected, wanted, size, unsupported = columns
+        log = Log(reward, weight, weighted, expected, wanted, size, unsupported > 0)
         without = sum(shard.without_recourse for shard in self._shards.values())
-        return PolicyEvaluation(evaluate(Log(*columns)), without, len(rows) - len(seen), unfinished)
+        unseen, unnamed = (sum(row.end == end for row in rows) for end in ("unseen", "unnamed"))
+        return PolicyEvaluation(evaluate(log), without, unseen, unnamed, unfinished)
 
 
 class _Shard:
@@ -143,50 +167,49 @@ class _Shard:
         self._program = program
         self._target = target
         self._number = number
-        self._follower = Follower(target.learner())
+        self._follower = Follower(target.learner(), target.spec.policy.options)
         self._expectation = Expectation(len(program.arms))
         self._same_cost = (program.spec.policy.cost, program.nu) == (target.spec.policy.cost, target.nu)
         self.rows: dict[int, _Row] = {}
         self.without_recourse = 0
 
     def step(self, step: Step) -> None:
-        if len(step.picked) > 1:
-            raise UsageError(
-                f"step {step.number} of shard {step.shard} has {len(step.picked)} options: logs of one option a "
-                "recourse can be evaluated"
-            )
-        taken, propensity = step.picked[0] if step.picked else (None, 0.0)
         options = step.options if self._same_cost else self._with_target_cost(step.options)
-        wanted = self._follower.step(options, taken, lambda: self._random(step.number))
-        if taken is None or wanted is None:
+        arms = [arm for arm, _ in step.picked]
+        wanted = self._follower.step(options, arms, lambda: self._random(step.number))
+        if not step.picked or not wanted:
             self.without_recourse += 1
             return
-        executions = step.options.execution
-        taken_at, wanted_at = step.options.arm.searchsorted([taken, wanted]).tolist()
-        self.rows[step.number] = _Row(
-            taken,
-            executions.item(taken_at),
-            propensity,
-            float(wanted == taken),
-            self._expectation.of(taken, executions.item(taken_at)),
-            self._expectation.of(wanted, executions.item(wanted_at)),
-        )
+        taken = tuple(self._taken(step, arm, propensity, arm in wanted) for arm, propensity in step.picked)
+        # Without exploration the log's policy never suggests another option.
+        certain = all(option.propensity >= 1.0 for option in taken)
+        expected = sum(self._expectation.of(arm, _execution(step.options, arm)) for arm in wanted)
+        self.rows[step.number] = _Row(taken, len(wanted), expected, certain and not set(wanted) <= set(arms))
 
     def close(self, closing: Closing) -> None:
-        row = self.rows[closing.number]
-        row.open, row.reward = False, closing.reward
-        if closing.reward is None:
-            self._follower.retract(closing.number)
+        row, reward = self.rows[closing.number], closing.reward
+        several = len(row.taken) > 1
+        if reward is None or (reward and several and closing.arm is None):
+            row.end = "unseen" if reward is None else "unnamed"
+            self._follower.reward(closing.number, {})
             return
-        self._expectation.learn(row.arm, row.execution, closing.reward)
+        row.end = "rewarded"
+        credited = [option for option in row.taken if closing.arm in (None, option.arm)]
+        row.rewards = {option.arm: reward for option in credited}
+        for option in credited:
+            self._expectation.learn(option.arm, option.execution, reward)
         if closing.censored and self._target.ignores_zero_reward:
             self._follower.close(closing.number)
         else:
-            self._follower.reward(closing.number, closing.reward)
+            self._follower.reward(closing.number, row.rewards)
+
+    def _taken(self, step: Step, arm: int, propensity: float, wanted: bool) -> _Taken:
+        execution = _execution(step.options, arm)
+        return _Taken(arm, execution, propensity, self._expectation.of(arm, execution), wanted)
 
     def finished(self) -> list[_Row]:
         """The recourses before the first open one: of those after it, rewards are heard of before their absence."""
-        return list(takewhile(lambda row: not row.open, self.rows.values()))
+        return list(takewhile(lambda row: row.end is not None, self.rows.values()))
 
     def _random(self, step: int) -> np.random.Generator:
         return step_generator(self._target, self._number, step, FOLLOWING)
@@ -197,3 +220,7 @@ class _Shard:
         cost = target.cost.of_pairs(options.points, options.person[np.newaxis], options.point, whose)
         execution = execution_probability(cost, target.nu)
         return Options(options.person, options.arm, options.points, options.point, execution)
+
+
+def _execution(options: Options, arm: int) -> float:
+    return options.execution.item(int(options.arm.searchsorted(arm)))

@@ -47,11 +47,15 @@ class Step(Struct, frozen=True, gc=False, eq=False):
 
 
 class Closing(Struct, frozen=True, gc=False):
-    """The end of a step's recourse: its ``reward``, None when the person never saw it."""
+    """The end of a step's recourse: its ``reward``, None when the person never saw it.
+
+    ``arm`` is that of the option that was taken up, None where there are several and the outcome names none.
+    """
 
     shard: int
     number: int
     reward: float | None
+    arm: int | None
     censored: bool
 
 
@@ -121,4 +125,5 @@ def _in_order(effects: Effects, taken: Mapping[tuple[int, int], Step]) -> Iterat
         elif isinstance(event, Reward) and event.fate in CLOSED.values():
             assert event.step is not None, f"{event.fate} without a step"
             reward = None if event.fate == "unseen" else event.reward
-            yield Closing(event.shard, event.step, reward, event.fate == "censored")
+            arm = None if event.candidate is None else int(event.candidate)
+            yield Closing(event.shard, event.step, reward, arm, event.fate == "censored")

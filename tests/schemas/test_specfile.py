@@ -107,11 +107,6 @@ CASES = [
     ("manifest: model/manifest.json", "manifest: ''", [(13, "model.manifest", "empty")]),
     ("time: P90D", "time: P90D, steps: 3", [(15, "policy.window", "both are given")]),
     ("time: P90D, ", "", [(15, "policy.window", "neither is given")]),
-    (
-        "lateness: PT1M}",
-        "lateness: PT1M}\n  exploration: 0.1\n  options: 3",
-        [(17, "policy.options", "exploration draws one option a step")],
-    ),
     ("time: P90D", "time: P0D", [(15, "policy.window.time", "longer than zero")]),
     ("time: P90D", "time: 90 days", [(15, "policy.window.time", "duration")]),
     ("time: P90D", "steps: 1000001", [(15, "policy.window.steps", "<= 1000000")]),

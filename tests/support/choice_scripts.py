@@ -102,9 +102,10 @@ def any_step(generator: np.random.Generator, candidates: int, columns: int) -> S
 
 @dataclass
 class Life:
-    """A learner with its picks and the pulls that wait for a reward."""
+    """A learner with its first pick of each step, and the pulls that wait for a reward. ``most`` options are picked."""
 
     choice: Choice
+    most: int = 1
     picks: list[Pick | None] = field(default_factory=list)
     waiting: list[Pull] = field(default_factory=list)
 
@@ -125,14 +126,13 @@ class Life:
 
     def take(self, line: Step) -> Pick | None:
         step = len(self.picks)
-        pick = self.choice.choose(line.options(self.choice.points), generator_of(step))
-        self.picks.append(pick)
-        if pick is not None:
-            self.waiting.append(Pull(step, pick.arm, pick.execution))
-        return pick
+        picks = self.choice.select(line.options(self.choice.points), self.most, generator_of(step))
+        self.picks.append(picks[0] if picks else None)
+        self.waiting += [Pull(step, pick.arm, pick.execution) for pick in picks]
+        return self.picks[-1]
 
     def continued_by(self, choice: Choice) -> Life:
-        return Life(choice, list(self.picks), list(self.waiting))
+        return Life(choice, self.most, list(self.picks), list(self.waiting))
 
 
 def generator_of(step: int) -> Callable[[], np.random.Generator]:

@@ -31,7 +31,7 @@ class PendingPulls:
 
     def __init__(self, weights: ChangeWeights, arms: int, window: int, memory: int) -> None:
         self._weights, self._count, self._window, self._memory = weights, arms, window, memory
-        self._slots: dict[int, int] = {}
+        self._slots: dict[int, dict[int, int]] = {}  # by step and arm
         self._free = list(range(memory))
         self._arms = np.zeros(memory, dtype=np.int64)
         self._executions, self._odds, self._predictors = (np.zeros(memory) for _ in range(3))
@@ -44,13 +44,13 @@ class PendingPulls:
         e = max(execution, math.ulp(0.0))
         expected = min(mean * e, MAX_EXPECTED)
         slot = self._free.pop()
-        self._slots[step], self._arms[slot], self._changes[slot] = slot, arm, change
+        self._slots.setdefault(step, {})[arm] = slot
+        self._arms[slot], self._changes[slot] = arm, change
         self._executions[slot], self._odds[slot], self._predictors[slot] = e, expected / (1.0 - expected), -math.log(e)
 
     def assume_failure(self, step: int) -> None:
-        """Count the pull that was made ``window`` steps before this step as a failure until its outcome is known."""
-        slot = self._slots.get(step - self._window)
-        if slot is not None:
+        """Count the pulls that were made ``window`` steps before this step as failures until their outcome is known."""
+        for slot in self._slots.get(step - self._window, {}).values():
             odds = self._odds.item(slot)
             self._weights.learn(self._changes[slot], odds, odds, self._predictors.item(slot))
 
@@ -77,7 +77,8 @@ class PendingPulls:
 
         While rewards are outstanding, arms seem worse than they are, and their failures likelier.
         """
-        slots = np.array([slot for step, slot in self._slots.items() if step + self._window < next_step], dtype=np.intp)
+        failed = (slots for step, slots in self._slots.items() if step + self._window < next_step)
+        slots = np.array([slot for slots in failed for slot in slots.values()], dtype=np.intp)
         if not len(slots):
             return
         means = posteriors.means_without(self._arms[slots], self._executions[slots])
@@ -91,9 +92,10 @@ class PendingPulls:
 
         ``executions`` are as of the pick. ``odds`` of a reward and ``predictors`` are as of the last re-weighting.
         """
-        slots = np.array(list(self._slots.values()), dtype=np.intp)
+        pulls = [(step, slot) for step, slots in self._slots.items() for slot in slots.values()]
+        slots = np.array([slot for _, slot in pulls], dtype=np.intp)
         return {
-            "steps": np.array(list(self._slots), dtype=np.int64),
+            "steps": np.array([step for step, _ in pulls], dtype=np.int64),
             "arms": self._arms[slots],
             "executions": self._executions[slots],
             "odds": self._odds[slots],
@@ -107,7 +109,7 @@ class PendingPulls:
         count = len(steps)
         if count > self._memory or any(len(state[name]) != count for name in self.ARRAYS):
             raise ValueError(f"the state is not of {count} pulls, or of more than {self._memory}: it is another's")
-        if count and not (steps[0] >= 0 and steps[-1] < next_step and (np.diff(steps) > 0).all()):
+        if count and not (steps[0] >= 0 and steps[-1] < next_step and (np.diff(steps) >= 0).all()):
             raise ValueError("the state's steps are not in order: it is damaged")
         if count and not 0 <= arms.min() <= arms.max() < self._count:
             raise ValueError(f"the state's pulls are not of {self._count} arms: it is another's")
@@ -116,17 +118,21 @@ class PendingPulls:
         """Continue from a state of the same memory."""
         steps = state["steps"].tolist()
         count = len(steps)
-        self._slots = dict(zip(steps, range(count), strict=True))
+        self._slots = {}
+        for slot, (step, arm) in enumerate(zip(steps, state["arms"].tolist(), strict=True)):
+            self._slots.setdefault(step, {})[arm] = slot
         self._free = list(range(count, self._memory))
         self._arms[:count], self._executions[:count] = state["arms"], state["executions"]
         self._odds[:count], self._predictors[:count] = state["odds"], state["predictors"]
         self._changes[:count] = state["changes"]
 
     def _remove(self, pull: Pull) -> int | None:
-        slot = self._slots.get(pull.step)
-        if slot is None or self._arms[slot] != pull.arm:
+        slots = self._slots.get(pull.step, {})
+        slot = slots.pop(pull.arm, None)
+        if slot is None:
             return None
-        del self._slots[pull.step]
+        if not slots:
+            del self._slots[pull.step]
         self._free.append(slot)
         return slot
 

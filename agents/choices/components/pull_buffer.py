@@ -48,7 +48,7 @@ class PullBuffer:
         self._steps = np.empty(memory, dtype=np.int64)
         self._kept = np.zeros(memory, dtype=np.bool_)
         self._rewards = np.zeros(memory)
-        self._slots: dict[int, int] = {}
+        self._slots: dict[tuple[int, int], int] = {}  # by step and arm
         self.successes = 0
 
     def __len__(self) -> int:
@@ -75,9 +75,8 @@ class PullBuffer:
         return self._appended % self._memory
 
     def slot(self, step: int, arm: int) -> int | None:
-        """The slot of a step's row, None when there is none, or none any more."""
-        slot = self._slots.get(step)
-        return None if slot is None or self._arms[slot] != arm else slot
+        """The slot of a pull's row, None when there is none, or none any more."""
+        return self._slots.get((step, arm))
 
     def append(self, step: int, arm: int, pair: Array) -> int:
         """Put a row (2 D,) of reward 0 into the slot of the oldest, and return the slot."""
@@ -86,7 +85,7 @@ class PullBuffer:
         self._appended += 1
         self._pairs[slot], self._arms[slot], self._steps[slot] = pair, arm, step
         self._kept[slot] = True
-        self._slots[step] = slot
+        self._slots[step, arm] = slot
         return slot
 
     def reward(self, slot: int, reward: float) -> None:
@@ -98,7 +97,7 @@ class PullBuffer:
         """Deactivate a row."""
         if self._kept[slot]:
             self.reward(slot, 0.0)
-            self._slots.pop(int(self._steps[slot]), None)
+            self._slots.pop((self._steps.item(slot), self._arms.item(slot)), None)
             self._steps[slot], self._kept[slot] = NO_STEP, False
 
     def keep_newest(self, count: int) -> None:
@@ -137,5 +136,6 @@ class PullBuffer:
         self._steps[:count], self._kept[:count] = state["steps"], state["kept"]
         self._rewards[:count] = state["rewards"]
         self._kept[count:], self._rewards[count:] = False, 0.0
-        self._slots = {int(step): slot for slot, step in enumerate(state["steps"]) if step != NO_STEP}
+        pulls = zip(state["steps"].tolist(), state["arms"].tolist(), strict=True)
+        self._slots = {pull: slot for slot, pull in enumerate(pulls) if pull[0] != NO_STEP}
         self.successes = int(np.count_nonzero(self._rewards[:count] > 0))

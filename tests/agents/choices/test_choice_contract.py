@@ -90,12 +90,13 @@ def test_same_calls_give_the_same_picks_and_state(make: Make, script: Script) ->
 
 
 @always
-@given(script=scripts(), cut=st.integers(0, 25))
-def test_continues_from_its_state_bit_for_bit(make: Make, script: Script, cut: int) -> None:
-    whole = Life(make(script.points)).live(script.lines[:cut])
+@given(script=scripts(), cut=st.integers(0, 25), most=st.integers(1, 3))
+def test_continues_from_its_state_bit_for_bit(make: Make, script: Script, cut: int, most: int) -> None:
+    whole = Life(make(script.points), most).live(script.lines[:cut])
     restored = whole.continued_by(make(script.points))
     restored.choice.restore(whole.choice.state())
     assert restored.live(script.lines[cut:]).picks == whole.live(script.lines[cut:]).picks
+    assert restored.waiting == whole.waiting
     assert frozen(restored.choice) == frozen(whole.choice)
 
 
@@ -183,13 +184,35 @@ def test_a_batch_gives_the_picks_of_single_steps(make: Make, script: Script) -> 
 
 @always
 @given(script=scripts())
-def test_selecting_one_option_is_choosing(make: Make, script: Script) -> None:
-    chosen, selected = Life(make(script.points)), make(script.points)
+def test_several_options_are_different_ones_and_begin_with_the_only_one(make: Make, script: Script) -> None:
+    life = Life(make(script.points))
     for line in script.lines:
         if isinstance(line, Step):
-            picks = selected.select(line.options(script.points), 1, generator_of(len(chosen.picks)))
-            assert picks == tuple(filter(None, [chosen.take(line)]))
-    assert frozen(selected) == frozen(chosen.choice)
+            step, before = len(life.picks), life.choice.state()
+            alone = life.take(line)
+            life.choice.restore(before)
+            picks = life.choice.select(line.options(script.points), 3, generator_of(step))
+            assert picks[:1] == tuple(
+                pick and pick._replace(propensity=picks[0].propensity) for pick in [alone] if pick
+            )
+            assert len({pick.arm for pick in picks}) == len(picks) == min(3, len(line.feasible))
+            assert {pick.arm for pick in picks} <= set(line.feasible.tolist())
+
+
+def test_a_choice_that_learns_forgets_the_options_that_were_not_taken_up(kind: type[Choice]) -> None:
+    """Of two options, only the second is ever rewarded; it becomes the first."""
+    choice = fresh(kind, apart(4))
+    for step in range(200):
+        picks = choice.select(everything(4, columns=4).options(choice.points), 2, generator_of(step))
+        for pick in picks:
+            pull = Pull(step, pick.arm, pick.execution)
+            if pick.arm == 3:
+                choice.update(pull, 1.0)
+            elif any(other.arm == 3 for other in picks):
+                choice.retract(pull)
+    best = choice.choose(everything(4, columns=4).options(choice.points), generator_of(200))
+    assert best is not None
+    assert (best.arm == 3) == kind.learns
 
 
 @always
@@ -218,10 +241,10 @@ def test_looks_at_targets_and_not_at_the_points_of_arms(make: Make, script: Scri
 
 
 @always
-@given(script=scripts(fewest=1), order=st.randoms(use_true_random=False))
-def test_order_of_rewards_does_not_matter(make: Make, script: Script, order: Any) -> None:
+@given(script=scripts(fewest=1), order=st.randoms(use_true_random=False), most=st.integers(1, 3))
+def test_order_of_rewards_does_not_matter(make: Make, script: Script, order: Any, most: int) -> None:
     steps = [line for line in script.lines if isinstance(line, Step)]
-    one, other = (Life(make(script.points)).live(steps) for _ in range(2))
+    one, other = (Life(make(script.points), most).live(steps) for _ in range(2))
     rewards = [(pull, (0.0, 0.5, 1.0)[pull.step % 3]) for pull in one.waiting]
     for pull, reward in rewards:
         one.choice.update(pull, reward)

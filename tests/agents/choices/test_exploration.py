@@ -32,18 +32,21 @@ def warm(name: str) -> Choice:
     return choice
 
 
+@pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("name", registry)
-def test_every_option_is_picked_as_often_as_its_propensity_says(name: str) -> None:
+def test_every_option_is_picked_as_often_as_its_propensity_says(name: str, count: int) -> None:
     """A right propensity is refused once in 10,000 runs (3.9 standard errors)."""
     choice, tries = warm(name), 400
     before, taken, propensities = choice.state(), Counter(), {}
     for number in range(tries):
         choice.restore(before)
         coin = np.random.default_rng([1, number])
-        (pick,) = Exploration(choice, SHARE).select(options(9), lambda: np.random.default_rng(5), coin)
-        taken[pick.arm] += 1
-        assert propensities.setdefault(pick.arm, pick.propensity) == pick.propensity
-    assert sum(propensities.values()) == pytest.approx(1.0)
+        picks = Exploration(choice, SHARE).select(options(9), count, lambda: np.random.default_rng(5), coin)
+        assert len({pick.arm for pick in picks}) == count
+        for pick in picks:
+            taken[pick.arm] += 1
+            assert propensities.setdefault(pick.arm, pick.propensity) == pick.propensity
+    assert sum(propensities.values()) == pytest.approx(count)
     assert set(propensities) == set(FEASIBLE.tolist())
     for arm, propensity in propensities.items():
         error = np.sqrt(propensity * (1 - propensity) / tries)
@@ -55,10 +58,10 @@ def test_a_learner_counts_the_replacement_as_its_own_pick(name: str) -> None:
     explored, forced = warm(name), warm(name)
     for t in range(3, 40):
         generator = lambda t=t: np.random.default_rng(t)  # noqa: E731
-        (pick,) = Exploration(explored, SHARE).select(options(t), generator, np.random.default_rng([2, t]))
+        (pick,) = Exploration(explored, SHARE).select(options(t), 1, generator, np.random.default_rng([2, t]))
         at = FEASIBLE.tolist().index(pick.arm)
         greedy = pick.propensity > SHARE
-        own = forced.choose(options(t), generator) if greedy else force(forced, options(t), at, generator)
+        own = forced.choose(options(t), generator) if greedy else force(forced, options(t), [at], generator)[0]
         assert own is not None
         assert (own.arm, own.execution) == (pick.arm, pick.execution)
         for choice in (explored, forced):
@@ -73,7 +76,7 @@ def test_a_pick_that_the_choice_drew_stays() -> None:
     for t in range(30):
         generator = np.random.default_rng(t)
         (pick,) = Exploration(choice, 1.0).select(
-            options(t), lambda generator=generator: generator, np.random.default_rng([3, t])
+            options(t), 1, lambda generator=generator: generator, np.random.default_rng([3, t])
         )
         assert pick.propensity == 1 / 3
         taken.add(pick.arm)
@@ -85,7 +88,7 @@ def test_a_batch_has_a_coin_for_each_person() -> None:
     execution = np.array([0.4, 0.9, 0.7, 0.2])
     batch = OptionBatch(POINTS[:3], ends[:-1], ends[1:], arm, POINTS, arm, 1.0 - execution, execution)
     coins = (np.random.default_rng([4, t]) for t in range(3))
-    first, nobody, last = Exploration(warm("linucb"), 1.0).select_batch(batch, np.random.default_rng, coins)
+    first, nobody, last = Exploration(warm("linucb"), 1.0).select_batch(batch, 1, np.random.default_rng, coins)
     assert first[0].option_index in (0, 1, 2)
     assert first[0].propensity == pytest.approx(1 / 3)
     assert nobody == ()

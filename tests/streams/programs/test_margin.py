@@ -81,6 +81,16 @@ def test_a_model_without_one_is_refused_where_the_spec_asks(folder, capsys, tmp_
     assert "has no margin, which `margin: auto` needs: train a new one, or give a number" in capsys.readouterr().err
 
 
+def test_a_model_without_a_linear_score_is_refused_where_the_generator_needs_one(folder, capsys):
+    drafted = (folder / "bare.yaml").read_text().replace("model/manifest.json", "forest/manifest.json")
+    (folder / "linear.yaml").write_text(f"{drafted}policy: {{generator: linear}}\n")
+    line = ["train", str(folder / "loans.csv"), "--spec", str(folder / "bare.yaml"), "--output", str(folder / "forest")]
+    assert main(line) == 0
+    capsys.readouterr()
+    assert main(["suggest", str(folder / "loans.csv"), "--spec", str(folder / "linear.yaml")]) == 2
+    assert "has no linear score, which `generator: linear` needs: give `generator: search`" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("margin", "message"), [("0.5", "no score exceeds"), ("1.5", "margin"), ("often", "margin")])
 def test_a_margin_that_nobody_can_reach_is_refused(folder, tmp_path, capsys, margin, message):
     spec = tmp_path / "spec.yaml"

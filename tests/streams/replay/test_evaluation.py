@@ -106,6 +106,23 @@ def test_a_policy_on_its_own_log_wants_what_was_taken_unless_that_was_drawn(choi
     assert 0 < found.evaluation.matched == len(greedy) < len(seen) == found.evaluation.steps
 
 
+def test_steps_of_several_options_are_evaluated_by_the_option_that_was_taken_up(tmp_path):
+    program = with_policy(exploring("posterior"), options=2)
+    tape = Tape(Run({program.name: program}, tmp_path))
+    for minute in range(PEOPLE):
+        tape.applies(f"p{minute}", minute * MINUTE_MS, features={"region": "north", "income": 10.0, "debts": 4})
+        tape.outcome(f"p{minute}", minute * MINUTE_MS + 1, option=("1", "2", None)[minute % 3])
+    tape.fold()
+    events = replayed(program, tape.journal, tmp_path / "again")
+    named = [one for one in events if isinstance(one, Closing) and one.arm is not None]
+    assert all(len(one.picked) == 2 for one in events if isinstance(one, Step))
+    found = evaluated(program, with_policy(program, options=1), events)
+    assert (found.evaluation.steps, found.unnamed, found.unfinished) == (len(named), PEOPLE - len(named), 0)
+    assert found.evaluation.logged.value == 1.0
+    row = evaluated(program, with_policy(program, options=3), events).evaluation
+    assert row.matched == row.steps
+
+
 def test_a_policy_learns_nothing_from_what_comes_later(tmp_path):
     """The same picks and the same expectations at every step, however the log goes on."""
     program = exploring()
@@ -117,10 +134,10 @@ def test_a_policy_learns_nothing_from_what_comes_later(tmp_path):
     for evaluator, part in ((whole, events), (half, events[:middle])):
         for one in part:
             evaluator.step(one) if isinstance(one, Step) else evaluator.close(one)
-        rows.append([(row.target, row.taken, row.wanted) for row in evaluator._shards[0].rows.values()])
+        rows.append([(row.taken, row.wanted) for row in evaluator._shards[0].rows.values()])
     assert rows[0][: len(rows[1])] == rows[1]
     assert len(rows[1]) > 12
-    assert {target for target, _, _ in rows[0]} == {0.0, 1.0}
+    assert {taken[0].wanted for taken, _ in rows[0]} == {False, True}
 
 
 def test_without_exploration_there_is_no_number(tmp_path):

@@ -1,0 +1,283 @@
+"""The cheapest changes of each set of features under a linear score and the l1 cost, in closed form."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+from .contract import Array, Indices, LinearScore, Mask, Space
+from .grid import Grid, Layout, Steps
+
+MOST_FEATURES = 12
+"""Features that are combined; of more, those that can add most to the score."""
+LARGEST_SET = 4
+"""Sets of more features are tried only for people whom no smaller one serves."""
+ENOUGH = 3
+"""Sets of more than two features are tried for people with fewer options."""
+MOST_OPTIONS = 32
+"""Most options of one person that are kept."""
+MOST_MOVABLE = 62
+"""Sets of features are the bits of one number."""
+CATEGORY_COST = 2.0
+"""The l1 cost of another category: one column is left, and one is entered."""
+TOLERANCE = 1e-9
+"""In steps: what is missing can be a whole number of steps, but for rounding errors."""
+
+
+class Solutions(NamedTuple):
+    """P options of n people, by person: ``people`` (P,), ``steps`` (P, M), and the sets of features as bits (P,).
+
+    ``best`` (n,) are the highest log odds within each person's reach, ``accepted`` (n,) says who has enough already:
+    they are given no options here.
+    """
+
+    people: Indices
+    steps: Steps
+    sets: NDArray[np.int64]
+    best: Array
+    accepted: Mask
+
+
+class LinearSets:
+    """Finds the cheapest option of each set of features. Cross-feature constraints are not looked at.
+
+    A step of a feature has a gain in log odds and a cost. So the cheapest changes of a set fill its features in the
+    order of cost for gain, a fractional knapsack whose one dual variable is the ratio of the last feature in use.
+    Whole steps make the last feature overshoot; what is then too much is taken back from the dearest features. A single
+    feature is exact. A set that costs no less than a part of it is left out.
+
+    Parameters
+    ----------
+    space, grid
+        The rules of the features, and their steps.
+    score
+        A linear score.
+    required
+        The score that must be exceeded, in (0, 1).
+    most_changes
+        The most features that may change.
+    """
+
+    def __init__(self, space: Space, grid: Grid, score: LinearScore, required: float, most_changes: int) -> None:
+        mutable = [space.mutable[feature] for feature in grid.features]
+        self._may_rise = np.array([rule != "down" for rule in mutable], dtype=np.bool_)
+        self._may_fall = np.array([rule != "up" for rule in mutable], dtype=np.bool_)
+        self._layout = grid.layout
+        self._weights = np.ascontiguousarray(score.weights)
+        self._bias, self._required = float(score.bias), math.log(required) - math.log1p(-required)
+        self._most_changes = most_changes
+        self._masks = _masks(min(most_changes, LARGEST_SET))
+
+    def solve(self, people: Array) -> Solutions:
+        """The options of encoded people, shape (n, D)."""
+        count, movable = len(people), len(self._may_rise)
+        steps = np.zeros((count, MOST_OPTIONS, movable), dtype=np.int64)
+        found, best = np.zeros(count, dtype=np.int64), np.zeros(count)
+        model = self._weights, self._bias, self._required
+        rules = self._may_rise, self._may_fall, self._most_changes
+        solve_people(np.ascontiguousarray(people), self._layout, rules, model, self._masks, (steps, found, best))
+        accepted = found < 0
+        found[accepted] = 0
+        kept = steps[np.arange(MOST_OPTIONS) < found[:, np.newaxis]]
+        sets = ((kept != 0) << np.arange(movable)).sum(axis=1)
+        return Solutions(np.repeat(np.arange(count), found), kept, sets, best, accepted)
+
+
+def _masks(largest: int) -> NDArray[np.int64]:
+    """The sets of 2 to ``largest`` of the combined features, as bits, the smaller sets first."""
+    sizes = range(2, largest + 1)
+    sets = [sum(1 << bit for bit in bits) for size in sizes for bits in combinations(range(MOST_FEATURES), size)]
+    return np.array(sets, dtype=np.int64)
+
+
+@compiled
+def solve_people(
+    people: Array,
+    layout: Layout,
+    rules: tuple[Mask, Mask, int],
+    model: tuple[Array, float, float],
+    masks: NDArray[np.int64],
+    out: tuple[NDArray[np.int64], NDArray[np.int64], Array],
+) -> None:
+    """Write each person's options to ``out``: steps (n, O, M), their number, -1 for who needs none, and the best odds.
+
+    ``rules`` say which features may rise and fall, and how many may change. ``model`` has the weights (D,), the bias
+    and the log odds that must be exceeded.
+    """
+    may_rise, may_fall, most_changes = rules
+    weights, bias, required = model
+    steps, found, best = out
+    movable = len(may_rise)
+    gain, cost = np.empty(movable), np.empty(movable)
+    most, move = np.empty(movable, dtype=np.int64), np.empty(movable, dtype=np.int64)
+    cheapest = np.empty(1 << MOST_FEATURES)
+    for i in range(len(people)):
+        odds = bias
+        for d in range(len(weights)):
+            odds += people[i, d] * weights[d]
+        single_moves(people[i], layout, may_rise, may_fall, weights, (gain, cost, most, move))
+        reach = gain * most
+        largest = np.argsort(-reach)
+        best[i] = odds + reach[largest[:most_changes]].sum()
+        if odds > required:
+            found[i] = -1
+            continue
+        found[i] = fill_sets(required - odds, largest, (gain, cost, most), masks, cheapest, steps[i])
+        if found[i] == 0:
+            found[i] = fill_large_set(required - odds, largest[:most_changes], (gain, cost, most), steps[i])
+        for option in range(found[i]):
+            for m in range(movable):
+                steps[i, option, m] *= move[m]
+
+
+@compiled
+def single_moves(
+    person: Array,
+    layout: Layout,
+    may_rise: Mask,
+    may_fall: Mask,
+    weights: Array,
+    out: tuple[Array, Array, NDArray[np.int64], NDArray[np.int64]],
+) -> None:
+    """Write each feature's gain and cost for a step, its most steps, 0 where none helps, and the step itself."""
+    first, categories, size, unit, low, scale = layout
+    gain, cost, most, move = out
+    for m in range(len(first)):
+        gain[m], cost[m], most[m], move[m] = 0.0, 1.0, 0, 1
+        column = first[m]
+        if categories[m] > 0:
+            own = 0
+            for category in range(categories[m]):
+                if person[column + category] > person[column + own]:
+                    own = category
+            for shift in range(1, categories[m]):
+                more = weights[column + (own + shift) % categories[m]] - weights[column + own]
+                if more > gain[m]:
+                    gain[m], cost[m], most[m], move[m] = more, CATEGORY_COST, 1, shift
+            continue
+        a_step = weights[column] * size[m] / scale[m]
+        raw = np.rint((low[m] + person[column] * scale[m]) * unit[m]) / unit[m]
+        room = (low[m] + scale[m] - raw) / size[m] if a_step > 0 else (raw - low[m]) / size[m]
+        allowed = may_rise[m] if a_step > 0 else may_fall[m]
+        if allowed and a_step != 0.0:
+            gain[m], cost[m], move[m] = abs(a_step), size[m] / scale[m], 1 if a_step > 0 else -1
+            most[m] = max(0, math.floor(room + TOLERANCE))
+
+
+@compiled
+def fill_sets(
+    missing: float,
+    largest: Indices,
+    moves: tuple[Array, Array, NDArray[np.int64]],
+    masks: NDArray[np.int64],
+    cheapest: Array,
+    steps: NDArray[np.int64],
+) -> int:
+    """Write the options of single features, then of combinations, to ``steps`` (O, M); return their number.
+
+    ``largest`` are the features by what they can add. ``cheapest`` takes the least cost of each set and its parts.
+    """
+    gain, cost, most = moves
+    found = 0
+    for m in range(len(gain)):
+        if gain[m] * most[m] > missing and found < len(steps):
+            needed = math.floor(missing / gain[m] + TOLERANCE) + 1
+            if needed <= most[m]:
+                steps[found, m] = needed
+                found += 1
+    few = largest[:MOST_FEATURES]
+    few = few[most[few] > 0]
+    few = few[np.argsort(cost[few] / gain[few])]
+    cheapest[: 1 << len(few)] = math.inf
+    for bit in range(len(few)):
+        for option in range(found):
+            if steps[option, few[bit]] > 0:
+                cheapest[1 << bit] = steps[option, few[bit]] * cost[few[bit]]
+    members = np.empty(LARGEST_SET, dtype=np.intp)
+    combined = found
+    for mask in masks:
+        if mask >> len(few):
+            continue
+        size, part = 0, math.inf
+        for bit in range(len(few)):
+            if mask >> bit & 1:
+                members[size] = few[bit]
+                size += 1
+                part = min(part, cheapest[mask ^ (1 << bit)])
+        if size > 2 and combined >= ENOUGH:
+            break
+        price = math.inf
+        if found < len(steps):
+            price = fill(missing, members[:size], gain, cost, most, steps[found])
+        if price < part:
+            found += 1
+        elif price < math.inf:
+            steps[found, :] = 0
+        cheapest[mask] = min(part, price)
+        if size == 2:
+            combined = found
+    return found
+
+
+@compiled
+def fill_large_set(
+    missing: float, largest: Indices, moves: tuple[Array, Array, NDArray[np.int64]], steps: NDArray[np.int64]
+) -> int:
+    """Write the option of the fewest features that reach the goal together, where it takes many; return the number."""
+    gain, cost, most = moves
+    for size in range(1, len(largest) + 1):
+        members = largest[:size]
+        members = members[np.argsort(cost[members] / gain_or_one(gain[members]))]
+        if fill(missing, members, gain, cost, most, steps[0]) < math.inf:
+            return 1
+    return 0
+
+
+@compiled
+def gain_or_one(gain: Array) -> Array:
+    """The gains, 1 where there is none."""
+    return np.where(gain > 0, gain, 1.0)
+
+
+@compiled
+def fill(
+    missing: float, members: Indices, gain: Array, cost: Array, most: NDArray[np.int64], steps: NDArray[np.int64]
+) -> float:
+    """Write the cheapest steps of a set to ``steps`` (M,), and return their cost, or infinity.
+
+    The ``members`` are ordered by cost for gain.
+    """
+    reach = 0.0
+    for m in members:
+        if most[m] == 0:
+            return math.inf
+        reach += gain[m] * most[m]
+    if reach <= missing:
+        return math.inf
+    rest = missing
+    for m in members:
+        steps[m] = 1
+        rest -= gain[m]
+    for m in members:
+        if rest < 0:
+            break
+        more = min(most[m] - 1, math.floor(rest / gain[m] + TOLERANCE) + 1)
+        steps[m] += more
+        rest -= more * gain[m]
+    total = 0.0
+    for place in range(len(members) - 1, -1, -1):
+        m = members[place]
+        back = min(steps[m] - 1, math.ceil(-rest / gain[m] - TOLERANCE) - 1)
+        if back > 0:
+            steps[m] -= back
+            rest += back * gain[m]
+        total += steps[m] * cost[m]
+    if rest >= 0:
+        steps[members] = 0
+        return math.inf
+    return total

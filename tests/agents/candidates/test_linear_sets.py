@@ -1,0 +1,101 @@
+"""The closed form for linear scores, beside an exhaustive search and beside the search for any model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onward.agents.candidates import registry
+from onward.agents.candidates.search import Search
+from onward.agents.costs import L1
+from onward.agents.goals import Threshold
+from onward.tests.support.spaces import scaled_space
+
+Array = np.ndarray[Any, Any]
+FEATURE_OF = np.array([0, 1, 2, 3, 3, 3])
+STEPS = np.array([0.1, 0.25, 0.2, 0.0])
+
+
+@dataclass
+class Line:
+    """A linear score over three numbers and a category."""
+
+    weights: Array
+    bias: float
+
+    def __call__(self, X: Array) -> Array:
+        return 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
+
+
+def drawn(seed: int, most: int | None, steps: Array = STEPS) -> tuple[Search, Line, Array, tuple[str, ...]]:
+    """A search under a random linear score, and a person who is rejected."""
+    random = np.random.default_rng(seed)
+    line = Line(random.normal(0, 2, 6), -1.5)
+    mutable = (*random.choice(["any", "up", "down", "none"], 3, p=[0.4, 0.2, 0.2, 0.2]).tolist(), "any")
+    space = scaled_space(FEATURE_OF, mutable, steps, most)
+    person = np.concatenate([random.integers(0, 3, 3) * steps[:3], np.eye(3)[random.integers(3)]])
+    line.bias -= max(0.0, float(np.log(line(person[np.newaxis])[0]) - np.log1p(-line(person[np.newaxis])[0])) + 0.1)
+    return Search.build(space, np.zeros((0, 6)), L1()).under(line, Threshold(0.5)), line, person, mutable
+
+
+def every_target(person: Array, mutable: tuple[str, ...], most: int) -> Array:
+    """All rows that differ from a person by the rules, in at most so many features."""
+    values = []
+    for index, (rule, step) in enumerate(zip(mutable[:3], STEPS[:3], strict=True)):
+        places = np.round(person[index] + step * np.arange(-20, 21), 9)
+        places = places[(places >= 0) & (places <= 1)]
+        allowed = {"any": places == places, "up": places >= person[index], "down": places <= person[index]}
+        values.append(places[allowed[rule]] if rule != "none" else person[index : index + 1])
+    rows = np.array([[*numbers, *kind] for *numbers, kind in product(*values, np.eye(3).tolist())])
+    changed = (rows[:, :3] != person[:3]).sum(axis=1) + (rows[:, 3:] != person[3:]).any(axis=1)
+    return rows[(changed > 0) & (changed <= most)]
+
+
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_serves_everybody_for_whom_there_is_an_option_at_nearly_the_least_cost(most: int) -> None:
+    """Fixed seeds: 150 people, each with a score of their own."""
+    costs = []
+    for seed in range(150):
+        search, line, person, mutable = drawn(seed, most)
+        targets = every_target(person, mutable, most)
+        valid = targets[line(targets) > 0.5]
+        found = search.propose(person[np.newaxis])
+        assert bool(len(found.arm)) == bool(len(valid)), f"seed {seed}"
+        if len(valid):
+            assert (line(found.points) > 0.5).all()
+            costs.append([np.abs(rows - person).sum(axis=1).min() for rows in (found.points, valid)])
+    ours, optimum = np.array(costs).T
+    assert len(costs) > 50
+    assert (ours >= optimum - 1e-9).all()
+    assert ours.mean() <= 1.01 * optimum.mean()
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32), most=st.sampled_from([1, 2, 3, None]))
+def test_costs_no_more_than_the_search_for_any_model(seed: int, most: int | None) -> None:
+    search, line, person, _ = drawn(seed, most, STEPS / 10)
+    general = Search(search.space, L1(), lambda X: line(X), Threshold(0.5))
+    ours, theirs = (np.abs(one.propose(person[np.newaxis]).points - person).sum(axis=1) for one in (search, general))
+    assert len(ours) or not len(theirs)
+    if len(theirs):
+        assert ours.min() <= theirs.min() * 1.01 + 1e-9
+
+
+def test_a_person_out_of_reach_is_told_how_far_the_changes_lead() -> None:
+    line = Line(np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0]), -3.0)
+    space = scaled_space(FEATURE_OF, ("up", "up", "none", "none"), STEPS / 100, 1)
+    search = Search.build(space, np.zeros((0, 6)), L1()).under(line, Threshold(0.25))
+    explanation = search.explain(np.array([0.0, 0.5, 0.0, 1.0, 0.0, 0.0]))
+    assert explanation.reason == "out_of_reach"
+    assert "reaches the required score 0.25; the best reaches 0.18" in explanation.detail
+    assert explanation.detail.startswith("no allowed change of ")
+
+
+def test_only_linear_needs_a_linear_score() -> None:
+    assert [name for name, kind in registry.items() if kind.needs_linear_score] == ["linear"]
