@@ -31,6 +31,15 @@ def test_a_recourse_names_the_source(tmp_path, choice, policy, source):
     assert (answer.options[0].learned_execution_probability is None) == (source != "learned")
 
 
+def test_every_option_of_a_learner_has_its_own_estimate(tmp_path):
+    story = tape(tmp_path, policy={"generator": "search", "choice": "factored", "options": 3})
+    story.applies("x", features={"region": "north", "income": 60.0, "debts": 4})
+    story.fold()
+    estimates = [option.learned_execution_probability for option in story.answers()[0].options]
+    assert len(estimates) > 1
+    assert all(0.0 < estimate < 1.0 for estimate in estimates)
+
+
 def test_a_learned_probability_follows_the_outcomes_and_the_assumed_one_does_not(tmp_path):
     def shown(folder, result):
         story = tape(tmp_path / folder, choice="factored", candidates=2, **TIMED)
