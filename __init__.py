@@ -1,3 +1,60 @@
-"""Onward: an event-streaming pipeline for algorithmic recourse."""
+"""Onward: an event-streaming pipeline for algorithmic recourse.
+
+    from onward import load_program
+
+    print(load_program("loans.yaml").suggest([{"income": 21, "debts": 7, "region": "north"}]))
+
+``docs/python.md`` shows all that is exported here. Each name is imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .schemas.events import Change, NoRecourse, Option, Recourse
+    from .streams.api.program import Program, load_program
+    from .streams.api.suggestions import Suggestions
+    from .streams.api.training import draft_spec, train
+    from .streams.errors import OnwardError
+    from .streams.programs.manifest import Manifest
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Change",
+    "Manifest",
+    "NoRecourse",
+    "OnwardError",
+    "Option",
+    "Program",
+    "Recourse",
+    "Suggestions",
+    "__version__",
+    "draft_spec",
+    "load_program",
+    "train",
+]
+
+_MODULES = {
+    "Change": ".schemas.events",
+    "Manifest": ".streams.programs.manifest",
+    "NoRecourse": ".schemas.events",
+    "OnwardError": ".streams.errors",
+    "Option": ".schemas.events",
+    "Program": ".streams.api.program",
+    "Recourse": ".schemas.events",
+    "Suggestions": ".streams.api.suggestions",
+    "draft_spec": ".streams.api.training",
+    "load_program": ".streams.api.program",
+    "train": ".streams.api.training",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name], __name__), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

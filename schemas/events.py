@@ -10,8 +10,9 @@ again.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta, Raw, Struct
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -26,6 +27,7 @@ Milliseconds = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 
 Fate = Literal["rewarded", "censored", "late", "dangling", "unseen"]
 Result = Literal["improved", "not_improved", "unseen"]
+ExecutionSource = Literal["assumed", "told", "learned"]
 
 
 class Application(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -78,21 +80,56 @@ class Model(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class Change(Struct, frozen=True, gc=False):
-    """One feature to change, in raw values."""
+class Suggested(Struct, frozen=True, gc=False):
+    """A part of an answer. ``str`` gives it in words, its fields in numbers."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain dicts, lists, texts and numbers: what stands on the wire as JSON."""
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return plain
+
+
+class Change(Suggested, frozen=True, gc=False):
+    """One feature to change, in raw values.
+
+    Examples
+    --------
+    >>> change = Change("income", current=59, target=68, unit="kEUR")
+    >>> print(change)
+    raise income from 59 to 68 kEUR
+    >>> change.target - change.current
+    9
+    """
 
     feature: str
     current: Value
     target: Value
     unit: str | None = None
 
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        if isinstance(self.current, str) or isinstance(self.target, str):
+            return f"change {self.feature} from {self.current} to {self.target}{unit}"
+        verb = "raise" if self.target > self.current else "lower"
+        return f"{verb} {self.feature} from {self.current:,.10g} to {self.target:,.10g}{unit}"
 
-class Option(Struct, frozen=True, gc=False):
+
+class Option(Suggested, frozen=True, gc=False):
     """One concrete set of changes.
 
     ``id`` names the option within its recourse, ``candidate`` the arm that the choice learns about. ``cost`` is in the
-    unit of the program's cost function (dimensionless for l1). ``promise`` holds what the program's promise guarantees,
-    as numbers by name.
+    unit of the program's cost function (dimensionless for l1). ``execution_probability`` is exp(-nu cost),
+    ``learned_execution_probability`` the choice's own estimate, None where it does not learn one. ``promise`` holds
+    what the program's promise guarantees, as numbers by name.
+
+    Examples
+    --------
+    >>> changes = Change("income", 59, 63), Change("debts", 6, 5)
+    >>> option = Option("3", changes, cost=0.15, execution_probability=0.96, propensity=1.0)
+    >>> print(option)
+    raise income from 59 to 63; lower debts from 6 to 5  (cost 0.150, carried out with probability 0.96)
+    >>> [change.feature for change in option.changes]
+    ['income', 'debts']
     """
 
     candidate: str
@@ -102,14 +139,38 @@ class Option(Struct, frozen=True, gc=False):
     propensity: float
     id: str = "1"
     promise: dict[str, float] | None = None
+    learned_execution_probability: float | None = None
+
+    def __str__(self) -> str:
+        learned = self.learned_execution_probability
+        probability = self.execution_probability if learned is None else learned
+        changes = "; ".join(map(str, self.changes))
+        return f"{changes}  (cost {self.cost:.3f}, carried out with probability {probability:.2f})"
 
 
-class Recourse(Struct, frozen=True, gc=False, tag_field="kind", tag="recourse"):
+class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse"):
     """A way forward for one rejected application: one option or more, best first.
 
     ``step`` counts the program shard's answers from 0. ``policy_version`` changes with everything that makes the policy
     pick as it does, except what it has learned. ``applicant`` is the one that the application named. ``expires_at`` is
     the event time until which the goal holds.
+
+    ``execution_source`` says where the probability that a person carries an option out comes from. ``assumed``: from
+    the cost and the default nu. ``told``: from the cost and the nu in the program's spec. ``learned``: the choice
+    learns it from outcomes, as ``learned_execution_probability``. None stands in events of older versions.
+
+    Examples
+    --------
+    >>> option = Option("3", (Change("debts", 6, 4),), cost=0.222, execution_probability=0.95, propensity=1.0)
+    >>> recourse = Recourse(
+    ...     program="loans", shard=0, application="ada", step=0, options=(option,),
+    ...     policy="posterior", policy_version="5f1c", spec="ac13", model="v1",
+    ... )
+    >>> print(recourse)
+    ada: 1 way forward
+      1. lower debts from 6 to 4  (cost 0.222, carried out with probability 0.95)
+    >>> recourse.to_dict()["options"][0]["changes"]
+    [{'feature': 'debts', 'current': 6, 'target': 4, 'unit': None}]
     """
 
     program: str
@@ -125,10 +186,27 @@ class Recourse(Struct, frozen=True, gc=False, tag_field="kind", tag="recourse"):
     closes_at: str | None = None
     applicant: str | None = None
     expires_at: str | None = None
+    execution_source: ExecutionSource | None = None
+
+    def __str__(self) -> str:
+        count = len(self.options)
+        ways = f"{self.application}: {count} {'way' if count == 1 else 'ways'} forward"
+        return "\n".join([ways, *(f"  {option.id}. {option}" for option in self.options)])
 
 
-class NoRecourse(Struct, frozen=True, gc=False, tag_field="kind", tag="none"):
-    """A rejected application without any option, with the rule that excluded the last candidates."""
+class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none"):
+    """A rejected application without any option, with the rule that excluded the last candidates.
+
+    Examples
+    --------
+    >>> none = NoRecourse(
+    ...     program="loans", shard=0, application="bob", step=1,
+    ...     reason="max_changes", detail="at least 2 features would change, 1 may",
+    ...     policy="posterior", policy_version="5f1c", spec="ac13", model="v1",
+    ... )
+    >>> print(none)
+    bob: no way forward: at least 2 features would change, 1 may
+    """
 
     program: str
     shard: int
@@ -141,6 +219,9 @@ class NoRecourse(Struct, frozen=True, gc=False, tag_field="kind", tag="none"):
     spec: str
     model: str
     applicant: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.application}: no way forward: {self.detail or self.reason}"
 
 
 class Reward(Struct, frozen=True, gc=False):

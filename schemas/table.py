@@ -99,7 +99,12 @@ def read_people(path: str | Path, spec: ProgramSpec, id_column: str | None = Non
     The name is the cell of ``id_column``, else the number of the row from 0. Raises ``TableError`` with the first
     errors.
     """
-    raw, codec = read_csv(path), FeatureCodec(spec)
+    return people_of(read_csv(path), spec, id_column)
+
+
+def people_of(raw: RawTable, spec: ProgramSpec, id_column: str | None = None) -> dict[str, dict[str, Value]]:
+    """The people of a table that has been read, as of ``read_people``."""
+    codec = FeatureCodec(spec)
     if id_column is not None and id_column not in raw.columns:
         raise TableError(raw.file, 1, id_column, "the column is missing")
     rows = _feature_rows(raw, spec)

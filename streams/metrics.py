@@ -77,6 +77,7 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         self.declared: list[Declared] = []
         self._declare_counts()
+        self._declare_calibration()
         self._declare_delays()
         self._declare_progress()
         self._declare_snapshots()
@@ -94,6 +95,15 @@ class Metrics:
         self.recourses = self._counter("recourses", "Answers to rejected people, recourse or none.", "program", "kind")
         self.no_recourse = self._counter("no_recourse", "Rejected people without a recourse.", "program", "reason")
         self.fates = self._counter("fates", "What became of recourses and outcomes.", "program", "fate")
+
+    def _declare_calibration(self) -> None:
+        """Three sums for each tenth of the execution probability, so that their ratios are means over any time."""
+        labels = "program", "decile"
+        self.predicted_executions = self._counter(
+            "predicted_executions", "Sum of the execution probabilities of options whose reward is known.", *labels
+        )
+        self.observed_rewards = self._counter("observed_rewards", "Sum of the rewards of these options.", *labels)
+        self.resolved_options = self._counter("resolved_options", "Options whose reward is known.", *labels)
 
     def _declare_delays(self) -> None:
         self.outcome_delay_seconds = self._many(

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, CliPositionalArg, NoDecode, SettingsConfigDict
 
 
 def _split(value: object) -> object:
@@ -115,6 +115,18 @@ class StatusSettings(BrokerSettings):
     group: str = Field("onward", min_length=1, description="Consumer group of the workers.")
     state_dir: Path | None = Field(None, description="Folder of a worker's ledgers, to be read as well.")
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of tables.")
+
+
+class ShowSettings(BrokerSettings):
+    """Settings of ``onward show``."""
+
+    application: CliPositionalArg[str] = Field(min_length=1, max_length=200, description="Name of the application.")
+    program: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
+        description="Program of the application; all of them when absent. With it the journal is read faster.",
+    )
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
 
 
 class ModelSettings(BrokerSettings):

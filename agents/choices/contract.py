@@ -90,6 +90,9 @@ class Choice(ABC):
     baseline: ClassVar[bool] = False
     """Whether it is a baseline of the literature, kept for comparison."""
 
+    learns_execution: ClassVar[bool] = False
+    """Whether it learns execution probabilities from outcomes. Then the ``execution`` of a pick is its estimate."""
+
     revision: ClassVar[int] = 1
     """Increased when a new version of the code picks differently in the same situation."""
 

@@ -78,6 +78,7 @@ class Factored(Choice):
 
     name: ClassVar[str] = "factored"
     learns: ClassVar[bool] = True
+    learns_execution: ClassVar[bool] = True
     revision: ClassVar[int] = 2
     variable_length: ClassVar[frozenset[str]] = PendingPulls.ARRAYS
 

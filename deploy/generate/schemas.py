@@ -148,11 +148,11 @@ def _header_schema(kind: Kind) -> Json:
 
 
 def _without_indents(value: Any) -> Any:
-    """Descriptions are docstrings and carry the indents of their source."""
+    """Descriptions are docstrings: they carry the indents of their source, and examples in Python."""
     if isinstance(value, dict):
         cleaned = {key: _without_indents(item) for key, item in value.items()}
         if isinstance(value.get("description"), str):
-            cleaned["description"] = inspect.cleandoc(value["description"])
+            cleaned["description"] = inspect.cleandoc(value["description"]).partition("\n\nExamples\n")[0]
         return cleaned
     return [_without_indents(item) for item in value] if isinstance(value, list | tuple) else value
 

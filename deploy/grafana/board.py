@@ -1,7 +1,7 @@
 """The Grafana board, built from ``ROWS``: ``python -m onward.deploy.grafana.board`` writes ``dashboards/onward.json``.
 
-A query may use ``$program`` (a regular expression) and ``$__rate_interval``. A test runs every query on a real
-Prometheus.
+A query may use ``$program`` (a regular expression), ``$__rate_interval`` and ``$__range``. A test runs every query on a
+real Prometheus.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from grafana_foundation_sdk.builders import dashboard, prometheus, stat, timeseries
+from grafana_foundation_sdk.builders import barchart, dashboard, prometheus, stat, timeseries
 from grafana_foundation_sdk.builders.common import VizLegendOptions
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.common import BigValueTextMode, LegendDisplayMode, LegendPlacement
-from grafana_foundation_sdk.models.dashboard import DataSourceRef, VariableRefresh
+from grafana_foundation_sdk.models.dashboard import DataSourceRef, DataTransformerConfig, VariableRefresh
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 FILE = Path(__file__).parent / "dashboards" / "onward.json"
 SOURCE = DataSourceRef(type_val="prometheus", uid="${source}")
 PER_SECOND = "ops"
 GRID_COLUMNS, PANEL_HEIGHT = 24, 8
+RESOLVED = "onward_resolved_options_total"
+Panel = stat.Panel | timeseries.Panel | barchart.Panel
 
 
 class Query(NamedTuple):
@@ -31,13 +34,17 @@ class Query(NamedTuple):
 
 
 class PanelSpec(NamedTuple):
-    """One panel: time series, or one big number when ``number`` is set. ``unit`` is Grafana's name of it."""
+    """One panel: time series, or one big number when ``number`` is set, or bars over the label ``bars``.
+
+    ``unit`` is Grafana's name of it.
+    """
 
     title: str
     about: str
     unit: str
     queries: tuple[Query, ...]
     number: bool = False
+    bars: str | None = None
 
 
 def _rate(metric: str, *labels: str, program: bool = True, window: str = "$__rate_interval") -> str:
@@ -51,6 +58,12 @@ def _quantiles(metric: str, label: str, window: str = "$__rate_interval") -> tup
         Query(f"histogram_quantile({share}, {rates})", f"p{round(share * 100)} {{{{{label}}}}}")
         for share in (0.5, 0.99)
     )
+
+
+def _mean_by_decile(total: str) -> str:
+    """The mean of what a counter sums, for each decile of the execution probability, over the time that is shown."""
+    sums = (f'sum by (decile) (increase({name}{{program=~"$program"}}[$__range]))' for name in (total, RESOLVED))
+    return " / ".join(sums)
 
 
 ROWS: dict[str, tuple[PanelSpec, ...]] = {
@@ -134,6 +147,17 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             "Answers given between a recourse and its outcome, over the last hour's outcomes.",
             "short",
             _quantiles("onward_outcome_delay_steps", "program", window="1h"),
+        ),
+        PanelSpec(
+            "Predicted and observed, by decile",
+            "Mean execution probability of the options whose reward is known, and their mean reward. A reward needs "
+            "an improvement too, so that the second is smaller by one factor where the first is right.",
+            "percentunit",
+            (
+                Query(_mean_by_decile("onward_predicted_executions_total"), "predicted"),
+                Query(_mean_by_decile("onward_observed_rewards_total"), "observed"),
+            ),
+            bars="decile",
         ),
     ),
     "Records": (
@@ -270,19 +294,35 @@ def render() -> str:
     return JSONEncoder(sort_keys=True, indent=2).encode(board.build()) + "\n"
 
 
-def _panel(view: PanelSpec, columns: int) -> stat.Panel | timeseries.Panel:
-    panel: stat.Panel | timeseries.Panel
-    if view.number:
-        panel = stat.Panel().height(PANEL_HEIGHT // 2).text_mode(BigValueTextMode.VALUE_AND_NAME)
-    else:
-        legend = VizLegendOptions().show_legend(True).placement(LegendPlacement.BOTTOM)
-        panel = timeseries.Panel().height(PANEL_HEIGHT).min(0)
-        panel = panel.legend(legend.display_mode(LegendDisplayMode.LIST)).fill_opacity(10)
-    panel = panel.title(view.title).description(view.about).unit(view.unit).span(columns).datasource(SOURCE)
+def _panel(view: PanelSpec, columns: int) -> Panel:
+    panel = _empty_panel(view).title(view.title).description(view.about).unit(view.unit).span(columns)
+    panel = panel.datasource(SOURCE)
     for name, query in zip(ascii_uppercase, view.queries, strict=False):
         target = prometheus.Dataquery().ref_id(name).expr(query.expression).legend_format(query.legend)
-        panel = panel.with_target(target)
+        panel = panel.with_target(target.instant().format(PromQueryFormat.TABLE) if view.bars else target)
     return panel
+
+
+def _empty_panel(view: PanelSpec) -> Panel:
+    if view.number:
+        return stat.Panel().height(PANEL_HEIGHT // 2).text_mode(BigValueTextMode.VALUE_AND_NAME)
+    legend = VizLegendOptions().show_legend(True).placement(LegendPlacement.BOTTOM)
+    legend = legend.display_mode(LegendDisplayMode.LIST)
+    if view.bars is None:
+        return timeseries.Panel().height(PANEL_HEIGHT).min(0).legend(legend).fill_opacity(10)
+    panel = barchart.Panel().height(PANEL_HEIGHT).min(0).legend(legend).x_field(view.bars).x_tick_label_max_length(20)
+    for transformation in _one_row_a_label(view, view.bars):
+        panel = panel.with_transformation(transformation)
+    return panel
+
+
+def _one_row_a_label(view: PanelSpec, label: str) -> Iterator[DataTransformerConfig]:
+    """Join the queries' tables by a label; a column is named after its query."""
+    names = {f"Value #{ref}": query.legend for ref, query in zip(ascii_uppercase, view.queries, strict=False)}
+    times = {f"Time{number}": True for number in ("", *(f" {n}" for n in range(1, len(names) + 1)))}
+    yield DataTransformerConfig(id_val="joinByField", options={"byField": label, "mode": "outer"})
+    yield DataTransformerConfig(id_val="organize", options={"excludeByName": times, "renameByName": names})
+    yield DataTransformerConfig(id_val="sortBy", options={"sort": [{"field": label}]})
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ COMMANDS = {
     "topics": "Create the topics on a Kafka, or check them.",
     "worker": "Run the pipeline against a Kafka until it is told to stop.",
     "evaluate": "Estimate from the log of a program what another policy would have earned.",
+    "show": "Show everything that happened to one application.",
     "status": "Show the topics, the lag of the workers, and what the ledgers hold.",
 }
 """Every command and its summary. ``NAME.py`` holds ``run(args) -> exit code`` and is imported when called."""

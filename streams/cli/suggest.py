@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 from rich.console import Console
 
-from ...schemas.events import Change, NoRecourse, Option, Recourse, Value
-from ...schemas.specfile import LoadedSpec, SpecError
-from ...schemas.table import read_people
+from ..api.program import MAX_OPTIONS, load_program
 from ..errors import UsageError
-from ..programs.program import assemble
-from ..programs.spec_check import load_program_spec
-from ..replay.suggestions import suggest
 from .flags import CommandParser
 
 DESCRIPTION = """Suggest a way forward to every rejected person of a CSV: what a worker with a fresh learner would
 publish. People whom the program's model approves get no line."""
-MANY_CHANGES = 4
-"""Options with more changes are counted: few people carry them out."""
 
 
 def run(args: Sequence[str]) -> int:
@@ -35,75 +25,14 @@ def run(args: Sequence[str]) -> int:
     parser.add_argument("--options", type=int, metavar="N", help="the most options of a person (default: the spec's)")
     parser.add_argument("--json", action="store_true", help="one event a line, as a worker publishes it")
     options = parser.parse_args(list(args))
-    loaded = _loaded(options.spec, options.options)
-    people = read_people(options.people, loaded.spec, options.id)
+    if options.options is not None and not 1 <= options.options <= MAX_OPTIONS:
+        raise UsageError(f"--options is {options.options}: give a number from 1 to {MAX_OPTIONS}")
+    program = load_program(options.spec, options=options.options)
+    people = program.read(options.people, id=options.id)
     answers = []
-    for answer in suggest(assemble(loaded), people, time.time_ns() // 1_000_000):
-        print(msgspec.json.encode(answer).decode() if options.json else "\n".join([*_in_words(answer), ""]))
+    for answer in program.answers(people):
+        print(msgspec.json.encode(answer).decode() if options.json else f"{answer}\n")
         answers.append(answer)
-    for line in _summary(answers, len(people), loaded):
-        Console(stderr=True).print(line, highlight=False, soft_wrap=True, markup=False)
+    summary = program.summarised(answers, len(people)).summary()
+    Console(stderr=True).print(summary, highlight=False, soft_wrap=True, markup=False)
     return 0
-
-
-def _loaded(path: Path, options: int | None) -> LoadedSpec:
-    try:
-        loaded = load_program_spec(path)
-    except SpecError as error:
-        raise UsageError(str(error)) from None
-    if options is None:
-        return loaded
-    if not 1 <= options <= 10:
-        raise UsageError(f"--options is {options}: give a number from 1 to 10")
-    policy = msgspec.structs.replace(loaded.spec.policy, options=options)
-    return replace(loaded, spec=msgspec.structs.replace(loaded.spec, policy=policy))
-
-
-def _in_words(answer: Recourse | NoRecourse) -> Iterator[str]:
-    """An answer as people read it."""
-    if isinstance(answer, NoRecourse):
-        yield f"{answer.application}: no way forward: {answer.detail or answer.reason}"
-        return
-    yield f"{answer.application}: {_counted(len(answer.options), 'way')} forward"
-    for option in answer.options:
-        yield f"  {option.id}. {_option(option)}"
-
-
-def _option(option: Option) -> str:
-    changes = "; ".join(map(_change, option.changes))
-    return f"{changes}  (cost {option.cost:.3f}, carried out with probability {option.execution_probability:.2f})"
-
-
-def _change(change: Change) -> str:
-    current, target = change.current, change.target
-    unit = f" {change.unit}" if change.unit else ""
-    if isinstance(current, str) or isinstance(target, str):
-        return f"change {change.feature} from {current} to {target}{unit}"
-    verb = "raise" if target > current else "lower"
-    return f"{verb} {change.feature} from {_number(current)} to {_number(target)}{unit}"
-
-
-def _number(value: Value) -> str:
-    assert not isinstance(value, str), "texts are shown as they are"
-    return f"{value:,.10g}"
-
-
-def _summary(answers: Sequence[Recourse | NoRecourse], people: int, loaded: LoadedSpec) -> Iterator[str]:
-    """How many are served, and what stands in the way of the others."""
-    none = Counter(answer.reason for answer in answers if isinstance(answer, NoRecourse))
-    options = [option for answer in answers if isinstance(answer, Recourse) for option in answer.options]
-    yield f"{len(answers)} of {_counted(people, 'person', 'people')} rejected"
-    if not answers:
-        return
-    reasons = ", ".join(f"{reason}: {count}" for reason, count in none.most_common())
-    yield f"without a way forward: {none.total() / len(answers):.1%}" + (f" ({reasons})" if reasons else "")
-    many = sum(len(option.changes) > MANY_CHANGES for option in options)
-    if options:
-        yield f"options with more than {MANY_CHANGES} changes: {many / len(options):.1%}"
-    policy = loaded.spec.policy
-    if (none or many) and policy.generator == "instances":
-        yield "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
-
-
-def _counted(count: int, one: str, many: str | None = None) -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"

@@ -20,7 +20,9 @@ class Effects:
     ``waiting`` holds the events that wait now (None: waits no longer), ``processed`` when each processed event is
     forgotten, ``timers`` those that are set (True) and cancelled (False). ``counted`` holds what the metrics count,
     once for each time: a name, a label (such as the program) and a detail. ``delays`` holds, for
-    every outcome that counted, the program and its delay in milliseconds of event time and in steps.
+    every outcome that counted, the program and its delay in milliseconds of event time and in steps. ``predictions``
+    holds, for every option whose reward is known, the program, the execution probability that the learner counts the
+    option with, and the reward.
     """
 
     emissions: list[Emission] = field(default_factory=list)
@@ -32,6 +34,7 @@ class Effects:
     models: set[str] = field(default_factory=set)
     counted: list[tuple[str, str, str]] = field(default_factory=list)
     delays: list[tuple[str, int, int]] = field(default_factory=list)
+    predictions: list[tuple[str, float, float]] = field(default_factory=list)
 
     @property
     def counts(self) -> Counter[tuple[str, str, str]]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import operator
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Literal, Self
 
 import confluent_kafka
@@ -121,10 +121,15 @@ class EventWriter:
 
 
 class EventReader:
-    """Reads every partition of some topics, without a group and without committing anything."""
+    """Reads some topics, every partition or ``only`` some, without a group and without committing anything."""
 
     def __init__(
-        self, options: KafkaOptions, topics: Iterable[str], *, start: Literal["beginning", "end"] = "beginning"
+        self,
+        options: KafkaOptions,
+        topics: Iterable[str],
+        *,
+        start: Literal["beginning", "end"] = "beginning",
+        only: Collection[int] | None = None,
     ) -> None:
         """Raise ``BrokerError`` when no broker answers in time or a topic does not exist."""
         self._consumer = confluent_kafka.Consumer(
@@ -140,7 +145,8 @@ class EventReader:
         )
         self._at_end: set[tuple[str, int]] = set()
         try:
-            partitions = [tp for topic in topics for tp in partitions_of(self._consumer, options, topic)]
+            every = (tp for topic in topics for tp in partitions_of(self._consumer, options, topic))
+            partitions = [tp for tp in every if only is None or tp.partition in only]
             for tp in partitions:
                 tp.offset = confluent_kafka.OFFSET_BEGINNING if start == "beginning" else self._end(tp, options)
             self._partition_count = len(partitions)

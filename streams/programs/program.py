@@ -24,7 +24,7 @@ from ...agents.costs import L1, Cost, MaxPercentileShift
 from ...agents.goals import Goal, accepted
 from ...agents.promises import Promise
 from ...schemas.encoding import FeatureCodec, Values
-from ...schemas.events import Change, Value
+from ...schemas.events import Change, ExecutionSource, Value
 from ...schemas.spec import Policy, ProgramSpec
 from ...schemas.specfile import LoadedSpec
 from ..errors import ModelError, UsageError
@@ -160,6 +160,13 @@ class Program:
     def ignores_zero_reward(self) -> bool:
         """Whether a reward of 0 teaches its learner nothing."""
         return choices.registry[self.spec.policy.choice].ignores_zero_reward
+
+    @cached_property
+    def execution_source(self) -> ExecutionSource:
+        """Where its execution probabilities come from."""
+        if choices.registry[self.spec.policy.choice].learns_execution:
+            return "learned"
+        return "assumed" if self.spec.policy.nu is None else "told"
 
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version of this program; raise ``ModelError`` when it is refused."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from prometheus_client import Counter as Metric
@@ -14,6 +14,9 @@ from ..engine.state import PartitionState
 from ..metrics import Family, Metrics
 from ..outputs.emission import Emission
 from ..programs.program import Program
+
+DECILES = tuple(f"{low / 10:.1f}-{(low + 1) / 10:.1f}" for low in range(10))
+"""The labels of the tenths of a probability; a bound belongs to the upper one."""
 
 
 class ProcessorMetrics:
@@ -48,6 +51,7 @@ class ProcessorMetrics:
                 open_recourses[label] += times
             elif name == "fates" and detail in CLOSED.values():
                 open_recourses[label] -= times
+        self._count_predictions(effects)
 
     def observe_delays(self, effects: Effects, published: Sequence[Emission]) -> None:
         """Observe the delays of outcomes, and the time from application to answer."""
@@ -79,3 +83,13 @@ class ProcessorMetrics:
         """Forget a partition that the worker no longer owns."""
         self._metrics.waiting_events.remove(partition)
         self._metrics.watermark_timestamp_seconds.remove(partition)
+
+    def _count_predictions(self, effects: Effects) -> None:
+        """Count what was predicted and observed of the options whose reward is known."""
+        sums: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+        for program, predicted, reward in effects.predictions:
+            sums[program, DECILES[min(int(10 * predicted), 9)]].append((predicted, reward))
+        for labels, pairs in sums.items():
+            self._metrics.predicted_executions.labels(*labels).inc(sum(predicted for predicted, _ in pairs))
+            self._metrics.observed_rewards.labels(*labels).inc(sum(reward for _, reward in pairs))
+            self._metrics.resolved_options.labels(*labels).inc(len(pairs))

@@ -139,6 +139,7 @@ def trouble(broker: EmbeddedBroker) -> None:
 def answered(server: str, query: Query) -> bool:
     """Whether the query gives a series with a number."""
     expression = query.expression.replace("$program", ".*").replace("$__rate_interval", RATE_INTERVAL)
+    expression = expression.replace("$__range", RATE_INTERVAL)
     with urlopen(f"{server}/api/v1/query?{urlencode({'query': expression})}") as response:
         found = json.load(response)["data"]["result"]
     return any(not math.isnan(float(series["value"][1])) for series in found)

@@ -84,6 +84,7 @@ def _publish_recourse(
         closes_at,
         case.applicant,
         None if expires_ms is None else format_time(expires_ms),
+        program.execution_source,
     )
     fold.count("recourses", program.name, "recourse")
     _emit(event, case, fold)
@@ -96,6 +97,7 @@ def _options(
     batch, score = assessment.batch, model.bundle.model.score
     assert batch is not None, "only a rejected person has options"
     person, points = batch.people[assessment.row], batch.points
+    learned = program.execution_source == "learned"
     return tuple(
         [
             Option(
@@ -106,6 +108,7 @@ def _options(
                 option.propensity,
                 str(number),
                 program.promise.guarantee(points[option.point], score),
+                option.learner_execution if learned else None,
             )
             for number, option in enumerate(selected, 1)
         ]

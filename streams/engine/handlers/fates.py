@@ -42,7 +42,7 @@ def learn(shard: Shard, case: Case, reward: float | None, option: int | None) ->
     all pulls are taken back.
     """
     for number, pull in enumerate(_pulls(case)):
-        if reward is not None and (number == option or (option is None and not reward)):
+        if reward is not None and _rewarded(number, option, reward):
             shard.learner.update(pull, reward)
         else:
             shard.learner.retract(pull)
@@ -75,6 +75,9 @@ def close(
         option=None if option is None else str(option + 1),
     )
     fold.count("fates", program, event.fate)
+    if reward is not None:
+        judged = [suggested for number, suggested in enumerate(case.options) if _rewarded(number, option, reward)]
+        fold.effects.predictions += [(program, suggested.execution, reward) for suggested in judged]
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
 
 
@@ -103,6 +106,11 @@ def _publish(
     event = Reward(name, shard, application, fate, None, step, candidate, entry.id, option)
     fold.count("fates", name, fate)
     fold.emit(event, joined(fate, name, application, entry.id), entry.time_ms, name, shard)
+
+
+def _rewarded(number: int, option: int | None, reward: float) -> bool:
+    """Whether the reward of a recourse, which credits ``option``, is that of its option ``number``."""
+    return number == option or (option is None and not reward)
 
 
 def _pulls(case: Case) -> Iterator[Pull]:

@@ -14,8 +14,8 @@ from onward.tests.support.pipeline import Run, build_program
 
 HERE = Path(__file__).parent
 ADDED_SINCE = {
-    "recourse": {"applicant", "expires_at"},
-    "options": {"id", "promise"},
+    "recourse": {"applicant", "expires_at", "execution_source"},
+    "options": {"id", "promise", "learned_execution_probability"},
     "rewards": {"option"},
 }
 """Fields that outputs have today and had not when the journal was recorded, by topic or list."""

@@ -1,0 +1,155 @@
+"""A program for Python: its suggestions without Kafka."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from ...schemas.events import NoRecourse, Recourse, Value
+from ...schemas.specfile import LoadedSpec
+from ..errors import UsageError
+from ..programs.program import Program as AssembledProgram
+from ..programs.program import assemble
+from ..programs.spec_check import load_program_spec
+from ..replay.suggestions import suggest
+from .one_error import usage_errors
+from .people import People, read
+from .suggestions import Suggestions
+
+MAX_OPTIONS = 10
+
+
+class Program:
+    """A program: a spec with its trained model. ``load_program`` makes one.
+
+    It answers as a worker with a fresh learner does: the same person gets the same answer, alone or among others.
+
+    Examples
+    --------
+    >>> import onward
+    >>> program = onward.load_program("loans.yaml")
+    >>> program.name, program.features
+    ('loans', ('income', 'debts', 'region'))
+    >>> answer = program.suggest([{"income": 20, "debts": 8, "region": "north"}])[0]
+    >>> isinstance(answer, onward.Recourse)
+    True
+    >>> program.score([{"income": 20, "debts": 8, "region": "north"}])[0] < program.threshold
+    True
+    """
+
+    def __init__(self, assembled: AssembledProgram) -> None:
+        self._program = assembled
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._program.name
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features that describe a person."""
+        return tuple(feature.name for feature in self._program.spec.features)
+
+    @property
+    def model(self) -> str:
+        """The version of its model."""
+        return self._program.bundle.version
+
+    @property
+    def threshold(self) -> float:
+        """The score from which its model approves, between 0 and 1."""
+        return self._program.spec.model.threshold
+
+    def suggest(self, people: People, *, id: str | None = None, at: datetime | None = None) -> Suggestions:
+        """Answer the rejected ones among some people.
+
+        Parameters
+        ----------
+        people
+            A list of dicts with the features in raw units, a pandas data frame (anything with
+            ``to_dict("records")``), or the path of a CSV. Other columns are ignored.
+        id
+            The column with people's names; by default a person's name is the number of the row, from 0.
+        at
+            When all of them apply, with a time zone; now by default.
+
+        Raises
+        ------
+        OnwardError
+            When people do not fit the spec: one line a problem.
+        """
+        checked = read(people, self._program.spec, id)
+        answers = list(self.answers(checked, at=at))
+        return Suggestions(answers, len(checked), self._program.spec.policy, self._program.execution_source)
+
+    def read(self, people: People, *, id: str | None = None) -> dict[str, dict[str, Value]]:
+        """The features of people by name, checked against the spec; the parameters are those of ``suggest``."""
+        return read(people, self._program.spec, id)
+
+    def answers(
+        self, people: Mapping[str, Mapping[str, Value]], *, at: datetime | None = None
+    ) -> Iterator[Recourse | NoRecourse]:
+        """The answers of ``suggest`` one after the other, for people of ``read``: many need not be in memory."""
+        return suggest(self._program, people, _milliseconds(at))
+
+    def summarised(self, answers: list[Recourse | NoRecourse], people: int) -> Suggestions:
+        """Answers of ``answers`` to this number of ``people``, with their summary."""
+        return Suggestions(answers, people, self._program.spec.policy, self._program.execution_source)
+
+    def score(self, people: People) -> list[float]:
+        """The score of every person under the model, between 0 and 1."""
+        rows = list(read(people, self._program.spec).values())
+        scores: list[float] = self._program.bundle.model.score(self._program.codec.encode_many(rows)).tolist()
+        return scores
+
+    def __repr__(self) -> str:
+        return f"<Program {self.name}: model {self.model}, {len(self.features)} features>"
+
+
+def load_program(spec: str | Path, *, options: int | None = None) -> Program:
+    """Load a program: its spec and the model that the spec names.
+
+    Parameters
+    ----------
+    spec
+        The program spec (YAML).
+    options
+        The most options of a recourse, 1 to 10; by default those of the spec.
+
+    Raises
+    ------
+    OnwardError
+        When spec or model cannot be used: one line a problem, as the command ``onward`` prints them.
+
+    Examples
+    --------
+    >>> import onward
+    >>> program = onward.load_program("loans.yaml", options=1)
+    >>> person = {"income": 20, "debts": 8, "region": "north"}
+    >>> print(program.suggest([person]))  # doctest: +ELLIPSIS
+    0: 1 way forward
+      1. raise income from 20 to ... kEUR  (cost 0..., carried out with probability 0...)
+    """
+    with usage_errors():
+        loaded = load_program_spec(spec)
+    return Program(assemble(loaded if options is None else _with_options(loaded, options)))
+
+
+def _with_options(loaded: LoadedSpec, options: int) -> LoadedSpec:
+    if not 1 <= options <= MAX_OPTIONS:
+        raise UsageError(f"options is {options}: give a number from 1 to {MAX_OPTIONS}")
+    policy = msgspec.structs.replace(loaded.spec.policy, options=options)
+    return replace(loaded, spec=msgspec.structs.replace(loaded.spec, policy=policy))
+
+
+def _milliseconds(at: datetime | None) -> int:
+    if at is None:
+        return time.time_ns() // 1_000_000
+    if at.tzinfo is None:
+        raise UsageError(f"at is {at.isoformat()} without a time zone: give one, such as datetime.now(UTC)")
+    return round(at.timestamp() * 1000)

@@ -1,0 +1,111 @@
+"""Suggestions: the answers to the rejected ones among some people, and what stands in the way of the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+from ...schemas.events import ExecutionSource, NoRecourse, Recourse
+from ...schemas.spec import Policy
+
+MANY_CHANGES = 4
+"""Options with more changes are counted: few people carry them out."""
+
+Answer = Recourse | NoRecourse
+
+
+class Suggestions(Sequence[Answer]):
+    """The answers to rejected people, in the order of the people; who is approved gets none.
+
+    Each is a ``Recourse`` with its options or a ``NoRecourse`` with its reason. ``print`` shows them in words.
+
+    Parameters
+    ----------
+    answers
+        The answers.
+    people
+        The number of people, the approved ones among them.
+    policy
+        The policy of the program's spec.
+    execution_source
+        Where the program's execution probabilities come from.
+
+    Examples
+    --------
+    >>> import onward
+    >>> program = onward.load_program("loans.yaml")
+    >>> people = [{"income": 55, "debts": 6, "region": "north"}, {"income": 95, "debts": 0, "region": "south"}]
+    >>> suggestions = program.suggest(people)
+    >>> len(suggestions), suggestions.people
+    (1, 2)
+    >>> print(suggestions)  # doctest: +ELLIPSIS
+    0: 2 ways forward
+      1. raise income from 55 to ... kEUR  (cost ..., carried out with probability ...)
+      2. lower debts from 6 to ...  (cost ..., carried out with probability ...)
+    >>> suggestions["0"] == suggestions[0]
+    True
+    >>> [len(option.changes) for option in suggestions[0].options]
+    [1, 1]
+    >>> suggestions.to_dicts()[0]["options"][0]["changes"][0]["feature"]
+    'income'
+    >>> print(suggestions.summary().splitlines()[0])
+    1 of 2 people rejected
+    """
+
+    def __init__(
+        self, answers: Sequence[Answer], people: int, policy: Policy, execution_source: ExecutionSource
+    ) -> None:
+        self._answers = tuple(answers)
+        self._by_name = {answer.application: answer for answer in self._answers}
+        self.people = people
+        self._policy = policy
+        self._execution_source = execution_source
+
+    @overload
+    def __getitem__(self, at: int | str) -> Answer: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Answer, ...]: ...
+
+    def __getitem__(self, at: int | str | slice) -> Answer | tuple[Answer, ...]:
+        """The answer at a place, or to the person of a name; ``KeyError`` where that person has none."""
+        return self._by_name[at] if isinstance(at, str) else self._answers[at]
+
+    def __len__(self) -> int:
+        """The number of rejected people."""
+        return len(self._answers)
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self._answers))
+
+    def __repr__(self) -> str:
+        return f"<Suggestions: {self.summary().splitlines()[0]}>"
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The answers as the events that a worker publishes."""
+        return [answer.to_dict() for answer in self._answers]
+
+    def summary(self) -> str:
+        """How many are served, what stands in the way of the others, and what to do about it; one fact a line."""
+        return "\n".join(self._facts())
+
+    def _facts(self) -> Iterator[str]:
+        rejected = len(self._answers)
+        yield f"{rejected} of {self.people} {'person' if self.people == 1 else 'people'} rejected"
+        if not rejected:
+            return
+        none = Counter(answer.reason for answer in self._answers if isinstance(answer, NoRecourse))
+        reasons = ", ".join(f"{reason}: {count}" for reason, count in none.most_common())
+        yield f"without a way forward: {none.total() / rejected:.1%}" + (f" ({reasons})" if reasons else "")
+        options = [option for answer in self._answers if isinstance(answer, Recourse) for option in answer.options]
+        many = sum(len(option.changes) > MANY_CHANGES for option in options)
+        if options:
+            yield f"options with more than {MANY_CHANGES} changes: {many / len(options):.1%}"
+            yield from self._probabilities()
+        if (none or many) and self._policy.generator == "instances":
+            yield "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
+
+    def _probabilities(self) -> Iterator[str]:
+        if self._execution_source == "assumed":
+            yield "the probabilities are assumed from the cost; `policy: {nu: NUMBER}` in the spec tells what you know"

@@ -1,0 +1,75 @@
+"""Specs and models from Python: a first spec of a data file, and a model trained on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...schemas import draft
+from ..errors import UsageError
+from ..programs import training
+from ..programs.manifest import Manifest
+from ..programs.spec_check import load_program_spec
+from .one_error import usage_errors
+
+
+def draft_spec(csv: str | Path, label: str) -> str:
+    """The YAML of a first spec for a CSV whose column ``label`` says what happened.
+
+    People must review it: it cannot know which features a person can change, and in which direction.
+
+    Raises
+    ------
+    OnwardError
+        When the data cannot be read.
+
+    Examples
+    --------
+    >>> import onward
+    >>> text = onward.draft_spec("loans.csv", label="repaid")
+    >>> [name for name in ("income", "debts", "region") if name in text]
+    ['income', 'debts', 'region']
+    """
+    with usage_errors():
+        return draft.draft_spec(csv, label)
+
+
+def train(
+    csv: str | Path, spec: str | Path, output: str | Path, *, estimator: str | None = None, seed: int = 0
+) -> Manifest:
+    """Train a program's model on a CSV with labels, and write it to the new folder ``output``.
+
+    The same data, spec and seed give the same model. The spec's ``model.manifest`` names ``manifest.json`` in that
+    folder, relative to the spec.
+
+    Parameters
+    ----------
+    csv
+        Data with the spec's features and its label.
+    spec
+        The program spec (YAML).
+    output
+        The folder, which must not exist.
+    estimator
+        The kind of model, as of ``onward train --estimator``.
+    seed
+        Seed of split and training.
+
+    Raises
+    ------
+    OnwardError
+        When the data cannot be trained on, or the folder exists.
+
+    Examples
+    --------
+    >>> import onward
+    >>> manifest = onward.train("loans.csv", "loans.yaml", "another", estimator="logistic_regression")
+    >>> manifest.program, manifest.metrics["accuracy"] > 0.8
+    ('loans', True)
+    """
+    kinds = list(training.ESTIMATORS)
+    chosen = kinds[0] if estimator is None else estimator
+    if chosen not in kinds:
+        raise UsageError(f"there is no estimator {chosen!r}: use one of {', '.join(kinds)}")
+    with usage_errors():
+        loaded = load_program_spec(spec)
+        return training.train(Path(csv), loaded, Path(output), estimator=chosen, seed=seed)

@@ -1,0 +1,27 @@
+"""Progress of a command that reads topics: a line on standard error every few seconds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import monotonic
+
+EVERY_SECONDS = 5.0
+
+
+class ReadProgress:
+    """Counts records of ``total``; ``clock`` gives seconds. A short read prints nothing."""
+
+    def __init__(self, total: int, clock: Callable[[], float] = monotonic) -> None:
+        self._total, self._clock = total, clock
+        self._read = 0
+        self._last_shown = clock()
+
+    def add(self, records: int) -> None:
+        """Count records; print a line when the last one is old."""
+        self._read += records
+        now = self._clock()
+        if now - self._last_shown >= EVERY_SECONDS:
+            self._last_shown = now
+            share = min(1.0, self._read / self._total) if self._total else 1.0
+            print(f"read {self._read:,} of {self._total:,} records ({share:.0%})", file=sys.stderr, flush=True)

@@ -1,0 +1,187 @@
+"""``onward show``: everything that happened to one application."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import msgspec
+from rich.console import Console
+
+from ...schemas.events import Application, DeadLetter, Decision, NoRecourse, Outcome, Recourse, Reward
+from ...schemas.headers import format_time
+from ..errors import OnwardError
+from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
+from ..kafka.client import EventReader
+from ..kafka.connection import connection
+from ..kafka.connection import topics as topic_names
+from ..kafka.options import KafkaOptions
+from ..records import Record
+from ..replay.history import Happening, History, state_of
+from ..settings import ShowSettings
+from .flags import parse_settings
+from .process.client_logs import quiet_kafka_clients
+from .read_progress import ReadProgress
+
+DESCRIPTION = """Show everything that happened to one application, in the order of event time: what was sent, the
+answer with its options, the outcome, the fate, and dead letters. Reads the topics to where they end now, and writes
+nothing. With --program only the journal partition of its answer is read."""
+POLL_SECONDS = 0.5
+INDENT = " " * 4
+
+
+def run(args: Sequence[str]) -> int:
+    """Print the events in words, or as JSON."""
+    settings = parse_settings(ShowSettings, "onward show", DESCRIPTION, args)
+    history = History(settings.application, settings.program, topic_names(settings))
+    with quiet_kafka_clients():
+        _read(history, settings)
+    happenings = history.happenings
+    if not happenings:
+        raise OnwardError(_nothing(settings))
+    if settings.as_json:
+        print(json.dumps(_as_json(settings.application, happenings), indent=2))
+    else:
+        _print(settings.application, happenings)
+    return 0
+
+
+def _read(history: History, settings: ShowSettings) -> None:
+    """Read the outputs, then the journal, then the inputs.
+
+    One program's answers to an application stand in one partition, which is that of the journal. So when the outputs
+    name it, and the program is given, the other partitions of the journal hold nothing about the application.
+    """
+    topics, options = topic_names(settings), connection(settings)
+    offsets = partition_offsets(options, (*topics.outputs, topics.journal, *topics.inputs))
+    progress = ReadProgress(sum(partition.end - partition.begin for partition in offsets))
+    for record in _records(options, topics.outputs, offsets, progress):
+        history.feed(record)
+    certain = history.journal_partitions if settings.program is not None and history.journal_partitions else None
+    for record in _records(options, (topics.journal,), offsets, progress, certain):
+        history.feed(record)
+    for record in _records(options, topics.inputs, offsets, progress):
+        history.feed(record)
+
+
+def _records(
+    options: KafkaOptions,
+    topics: Iterable[str],
+    offsets: Iterable[PartitionOffsets],
+    progress: ReadProgress,
+    only: Collection[int] | None = None,
+) -> Iterator[Record]:
+    """The records of some topics up to ``offsets``, from all partitions or from some."""
+    names = tuple(topics)
+    left = {
+        (own.topic, own.partition): own.end
+        for own in offsets
+        if own.topic in names and own.end > own.begin and (only is None or own.partition in only)
+    }
+    with EventReader(options, names, only=only) as reader:
+        while left and not reader.caught_up:
+            records = reader.poll(POLL_SECONDS)
+            progress.add(len(records))
+            for record in records:
+                end = left.get((record.topic, record.partition))
+                if end is not None and record.offset + 1 >= end:
+                    del left[record.topic, record.partition]
+                if end is not None and record.offset < end:
+                    yield record
+
+
+def _nothing(settings: ShowSettings) -> str:
+    where = "" if settings.program is None else f" of program {settings.program!r}"
+    return (
+        f"nothing is known of application {settings.application!r}{where}: check the name, --program and "
+        "--topic-prefix; what is older than the topics keep is gone"
+    )
+
+
+def _as_json(application: str, happenings: Iterable[Happening]) -> dict[str, object]:
+    of_program = _by_program(happenings)
+    return {
+        "application": application,
+        "programs": [
+            {"program": program, "state": state_of(own), "events": [_event_as_json(happening) for happening in own]}
+            for program, own in of_program.items()
+        ],
+    }
+
+
+def _event_as_json(happening: Happening) -> dict[str, object]:
+    fields = {"time": format_time(happening.time_ms), **happening._asdict()}
+    del fields["time_ms"], fields["program"], fields["event"]
+    return {**fields, "event": json.loads(msgspec.json.encode(happening.event))}
+
+
+def _by_program(happenings: Iterable[Happening]) -> dict[str | None, list[Happening]]:
+    programs: dict[str | None, list[Happening]] = {}
+    for happening in happenings:
+        programs.setdefault(happening.program, []).append(happening)
+    return programs
+
+
+def _print(application: str, happenings: Iterable[Happening]) -> None:
+    console = Console()
+    for program, own in _by_program(happenings).items():
+        where = "a record that names no program" if program is None else f"program {program}"
+        lines = [_printable(f"{application} in {where}")]
+        for happening in own:
+            lines += map(_printable, _in_words(happening))
+        lines += [f"state: {state_of(own)}"] if program else []
+        console.print("\n".join(lines), highlight=False, soft_wrap=True, markup=False)
+
+
+def _in_words(happening: Happening) -> Iterator[str]:
+    """An event as one line, and a line for each option of a recourse."""
+    event = happening.event
+    what = event.fate if isinstance(event, Reward) else happening.kind
+    where = f"{happening.topic}/{happening.partition}@{happening.offset}"
+    yield f"{format_time(happening.time_ms)}  {what:<12} {where:<20} {_facts(happening)}{_notes(happening)}"
+    if isinstance(event, Recourse):
+        yield from (f"{INDENT}{option.id}. {option}" for option in event.options)
+
+
+def _printable(line: str) -> str:
+    """The line with its control and direction characters escaped: it holds what anybody may have sent."""
+    if line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
+
+
+def _notes(happening: Happening) -> str:
+    notes = {
+        "sent again": happening.repeated,
+        "refused": happening.refused,
+        "not read by a worker yet": not happening.was_read,
+    }
+    holding = [note for note, holds in notes.items() if holds]
+    return f" ({', '.join(holding)})" if holding else ""
+
+
+def _facts(happening: Happening) -> str:
+    match happening.event:
+        case Application(features=features):
+            return ", ".join(f"{name} {value}" for name, value in features.items())
+        case Decision(approved=approved):
+            return "approved" if approved else "rejected"
+        case Recourse(step=step, model=model) as recourse:
+            return f"step {step}, model {model}, {_window(recourse)}"
+        case NoRecourse(step=step, reason=reason, detail=detail):
+            return f"no way forward: {detail or reason} (step {step}, {reason})"
+        case Outcome(result=result, option=option):
+            return result.replace("_", " ") + (f", option {option}" if option else "")
+        case Reward(reward=reward, option=option):
+            return (f"reward {reward:g}" if reward is not None else "no reward") + (
+                f", option {option}" if option else ""
+            )
+        case DeadLetter(reason=reason, detail=detail):
+            return f"could not be used: {reason}: {detail}"
+    return ""
+
+
+def _window(recourse: Recourse) -> str:
+    if recourse.closes_at is not None:
+        return f"window until {recourse.closes_at}"
+    return f"window of {recourse.closes_after_steps} steps"

@@ -1,0 +1,224 @@
+"""The history of an application: everything that the topics hold about it, in the order of event time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from ...schemas.events import DeadLetter, Decision, NoRecourse, Recourse, Reward
+from ...schemas.headers import CloudEvent, read_headers
+from ...schemas.kinds import kinds
+from ...schemas.problems import JSON_ERRORS
+from ..engine.handlers.fates import CLOSED
+from ..journal.entries import Entry
+from ..journal.lines import read_entries
+from ..outputs.decoder import EventDecoder
+from ..outputs.deduplicator import Classification, Deduplicator
+from ..records import Record, TopicPartition
+from ..topics import Topics
+
+ORDER = ("application", "decision", "recourse", "outcome", "reward", "dead-letter")
+"""The kinds of events about an application, in the order of those of the same time."""
+ESCAPE = b"\\"
+DEAD_LETTER_TYPE = kinds["dead-letter"].ce_type.encode()
+
+
+class Happening(NamedTuple):
+    """One event about an application.
+
+    ``topic``, ``partition`` and ``offset`` are its position: an input's own, also where it was read from the journal.
+    ``program`` is None for a dead letter that names none. ``was_read`` is False for an input that no worker has read.
+    ``refused`` is an input that became a dead letter, ``repeated`` one whose ``id`` an earlier one has.
+    """
+
+    time_ms: int
+    kind: str
+    topic: str
+    partition: int
+    offset: int
+    id: str
+    program: str | None
+    event: Struct
+    was_read: bool = True
+    refused: bool = False
+    repeated: bool = False
+
+
+class History:
+    """Collects the events about an application from records, which may come in any order of topics.
+
+    The records of each partition come in their order. Events that two topics hold, input and journal, count once.
+
+    Parameters
+    ----------
+    application
+        Its name.
+    program
+        Its program; None for any.
+    topics
+        The installation's topics.
+    """
+
+    def __init__(self, application: str, program: str | None, topics: Topics) -> None:
+        self._application, self._program, self._topics = application, program, topics
+        self._name = application.encode()
+        self._decoder = EventDecoder(topics)
+        self._deduplicator = Deduplicator()
+        self._found: dict[tuple[str, int, int, str], Happening] = {}
+        self.journal_partitions: set[int] = set()
+        """The journal partitions that its answers and fates name: outputs have the partition of their journal."""
+
+    def feed(self, record: Record) -> None:
+        """Read a record of any topic of the installation."""
+        if record.topic == self._topics.journal:
+            found = self._journaled(record)
+        elif record.topic in self._topics.inputs:
+            found = self._sent(record)
+        else:
+            found = self._published(record)
+        for happening in found:
+            identity = (happening.topic, happening.partition, happening.offset, _reason(happening))
+            earlier = self._found.get(identity)
+            if earlier is None or (happening.was_read and not earlier.was_read):
+                self._found[identity] = happening
+
+    @property
+    def happenings(self) -> list[Happening]:
+        """All events so far, by event time."""
+        refused = {_place(happening) for happening in self._found.values() if happening.kind == "dead-letter"}
+        seen: set[tuple[str | None, str, str]] = set()
+        ordered = []
+        for happening in sorted(self._found.values(), key=_when):
+            if kinds[happening.kind].flow == "input":
+                identity = (happening.program, happening.kind, happening.id)
+                is_refused = _place(happening) in refused
+                was_read, repeated = happening.was_read or is_refused, identity in seen
+                happening = happening._replace(was_read=was_read, refused=is_refused, repeated=repeated)
+                seen.add(identity)
+            ordered.append(happening)
+        return ordered
+
+    def _sent(self, record: Record) -> Iterator[Happening]:
+        """An event of an input topic. One that is no event becomes a dead letter."""
+        if not self._may_name_it(record.value):
+            return
+        decoded, attributes = self._decoder.read(record), read_headers(record.headers)
+        if decoded is None or not isinstance(attributes, CloudEvent) or not self._concerns(decoded.event):
+            return
+        time_ms = record.timestamp_ms if attributes.time_ms is None else attributes.time_ms
+        yield self._happening(time_ms, record, decoded.id, decoded.event)._replace(was_read=False)
+
+    def _published(self, record: Record) -> Iterator[Happening]:
+        """An event of an output topic, unless it is a repetition."""
+        is_letter = record.topic == self._topics.dead_letters
+        if self._deduplicator.classify(record) is not Classification.NEW:
+            return
+        if not is_letter and not self._may_name_it(record.value):
+            return
+        decoded, attributes = self._decoder.read(record), read_headers(record.headers)
+        if decoded is None or not isinstance(attributes, CloudEvent) or not self._concerns(decoded.event):
+            return
+        if not is_letter:
+            self.journal_partitions.add(record.partition)
+        time_ms = record.timestamp_ms if attributes.time_ms is None else attributes.time_ms
+        yield self._happening(time_ms, record, decoded.id, decoded.event)
+
+    def _journaled(self, record: Record) -> Iterator[Happening]:
+        """The inputs in a journal record, and the dead letters, which the topic of dead letters may have lost."""
+        value = record.value or b""
+        if not self._may_name_it(value) and DEAD_LETTER_TYPE not in value:
+            return
+        for entry in read_entries(record):
+            event = _public(entry)
+            if entry.source is not None and event is not None and self._concerns(event):
+                yield self._happening(entry.time_ms, _position(entry, entry.source), entry.id, event)
+
+    def _happening(self, time_ms: int, record: Record, id: str, event: Struct) -> Happening:
+        kind, program = kinds.by_struct[type(event)].name, _program(event)
+        if isinstance(event, DeadLetter):
+            record = record._replace(topic=event.topic, partition=event.partition, offset=event.offset)
+        return Happening(time_ms, kind, record.topic, record.partition, record.offset, id, program, event)
+
+    def _concerns(self, event: Struct) -> bool:
+        """Whether an event is about the application, as far as a dead letter lets that be known."""
+        program = _program(event)
+        if self._program is not None and program not in (None, self._program):
+            return False
+        if isinstance(event, DeadLetter):
+            return self._letter_concerns(event)
+        return getattr(event, "application", None) == self._application
+
+    def _letter_concerns(self, letter: DeadLetter) -> bool:
+        named = _fields(letter).get("application")
+        if isinstance(named, str):
+            return named == self._application
+        return letter.key == self._name or b'"%s"' % self._name in (letter.value or b"")
+
+    def _may_name_it(self, value: bytes | None) -> bool:
+        """Whether JSON may hold the application's name; with an escape in it, any text may be any other."""
+        return value is not None and (self._name in value or ESCAPE in value)
+
+
+def state_of(happenings: list[Happening]) -> str:
+    """Where an application stands after these events of one program, in words."""
+    events = [happening.event for happening in happenings]
+    answers = [event for event in events if isinstance(event, Recourse | NoRecourse)]
+    if any(isinstance(event, Reward) and event.fate in CLOSED.values() for event in events):
+        return "closed"
+    if answers:
+        return "waits for an outcome" if isinstance(answers[-1], Recourse) else "closed: there is no way forward"
+    if any(isinstance(event, Decision) and event.approved for event in events):
+        return "approved"
+    applications = [happening for happening in happenings if happening.kind == "application"]
+    if applications and not any(happening.was_read for happening in applications):
+        return "no worker has read it yet"
+    if all(happening.refused for happening in applications):
+        refused = any(isinstance(event, DeadLetter) for event in events)
+        return "refused: see the dead letter" if refused else "its application is not on the topics"
+    return (
+        "without an answer: the model approved it, it waits for its decision, or the answer is no longer on the topic"
+    )
+
+
+def _public(entry: Entry) -> Struct | None:
+    """The event of a journal line as its sender wrote it; None where it concerns no application."""
+    if entry.kind.name == "dead-letter":
+        return entry.body
+    if entry.kind.about != "case":
+        return None
+    event: Struct = entry.kind.decode(entry.raw)
+    return event
+
+
+def _position(entry: Entry, source: TopicPartition) -> Record:
+    return Record(*source, entry.source_offset, entry.timestamp_ms, None, None, ())
+
+
+def _program(event: Struct) -> str | None:
+    program = _fields(event).get("program") if isinstance(event, DeadLetter) else getattr(event, "program", None)
+    return program if isinstance(program, str) else None
+
+
+def _fields(letter: DeadLetter) -> dict[str, object]:
+    """The fields of the record that a dead letter holds, where it is a JSON object."""
+    try:
+        value = msgspec.json.decode(letter.value or b"")
+    except JSON_ERRORS:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _place(happening: Happening) -> tuple[str, int, int]:
+    return happening.topic, happening.partition, happening.offset
+
+
+def _reason(happening: Happening) -> str:
+    return happening.event.reason if isinstance(happening.event, DeadLetter) else ""
+
+
+def _when(happening: Happening) -> tuple[int, int, str, int, int]:
+    order = ORDER.index(happening.kind)
+    return happening.time_ms, order, *_place(happening)

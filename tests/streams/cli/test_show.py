@@ -1,0 +1,132 @@
+"""``onward show`` over real sockets, with a worker that serves a simulated world."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import msgspec
+import pytest
+
+from onward.schemas.events import Application, Outcome
+from onward.schemas.headers import cloud_event_headers
+from onward.schemas.kinds import ce_type
+from onward.streams import cli
+from onward.streams.cli import show
+from onward.streams.cli.read_progress import EVERY_SECONDS, ReadProgress
+from onward.streams.kafka.client import EventReader, EventWriter
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.tests.support.installations import TOPICS, Installation, read_events
+
+PROGRAM = "personal-loan-linucb"
+
+
+@pytest.fixture(scope="module")
+def told(installation: Installation) -> str:
+    """The name of an application that got a recourse and its fate, and an outcome that names a wrong option."""
+    assert installation.simulate("--people", "3", "--run-name", "told", "--no-web") == 0
+    answers = {event["application"]: event for event in installation.answers("told", 3)}
+    fates = read_events(installation.broker, TOPICS.rewards, 1)
+    name = next(fate["application"] for fate in fates if answers[fate["application"]]["kind"] == "recourse")
+    outcome = Outcome(PROGRAM, name, "improved", "99")
+    headers = cloud_event_headers("wrong", "test", ce_type(outcome), time.time_ns() // 1_000_000)
+    with EventWriter(installation.broker.options()) as writer:
+        writer.send(TOPICS.outcomes, msgspec.json.encode(outcome), key=name.encode(), headers=headers)
+    read_events(installation.broker, TOPICS.dead_letters, 1)
+    return name
+
+
+def shows(broker: EmbeddedBroker, *args: str) -> int:
+    return cli.main(["show", *args, "--brokers", broker.bootstrap])
+
+
+def test_what_happened_is_told_line_by_line(
+    installation: Installation, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shows(installation.broker, told) == 0
+    head, *lines, state = capsys.readouterr().out.splitlines()
+    assert head == f"{told} in program {PROGRAM}"
+    assert state == "state: closed"
+    words = [line.split()[1] for line in lines if not line.startswith(show.INDENT)]
+    assert words[:2] == ["application", "recourse"]
+    assert {"outcome", "dead-letter"} <= set(words)
+    assert any(line.startswith(f"{show.INDENT}1. ") and "carried out with probability" in line for line in lines)
+    assert any("could not be used: unknown_option: " in line for line in lines)
+    assert any(" applications/0@" in line for line in lines)
+
+
+def test_json_holds_the_events_and_with_the_program_the_same(
+    installation: Installation, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shows(installation.broker, told, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert shows(installation.broker, told, "--json", "--program", PROGRAM) == 0
+    assert json.loads(capsys.readouterr().out) == found
+    [own] = found["programs"]
+    assert (found["application"], own["program"], own["state"]) == (told, PROGRAM, "closed")
+    by_kind = {event["kind"]: event for event in own["events"]}
+    answer = next(event for event in installation.answers("told", 3) if event["application"] == told)
+    assert by_kind["recourse"]["event"] == answer
+    times = [event["time"] for event in own["events"]]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("args", [["nobody"], ["told-0", "--program", "cars"]])
+def test_who_is_not_known_is_told_in_one_line(
+    installation: Installation, told: str, capsys: pytest.CaptureFixture[str], args: list[str]
+) -> None:
+    assert shows(installation.broker, *args) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    [line] = printed.err.splitlines()
+    assert line.startswith(f"onward: nothing is known of application {args[0]!r}")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "line"),
+    [
+        ([], 2, "the following arguments are required: APPLICATION"),
+        (["x"], 2, "--brokers is missing: give it, or set ONWARD_BROKERS"),
+        (["x" * 201, "--brokers", "localhost:1"], 2, "at most 200 characters"),
+        (["x", "--program", "A b", "--brokers", "localhost:1"], 2, "--program or ONWARD_PROGRAM"),
+    ],
+)
+def test_wrong_flags_are_told_in_one_line(
+    capsys: pytest.CaptureFixture[str], args: list[str], code: int, line: str
+) -> None:
+    assert cli.main(["show", *args]) == code
+    [printed] = capsys.readouterr().err.splitlines()
+    assert line in printed
+
+
+def test_what_anybody_may_have_sent_cannot_steer_the_terminal(
+    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = Application("loans", "x", {"region": "\x1b[2Jno\u202erth"})
+    headers = cloud_event_headers("x", "test", ce_type(event), 1_790_000_000_000)
+    with EventWriter(broker.options()) as writer:
+        writer.send(TOPICS.applications, msgspec.json.encode(event), headers=headers)
+    assert shows(broker, "x") == 0
+    _, line, state = capsys.readouterr().out.splitlines()
+    assert line.endswith("region \\x1b[2Jno\\u202erth (not read by a worker yet)")
+    assert state == "state: no worker has read it yet"
+
+
+def test_a_reader_of_some_partitions_reads_no_other(broker: EmbeddedBroker) -> None:
+    with EventWriter(broker.options()) as writer:
+        for partition in (0, 1):
+            writer.send(TOPICS.journal, b"%d" % partition, partition=partition)
+    with EventReader(broker.options(), [TOPICS.journal], only={1}) as reader:
+        found = []
+        while not reader.caught_up:
+            found += [record.value for record in reader.poll(1)]
+    assert found == [b"1"]
+
+
+def test_a_long_read_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    progress = ReadProgress(4_000, lambda: now[0])
+    for _ in range(3):
+        now[0] += EVERY_SECONDS / 2
+        progress.add(500)
+    assert capsys.readouterr().err == "read 1,000 of 4,000 records (25%)\n"

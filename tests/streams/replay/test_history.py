@@ -1,0 +1,150 @@
+"""The history of an application, from the records of a pipeline in memory."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from onward.schemas.events import Application, Outcome
+from onward.streams.replay.history import History, state_of
+from onward.tests.support.pipeline import START_MS
+from onward.tests.support.tape import MINUTE_MS, POOR, RICH, TIMED, tape
+
+
+def history(story, inputs=(), application="x", program=None):
+    """Everything about the application: outputs, then journal, then the records of the input topics."""
+    found, topics = History(application, program, story.run.topics), story.run.topics
+    for topic in (*topics.outputs, topics.journal):
+        for record in story.run.broker.logs[topic, 0]:
+            found.feed(record)
+    for record in inputs:
+        found.feed(record)
+    return found
+
+
+def kinds(found):
+    return [happening.kind for happening in found.happenings]
+
+
+@pytest.fixture
+def story(tmp_path):
+    return tape(tmp_path, decisions="external", **TIMED)
+
+
+def test_every_event_is_there_once_in_the_order_of_time(story):
+    sent = [story.applies("x"), story.applies("y"), story.decides("x", 1), story.outcome("x", MINUTE_MS)]
+    story.again(sent[0])
+    story.fold()
+    found = history(story, sent)
+    assert kinds(found) == ["application", "decision", "recourse", "outcome", "reward"]
+    assert [happening.time_ms - START_MS for happening in found.happenings] == [0, 1, 1, MINUTE_MS, MINUTE_MS]
+    first, _, recourse, *_ = found.happenings
+    assert (first.topic, first.partition, first.offset, first.id) == ("applications", 0, 0, "a-x")
+    assert first.event == Application("loan", "x", dict(POOR))
+    assert (recourse.topic, recourse.offset) == ("recourse", 0)
+    assert found.journal_partitions == {0}
+    assert state_of(found.happenings) == "closed"
+
+
+@pytest.mark.parametrize(
+    ("steps", "state"),
+    [
+        ([], "without an answer"),
+        ([("decides", {"approved": True})], "approved"),
+        ([("decides", {})], "waits for an outcome"),
+        ([("decides", {}), ("outcome", {"result": "unseen"})], "closed"),
+    ],
+)
+def test_its_state_is_told(story, steps, state):
+    story.applies("x")
+    for minute, (step, given) in enumerate(steps, 1):
+        getattr(story, step)("x", minute * MINUTE_MS, **given)
+    story.fold()
+    assert state_of(history(story).happenings).startswith(state)
+
+
+def test_without_a_way_forward_nothing_is_awaited(tmp_path):
+    story = tape(tmp_path, candidates=1)
+    story.applies("x")
+    story.fold()
+    assert state_of(history(story).happenings) == "closed: there is no way forward"
+
+
+def test_an_application_that_no_worker_has_read_is_there(story):
+    pending = story.sender.record("applications", Application("loan", "x", dict(RICH)), time_ms=START_MS, id="a-x")
+    [happening] = history(story, [pending]).happenings
+    assert not happening.was_read
+    assert state_of([happening]) == "no worker has read it yet"
+
+
+def test_an_event_that_is_sent_again_is_marked(story):
+    first = story.applies("x")
+    second = story.applies("x", 5)
+    story.fold()
+    found = history(story, [first, second]).happenings
+    assert [(happening.kind, happening.repeated) for happening in found] == [
+        ("application", False),
+        ("application", True),
+    ]
+
+
+def test_dead_letters_name_the_record_that_was_refused(story):
+    refused = story.applies("x", features={**POOR, "region": "east"})
+    story.applies("y")
+    story.outcome("y", MINUTE_MS, option="7")
+    story.decides("y", 1)
+    story.fold()
+    found = history(story, [refused])
+    assert kinds(found) == ["application", "dead-letter"]
+    application, letter = found.happenings
+    assert application.refused
+    assert application.was_read
+    assert (letter.topic, letter.offset) == ("applications", refused.offset)
+    assert letter.event.reason == "unknown_category"
+    assert state_of(found.happenings) == "refused: see the dead letter"
+    assert history(story, application="y").happenings[-1].event.reason == "unknown_option"
+
+
+def test_the_journal_tells_of_dead_letters_that_their_topic_no_longer_holds(story):
+    story.applies("x", features={**POOR, "region": "east"})
+    story.fold()
+    story.run.broker.logs["dead-letters", 0].clear()
+    assert kinds(history(story)) == ["dead-letter"]
+
+
+def test_a_record_that_is_no_json_is_known_by_its_text(story):
+    broken = story.sender.record("applications", Application("loan", "x", {}), time_ms=START_MS, id="a-x")
+    story.again(broken._replace(value=b'{"program": "loan", "application": "x", '))
+    story.again(broken._replace(value=b"{", key=b"x", offset=1))
+    story.again(broken._replace(value=b"{", offset=2))
+    story.fold()
+    assert [happening.offset for happening in history(story).happenings] == [0, 1]
+
+
+def test_only_the_program_that_is_asked_for_is_told_of(story):
+    story.applies("x")
+    other = story.sender.record("outcomes", Outcome("cars", "x", "improved"), time_ms=START_MS, id="o-x")
+    story.fold()
+    assert [happening.program for happening in history(story, [other]).happenings] == ["loan", "cars"]
+    assert [happening.program for happening in history(story, [other], program="loan").happenings] == ["loan"]
+    assert history(story, [other], program="boats").happenings == []
+
+
+def test_a_name_is_found_however_its_sender_wrote_it(story):
+    event = Application("loan", "é/x", dict(POOR))
+    raw = json.dumps({"program": "loan", "application": "é/x", "features": dict(POOR)}).encode()
+    assert b"\\u00e9" in raw
+    story.again(story.sender.record("applications", event, time_ms=START_MS, id="a", raw=raw))
+    story.decides("é/x", 1)
+    story.fold()
+    assert kinds(history(story, application="é/x")) == ["application", "decision", "recourse"]
+
+
+def test_an_output_that_is_published_twice_counts_once(story):
+    story.applies("x")
+    story.decides("x", 1)
+    story.fold()
+    [published] = story.run.broker.logs["recourse", 0]
+    story.run.broker.logs["recourse", 0].append(published._replace(offset=1))
+    assert kinds(history(story)).count("recourse") == 1
