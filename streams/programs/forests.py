@@ -12,14 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agents.compiled import compiled
+from .trees import LEAF, Indices, Nodes, TreeSum, add_leaves, down_to_float32
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Nodes = NDArray[np.int32]
-
-LEAF = -1
-"""The child of a leaf in scikit-learn's trees."""
 
 
 class Forest:
@@ -42,7 +37,7 @@ class Forest:
         right = self._renumbered(tree.children_right for tree in trees)
         # What one step of a descent reads lies together.
         self._nodes: Nodes = np.stack([feature, left, right], axis=1).astype(np.int32)
-        self._threshold = _down_to_float32(np.concatenate([tree.threshold for tree in trees]))
+        self._threshold = down_to_float32(np.concatenate([tree.threshold for tree in trees]))
         self._value: Floats = np.concatenate([tree.value[:, 0, 1] for tree in trees])
 
     def score(self, X: Floats) -> Floats:
@@ -52,31 +47,13 @@ class Forest:
         add_leaves(rows, self._roots, self._nodes, self._threshold, self._value, total)
         return total / len(self._roots)
 
+    def as_sum(self) -> TreeSum:
+        """The trees as a sum: the same scores but for the last bit."""
+        return TreeSum(self._roots, self._nodes, self._threshold, self._value / len(self._roots), 0.0, logistic=False)
+
     def _renumbered(self, children: Iterable[Indices]) -> Indices:
         """Nodes numbered within their tree, renumbered within the forest."""
         return np.concatenate([nodes + root for nodes, root in zip(children, self._roots, strict=True)])
-
-
-@compiled
-def add_leaves(
-    rows: NDArray[np.float32],
-    roots: Indices,
-    nodes: Nodes,
-    threshold: NDArray[np.float32],
-    value: Floats,
-    total: Floats,
-) -> None:
-    """Add to ``total`` (n,) the value of the leaf of every tree for each of ``rows`` (n, D), tree by tree.
-
-    A node of ``nodes`` (N, 3) is its column, negative in a leaf, and its left and right child.
-    """
-    for root in roots:
-        for i in range(len(rows)):
-            node = root
-            while nodes[node, 0] >= 0:
-                holds = rows[i, nodes[node, 0]] <= threshold[node]
-                node = nodes[node, 1] if holds else nodes[node, 2]
-            total[i] += value[node]
 
 
 def _check(tree: Any, number: int, columns: int) -> None:
@@ -91,10 +68,3 @@ def _check(tree: Any, number: int, columns: int) -> None:
             raise ValueError(f"tree {number} has a node whose child does not come after it")
     if not ((tree.feature[inner] >= 0) & (tree.feature[inner] < columns)).all():
         raise ValueError(f"tree {number} asks for a column that does not exist")
-
-
-def _down_to_float32(threshold: Floats) -> NDArray[np.float32]:
-    """For a float32 x, x <= threshold exactly when x <= the largest float32 not above it."""
-    near = threshold.astype(np.float32)
-    below: NDArray[np.float32] = np.where(near > threshold, np.nextafter(near, np.float32(-np.inf)), near)
-    return below
