@@ -160,7 +160,7 @@ class Program:
 
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version of this program; raise ``ModelError`` when it is refused."""
-        bundle = load_bundle(manifest, sha256=sha256, columns=self.codec.columns)
+        bundle = load_bundle(manifest, sha256=sha256, columns=self.codec.columns, codec=self.codec)
         if lacks_margin(bundle.manifest, self.spec):
             raise ModelError(f"{manifest}: {NO_MARGIN.format(bundle.version)}")
         return bundle
@@ -216,7 +216,7 @@ def assemble(loaded: LoadedSpec) -> Program:
     for _, fault in policy_faults(spec):
         raise UsageError(f"{loaded.path}: {fault}")
     codec = FeatureCodec(spec)
-    bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns)
+    bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns, codec=codec)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
     if lacks_margin(bundle.manifest, spec):
         raise UsageError(f"{loaded.path}: {NO_MARGIN.format(bundle.version)}")
