@@ -7,12 +7,14 @@ of them measure it.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from ...agents.goals import accepted
@@ -39,6 +41,14 @@ CHECKED_ROWS = 2000
 """Rows on which flattened trees must score as onnxruntime does."""
 ROUNDING = 1e-5
 """How far sums of float32 may be from those of float64."""
+
+
+SURROGATES: Sequence[Callable[[np.random.RandomState], Any]] = (
+    *ESTIMATORS.values(),
+    lambda random: LogisticRegression(C=100.0, max_iter=1000, random_state=random),
+)
+"""What may stand in for an imported model: what ``onward train`` fits, and a logistic regression that is hardly
+penalised, as it is after features were standardised."""
 
 
 def import_model(
@@ -99,12 +109,12 @@ def onnx_model(content: bytes, codec: FeatureCodec, X: Floats, probabilities: st
 def surrogates(scores: Floats, table: Table, random: np.random.RandomState) -> list[Any]:
     """Retrained models in place of those of an imported one, which cannot be fitted.
 
-    They are of the kind that ``onward train`` offers whose scores, fitted on one half of the rows, are nearest to
+    They are of the kind among ``SURROGATES`` whose scores, fitted on one half of the rows, are nearest to
     ``scores`` (n,) on the other half: the smallest mean absolute difference.
     """
     half = random.permutation(len(scores)) % 2 == 0
     with threadpool_limits(1):
-        fitted = [build(random).fit(table.X[half], table.labels[half]) for build in ESTIMATORS.values()]
+        fitted = [build(random).fit(table.X[half], table.labels[half]) for build in SURROGATES]
         away = [np.abs(scorer(each, table.X.shape[1]).score(table.X[~half]) - scores[~half]).mean() for each in fitted]
         return retrained(fitted[int(np.argmin(away))], table.X, table.labels, random)
 

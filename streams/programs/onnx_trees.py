@@ -88,14 +88,18 @@ def _classifier(attributes: Mapping[str, Any], column: int) -> tuple[Weights, fl
     if one and link in ("LOGISTIC", "NONE"):
         start = float(base.sum()) * desired + (1.0 if link == "NONE" and not column else 0.0)
         return _by_leaf(attributes, "class", desired * weights), start, link == "LOGISTIC"
-    base = base if len(base) == 2 else np.zeros(2)
-    if one or link not in ("LOGISTIC", "NONE", "SOFTMAX"):
+    # onnxruntime adds the bases of two classes, and leaves without a weight of one of them, in a way of its own.
+    if one or len(base) or not _weighs_both(attributes) or link not in ("LOGISTIC", "NONE", "SOFTMAX"):
         return None
     if link == "SOFTMAX":  # of two classes: the logistic function of their difference
-        signed = np.where(ids == column, weights, -weights)
-        return _by_leaf(attributes, "class", signed), float(base[column] - base[1 - column]), True
-    own = np.where(ids == column, weights, 0.0)
-    return _by_leaf(attributes, "class", own), float(base[column]), link == "LOGISTIC"
+        return _by_leaf(attributes, "class", np.where(ids == column, weights, -weights)), 0.0, True
+    return _by_leaf(attributes, "class", np.where(ids == column, weights, 0.0)), 0.0, link == "LOGISTIC"
+
+
+def _weighs_both(attributes: Mapping[str, Any]) -> bool:
+    """Whether every leaf has a weight of each of two classes."""
+    weighed = set(zip(*(attributes[f"class_{name}"].tolist() for name in ("treeids", "nodeids", "ids")), strict=True))
+    return len(weighed) == 2 * attributes["nodes_modes"].count("LEAF")
 
 
 def _regressor(attributes: Mapping[str, Any]) -> tuple[Weights, float, bool] | None:
