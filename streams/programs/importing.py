@@ -133,6 +133,8 @@ def _check_scores(scores: Floats, labels: NDArray[np.int64]) -> None:
     low, high = float(scores.min()), float(scores.max())
     if not (low >= 0.0 and high <= 1.0):
         raise ValueError(f"its scores of the data go from {low:g} to {high:g}; a model gives probabilities")
+    if low == high:
+        raise ValueError(f"it gives every row of the data the score {low:g}")
     good, bad = scores[labels == 1], scores[labels == 0]
     if len(bad) and good.mean() < bad.mean():
         raise ValueError(
