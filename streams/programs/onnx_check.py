@@ -56,10 +56,14 @@ def _check_operator(node: NodeProto, versions: dict[str, int]) -> None:
 
     domain = "" if node.domain == "ai.onnx" else node.domain
     newest = onnx.defs.onnx_opset_version() if not domain else onnx.defs.onnx_ml_opset_version()
-    if not onnx.defs.has(node.op_type, min(versions.get(domain, newest), newest), domain):
+    version = max(1, min(versions.get(domain, newest), newest))
+    if not onnx.defs.has(node.op_type, version, domain):
         raise ValueError(f"there is no operator {node.op_type} in ONNX")
     if node.op_type in RANDOM:
         raise ValueError(f"operator {node.op_type} is random: a model must give equal rows equal scores")
+    for attribute in node.attribute:
+        if attribute.name == "nodes_featureids" and min(attribute.ints, default=0) < 0:
+            raise ValueError(f"operator {node.op_type} asks for column {min(attribute.ints)}")
     if node.op_type == "Loop":
         raise ValueError("operator Loop may never end: export the model without loops")
 

@@ -29,7 +29,14 @@ def flattened(model: ModelProto, column: int, columns: int) -> TreeSum | None:
     if node is None:
         return None
     attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
-    form = _classifier(attributes, column) if node.op_type == "TreeEnsembleClassifier" else _regressor(attributes)
+    try:
+        return _sum(node.op_type, attributes, column, columns)
+    except (LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"the attributes of its {node.op_type} do not fit together: {error}") from None
+
+
+def _sum(operator: str, attributes: Mapping[str, Any], column: int, columns: int) -> TreeSum | None:
+    form = _classifier(attributes, column) if operator == "TreeEnsembleClassifier" else _regressor(attributes)
     modes = set(attributes["nodes_modes"]).difference({"LEAF"})
     if form is None or not modes.issubset(MODES) or any(name.endswith("_as_tensor") for name in attributes):
         return None
@@ -47,18 +54,27 @@ def _only_ensemble(model: ModelProto) -> NodeProto | None:
         return None
     made = {output: node for node in graph.node for output in node.output}
     name = graph.output[0].name
-    while (node := made[name]) is not ensembles[0]:
-        passes = node.op_type in PASSING or (node.op_type == "Mul" and _is_one(constants.get(node.input[1])))
-        if not passes or node.input[0] not in made:
+    for _ in graph.node:  # a chain without circles is no longer
+        node = made.get(name)
+        if node is ensembles[0]:
+            return ensembles[0] if name == ensembles[0].output[-1] else None
+        if node is None or not _passes(node, constants):
             return None
         name = node.input[0]
-    return ensembles[0] if name == ensembles[0].output[-1] else None
+    return None
+
+
+def _passes(node: NodeProto, constants: Mapping[str, Any]) -> bool:
+    """Whether an operator hands on its first input unchanged."""
+    if node.op_type == "Mul":
+        return len(node.input) == 2 and _is_one(constants.get(node.input[1]))
+    return node.op_type in PASSING and len(node.input) > 0
 
 
 def _is_one(tensor: Any) -> bool:
     from onnx import numpy_helper
 
-    return tensor is not None and bool((numpy_helper.to_array(tensor) == 1.0).all())
+    return tensor is not None and bool(numpy_helper.to_array(tensor).tolist() in (1.0, [1.0]))
 
 
 def _value(attribute: Any) -> Any:

@@ -103,6 +103,8 @@ def tree_sum(trees: Sequence[Tree], base: float, *, logistic: bool) -> TreeSum:
     left, right = (np.concatenate([pair[side] for pair in children]) for side in (0, 1))
     nodes = np.stack([feature, left, right], axis=1)
     nodes[feature == LEAF, 1:] = 0
+    if nodes.min() < LEAF or nodes.max() > np.iinfo(np.int32).max:
+        raise ValueError("its trees have numbers of columns or nodes that are out of range")
     return TreeSum(
         roots.astype(np.intp),
         nodes.astype(np.int32),

@@ -127,6 +127,9 @@ def test_what_has_no_such_form_is_left_to_onnxruntime(content):
         ({"nodes_truenodeids": [0, 0, 0, 2, 0, 0]}, "tree 0 of its ensemble is not a tree: see node 0"),
         ({"nodes_truenodeids": [7, 0, 0, 2, 0, 0]}, "tree 0 of its ensemble is not a tree: see node 7"),
         ({"nodes_featureids": [0, 0, 0, 9, 0, 0]}, "ask for column 9, the spec has 4"),
+        ({"nodes_featureids": [0, 0, 0, -2, 0, 0]}, "operator TreeEnsembleClassifier asks for column -2"),
+        ({"nodes_featureids": [0, 0, 0, 1 << 32, 0, 0]}, "are out of range"),
+        ({"nodes_modes": ["BRANCH_LT"]}, "the attributes of its TreeEnsembleClassifier do not fit together"),
     ],
 )
 def test_an_ensemble_that_is_not_made_of_trees_is_refused(changes, says):
