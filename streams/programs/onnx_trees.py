@@ -56,8 +56,8 @@ def _only_ensemble(model: ModelProto) -> NodeProto | None:
     name = graph.output[0].name
     for _ in graph.node:  # a chain without circles is no longer
         node = made.get(name)
-        if node is ensembles[0]:
-            return ensembles[0] if name == ensembles[0].output[-1] else None
+        if node is not None and node is ensembles[0]:
+            return node if name == node.output[-1] else None
         if node is None or not _passes(node, constants):
             return None
         name = node.input[0]
@@ -115,7 +115,8 @@ def _classifier(attributes: Mapping[str, Any], column: int) -> tuple[Weights, fl
 def _weighs_both(attributes: Mapping[str, Any]) -> bool:
     """Whether every leaf has a weight of each of two classes."""
     weighed = set(zip(*(attributes[f"class_{name}"].tolist() for name in ("treeids", "nodeids", "ids")), strict=True))
-    return len(weighed) == 2 * attributes["nodes_modes"].count("LEAF")
+    leaves: int = attributes["nodes_modes"].count("LEAF")
+    return len(weighed) == 2 * leaves
 
 
 def _regressor(attributes: Mapping[str, Any]) -> tuple[Weights, float, bool] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 import warnings
 from pathlib import Path
 
@@ -274,3 +275,11 @@ def test_data_with_other_columns_is_refused(folder, tmp_path, capsys):
     line = ["models", "import", str(tmp_path / "x.onnx"), "--spec", str(folder / "loans.yaml")]
     assert main([*line, "--data", str(tmp_path / "few.csv"), "--output", str(tmp_path / "model")]) == 2
     assert capsys.readouterr().err == f"onward: {tmp_path / 'few.csv'}:1: debts: the column is missing\n"
+
+
+@pytest.mark.parametrize("package", ["onnx", "onnxruntime"])
+def test_without_the_extra_it_says_what_to_install(folder, tmp_path, monkeypatch, package):
+    content = linear()
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModelError, match=r"an ONNX model needs onnx and onnxruntime: pip install 'onward\[onnx\]'$"):
+        import_bytes(folder, tmp_path / "made", content)
