@@ -18,7 +18,7 @@ COMMANDS = {
     "spec": "Draft a program spec from a CSV, or check specs and explain every error with its line.",
     "train": "Train a program's model from a CSV and its spec.",
     "suggest": "Suggest a way forward to the rejected people of a CSV, without Kafka.",
-    "models": "Announce a retrained model to the workers of its program.",
+    "models": "Import a model from elsewhere in ONNX, or announce one to the workers of its program.",
     "topics": "Create the topics on a Kafka, or check them.",
     "worker": "Run the pipeline against a Kafka until it is told to stop.",
     "evaluate": "Estimate from the log of a program what another policy would have earned.",

@@ -1,4 +1,4 @@
-"""``onward models``: announces a new model of a program to its workers."""
+"""``onward models``: imports a model from elsewhere, and announces a new model of a program to its workers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,26 @@ from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..kafka.client import EventWriter
 from ..programs.bundle import load_bundle, read_manifest
+from ..programs.importing import import_model
 from ..programs.manifest import Manifest
 from ..programs.program import NO_MARGIN, lacks_margin
 from ..programs.spec_check import load_program_spec
 from ..settings import ModelSettings
-from .flags import parse_settings
+from .flags import CommandParser, parse_settings
 from .process.client_logs import quiet_kafka_clients
+from .train import print_model, program_spec, tell_margin
 
 SOURCE = "onward/models"
-USAGE = """usage: onward models announce [FLAGS]
+USAGE = """usage: onward models import FILE.onnx [FLAGS]
+       onward models announce [FLAGS]
 
+  import    Make a program's model from a classifier in ONNX.
   announce  Tell the workers of a program that it has a new model.
 
-`onward models announce --help` explains the flags."""
+`onward models ACTION --help` explains the flags of an action."""
+IMPORT = """Make a program's model from a classifier in ONNX. Write it, its recourse instances and a manifest to a new
+folder. The classifier takes one input a feature, named as in the spec, with raw values; or one matrix of the spec's
+encoded columns. Give data that it was not fitted on: else it looks better than it is."""
 DESCRIPTION = """Check a model and announce it on the models topic: the program's workers use it for every application
 after that. One that they refuse all the same becomes a dead letter, and they go on with the model they have."""
 
@@ -40,9 +47,35 @@ def run(args: Sequence[str]) -> int:
     if not args or args[0] in ("-h", "--help"):
         print(USAGE)
         return 0
+    if args[0] == "import":
+        return import_file(args[1:])
     if args[0] != "announce":
-        raise UsageError(f"there is no `onward models {args[0]}`: use announce")
+        raise UsageError(f"there is no `onward models {args[0]}`: use import or announce")
     return announce(parse_settings(ModelSettings, "onward models announce", DESCRIPTION, args[1:]))
+
+
+def import_file(args: Sequence[str]) -> int:
+    """Import a model and print how good it is."""
+    parser = CommandParser(prog="onward models import", description=IMPORT)
+    parser.add_argument("file", type=Path, metavar="FILE.onnx", help="classifier in ONNX")
+    parser.add_argument("--spec", required=True, type=Path, metavar="FILE", help="program spec (YAML)")
+    parser.add_argument("--data", required=True, type=Path, metavar="CSV", help="data with features and label")
+    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="new folder for the model")
+    parser.add_argument("--probabilities", metavar="NAME", help="the output that holds them, where several might")
+    parser.add_argument("--seed", default=0, type=int, metavar="N", help="seed of the order of rows (default: 0)")
+    options = parser.parse_args(list(args))
+    loaded = program_spec(options.spec)
+    tell_margin(loaded)
+    manifest = import_model(
+        options.file,
+        options.data,
+        loaded,
+        options.output,
+        seed=options.seed,
+        probabilities=options.probabilities,
+    )
+    print_model(manifest, loaded.spec.candidates, options.output)
+    return 0
 
 
 def announce(settings: ModelSettings) -> int:
@@ -50,7 +83,9 @@ def announce(settings: ModelSettings) -> int:
     address = settings.manifest if "://" in settings.manifest else str(Path(settings.manifest).resolve())
     manifest, digest = read_manifest(address)
     program = settings.program or manifest.program
-    load_bundle(address, sha256=digest, columns=_columns(settings, manifest, program))
+    codec = _codec(settings, manifest, program)
+    columns = manifest.columns if codec is None else codec.columns
+    load_bundle(address, sha256=digest, columns=columns, codec=codec)
     event = Model(program, manifest.version, address, digest)
     now_ms = time.time_ns() // 1_000_000
     # The time is part of the id, so that an earlier model can be announced again.
@@ -66,13 +101,13 @@ def announce(settings: ModelSettings) -> int:
     return 0
 
 
-def _columns(settings: ModelSettings, manifest: Manifest, program: str) -> tuple[str, ...]:
-    """The encoded columns of the program: of its spec where one is passed, else those the model was trained for."""
+def _codec(settings: ModelSettings, manifest: Manifest, program: str) -> FeatureCodec | None:
+    """The codec of the program's spec; None where no spec is passed, and the model is for its own program."""
     specs = {loaded.spec.program: loaded.spec for loaded in map(load_program_spec, settings.spec)}
     if program in specs:
         if lacks_margin(manifest, specs[program]):
             raise UsageError(f"{settings.manifest}: {NO_MARGIN.format(manifest.version)}")
-        return FeatureCodec(specs[program]).columns
+        return FeatureCodec(specs[program])
     if specs:
         raise UsageError(f"--spec: none of {', '.join(sorted(specs))} is program {program!r}: give its spec too")
     if program != manifest.program:
@@ -80,4 +115,4 @@ def _columns(settings: ModelSettings, manifest: Manifest, program: str) -> tuple
             f"--program {program}: model {manifest.version} was trained for {manifest.program}; give --spec FILE of "
             f"{program}, so that their columns can be compared"
         )
-    return manifest.columns
+    return None

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from rich.console import Console
 from rich.table import Table
 
-from ...schemas.specfile import SpecError
+from ...schemas.specfile import LoadedSpec, SpecError
 from ..errors import UsageError
 from ..programs.manifest import MANIFEST, Manifest
 from ..programs.margin import RETRAINED
@@ -34,21 +34,44 @@ def run(args: Sequence[str]) -> int:
         choices=list(ESTIMATORS),
         help="kind of model (default: %(default)s)",
     )
+    parser.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="fit a sigmoid that turns scores into probabilities, by cross-validation (not for mlp)",
+    )
     parser.add_argument("--seed", default=0, type=int, metavar="N", help="seed of split and training (default: 0)")
     options = parser.parse_args(list(args))
-    try:
-        loaded = load_program_spec(options.spec)
-    except SpecError as error:
-        raise UsageError(str(error)) from None
-    if uses_margin(loaded.spec):
-        text = f"fitting {RETRAINED} more models on resamples of the data, to measure the margin"
-        Console(stderr=True).print(text, highlight=False, soft_wrap=True, markup=False)
-    manifest = train(options.csv, loaded, options.output, estimator=options.estimator, seed=options.seed)
-    _print(manifest, loaded.spec.candidates, options.output)
+    loaded = program_spec(options.spec)
+    tell_margin(loaded)
+    manifest = train(
+        options.csv,
+        loaded,
+        options.output,
+        estimator=options.estimator,
+        seed=options.seed,
+        calibrate=options.calibrate,
+    )
+    print_model(manifest, loaded.spec.candidates, options.output)
     return 0
 
 
-def _print(manifest: Manifest, candidates: int, output: Path) -> None:
+def program_spec(path: Path) -> LoadedSpec:
+    """The spec of a file; raise ``UsageError`` with its problems."""
+    try:
+        return load_program_spec(path)
+    except SpecError as error:
+        raise UsageError(str(error)) from None
+
+
+def tell_margin(loaded: LoadedSpec) -> None:
+    """Say on standard error what takes so long, where a margin is measured."""
+    if uses_margin(loaded.spec):
+        text = f"fitting {RETRAINED} more models on resamples of the data, to measure the margin"
+        Console(stderr=True).print(text, highlight=False, soft_wrap=True, markup=False)
+
+
+def print_model(manifest: Manifest, candidates: int, output: Path) -> None:
+    """Print how good a new model is, and where it is."""
     metrics = dict(manifest.metrics)
     found = int(metrics.pop("instances"))
     table = Table("metric", "value")

@@ -3,49 +3,35 @@
 A bundle is a folder (any fsspec address) that is never written to again:
 
     manifest.json    the sha256 and size of every other file
-    model.skops      the fitted estimator
+    model.skops      the fitted estimator; or model.npz, its trees; or model.onnx (``model_files.py``)
     instances.csv    raw rows that the model accepts: the recourse instances; their order is the candidate index
     reference.csv    raw rows of the population, for costs that count in percentiles
-    verifier.skops   a classifier of pairs, where the policy needs one (``artefacts.py``)
-
-A model file must not run code: skops reads it, never pickle, and only types on a short list are accepted.
+    verifier.skops   (or verifier.npz) a classifier of pairs, where the policy needs one (``artefacts.py``)
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from zipfile import ZipFile
 
 import fsspec
 import msgspec
-import skops.io
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from ...agents.choices.components.verifier import Verifier
+from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Value
 from ...schemas.problems import JSON_ERRORS
 from ..errors import ModelError
-from .manifest import BundleFile, FeatureColumn, Manifest, VerifierFile
+from .manifest import BundleFile, FeatureColumn, Manifest, OnnxScore, VerifierFile
+from .model_files import NotAModelError, read_model
 from .raw_rows import read_rows
-from .scoring import DecisionModel, scorer
-
-TRUSTED_TYPES = (
-    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-    "sklearn.tree._tree.Tree",
-)
-"""Types that a model may hold beside those that skops trusts: the optimizers that an ``MLPClassifier`` was fitted with
-(plain attributes), and the arrays of a tree (``forests.py`` checks them)."""
+from .scoring import DecisionModel
 
 LARGEST_MANIFEST_BYTES = 4 << 20
-LARGEST_UNPACKED_BYTES = 4 << 30
-"""Of a model's arrays, which the file holds compressed."""
-
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -84,11 +70,14 @@ def read_manifest(address: str, *, sha256: str | None = None) -> tuple[Manifest,
     return _manifest(_Folder(address), sha256)
 
 
-def load_bundle(address: str, *, sha256: str | None, columns: tuple[str, ...]) -> ModelBundle:
+def load_bundle(
+    address: str, *, sha256: str | None, columns: tuple[str, ...], codec: FeatureCodec | None = None
+) -> ModelBundle:
     """Load the bundle whose manifest is at ``address``, a local path or any fsspec url.
 
     ``sha256`` is the expected hash of the manifest, None to accept any; ``columns`` are the encoded columns of the
-    program. Raises ``ModelError``, one line that names the file and the reason.
+    program, and ``codec`` its codec, which an ONNX model of raw features needs. Raises ``ModelError``, one line that
+    names the file and the reason.
     """
     folder = _Folder(address)
     manifest, digest = _manifest(folder, sha256)
@@ -99,7 +88,7 @@ def load_bundle(address: str, *, sha256: str | None, columns: tuple[str, ...]) -
         address=address,
         manifest_sha256=digest,
         manifest=manifest,
-        model=_load_model(folder, manifest.model, len(columns)),
+        model=_load_model(folder, manifest.model, len(columns), manifest.onnx, codec),
         instances=_load_rows(folder, manifest.instances, manifest.features),
         reference=_load_rows(folder, manifest.reference, manifest.features),
         verifier=_load_verifier(folder, manifest.verifier, len(columns)),
@@ -163,27 +152,21 @@ def _manifest(folder: _Folder, sha256: str | None) -> tuple[Manifest, str]:
         raise ModelError(f"{folder.address}: not a model manifest: {error}") from None
 
 
-def _load_model(folder: _Folder, entry: BundleFile, columns: int) -> DecisionModel:
+def _load_model(
+    folder: _Folder,
+    entry: BundleFile,
+    columns: int,
+    onnx: OnnxScore | UnsetType = UNSET,
+    codec: FeatureCodec | None = None,
+) -> DecisionModel:
     content = folder.read_checked(entry)
     place = f"{folder.address}: file {entry.file}"
     try:
-        _check_unpacked_size(content)
-        unknown = sorted(set(skops.io.get_untrusted_types(data=content)).difference(TRUSTED_TYPES))
-    except Exception as error:  # skops has no base class for the errors of a broken file
-        raise ModelError(f"{place} is not a skops model: {_one_line(error)}") from None
-    if unknown:
-        raise ModelError(f"{place} holds types that are not allowed: {', '.join(unknown)}")
-    try:
-        return scorer(skops.io.loads(content, trusted=list(TRUSTED_TYPES)), columns)
-    except Exception as error:
+        return read_model(entry.file, content, columns, onnx, codec)
+    except NotAModelError as error:
+        raise ModelError(f"{place} {error}") from None
+    except Exception as error:  # the libraries' errors have no base class
         raise ModelError(f"{place} is refused: {_one_line(error)}") from None
-
-
-def _check_unpacked_size(content: bytes) -> None:
-    with ZipFile(io.BytesIO(content)) as archive:
-        unpacked = sum(entry.file_size for entry in archive.infolist())
-    if unpacked > LARGEST_UNPACKED_BYTES:
-        raise ValueError(f"it unpacks to {unpacked} bytes, the limit is {LARGEST_UNPACKED_BYTES}")
 
 
 def _load_verifier(folder: _Folder, entry: VerifierFile | UnsetType, columns: int) -> BundledVerifier | None:

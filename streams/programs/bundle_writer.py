@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED
 
 import msgspec
-import sklearn
-import skops
-import skops.io
 from msgspec import UNSET, UnsetType
 
 from ...schemas.events import Value
 from ...schemas.spec import ProgramSpec
 from ..errors import ModelError, UsageError
 from .manifest import MANIFEST, BundleFile, FeatureColumn, Manifest, VerifierFile
+from .model_files import ModelFile, model_file
 from .raw_rows import write_rows
-from .scoring import scorer, type_name
 from .verifier_training import FittedVerifier
 
 Rows = Sequence[Mapping[str, Value]]
+
+LIBRARIES = {
+    ".skops": ("scikit-learn", "skops"),
+    ".npz": ("numpy", "scikit-learn"),
+    ".onnx": ("onnx", "onnxruntime"),
+}
+"""The libraries whose versions a manifest tells, by the ending of the model's file."""
 
 
 def write_bundle(
@@ -43,49 +47,44 @@ def write_bundle(
 ) -> Manifest:
     """Write a bundle to a folder that does not exist yet (or is empty); it appears whole or not at all.
 
-    ``columns`` are the encoded columns of the program. Raises ``UsageError`` when the folder is not empty or cannot
-    be written, ``ModelError`` when the estimator could not be loaded again.
+    ``columns`` are the encoded columns of the program, and ``estimator`` is a fitted estimator or an imported model
+    (``model_files.py``). Raises ``UsageError`` when the folder is not empty or cannot be written, ``ModelError`` when
+    the estimator could not be loaded again.
     """
-    _check_loadable(folder, estimator, verifier, len(columns))
+    model = _model_file(folder, estimator, len(columns))
+    files = {"model": (f"model{model.ending}", model.content)}
     types = {feature.name: feature.type for feature in spec.features}
-    contents = {
-        "model.skops": _dumps(estimator),
-        "instances.csv": write_rows(instances, types),
-        "reference.csv": write_rows(reference, types),
-    }
+    files["instances"] = ("instances.csv", write_rows(instances, types))
+    files["reference"] = ("reference.csv", write_rows(reference, types))
     if verifier is not None:
-        contents["verifier.skops"] = _dumps(verifier.estimator)
-    entries = {name: _entry(name, content) for name, content in contents.items()}
+        judge = _model_file(folder, verifier.estimator, 2 * len(columns))
+        files["verifier"] = (f"verifier{judge.ending}", judge.content)
+    entries = {role: _entry(name, content) for role, (name, content) in files.items()}
     manifest = Manifest(
         program=spec.program,
         version=version,
-        estimator=type_name(estimator),
+        estimator=model.estimator,
         columns=columns,
         features=tuple(FeatureColumn(name, kind) for name, kind in types.items()),
-        model=entries["model.skops"],
-        instances=entries["instances.csv"],
-        reference=entries["reference.csv"],
-        verifier=UNSET if verifier is None else _verifier_entry(entries["verifier.skops"], verifier.tolerance),
+        model=entries["model"],
+        instances=entries["instances"],
+        reference=entries["reference"],
+        verifier=UNSET if verifier is None else _verifier_entry(entries["verifier"], verifier.tolerance),
+        onnx=model.onnx,
         margin=margin,
         metrics=dict(metrics),
-        libraries={"scikit-learn": sklearn.__version__, "skops": skops.__version__},
+        libraries={name: importlib.metadata.version(name) for name in LIBRARIES[model.ending]},
     )
-    _write_folder(folder, {**contents, MANIFEST: msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"})
+    description = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
+    _write_folder(folder, {**dict(files.values()), MANIFEST: description})
     return manifest
 
 
-def _check_loadable(folder: Path, estimator: Any, verifier: FittedVerifier | None, columns: int) -> None:
+def _model_file(folder: Path, estimator: Any, columns: int) -> ModelFile:
     try:
-        scorer(estimator, columns)
-        if verifier is not None:
-            scorer(verifier.estimator, 2 * columns)
+        return model_file(estimator, columns)
     except ValueError as error:
         raise ModelError(f"{folder}: {error}") from None
-
-
-def _dumps(estimator: Any) -> bytes:
-    content: bytes = skops.io.dumps(estimator, compression=ZIP_DEFLATED)
-    return content
 
 
 def _entry(name: str, content: bytes) -> BundleFile:

@@ -27,6 +27,16 @@ class VerifierFile(BundleFile, frozen=True, forbid_unknown_fields=True):
     tolerance: Annotated[float, Meta(ge=0, le=1)]
 
 
+class OnnxScore(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How onnxruntime scores an ONNX model.
+
+    ``column`` is the position of the desired class among two. ``rows`` is the size of every batch.
+    """
+
+    column: Annotated[int, Meta(ge=0, le=1)]
+    rows: Annotated[int, Meta(ge=1, le=1024)]
+
+
 class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
     """A raw column of the bundle's tables."""
 
@@ -37,6 +47,7 @@ class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of a bundle. ``columns`` are the encoded columns that the model was fitted on, in order.
 
+    The model's file is skops, npz or onnx by its ending; ``onnx`` belongs to the last.
     ``margin`` is the one at which retrained models accept the options too (``margin.py``).
     """
 
@@ -50,6 +61,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     instances: BundleFile
     reference: BundleFile
     verifier: VerifierFile | UnsetType = UNSET
+    onnx: OnnxScore | UnsetType = UNSET
     margin: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     metrics: dict[str, float] = {}
     libraries: dict[str, str] = {}

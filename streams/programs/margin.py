@@ -16,6 +16,7 @@ from ...agents.goals import Threshold, accepted
 from ...schemas.encoding import FeatureCodec
 from .program import Features, cost_of
 from .scoring import scorer
+from .seeding import seeded
 from .space import space_of
 
 Floats = NDArray[np.float64]
@@ -40,8 +41,7 @@ def retrained(estimator: Any, X: Floats, labels: NDArray[np.int64], random: np.r
     while len(scores) < RETRAINED:
         rows = random.randint(len(X), size=len(X))
         if len(np.unique(labels[rows])) == 2:
-            model = clone(estimator)
-            model.set_params(random_state=random.randint(2**31 - 1))
+            model = seeded(clone(estimator), random.randint(2**31 - 1))
             scores.append(scorer(model.fit(X[rows], labels[rows]), X.shape[1]).score)
     return scores
 

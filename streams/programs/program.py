@@ -170,7 +170,7 @@ class Program:
 
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version of this program; raise ``ModelError`` when it is refused."""
-        bundle = load_bundle(manifest, sha256=sha256, columns=self.codec.columns)
+        bundle = load_bundle(manifest, sha256=sha256, columns=self.codec.columns, codec=self.codec)
         if fault := _misfit(bundle, self.spec):
             raise ModelError(f"{manifest}: {fault}")
         return bundle
@@ -226,7 +226,7 @@ def assemble(loaded: LoadedSpec) -> Program:
     for _, fault in policy_faults(spec):
         raise UsageError(f"{loaded.path}: {fault}")
     codec = FeatureCodec(spec)
-    bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns)
+    bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns, codec=codec)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
     if misfit := _misfit(bundle, spec):
         raise UsageError(f"{loaded.path}: {misfit}")

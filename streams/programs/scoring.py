@@ -11,11 +11,21 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
+from .boosting import gradient_boosting, histogram_boosting
+from .calibration import folded
 from .forests import Forest
+from .sigmoid import sigmoid as _sigmoid
+from .trees import TreeSum
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +80,12 @@ class Perceptron:
         return _sigmoid(_affine(hidden, *self._layers[-1])[:, 0])
 
 
+def _calibrated(estimator: Any, columns: int) -> DecisionModel:
+    """A fitted ``CalibratedClassifierCV``."""
+    model = folded(estimator, columns)
+    return model if isinstance(model, TreeSum) else Logistic(model, columns)
+
+
 def scorer(estimator: Any, columns: int) -> DecisionModel:
     """The decision model of a fitted scikit-learn classifier over ``columns`` encoded columns.
 
@@ -101,11 +117,6 @@ def _affine(X: Floats, weights: Floats, bias: Floats) -> Floats:
     return total
 
 
-def _sigmoid(z: Floats) -> Floats:
-    """1 / (1 + exp(-z)) without overflow."""
-    return 0.5 * np.tanh(0.5 * np.ascontiguousarray(z)) + 0.5
-
-
 def _matrix(values: Any, shape: tuple[int, ...]) -> Floats:
     array = np.ascontiguousarray(values, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():
@@ -129,7 +140,10 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 }
 
 MODELS: dict[type, Callable[[Any, int], DecisionModel]] = {
+    CalibratedClassifierCV: _calibrated,
     ExtraTreesClassifier: Forest,
+    GradientBoostingClassifier: gradient_boosting,
+    HistGradientBoostingClassifier: histogram_boosting,
     LogisticRegression: Logistic,
     MLPClassifier: Perceptron,
     RandomForestClassifier: Forest,

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from .seeding import seeded
+
 Floats = NDArray[np.float64]
 
 PAIRS = 10_000
@@ -40,7 +42,7 @@ def fit_verifier(model: Any, X: Floats, labels: NDArray[np.int64], random: np.ra
     same = (labels[left] == labels[right]).astype(np.int64)
     if same.all():
         raise ValueError("all people have the same label: nothing can be verified")
-    estimator = clone(model).set_params(random_state=random).fit(pairs, same)
+    estimator = seeded(clone(model), random).fit(pairs, same)
     different = same == 0
     left_score, right_score = (model.predict_proba(X[side[different]])[:, 1] for side in (left, right))
     implied = left_score * right_score + (1.0 - left_score) * (1.0 - right_score)

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import io
 import warnings
+from pathlib import Path
 from threading import Event
 from zipfile import ZipFile
 
@@ -15,7 +16,7 @@ import numpy as np
 import skops.io
 from fuzz_events import JSON_WORDS, PROGRAMS
 from fuzz_inputs import RECORD, Target, folder
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
@@ -23,7 +24,13 @@ from onward.streams.errors import ModelError
 from onward.streams.ledger.check import LedgerMeta
 from onward.streams.programs.bundle import load_bundle, read_manifest
 from onward.streams.programs.manifest import BundleFile, FeatureColumn, Manifest
+from onward.streams.programs.onnx_check import parse_onnx
+from onward.streams.programs.onnx_inputs import inputs_of
+from onward.streams.programs.onnx_outputs import desired_column, with_one_output
+from onward.streams.programs.onnx_trees import flattened
 from onward.streams.programs.raw_rows import write_rows
+from onward.streams.programs.scoring import scorer
+from onward.streams.programs.trees import dump_trees
 from onward.streams.records import TopicPartition
 from onward.streams.snapshots.store import LIST_FILE, Snapshot, SnapshotError, Snapshots
 
@@ -61,7 +68,7 @@ def bundle(data: bytes) -> None:
     parts = dict(estimators()[sum(number) % len(estimators())])
     names = sorted(parts)
     parts[names[sum(part) % len(names)] if part else SCHEMA] = content
-    files = {"model.skops": _zip(parts), "rows.csv": rows}
+    files = {"model.npz" if "roots.npy" in parts else "model.skops": _zip(parts), "rows.csv": rows}
     for name, stored in files.items():
         store(f"bundle/{name}", stored)
     model, table = (BundleFile(name, len(it), hashlib.sha256(it).hexdigest()) for name, it in files.items())
@@ -104,7 +111,30 @@ def estimators() -> list[dict[str, bytes]]:
     for model in models:
         with ZipFile(io.BytesIO(skops.io.dumps(model.fit(X, y)))) as archive:
             found.append({name: archive.read(name) for name in archive.namelist()})
+    booster = HistGradientBoostingClassifier(max_iter=2, max_depth=2, min_samples_leaf=5).fit(X, y)
+    with ZipFile(io.BytesIO(dump_trees(scorer(booster, len(COLUMNS))))) as archive:
+        found.append({name: archive.read(name) for name in archive.namelist()})
     return found
+
+
+def onnx(data: bytes) -> None:
+    """Trees that score, or ``ValueError``, for a file of ONNX, before onnxruntime sees it."""
+    try:
+        model = parse_onnx(data)
+        column = desired_column(model, 1)
+        with_one_output(model)
+        inputs_of(model, 4, None)
+        trees = flattened(model, column, 4)
+    except ValueError:
+        return
+    if trees is not None:
+        with np.errstate(all="ignore"):
+            assert ((trees.score(np.full((3, 4), 0.5)) >= 0) & (trees.score(np.zeros((3, 4))) <= 1)).all()
+
+
+def _onnx_seeds() -> list[bytes]:
+    files = Path(__file__).parents[1] / "streams" / "programs" / "boosters"
+    return [file.read_bytes() for file in sorted(files.glob("*.onnx"))]
 
 
 def _zip(parts: dict[str, bytes]) -> bytes:
@@ -120,7 +150,7 @@ def _bundle_seeds() -> list[bytes]:
     for number, parts in enumerate(estimators()):
         names = sorted(parts)
         arrays = [name for name in names if name.endswith(".npy")]
-        for name in (SCHEMA, *arrays[:2]):
+        for name in (*(SCHEMA,) * (SCHEMA in parts), *arrays[:2]):
             part = bytes([names.index(name)])
             seeds.append(RECORD.join([bytes([number]), part, parts[name], ROWS]))
     return seeds
@@ -185,5 +215,6 @@ SCHEMA_WORDS = [
 TARGETS = {
     "manifest": Target(manifest, [MANIFEST], JSON_WORDS, NOT_UTF8),
     "bundle": Target(bundle, _bundle_seeds(), SCHEMA_WORDS, share=0.05),
+    "onnx": Target(onnx, _onnx_seeds(), [b"LEAF", b"BRANCH_GT", b"ZipMap", b"\xff\xff\xff\x7f"], share=0.2),
     "snapshots": Target(snapshots, LISTS, JSON_WORDS, NOT_UTF8),
 }

@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 import skops.io
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
@@ -16,7 +17,7 @@ from sklearn.svm import SVC
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import ProgramSpec
 from onward.streams.errors import ModelError, UsageError
-from onward.streams.programs import bundle as bundle_module
+from onward.streams.programs import model_files
 from onward.streams.programs.bundle import ModelBundle, load_bundle
 from onward.streams.programs.bundle_writer import write_bundle
 from onward.streams.programs.manifest import MANIFEST, Manifest
@@ -86,7 +87,12 @@ def replace_model(folder: Path, content: bytes, name: str = "model.skops") -> No
 
 @pytest.mark.parametrize(
     "estimator",
-    [FOREST, LogisticRegression().fit(X, Y), MLPClassifier((4,), solver="lbfgs", random_state=0).fit(X, Y)],
+    [
+        FOREST,
+        HistGradientBoostingClassifier(max_iter=9).fit(X, Y),
+        LogisticRegression().fit(X, Y),
+        MLPClassifier((4,), solver="lbfgs", random_state=0).fit(X, Y),
+    ],
 )
 def test_a_bundle_comes_back_as_it_was_written(tmp_path, estimator):
     manifest = write(tmp_path / "bundle", estimator)
@@ -189,7 +195,7 @@ def test_a_file_may_not_be_larger_than_the_limit_whatever_the_manifest_says(fold
 
 
 def test_a_model_that_unpacks_to_too_much_is_refused(folder, monkeypatch):
-    monkeypatch.setattr(bundle_module, "LARGEST_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(model_files, "LARGEST_UNPACKED_BYTES", 1000)
     with pytest.raises(ModelError, match=r"model\.skops is not a skops model: it unpacks to \d+ bytes, .* is 1000$"):
         load(folder)
 
@@ -241,6 +247,12 @@ def test_a_type_that_is_not_on_the_list_is_named(folder):
 def test_a_type_that_only_skops_trusts_is_named(folder):
     replace_model(folder, skops.io.dumps(SVC().fit(X, Y)))
     with pytest.raises(ModelError, match=r"model\.skops is refused: type sklearn\.svm\._classes\.SVC is not supported"):
+        load(folder)
+
+
+def test_an_estimator_that_is_kept_as_trees_is_refused_as_a_skops_file(folder):
+    replace_model(folder, skops.io.dumps(CalibratedClassifierCV(LogisticRegression(), ensemble=False).fit(X, Y)))
+    with pytest.raises(ModelError, match=r"types that are not allowed|is not supported in a skops file"):
         load(folder)
 
 

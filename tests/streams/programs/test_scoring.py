@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
@@ -18,7 +24,9 @@ COLUMNS = 5
 RNG = np.random.default_rng(11)
 X = RNG.random((400, COLUMNS))
 X[:, 0] = np.round(X[:, 0] * 4) / 4
-Y = (X @ RNG.normal(size=COLUMNS) + 0.4 * RNG.normal(size=400) > 0.3).astype(int)
+SUMS = X @ RNG.normal(size=COLUMNS) + 0.4 * RNG.normal(size=400)
+Y = (np.median(SUMS) < SUMS).astype(int)
+BINS = np.floor(X * 4)
 ROWS = RNG.random((150, COLUMNS))
 
 
@@ -41,6 +49,25 @@ OTHERS = {
     "logistic units": fitted(MLPClassifier((8,), activation="logistic", solver="sgd", max_iter=20, random_state=0)),
     "identity": fitted(MLPClassifier((4,), activation="identity", solver="lbfgs", max_iter=20, random_state=0)),
 }
+BOOSTERS = {
+    "boosting": fitted(GradientBoostingClassifier(n_estimators=30, random_state=0)),
+    "boosting from zero": fitted(GradientBoostingClassifier(n_estimators=5, init="zero", subsample=0.5)),
+    "histogram boosting": fitted(HistGradientBoostingClassifier(max_iter=30, random_state=0)),
+    "boosting of rows with gaps": HistGradientBoostingClassifier(max_iter=9).fit(np.where(X > 0.98, np.nan, X), Y),
+}
+
+
+def calibrated(estimator):
+    return fitted(CalibratedClassifierCV(estimator, cv=3, ensemble=False))
+
+
+CALIBRATED = {
+    "calibrated logistic": calibrated(LogisticRegression()),
+    "calibrated forest": calibrated(RandomForestClassifier(10, random_state=0)),
+    "calibrated boosting": calibrated(GradientBoostingClassifier(n_estimators=10)),
+    "calibrated histogram boosting": calibrated(HistGradientBoostingClassifier(max_iter=10)),
+}
+OTHERS |= BOOSTERS | CALIBRATED
 ALL = FORESTS | OTHERS
 
 
@@ -57,9 +84,18 @@ def test_a_forest_scores_as_scikit_learn_does_bit_for_bit(name):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_linear_model_or_network_scores_as_scikit_learn_does(name):
+def test_any_other_model_scores_as_scikit_learn_does(name):
     ours, theirs = scorer(OTHERS[name], COLUMNS).score(ROWS), OTHERS[name].predict_proba(ROWS)[:, 1]
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", BOOSTERS)
+def test_a_booster_agrees_with_scikit_learn_on_the_thresholds_of_its_trees(name):
+    model = scorer(BOOSTERS[name], COLUMNS)
+    rows = np.repeat(ROWS[:1], len(model.nodes), axis=0)
+    inner = np.flatnonzero(model.nodes[:, 0] >= 0)
+    rows[inner, model.nodes[inner, 0]] = model.threshold[inner]
+    np.testing.assert_allclose(model.score(rows), BOOSTERS[name].predict_proba(rows)[:, 1], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -101,6 +137,11 @@ def test_far_rows_do_not_overflow():
         (RandomForestClassifier(2).fit(X, Y * 0), "fitted on the classes 0 and 1"),
         (RandomForestClassifier(2).fit(X[:, :4], Y), "takes 4 columns, the spec has 5"),
         (LogisticRegression(), "fitted on the classes 0 and 1, not None"),
+        (fitted(GradientBoostingClassifier(n_estimators=2, loss="exponential")), "loss 'exponential' is not supported"),
+        (fitted(GradientBoostingClassifier(n_estimators=2, init=LogisticRegression())), "leave init out"),
+        (HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(BINS, Y), "splits by categories"),
+        (CalibratedClassifierCV(LogisticRegression(), method="isotonic").fit(X, Y), "method='sigmoid' and ensemble=F"),
+        (calibrated(SVC()), "CalibratedClassifierCV of SVC is not supported"),
     ],
 )
 def test_an_unsupported_estimator_is_refused_with_the_reason(estimator, says):

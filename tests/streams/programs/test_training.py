@@ -38,6 +38,31 @@ def test_a_trained_model_is_better_than_guessing_and_accepts_its_instances(data,
     assert (bundle.model.score(CODEC.encode_many(bundle.instances)) > LOADED.spec.model.threshold).all()
 
 
+@pytest.mark.parametrize("estimator", ["logistic_regression", "gradient_boosting"])
+def test_a_calibrated_model_keeps_the_order_of_people_and_says_probabilities(data, tmp_path, estimator):
+    plain = train(data, LOADED, tmp_path / "plain", estimator=estimator, seed=0)
+    manifest = train(data, LOADED, tmp_path / "model", estimator=estimator, seed=0, calibrate=True)
+    assert manifest.version.startswith(f"calibrated-{estimator.replace('_', '-')}-")
+    assert manifest.metrics["roc_auc"] == pytest.approx(plain.metrics["roc_auc"], abs=1e-9)
+    assert manifest.metrics["brier_score"] < plain.metrics["brier_score"] + 0.005
+    bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
+    assert (bundle.model.score(CODEC.encode_many(bundle.instances)) > LOADED.spec.model.threshold).all()
+
+
+def test_a_network_cannot_be_calibrated(data, tmp_path):
+    with pytest.raises(UsageError, match="--calibrate: mlp cannot be calibrated; leave the flag out"):
+        train(data, LOADED, tmp_path / "model", estimator="mlp", seed=0, calibrate=True)
+
+
+def test_a_booster_can_serve_a_policy_that_needs_a_verifier(data, tmp_path):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(SPEC.read_text() + "policy: {choice: tap}\n")
+    manifest = train(data, load_spec(spec), tmp_path / "model", estimator="gradient_boosting", seed=0)
+    assert (manifest.model.file, manifest.verifier.file) == ("model.npz", "verifier.npz")
+    bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
+    assert bundle.verifier.model.score(np.zeros((3, 2 * CODEC.dimension))).shape == (3,)
+
+
 def test_rows_are_split_in_half_and_two_quarters(data, tmp_path):
     manifest = train(data, LOADED, tmp_path / "model", estimator="logistic_regression", seed=0)
     assert (manifest.metrics["training_rows"], manifest.metrics["held_out_rows"]) == (600, 300)
