@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from onward.agents.candidates import CandidateGenerator, RecourseInstances, Space
 from onward.agents.candidates.contract import Score
+from onward.agents.candidates.grid import Grid, every_target
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
@@ -165,12 +166,13 @@ def _found(generator: type[CandidateGenerator], space: Space, case: Case, margin
 
 def _beside_the_optimum(title: str, space: Space, case: Case, args: Args) -> Iterator[Row]:
     """The search beside the optimum of a coarse grid."""
-    search = Search(_coarse(space, case.codec), L1(), case.score, Threshold(0.5))
+    space = _coarse(space, case.codec)
+    search = Search(space, L1(), case.score, Threshold(0.5))
     people = case.people[: args.exhaustive_people]
     pairs: list[tuple[float, float]] = []
     missed = impossible = 0
     for person in people:
-        optimum, found = search.optimum(person), search.propose(person[np.newaxis])
+        optimum, found = _optimum(space, case.score, person), search.propose(person[np.newaxis])
         if optimum is None:
             impossible += 1
         elif not len(found.arm):
@@ -186,6 +188,14 @@ def _beside_the_optimum(title: str, space: Space, case: Case, args: Args) -> Ite
         yield Row(
             f"{title}: cost / optimum, coarse", ours / best, "x", reference=1.0, aim=AIM_COST_RATIO, better="lower"
         )
+
+
+def _optimum(space: Space, score: Score, person: Floats) -> float | None:
+    """The cost of a person's cheapest option among all targets of the grid, scored one and all; None without one."""
+    grid = Grid(space)
+    rows = grid.targets(person, every_target(grid.limits(person), space.max_changes or len(grid.features)))
+    valid = rows[Threshold(0.5).reached(score(rows)) & space.allowed(rows)]
+    return float(L1()(valid, person[np.newaxis]).min()) if len(valid) else None
 
 
 def _coarse(space: Space, codec: FeatureCodec) -> Space:

@@ -116,6 +116,27 @@ def move(targets: Array, steps: Steps, layout: tuple[Indices, Indices, Array, Ar
                 targets[row, column] = (raw - low[feature]) / scale[feature]
 
 
+def count_targets(limits: Limits, most_changes: int) -> float:
+    """The number of targets that change at most so many features."""
+    counts = np.zeros(most_changes + 1)
+    counts[0] = 1.0
+    for moves in (limits.most - limits.fewest).tolist():
+        counts[1:] += counts[:-1].copy() * moves
+    return float(counts.sum() - 1.0)
+
+
+def every_target(limits: Limits, most_changes: int) -> Steps:
+    """All targets that change at most so many features."""
+    every = np.zeros((1, len(limits.most)), dtype=np.int64)
+    for index, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
+        extended = every[(every != 0).sum(axis=1) < most_changes]
+        for move in (step for step in range(fewest, most + 1) if step):
+            moved = extended.copy()
+            moved[:, index] = move
+            every = np.concatenate([every, moved])
+    return every[1:]
+
+
 def _step(space: Space, feature: int, column: int) -> float:
     step = float(space.smallest_change[feature])
     if space.digits[feature] <= 0:

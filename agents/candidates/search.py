@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 from math import comb, floor
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..costs import Cost
 from ..goals import Goal
 from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Proposals, Score, Space
-from .grid import Grid, Limits, Steps
+from .effects import MOVES_BY_SIZE, Effects, distinct
+from .grid import Grid, Limits, Steps, count_targets, every_target
 
 MOST_ARMS = 200
 """Larger sets of features share one arm for each size."""
@@ -22,14 +22,6 @@ EXHAUSTIVE = 1500
 """A person with at most so many targets has all of them scored."""
 MOVES = 24
 """Most moves of one feature that are scored at first."""
-MOVES_BY_SIZE = {2: 24, 3: 8, 4: 5}
-"""Most moves of each feature that are combined, by the size of the set. Larger sets are left to the beam search."""
-MOST_SETS = 5000
-"""Sets of one size that are compared: of many features only the most promising are combined."""
-SETS = 60
-"""Most sets of one size whose combinations are scored."""
-SLACKS = (0.0, 0.3, 0.8)
-"""How far beyond the goal a combination must be predicted, as shares of what is missing: predictions err."""
 IMPROVED = 16
 """The cheapest options of a person that are made cheaper."""
 BETWEEN = 5
@@ -43,7 +35,6 @@ CLIMBS = 8
 """Most features that the beam search changes."""
 ENOUGH = 3
 """Sets of more features are tried for people with fewer options."""
-SMALLEST_SCORE = 1e-6
 OTHER = {"up": "down", "down": "up"}
 
 
@@ -123,14 +114,6 @@ class Search(CandidateGenerator):
         points = np.array(targets).reshape(-1, people.shape[1])
         return Proposals(np.array(whose, dtype=np.intp), np.array(arms, dtype=np.intp), points, np.arange(len(points)))
 
-    def optimum(self, person: Array) -> float | None:
-        """The cost of a person's cheapest option among all targets of the grid, scored one and all; None without one.
-
-        For comparison: the work grows with the number of targets.
-        """
-        found = self._scored(person, _every(self._grid.limits(person), self._most_changes))
-        return float(found.cost[found.valid].min()) if found.valid.any() else None
-
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
 
@@ -152,7 +135,7 @@ class Search(CandidateGenerator):
         if not names:
             return Explanation("no_allowed_change", "nothing that may change has room to" + relaxation)
         assert self._goal is not None, "call under first"
-        all_scored = _count(limits, self._most_changes) <= EXHAUSTIVE
+        all_scored = count_targets(limits, self._most_changes) <= EXHAUSTIVE
         changes = f"no allowed change of {', '.join(names)}" + (" reaches" if all_scored else " was found that reaches")
         reached = "the constraints exclude all of them"
         if best is not None:
@@ -199,10 +182,12 @@ class Search(CandidateGenerator):
         return options, float(allowed.max()) if len(allowed) else None
 
     def _search(self, person: Array, limits: Limits) -> _Found:
-        if _count(limits, self._most_changes) <= EXHAUSTIVE:
-            return self._scored(person, _every(limits, self._most_changes))
+        if count_targets(limits, self._most_changes) <= EXHAUSTIVE:
+            return self._scored(person, every_target(limits, self._most_changes))
         single = self._scored(person, _single(limits))
-        effects = _Effects.of(single, self._log_odds(person))
+        score, goal = self._model()
+        own = score(person[np.newaxis]).item()
+        effects = Effects.of(single.steps, single.score, single.cost, own, goal.required)
         found = single
         for size in (size for size in MOVES_BY_SIZE if size <= self._most_changes):
             if size > 2 and len(_undominated(found)) >= ENOUGH:
@@ -212,12 +197,6 @@ class Search(CandidateGenerator):
             found = self._climb(person, found, single.steps)
         return self._cheaper(person, found)
 
-    def _log_odds(self, person: Array) -> tuple[float, float]:
-        """The person's log odds, and those that the goal requires."""
-        score, goal = self._model()
-        has, needs = _log_odds(np.array([score(person[np.newaxis])[0], goal.required])).tolist()
-        return has, needs
-
     def _climb(self, person: Array, found: _Found, moves: Steps) -> _Found:
         """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
         newest, moves = found, moves[:: len(moves) // BEAM_MOVES + 1]
@@ -225,7 +204,7 @@ class Search(CandidateGenerator):
             free = newest.at((newest.steps != 0).sum(axis=1) < self._most_changes)
             best = free.steps[np.argsort(-free.score, kind="stable")[:BEAM]]
             extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
-            extended = extended[_distinct(extended)]
+            extended = extended[distinct(extended)]
             newest = self._scored(person, extended)
             found = _Found.joined([found, newest])
             if newest.valid.any() or not len(extended):
@@ -297,111 +276,16 @@ class Search(CandidateGenerator):
         return ""
 
 
-class _Effects(NamedTuple):
-    """Single moves of M features, at most G of each: steps, predicted gain in log odds, and cost, (M, G).
-
-    Places without a move have a gain of minus infinity. ``missing`` are the log odds from the person to the goal.
-    """
-
-    steps: Steps
-    gain: Array
-    cost: Array
-    missing: float
-
-    @classmethod
-    def of(cls, single: _Found, log_odds: tuple[float, float]) -> _Effects:
-        """The effects of scored single moves; ``log_odds`` are the person's and the goal's."""
-        has, needs = log_odds
-        feature = (single.steps != 0).argmax(axis=1)
-        counts = np.bincount(feature, minlength=single.steps.shape[1])
-        place = np.arange(len(feature)) - np.repeat(np.cumsum(counts) - counts, counts)
-        shape = (len(counts), int(counts.max()))
-        steps = np.zeros(shape, dtype=np.int64)
-        gain, cost = np.full(shape, -np.inf), np.full(shape, np.inf)
-        steps[feature, place] = single.steps[np.arange(len(feature)), feature]
-        gain[feature, place] = _log_odds(single.score) - has
-        cost[feature, place] = single.cost
-        return cls(steps, gain, cost, needs - has)
-
-    def combined(self, size: int) -> Steps:
-        """The most promising combinations of every set of this size, (R, M)."""
-        few = self._thinned(MOVES_BY_SIZE[size])
-        promising = np.argsort(-self.gain.max(axis=1), kind="stable")
-        while comb(len(promising), size) > MOST_SETS:
-            promising = promising[:-1]
-        promising = np.sort(promising)
-        sets = np.array(list(combinations(promising.tolist(), size)), dtype=np.intp).reshape(-1, size)
-        potential = self.gain.max(axis=1)[sets].sum(axis=1)
-        sets = sets[np.argsort(-potential, kind="stable")[:SETS]]
-        sets = sets[np.isfinite(self.gain.max(axis=1)[sets]).all(axis=1)]
-        if not len(sets):
-            return np.zeros((0, len(self.steps)), dtype=np.int64)
-        gain, cost = few.gain[sets[:, 0]], few.cost[sets[:, 0]]
-        for place in range(1, size):
-            gain = (gain[:, :, np.newaxis] + few.gain[sets[:, place], np.newaxis]).reshape(len(sets), -1)
-            cost = (cost[:, :, np.newaxis] + few.cost[sets[:, place], np.newaxis]).reshape(len(sets), -1)
-        chosen = []
-        for slack in SLACKS:
-            enough = np.where(gain >= self.missing + slack * abs(self.missing), cost, np.inf)
-            best = enough.argmin(axis=1)
-            none = ~np.isfinite(enough.min(axis=1, initial=np.inf))
-            best[none] = gain[none].argmax(axis=1)
-            chosen.append(best)
-        moves = np.array(np.unravel_index(np.concatenate(chosen), (few.steps.shape[1],) * size)).T
-        sets = np.tile(sets, (len(SLACKS), 1))
-        steps = np.zeros((len(sets), len(self.steps)), dtype=np.int64)
-        steps[np.arange(len(sets))[:, np.newaxis], sets] = few.steps[sets, moves]
-        return steps[_distinct(steps)]
-
-    def _thinned(self, most: int) -> _Effects:
-        """At most so many moves of each feature, from the smallest to the largest."""
-        counts = np.isfinite(self.gain).sum(axis=1)
-        places = np.rint(np.linspace(0, np.maximum(counts - 1, 0), min(most, self.gain.shape[1]))).astype(np.intp).T
-        feature = np.arange(len(places))[:, np.newaxis]
-        return _Effects(
-            self.steps[feature, places], self.gain[feature, places], self.cost[feature, places], self.missing
-        )
-
-
 def _undominated(found: _Found) -> Indices:
     """The cheapest option of each set, by cost, without those that cost no less than one of a part of their set."""
     options = np.flatnonzero(found.valid)
     options = options[np.argsort(found.cost[options], kind="stable")]
-    options = options[_distinct(np.packbits(found.steps[options] != 0, axis=1))]
+    options = options[distinct(np.packbits(found.steps[options] != 0, axis=1))]
     sets = found.steps[options] != 0
     part = (sets[:, np.newaxis] <= sets[np.newaxis]).all(axis=2)
     # The cheaper ones stand before.
     needed: Indices = options[~np.triu(part, 1).any(axis=0)]
     return needed
-
-
-def _distinct(rows: NDArray[Any]) -> list[int]:
-    """The first of each distinct row, in their order. For few rows this is faster than ``np.unique``."""
-    first: dict[bytes, int] = {}
-    for index, row in enumerate(rows):
-        first.setdefault(row.tobytes(), index)
-    return list(first.values())
-
-
-def _count(limits: Limits, most_changes: int) -> float:
-    """The number of targets that change at most so many features."""
-    counts = np.zeros(most_changes + 1)
-    counts[0] = 1.0
-    for moves in (limits.most - limits.fewest).tolist():
-        counts[1:] += counts[:-1].copy() * moves
-    return float(counts.sum() - 1.0)
-
-
-def _every(limits: Limits, most_changes: int) -> Steps:
-    """All targets that change at most so many features."""
-    every = np.zeros((1, len(limits.most)), dtype=np.int64)
-    for index, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
-        extended = every[(every != 0).sum(axis=1) < most_changes]
-        for move in (step for step in range(fewest, most + 1) if step):
-            moved = extended.copy()
-            moved[:, index] = move
-            every = np.concatenate([every, moved])
-    return every[1:]
 
 
 def _single(limits: Limits) -> Steps:
@@ -423,9 +307,3 @@ def _spread(most: int, count: int) -> tuple[int, ...]:
     if most <= count:
         return tuple(range(1, most + 1))
     return tuple(dict.fromkeys(round(most ** (place / (count - 1))) for place in range(count)))
-
-
-def _log_odds(score: Array) -> Array:
-    clipped = np.clip(score, SMALLEST_SCORE, 1.0 - SMALLEST_SCORE)
-    odds: Array = np.log(clipped) - np.log1p(-clipped)
-    return odds
