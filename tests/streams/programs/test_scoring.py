@@ -73,6 +73,18 @@ def test_a_row_scores_the_same_whatever_stands_beside_it(name, cuts, order):
     assert model.score(ROWS[order]).tobytes() == whole[order].tobytes()
 
 
+@pytest.mark.parametrize("name", FORESTS)
+@given(person=st.integers(0, len(ROWS) - 1), seed=st.integers(0, 2**32), most=st.integers(1, COLUMNS))
+def test_variants_of_a_person_score_as_scikit_learn_scores_them(name, person, seed, most):
+    random = np.random.default_rng(seed)
+    variants = np.repeat(ROWS[person : person + 1], 40, axis=0)
+    for row in variants:
+        columns = random.permutation(COLUMNS)[: random.integers(0, most + 1)]
+        row[columns] = ROWS[random.integers(0, len(ROWS), len(columns)), columns]
+    ours, theirs = scorer(FORESTS[name], COLUMNS).score(variants), FORESTS[name].predict_proba(variants)[:, 1]
+    assert ours.tobytes() == theirs.tobytes()
+
+
 def test_far_rows_do_not_overflow():
     model = scorer(OTHERS["logistic"], COLUMNS)
     direction = np.sign(OTHERS["logistic"].coef_)
