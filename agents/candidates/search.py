@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import combinations
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
+from itertools import chain, combinations
 from math import comb, floor
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from ..costs import Cost
 from ..goals import Goal
-from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Proposals, Score, Space
-from .effects import MOVES_BY_SIZE, Effects, distinct
+from .contract import Array, CandidateGenerator, Explanation, Indices, Proposals, Score, Space
+from .effects import MOVES_BY_SIZE, Effects
 from .grid import Grid, Limits, Steps, count_targets, every_target
+from .scored import Measured, ScoredTargets
 
 MOST_ARMS = 200
 """Larger sets of features share one arm for each size."""
@@ -25,6 +26,7 @@ MOVES = 24
 IMPROVED = 16
 """The cheapest options of a person that are made cheaper."""
 BETWEEN = 5
+SHARES = np.arange(1, BETWEEN + 1) / (BETWEEN + 1)
 NARROWINGS = 3
 """A change is made smaller by scoring so many sizes between, and again between the best of these."""
 BEAM = 6
@@ -36,29 +38,6 @@ CLIMBS = 8
 ENOUGH = 3
 """Sets of more features are tried for people with fewer options."""
 OTHER = {"up": "down", "down": "up"}
-
-
-class _Found(NamedTuple):
-    """R targets that were scored: steps (R, M) and encoded rows (R, D).
-
-    ``allowed`` are those that keep the constraints, ``valid`` those of them that reach the goal.
-    """
-
-    steps: Steps
-    rows: Array
-    score: Array
-    cost: Array
-    allowed: Mask
-    valid: Mask
-
-    @classmethod
-    def joined(cls, parts: Sequence[_Found]) -> _Found:
-        """All targets of the parts, in their order."""
-        return cls._make(map(np.concatenate, zip(*parts, strict=True)))
-
-    def at(self, which: Indices | Mask) -> _Found:
-        """Some of the targets."""
-        return _Found._make(field[which] for field in self)
 
 
 class Search(CandidateGenerator):
@@ -172,83 +151,74 @@ class Search(CandidateGenerator):
 
     def _options(self, person: Array) -> tuple[dict[int, Array], float | None]:
         """The target of every arm that has an option, and the best score of all allowed targets."""
-        limits = self._grid.limits(person)
-        found = self._search(person, limits)
+        found = self._search(person, self._grid.limits(person))
         options: dict[int, Array] = {}
-        for target in _undominated(found).tolist():
-            arm = self._arm(tuple(np.flatnonzero(found.steps[target]).tolist()))
-            options.setdefault(arm, found.rows[target])
-        allowed = found.score[found.allowed]
+        for target in found.undominated().tolist():
+            arm = self._arm(tuple(np.flatnonzero(found.all.steps[target]).tolist()))
+            options.setdefault(arm, found.all.rows[target])
+        allowed = found.all.score[found.all.allowed]
         return options, float(allowed.max()) if len(allowed) else None
 
-    def _search(self, person: Array, limits: Limits) -> _Found:
+    def _search(self, person: Array, limits: Limits) -> ScoredTargets:
+        measure = partial(self._measured, person)
         if count_targets(limits, self._most_changes) <= EXHAUSTIVE:
-            return self._scored(person, every_target(limits, self._most_changes))
-        single = self._scored(person, _single(limits))
+            return ScoredTargets(measure, every_target(limits, self._most_changes))
+        found = ScoredTargets(measure, _single(limits))
         score, goal = self._model()
-        own = score(person[np.newaxis]).item()
+        single, own = found.all, score(person[np.newaxis]).item()
         effects = Effects.of(single.steps, single.score, single.cost, own, goal.required)
-        found = single
         for size in (size for size in MOVES_BY_SIZE if size <= self._most_changes):
-            if size > 2 and len(_undominated(found)) >= ENOUGH:
+            if size > 2 and len(found.undominated()) >= ENOUGH:
                 break
-            found = _Found.joined([found, self._scored(person, effects.combined(size))])
-        if not found.valid.any():
-            found = self._climb(person, found, single.steps)
-        return self._cheaper(person, found)
-
-    def _climb(self, person: Array, found: _Found, moves: Steps) -> _Found:
-        """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
-        newest, moves = found, moves[:: len(moves) // BEAM_MOVES + 1]
-        for _ in range(1, min(self._most_changes, CLIMBS)):
-            free = newest.at((newest.steps != 0).sum(axis=1) < self._most_changes)
-            best = free.steps[np.argsort(-free.score, kind="stable")[:BEAM]]
-            extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
-            extended = extended[distinct(extended)]
-            newest = self._scored(person, extended)
-            found = _Found.joined([found, newest])
-            if newest.valid.any() or not len(extended):
-                break
+            found.add(effects.combined(size))
+        if not found.all.valid.any():
+            self._climb(found, single.steps)
+        self._make_cheaper(person, found)
         return found
 
-    def _cheaper(self, person: Array, found: _Found) -> _Found:
+    def _climb(self, found: ScoredTargets, moves: Steps) -> None:
+        """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
+        newest, moves = np.arange(len(found.all.cost)), moves[:: len(moves) // BEAM_MOVES + 1]
+        for _ in range(1, min(self._most_changes, CLIMBS)):
+            free = newest[(found.all.steps[newest] != 0).sum(axis=1) < self._most_changes]
+            best = found.all.steps[free[np.argsort(-found.all.score[free], kind="stable")[:BEAM]]]
+            extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
+            newest = np.array(list(dict.fromkeys(found.add(extended).tolist())), dtype=np.intp)
+            if not len(newest) or found.all.valid[newest].any():
+                break
+
+    def _make_cheaper(self, person: Array, found: ScoredTargets) -> None:
         """Reduce the changes of the cheapest options, one after the other, the largest first."""
-        best = found.at(_undominated(found)[:IMPROVED])
-        tried = [found]
-        for rank in range(int((best.steps != 0).sum(axis=1).max(initial=0))):
-            changed = np.abs(best.rows - person)
-            size = np.stack([changed[:, self._grid.columns(m)].sum(axis=1) for m in range(best.steps.shape[1])], axis=1)
-            which = np.argsort(-size, axis=1, kind="stable")[:, rank]
-            floor = np.zeros(len(best.steps), dtype=np.int64)
+        best = found.undominated()[:IMPROVED]
+        for rank in range(int((found.all.steps[best] != 0).sum(axis=1).max(initial=0))):
+            sizes = self._grid.sizes(person, found.all.rows[best])
+            which = np.argsort(-sizes, axis=1, kind="stable")[:, rank]
+            floor = np.zeros(len(best), dtype=np.int64)
             for _ in range(NARROWINGS):
-                best, floor, more = self._narrowed(person, best, which, floor)
-                tried.append(more)
-        return _Found.joined(tried)
+                best, floor = self._narrowed(found, best, which, floor)
 
-    def _narrowed(self, person: Array, best: _Found, which: Indices, floor: Steps) -> tuple[_Found, Steps, _Found]:
+    def _narrowed(self, found: ScoredTargets, best: Indices, which: Indices, floor: Steps) -> tuple[Indices, Steps]:
         """Score fewer steps of one feature of each option, above ``floor`` steps; return the best of each."""
-        each = np.arange(len(best.steps))
-        own = best.steps[each, which]
-        shares = np.arange(1, BETWEEN + 1) / (BETWEEN + 1)
-        between = floor[:, np.newaxis] + np.rint((own - floor)[:, np.newaxis] * shares).astype(np.int64)
+        own = found.all.steps[best, which]
+        between = floor[:, np.newaxis] + np.rint((own - floor)[:, np.newaxis] * SHARES).astype(np.int64)
         between = np.where(between == 0, own[:, np.newaxis], between)
-        steps = np.repeat(best.steps, BETWEEN, axis=0)
+        steps = np.repeat(found.all.steps[best], BETWEEN, axis=0)
         steps[np.arange(len(steps)), np.repeat(which, BETWEEN)] = between.ravel()
-        more = self._scored(person, steps)
+        more = found.add(steps).reshape(-1, BETWEEN)
         # The fewest steps that are valid, and the most of the others below them.
-        valid = (more.valid & (more.cost <= np.repeat(best.cost, BETWEEN))).reshape(-1, BETWEEN)
-        first = np.where(valid.any(axis=1), valid.argmax(axis=1), BETWEEN)
-        below = np.take_along_axis(np.column_stack([floor, between]), first[:, np.newaxis], axis=1)[:, 0]
-        chosen = np.where(first < BETWEEN, each * BETWEEN + first, len(steps) + each)
-        return _Found.joined([more, best]).at(chosen), below, more
+        valid = found.all.valid[more] & (found.all.cost[more] <= found.all.cost[best][:, np.newaxis])
+        first, each = np.where(valid.any(axis=1), valid.argmax(axis=1), BETWEEN), np.arange(len(best))
+        candidates = np.concatenate([more, best[:, np.newaxis]], axis=1)
+        below = np.concatenate([floor[:, np.newaxis], between], axis=1)
+        return candidates[each, first], below[each, first]
 
-    def _scored(self, person: Array, steps: Steps) -> _Found:
+    def _measured(self, person: Array, steps: Steps) -> Measured:
         score, goal = self._model()
         rows = self._grid.targets(person, steps)
         scores, none = score(rows), np.zeros(len(rows), dtype=np.intp)
         cost = self._cost.of_pairs(rows, person[np.newaxis], np.arange(len(rows)), none)
         allowed = np.asarray(self.space.allowed(rows), dtype=bool)
-        return _Found(steps, rows, scores, cost, allowed, allowed & goal.reached(scores))
+        return Measured(steps, rows, scores, cost, allowed, allowed & goal.reached(scores))
 
     def _model(self) -> tuple[Score, Goal]:
         assert self._score is not None, "call `under` before anything is proposed"
@@ -261,7 +231,7 @@ class Search(CandidateGenerator):
         # One search with every direction: an option that goes only one wrong way needs only that one.
         either_way = tuple("any" if mutable in OTHER else mutable for mutable in space.mutable)
         relaxed = type(self)(space._replace(mutable=either_way), self._cost, score, goal)
-        found = relaxed._search(person, relaxed._grid.limits(person))
+        found = relaxed._search(person, relaxed._grid.limits(person)).all
         limits = self._grid.limits(person)
         beyond = (found.steps < limits.fewest) | (found.steps > limits.most)
         single = np.flatnonzero(found.valid & (beyond.sum(axis=1) == 1))
@@ -276,29 +246,20 @@ class Search(CandidateGenerator):
         return ""
 
 
-def _undominated(found: _Found) -> Indices:
-    """The cheapest option of each set, by cost, without those that cost no less than one of a part of their set."""
-    options = np.flatnonzero(found.valid)
-    options = options[np.argsort(found.cost[options], kind="stable")]
-    options = options[distinct(np.packbits(found.steps[options] != 0, axis=1))]
-    sets = found.steps[options] != 0
-    part = (sets[:, np.newaxis] <= sets[np.newaxis]).all(axis=2)
-    # The cheaper ones stand before.
-    needed: Indices = options[~np.triu(part, 1).any(axis=0)]
-    return needed
-
-
 def _single(limits: Limits) -> Steps:
     """Moves of single features, more of the small than of the large ones, by feature."""
-    rows: list[tuple[int, int]] = []
-    for index, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
-        share = MOVES if 0 in (fewest, most) else MOVES // 2
-        steps = [*_spread(most, share), *(-step for step in _spread(-fewest, share))]
-        rows.extend((index, step) for step in sorted(steps, key=abs))
-    single = np.zeros((len(rows), len(limits.most)), dtype=np.int64)
-    for row, (index, step) in enumerate(rows):
-        single[row, index] = step
+    moves = [_moves(*both) for both in zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)]
+    features = np.repeat(np.arange(len(moves)), [len(steps) for steps in moves])
+    single = np.zeros((len(features), len(moves)), dtype=np.int64)
+    single[np.arange(len(features)), features] = list(chain.from_iterable(moves))
     return single
+
+
+@lru_cache(maxsize=4096)
+def _moves(fewest: int, most: int) -> tuple[int, ...]:
+    """The steps of one feature that are scored at first, the small ones first."""
+    share = MOVES if 0 in (fewest, most) else MOVES // 2
+    return tuple(sorted([*_spread(most, share), *(-step for step in _spread(-fewest, share))], key=abs))
 
 
 @lru_cache
