@@ -35,7 +35,8 @@ class ScoredTargets:
     def __init__(self, measure: Callable[[Steps], Measured], steps: Steps) -> None:
         self._measure = measure
         self._table, self._known = np.zeros(0, dtype=np.int64), steps[:0]
-        self.all = measure(self._known[: self._number(steps).max(initial=-1) + 1])
+        numbers = self._number(steps)
+        self.all = measure(self._known[: int(numbers.max(initial=-1)) + 1])
 
     def add(self, steps: Steps) -> Indices:
         """The numbers, (R,), of targets (R, M)."""
