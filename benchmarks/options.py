@@ -38,13 +38,14 @@ class Args(face.Args):
     exhaustive_people: int = field(default=20, metadata={"quick": 3, "help": "of these, searched exhaustively"})
     sweep_people: int = field(default=5, metadata={"quick": 1, "help": "of these, searched exhaustively in every spec"})
     most_immutable: int = field(default=6, metadata={"quick": 1, "help": "the most immutable features of these specs"})
-    dice_people: int = field(default=10, metadata={"quick": 2, "help": "of these, given to DiCE"})
+    dice_people: int = field(default=10, metadata={"quick": 2, "help": "of these, given to DiCE; 0 leaves it out"})
     patience_seconds: float = field(default=30.0, metadata={"help": "the longest time of DiCE for a person"})
     max_changes: tuple[int, ...] = field(default=(2, 3), metadata={"help": "the most features that may change"})
     rows: int = field(default=20_000, metadata={"quick": 1000, "help": "most rows of a data set"})
     data_sets: tuple[str, ...] = field(
         default=DATA_SETS, metadata={"metavar": "A,B", "help": "which of the folder's data sets, beside the population"}
     )
+    models: tuple[str, ...] = field(default=tuple(MODELS), metadata={"metavar": "A,B", "help": "which models"})
     plot: Path | None = field(
         default=None, metadata={"help": "draw the cost of margins against none", "metavar": "FILE.svg"}
     )
@@ -52,13 +53,10 @@ class Args(face.Args):
 
 def options(args: Args) -> Iterator[Row]:
     """All figures, by data set, model and most changes."""
-    if unknown := set(args.data_sets) - set(DATA_SETS):
-        raise UsageError(f"--data-sets {min(unknown)}: there are {', '.join(DATA_SETS)}")
-    if args.plot is not None:
-        check_file("--plot", args.plot)
-    with_dice, curves = installed(), dict[str, list[Point]]()
+    _check(args)
+    with_dice, curves = args.dice_people > 0 and installed(), dict[str, list[Point]]()
     for source in sources(args.data, args.data_sets, args.seeds[0]):
-        for model in MODELS:
+        for model in args.models:
             case = case_of(source, model, args.rows, args.people, args.seeds[0])
             yield from _case_rows(case, args, with_dice)
             if args.plot is not None:
@@ -67,6 +65,15 @@ def options(args: Args) -> Iterator[Row]:
     if args.plot is not None:
         draw(args.plot, curves)
         progress(f"{args.plot} is written")
+
+
+def _check(args: Args) -> None:
+    """Raise ``UsageError`` for names that nothing has, and for a figure that cannot be written."""
+    for flag, given, known in (("--data-sets", args.data_sets, DATA_SETS), ("--models", args.models, MODELS)):
+        if unknown := set(given) - set(known):
+            raise UsageError(f"{flag} {min(unknown)}: there are {', '.join(known)}")
+    if args.plot is not None:
+        check_file("--plot", args.plot)
 
 
 def _case_rows(case: Case, args: Args, with_dice: bool) -> Iterator[Row]:
