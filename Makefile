@@ -94,7 +94,14 @@ bench-arlim: install ## ARLIM's experiments, all tables and figures: make bench-
 	$(BIN)/python -m onward.benchmarks.arlim --experiments all $(addprefix --data ,$(DATA)) --seeds $(or $(SEEDS),0-9) \
 		--jobs $(or $(JOBS),2) --figures build/benchmarks/arlim $(ARGS) --json build/benchmarks/arlim.json
 
-bench-options: install ## what the generators propose: make bench-options DATA=DIR ARGS="--people 50"
+# DiCE needs pandas, which nothing of Onward does, so it gets an environment of its own. The tables are printed without it too.
+build/dice/installed: pyproject.toml | install
+	$(PYTHON) -m venv build/dice
+	build/dice/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[bench-dice]'
+	@touch $@
+
+bench-options: install ## what the generators propose: make bench-options DATA=DIR ARGS="--people 50 --plot FILE.svg"
+	@$(MAKE) --no-print-directory build/dice/installed || echo "DiCE could not be installed: it is left out"
 	$(BIN)/python -m onward.benchmarks.options $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/options.json
 
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json

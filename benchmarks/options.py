@@ -1,50 +1,32 @@
 """What the generators propose to the same people, with the same model: who gets an option, how many changes, at what
-cost, whether a model of other data accepts it, and the processor time of a person.
+cost, whether a model of other data accepts it, whether it truly improves people, and the processor time of a person.
 
-The exhaustive optimum is that of a coarse grid of ``COARSE`` steps a range, on which the search runs too.
+The exhaustive optimum is that of a coarse grid, on which the search runs too. DiCE stands beside where it is installed.
 """
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-
-from onward.agents.candidates import CandidateGenerator, RecourseInstances, Space
-from onward.agents.candidates.contract import Score
-from onward.agents.candidates.grid import Grid, every_target
+from onward.agents.candidates import RecourseInstances, Space
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
-from onward.environments.population import SPEC, Population
-from onward.schemas.encoding import FeatureCodec
-from onward.schemas.specfile import load_spec
-from onward.schemas.table import Table, read_table
-from onward.streams.programs.margin import retrained, smallest_margin
-from onward.streams.programs.scoring import scorer
+from onward.benchmarks.recourse.cases import DATA_SETS, MODELS, Case, Options, case_of, mean, options_of, sources
+from onward.benchmarks.recourse.curve import Point, curve, draw
+from onward.benchmarks.recourse.dice import beside_dice, installed
+from onward.benchmarks.recourse.sweep import beside_the_optimum, sweep
+from onward.streams.cli.output_paths import check_file
+from onward.streams.errors import UsageError
+from onward.streams.programs.margin import smallest_margin
 from onward.streams.programs.space import space_of
 
-Floats = NDArray[np.float64]
-
-AIM_CHANGES, AIM_COST_RATIO, AIM_NONE_ABOVE, AIM_RETRAINED = 2.0, 1.1, 0.01, 0.9
-INSTANCES = 200
-COARSE = 7
-MODELS: Mapping[str, Callable[[int], Any]] = MappingProxyType(
-    {
-        "logistic": lambda seed: LogisticRegression(max_iter=2000, random_state=seed),
-        "forest": lambda seed: RandomForestClassifier(100, random_state=seed, n_jobs=-1),
-    }
-)
+AIM_CHANGES, AIM_RETRAINED, AIM_IMPROVEMENT = 2.0, 0.9, 0.75
+WIDTH = 140
 AIM_MILLISECONDS = {"forest": 12.0}
 
 
@@ -54,158 +36,95 @@ class Args(face.Args):
 
     people: int = field(default=100, metadata={"quick": 10, "help": "rejected people of each model"})
     exhaustive_people: int = field(default=20, metadata={"quick": 3, "help": "of these, searched exhaustively"})
+    sweep_people: int = field(default=5, metadata={"quick": 1, "help": "of these, searched exhaustively in every spec"})
+    most_immutable: int = field(default=6, metadata={"quick": 1, "help": "the most immutable features of these specs"})
+    dice_people: int = field(default=10, metadata={"quick": 2, "help": "of these, given to DiCE; 0 leaves it out"})
+    patience_seconds: float = field(default=30.0, metadata={"help": "the longest time of DiCE for a person"})
     max_changes: tuple[int, ...] = field(default=(2, 3), metadata={"help": "the most features that may change"})
-    rows: int = field(default=20_000, metadata={"quick": 2000, "help": "most rows of a data set"})
-
-
-class Case(NamedTuple):
-    """One data set with one model: rejected people (n, D) and instances (K, D).
-
-    ``score`` is the model's, ``other`` that of a model of other rows, ``retrained`` are those of models of resamples of
-    a third part of the rows, which measure the margin.
-    """
-
-    title: str
-    model: str
-    codec: FeatureCodec
-    people: Floats
-    instances: Floats
-    score: Score
-    other: Score
-    retrained: Sequence[Score]
-
-
-class Options(NamedTuple):
-    """The cheapest option of each of those who have one: row of the person, target (D,), cost and changed features."""
-
-    people: NDArray[np.intp]
-    targets: Floats
-    cost: Floats
-    changes: Floats
-    seconds: float
+    rows: int = field(default=20_000, metadata={"quick": 1000, "help": "most rows of a data set"})
+    data_sets: tuple[str, ...] = field(
+        default=DATA_SETS, metadata={"metavar": "A,B", "help": "which of the folder's data sets, beside the population"}
+    )
+    models: tuple[str, ...] = field(default=tuple(MODELS), metadata={"metavar": "A,B", "help": "which models"})
+    plot: Path | None = field(
+        default=None, metadata={"help": "draw the cost of margins against none", "metavar": "FILE.svg"}
+    )
 
 
 def options(args: Args) -> Iterator[Row]:
     """All figures, by data set, model and most changes."""
-    for name, codec, table in _tables(args):
-        for model in MODELS:
-            case = _case(name, model, codec, table, args)
-            for most in args.max_changes:
-                yield from _rows(case, most, args)
+    _check(args)
+    with_dice, curves = args.dice_people > 0 and installed(), dict[str, list[Point]]()
+    for source in sources(args.data, args.data_sets, args.seeds[0]):
+        for model in args.models:
+            case = case_of(source, model, args.rows, args.people, args.seeds[0])
+            yield from _case_rows(case, args, with_dice)
+            if args.plot is not None:
+                most = max(args.max_changes)
+                curves[f"{case.title}, {most} changes"] = curve(_space(case, most), case)
+    if args.plot is not None:
+        draw(args.plot, curves)
+        progress(f"{args.plot} is written")
 
 
-def _tables(args: Args) -> Iterator[tuple[str, FeatureCodec, Table]]:
-    spec = load_spec(SPEC).spec
-    yield "population", FeatureCodec(spec), Population(seed=args.seeds[0]).table(spec)
-    if args.data is None:
-        return
-    for name in ("credit", "diabetes", "compas"):
-        spec = load_spec(SPEC.parent / f"{name}.yaml").spec
-        yield name, FeatureCodec(spec), read_table(args.data / f"{name}.csv", spec)
+def _check(args: Args) -> None:
+    """Raise ``UsageError`` for names that nothing has, and for a figure that cannot be written."""
+    for flag, given, known in (("--data-sets", args.data_sets, DATA_SETS), ("--models", args.models, MODELS)):
+        if unknown := set(given) - set(known):
+            raise UsageError(f"{flag} {min(unknown)}: there are {', '.join(known)}")
+    if args.plot is not None:
+        check_file("--plot", args.plot)
 
 
-def _case(name: str, model: str, codec: FeatureCodec, table: Table, args: Args) -> Case:
-    order = np.random.default_rng(args.seeds[0]).permutation(len(table.X))[: args.rows]
-    own, other, rest = np.array_split(order, 3)
-    fitted = [MODELS[model](args.seeds[0]).fit(table.X[rows], table.labels[rows]) for rows in (own, other)]
-    first, second = (scorer(estimator, codec.dimension).score for estimator in fitted)
-    approved = first(table.X[rest]) > 0.5
-    rows = table.X[rest]
-    resampled = retrained(fitted[0], rows, table.labels[rest], np.random.RandomState(args.seeds[0]))
-    people, instances = rows[~approved][: args.people], rows[approved][:INSTANCES]
-    return Case(name, model, codec, people, instances, first, second, resampled)
+def _case_rows(case: Case, args: Args, with_dice: bool) -> Iterator[Row]:
+    for most in args.max_changes:
+        title, space = f"{case.title}, {most} changes", _space(case, most)
+        yield from _rows(title, space, case)
+        yield from beside_the_optimum(title, space, case, args.exhaustive_people)
+    yield from sweep(case, args.sweep_people, args.most_immutable, args.seeds[0])
+    if with_dice:
+        yield from beside_dice(title, space, case, args.dice_people, args.patience_seconds)
 
 
-def _rows(case: Case, most: int, args: Args) -> Iterator[Row]:
-    title = f"{case.title}, {case.model}, {most} changes"
-    space = space_of(case.codec)._replace(max_changes=most)
-    search, copied = _found(Search, space, case), _found(RecourseInstances, space, case)
+def _space(case: Case, most: int) -> Space:
+    return space_of(case.source.codec)._replace(max_changes=most)
+
+
+def _rows(title: str, space: Space, case: Case) -> Iterator[Row]:
+    search, copied = (options_of(generator, space, case) for generator in (Search, RecourseInstances))
     none, none_copied = (1 - len(found.people) / len(case.people) for found in (search, copied))
     yield Row(f"{title}: none", none, "share", reference=none_copied, better="lower")
-    changes = _mean(search.changes)
-    yield Row(f"{title}: changes", changes, "", reference=_mean(copied.changes), aim=AIM_CHANGES, better="lower")
-    yield Row(f"{title}: cost", _mean(search.cost), "", reference=_mean(copied.cost), better="lower")
-    accepted, accepted_copied = (_mean(case.other(found.targets) > 0.5) for found in (search, copied))
+    changes = mean(search.changes)
+    yield Row(f"{title}: changes", changes, "", reference=mean(copied.changes), aim=AIM_CHANGES, better="lower")
+    yield Row(f"{title}: cost", mean(search.cost), "", reference=mean(copied.cost), better="lower")
+    accepted, accepted_copied = (mean(case.other(found.targets) > 0.5) for found in (search, copied))
     yield Row(f"{title}: accepted by another", accepted, "share", reference=accepted_copied, aim=AIM_RETRAINED)
+    if case.source.truth is not None:
+        truth, copied_truth = (mean(case.source.truth(found.targets)) for found in (search, copied))
+        yield Row(f"{title}: true improvement", truth, "share", reference=copied_truth)
     spent = search.seconds / len(case.people) * 1000
     aim = AIM_MILLISECONDS.get(case.model)
     yield Row(f"{title}: CPU of a person", spent, "ms", aim=aim, better="lower")
     progress(f"{title}: none {none:.1%} (instances {none_copied:.1%}), {changes:.2f} changes, {spent:.1f} ms a person")
     yield from _with_margin(title, space, case, search)
-    yield from _beside_the_optimum(title, space, case, args)
 
 
 def _with_margin(title: str, space: Space, case: Case, bare: Options) -> Iterator[Row]:
     """The options of the margin that ``margin: auto`` measures, beside those at the bare threshold."""
     generator = Search.build(space, case.instances, L1())
     margin = smallest_margin(generator, L1(), case.score, 0.5, case.retrained, case.people)
-    safe = _found(Search, space, case, margin)
+    safe = options_of(Search, space, case, margin)
     title = f"{title}, margin {margin:g}"
     yield Row(f"{title}: none", 1 - len(safe.people) / len(case.people), "share", better="lower")
-    yield Row(f"{title}: changes", _mean(safe.changes), "", _mean(bare.changes), AIM_CHANGES, "lower")
-    yield Row(f"{title}: cost", _mean(safe.cost), "", _mean(bare.cost), better="lower")
-    accepted = _mean(case.other(safe.targets) > 0.5)
+    yield Row(f"{title}: changes", mean(safe.changes), "", mean(bare.changes), AIM_CHANGES, "lower")
+    yield Row(f"{title}: cost", mean(safe.cost), "", mean(bare.cost), better="lower")
+    accepted = mean(case.other(safe.targets) > 0.5)
     progress(f"{title}: accepted by another {accepted:.2f}")
-    yield Row(f"{title}: accepted by another", accepted, "share", _mean(case.other(bare.targets) > 0.5), AIM_RETRAINED)
-
-
-def _found(generator: type[CandidateGenerator], space: Space, case: Case, margin: float = 0.0) -> Options:
-    made = generator.build(space, case.instances, L1()).under(case.score, Threshold(0.5, margin))
-    made.propose(case.people[:2])  # compiles before it is measured
-    started = time.process_time()
-    whose, _, points, point = made.propose(case.people)
-    seconds = time.process_time() - started
-    cost = L1().of_pairs(points, case.people, point, whose)
-    order = np.lexsort((cost, whose))
-    first = order[np.unique(whose[order], return_index=True)[1]]
-    targets = points[point[first]]
-    changed = targets != case.people[whose[first]]
-    of_feature = case.codec.feature_of[:, np.newaxis] == np.arange(len(case.codec.spec.features))
-    return Options(whose[first], targets, cost[first], (changed @ of_feature).astype(float).clip(max=1).sum(1), seconds)
-
-
-def _beside_the_optimum(title: str, space: Space, case: Case, args: Args) -> Iterator[Row]:
-    """The search beside the optimum of a coarse grid."""
-    space = _coarse(space, case.codec)
-    search = Search(space, L1(), case.score, Threshold(0.5))
-    people = case.people[: args.exhaustive_people]
-    pairs: list[tuple[float, float]] = []
-    missed = impossible = 0
-    for person in people:
-        optimum, found = _optimum(space, case.score, person), search.propose(person[np.newaxis])
-        if optimum is None:
-            impossible += 1
-        elif not len(found.arm):
-            missed += 1
-        else:
-            cost = L1()(found.points, person[np.newaxis]).min()
-            pairs.append((float(cost), optimum))
-    yield Row(
-        f"{title}: none, coarse", missed / len(people), "share above", impossible / len(people), AIM_NONE_ABOVE, "lower"
-    )
-    if pairs:
-        ours, best = np.array(pairs).sum(axis=0).tolist()
-        yield Row(
-            f"{title}: cost / optimum, coarse", ours / best, "x", reference=1.0, aim=AIM_COST_RATIO, better="lower"
-        )
-
-
-def _optimum(space: Space, score: Score, person: Floats) -> float | None:
-    """The cost of a person's cheapest option among all targets of the grid, scored one and all; None without one."""
-    grid = Grid(space)
-    rows = grid.targets(person, every_target(grid.limits(person), space.max_changes or len(grid.features)))
-    valid = rows[Threshold(0.5).reached(score(rows)) & space.allowed(rows)]
-    return float(L1()(valid, person[np.newaxis]).min()) if len(valid) else None
-
-
-def _coarse(space: Space, codec: FeatureCodec) -> Space:
-    first = np.searchsorted(codec.feature_of, np.arange(len(space.mutable)))
-    return space._replace(smallest_change=np.maximum(space.smallest_change, codec.scale[first] / COARSE))
-
-
-def _mean(values: NDArray[Any]) -> float:
-    return float(values.mean()) if len(values) else float("nan")
+    yield Row(f"{title}: accepted by another", accepted, "share", mean(case.other(bare.targets) > 0.5), AIM_RETRAINED)
+    if case.source.truth is not None:
+        truth, bare_truth = (mean(case.source.truth(found.targets)) for found in (safe, bare))
+        yield Row(f"{title}: true improvement", truth, "share", bare_truth, AIM_IMPROVEMENT)
 
 
 if __name__ == "__main__":
-    sys.exit(face.run(Args, options))
+    sys.exit(face.run(Args, options, width=WIDTH))

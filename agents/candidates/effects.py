@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations
 from math import comb
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .contract import Array, Indices
 from .grid import Steps
@@ -50,7 +50,7 @@ class Effects(NamedTuple):
         return effects
 
     def combined(self, size: int) -> Steps:
-        """The most promising combinations of every set of this size, (R, M)."""
+        """The most promising combinations of every set of this size, (R, M), some of them more than once."""
         few, sets = self._thinned(MOVES_BY_SIZE[size]), self._promising_sets(size)
         if not len(sets):
             return np.zeros((0, len(self.steps)), dtype=np.int64)
@@ -66,7 +66,7 @@ class Effects(NamedTuple):
         sets = np.tile(sets, (len(SLACKS), 1))
         steps = np.zeros((len(sets), len(self.steps)), dtype=np.int64)
         steps[np.arange(len(sets))[:, np.newaxis], sets] = few.steps[sets, moves]
-        return steps[distinct(steps)]
+        return steps
 
     def _promising_sets(self, size: int) -> Indices:
         """The sets of features, (S, size), whose largest gains add up to the most."""
@@ -74,7 +74,7 @@ class Effects(NamedTuple):
         promising = np.argsort(-largest, kind="stable")
         while comb(len(promising), size) > MOST_SETS:
             promising = promising[:-1]
-        sets = np.array(list(combinations(np.sort(promising).tolist(), size)), dtype=np.intp).reshape(-1, size)
+        sets = np.sort(promising)[_sets(len(promising), size)]
         sets = sets[np.argsort(-largest[sets].sum(axis=1), kind="stable")[:SETS]]
         possible: Indices = sets[np.isfinite(largest[sets]).all(axis=1)]
         return possible
@@ -97,12 +97,10 @@ class Effects(NamedTuple):
         )
 
 
-def distinct(rows: NDArray[Any]) -> list[int]:
-    """The first of each distinct row, in their order. For few rows this is faster than ``np.unique``."""
-    first: dict[bytes, int] = {}
-    for index, row in enumerate(rows):
-        first.setdefault(row.tobytes(), index)
-    return list(first.values())
+@lru_cache
+def _sets(features: int, size: int) -> Indices:
+    """Every set of ``size`` of so many features, (S, size)."""
+    return np.array(list(combinations(range(features), size)), dtype=np.intp).reshape(-1, size)
 
 
 def log_odds(score: Array) -> Array:

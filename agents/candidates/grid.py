@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +59,11 @@ class Grid:
             space.low[columns],
             space.scale[columns],
         )
+        mutable = np.array([space.mutable[feature] for feature in self.features], dtype=str)
+        ordered = np.array(self._categories, dtype=np.intp) == 0
+        self._goes_down, self._goes_up = ordered & (mutable != "up"), ordered & (mutable != "down")
+        self._movable_columns = np.flatnonzero(np.isin(space.feature_of, self.features))
+        self._movable_starts: Indices = np.searchsorted(self._movable_columns, columns)
 
     def columns(self, index: int) -> slice:
         """The encoded columns of a movable feature."""
@@ -66,33 +72,34 @@ class Grid:
 
     def limits(self, person: Array) -> Limits:
         """How far a person, shape (D,), may move."""
-        fewest, most = np.zeros(len(self.features), dtype=np.int64), np.zeros(len(self.features), dtype=np.int64)
-        for index, feature in enumerate(self.features):
-            if self._categories[index]:
-                most[index] = self._categories[index] - 1
-                continue
-            column, step, mutable = self._first.item(feature), self._step[index], self._space.mutable[feature]
-            low, range_ = self._space.low.item(column), self._space.scale.item(column)
-            own = self._own(person, index)
-            if mutable != "up":
-                fewest[index] = -max(0, math.floor((own - low) / step + TOLERANCE))
-            if mutable != "down":
-                most[index] = max(0, math.floor((low + range_ - own) / step + TOLERANCE))
+        _, categories, step, _, low, scale = self.layout
+        own = self._raw(person)
+        down, up = (np.floor(room / step + TOLERANCE).clip(min=0) for room in (own - low, low + scale - own))
+        fewest = np.where(self._goes_down, -down, 0).astype(np.int64)
+        most = np.where(categories > 0, categories - 1, np.where(self._goes_up, up, 0)).astype(np.int64)
         return Limits(fewest, most)
 
     def toward(self, person: Array, rows: Array) -> Steps:
         """The steps, (R, M), that lead a person (D,) as near to each of the rows (R, D) as the rules allow."""
-        steps = np.zeros((len(rows), len(self.features)), dtype=np.int64)
         limits = self.limits(person)
-        for index in range(len(self.features)):
-            columns, count = self.columns(index), self._categories[index]
+        near = np.rint((self._raw(rows) - self._raw(person)) / self.layout[2]).astype(np.int64)
+        steps = near.clip(limits.fewest, limits.most)
+        for index, count in enumerate(self._categories):
             if count:
+                columns = self.columns(index)
                 steps[:, index] = (rows[:, columns].argmax(axis=1) - person[columns].argmax()) % count
-                continue
-            raw = self._space.low[columns] + rows[:, columns] * self._space.scale[columns]
-            near = np.rint((raw[:, 0] - self._own(person, index)) / self._step[index]).astype(np.int64)
-            steps[:, index] = near.clip(limits.fewest[index], limits.most[index])
         return steps
+
+    def _raw(self, rows: Array) -> Array:
+        """The raw value of each number, and the rank of each level, (..., M) of rows (..., D)."""
+        columns, _, _, unit, low, scale = self.layout
+        raw: Array = np.rint((low + rows[..., columns] * scale) * unit) / unit
+        return raw
+
+    def sizes(self, person: Array, rows: Array) -> Array:
+        """How much each movable feature of ``rows`` (R, D) differs from a person's, (R, M): the sum of its columns."""
+        difference = np.abs(rows - person)[:, self._movable_columns]
+        return np.add.reduceat(difference, self._movable_starts, axis=1)
 
     def targets(self, person: Array, steps: Steps) -> Array:
         """The encoded targets, (R, D), of a person (D,). A feature that stays keeps the person's columns."""
@@ -103,13 +110,6 @@ class Grid:
         targets = people.copy()
         move(targets, steps, self.layout)
         return targets
-
-    def _own(self, person: Array, index: int) -> float:
-        """The raw value of a number or the rank of a level."""
-        feature = self.features[index]
-        column = self._first.item(feature)
-        raw = self._space.low.item(column) + person.item(column) * self._space.scale.item(column)
-        return float(np.rint(raw * self._unit[feature]) / self._unit[feature])
 
 
 @compiled
@@ -136,11 +136,10 @@ def move(targets: Array, steps: Steps, layout: Layout) -> None:
 
 def count_targets(limits: Limits, most_changes: int) -> float:
     """The number of targets that change at most so many features."""
-    counts = np.zeros(most_changes + 1)
-    counts[0] = 1.0
+    counts = [1.0] + [0.0] * most_changes
     for moves in (limits.most - limits.fewest).tolist():
-        counts[1:] += counts[:-1].copy() * moves
-    return float(counts.sum() - 1.0)
+        counts = [1.0, *(more + fewer * moves for fewer, more in pairwise(counts))]
+    return sum(counts) - 1.0
 
 
 def every_target(limits: Limits, most_changes: int) -> Steps:

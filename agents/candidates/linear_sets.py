@@ -21,8 +21,6 @@ ENOUGH = 3
 """Sets of more than two features are tried for people with fewer options."""
 MOST_OPTIONS = 32
 """Most options of one person that are kept."""
-MOST_MOVABLE = 62
-"""Sets of features are the bits of one number."""
 CATEGORY_COST = 2.0
 """The l1 cost of another category: one column is left, and one is entered."""
 TOLERANCE = 1e-9
@@ -30,7 +28,7 @@ TOLERANCE = 1e-9
 
 
 class Solutions(NamedTuple):
-    """P options of n people, by person: ``people`` (P,), ``steps`` (P, M), and the sets of features as bits (P,).
+    """P options of n people, by person: ``people`` (P,) and ``steps`` (P, M).
 
     ``best`` (n,) are the highest log odds within each person's reach, ``accepted`` (n,) says who has enough already:
     they are given no options here.
@@ -38,7 +36,6 @@ class Solutions(NamedTuple):
 
     people: Indices
     steps: Steps
-    sets: NDArray[np.int64]
     best: Array
     accepted: Mask
 
@@ -84,8 +81,7 @@ class LinearSets:
         accepted = found < 0
         found[accepted] = 0
         kept = steps[np.arange(MOST_OPTIONS) < found[:, np.newaxis]]
-        sets = ((kept != 0) << np.arange(movable)).sum(axis=1)
-        return Solutions(np.repeat(np.arange(count), found), kept, sets, best, accepted)
+        return Solutions(np.repeat(np.arange(count), found), kept, best, accepted)
 
 
 def _masks(largest: int) -> NDArray[np.int64]:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
-from itertools import combinations
-from math import comb, floor
+from functools import cached_property, lru_cache, partial
+from itertools import chain
+from math import floor
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..costs import L1, Cost
 from ..goals import Goal
-from .contract import Array, CandidateGenerator, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
-from .effects import MOVES_BY_SIZE, Effects, distinct
+from .contract import Array, CandidateGenerator, Explanation, Indices, LinearScore, Proposals, Score, Space
+from .effects import MOVES_BY_SIZE, Effects
+from .feature_sets import FeatureSets
 from .grid import Grid, Limits, Steps, count_targets, every_target
-from .linear_sets import MOST_MOVABLE, LinearSets
+from .linear_sets import LinearSets
+from .scored import Measured, ScoredTargets
 
-MOST_ARMS = 200
-"""Larger sets of features share one arm for each size."""
 EXHAUSTIVE = 1500
 """A person with at most so many targets has all of them scored."""
 MOVES = 24
@@ -27,6 +25,7 @@ MOVES = 24
 IMPROVED = 16
 """The cheapest options of a person that are made cheaper."""
 BETWEEN = 5
+SHARES = np.arange(1, BETWEEN + 1) / (BETWEEN + 1)
 NARROWINGS = 3
 """A change is made smaller by scoring so many sizes between, and again between the best of these."""
 BEAM = 6
@@ -40,35 +39,20 @@ ENOUGH = 3
 OTHER = {"up": "down", "down": "up"}
 
 
-class _Found(NamedTuple):
-    """R targets that were scored: steps (R, M) and encoded rows (R, D).
-
-    ``allowed`` are those that keep the constraints, ``valid`` those of them that reach the goal.
-    """
-
-    steps: Steps
-    rows: Array
-    score: Array
-    cost: Array
-    allowed: Mask
-    valid: Mask
-
-    @classmethod
-    def joined(cls, parts: Sequence[_Found]) -> _Found:
-        """All targets of the parts, in their order."""
-        return cls._make(map(np.concatenate, zip(*parts, strict=True)))
-
-    def at(self, which: Indices | Mask) -> _Found:
-        """Some of the targets."""
-        return _Found._make(field[which] for field in self)
-
-
 class _Options(NamedTuple):
     """P options: the numbers of their people and their arms (P,), and the targets (P, D)."""
 
     people: Indices
     arm: Indices
     targets: Array
+
+
+class _Found(NamedTuple):
+    """A person's target of each arm, the best score of all allowed targets, and whether both are proven."""
+
+    options: dict[int, Array]
+    best: float | None
+    proven: bool
 
 
 class Search(CandidateGenerator):
@@ -100,10 +84,8 @@ class Search(CandidateGenerator):
         self._grid = Grid(space)
         movable = len(self._grid.features)
         self._most_changes = min(movable, space.max_changes or movable)
-        self._arm_of: dict[tuple[int, ...], int] = {}
-        self._arm_of_size: dict[int, int] = {}
-        self.arms = np.array(list(self._arms()), dtype=np.float64).reshape(-1, len(space.feature_of))
-        self._linear = self._linear_sets()
+        self._sets = FeatureSets(self._grid, len(space.feature_of), self._most_changes)
+        self.arms = self._sets.rows
 
     @classmethod
     def build(cls, space: Space, instances: Array, cost: Cost) -> Self:  # noqa: ARG003
@@ -116,17 +98,15 @@ class Search(CandidateGenerator):
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
-        parts: list[_Options] = []
-        unsolved = np.arange(len(people))
+        none = np.zeros(0, dtype=np.intp)
+        parts, unsolved = [_Options(none, none, people[:0])], np.arange(len(people))
         if self._linear is not None:
             solved, unsolved = self._solved(people, self._linear)
             parts.append(solved)
         for number in unsolved.tolist():
-            options, _, _ = self._searched(people[number])
+            options = self._searched(people[number]).options
             rows = np.array(list(options.values())).reshape(-1, people.shape[1])
             parts.append(_Options(np.full(len(options), number), np.array(list(options), dtype=np.intp), rows))
-        if not parts:
-            return Proposals(np.zeros(0, np.intp), np.zeros(0, np.intp), people[:0], np.zeros(0, np.intp))
         whose, arm, points = map(np.concatenate, zip(*parts, strict=True))
         order = np.lexsort((arm, whose))
         return Proposals(whose[order], arm[order], points[order], np.arange(len(points)))
@@ -139,7 +119,7 @@ class Search(CandidateGenerator):
         ValueError
             When the person has an option.
         """
-        options, best, all_scored = self._options(person)
+        options, best, proven = self._options(person)
         if options:
             raise ValueError(f"{len(options)} options are feasible for this person")
         limits = self._grid.limits(person)
@@ -152,55 +132,23 @@ class Search(CandidateGenerator):
         if not names:
             return Explanation("no_allowed_change", "nothing that may change has room to" + relaxation)
         assert self._goal is not None, "call under first"
-        changes = f"no allowed change of {', '.join(names)}" + (" reaches" if all_scored else " was found that reaches")
+        changes = f"no allowed change of {', '.join(names)}" + (" reaches" if proven else " was found that reaches")
         reached = "the constraints exclude all of them"
         if best is not None:
             # Rounded down: a score of .499 does not reach .50.
-            reached = f"the best {'' if all_scored else 'found '}reaches {floor(best * 100) / 100:.2f}"
+            reached = f"the best {'' if proven else 'found '}reaches {floor(best * 100) / 100:.2f}"
         detail = f"{changes} the required score {self._goal.required:.2f}; {reached}{relaxation}"
         return Explanation("out_of_reach", detail)
 
-    # --- arms ------------------------------------------------------------------------------------------------------
-
-    def _arms(self) -> Iterator[Array]:
-        """One row an arm, with 1 in the columns of its set; it also fills the tables of arms."""
-        movable = len(self._grid.features)
-        for size in range(1, self._most_changes + 1):
-            if size > 1 and len(self._arm_of) + comb(movable, size) > MOST_ARMS:
-                self._arm_of_size[size] = len(self._arm_of) + len(self._arm_of_size)
-                yield self._row(range(movable), size / movable)
-            elif not self._arm_of_size:
-                for chosen in combinations(range(movable), size):
-                    self._arm_of[chosen] = len(self._arm_of)
-                    yield self._row(chosen, 1.0)
-
-    def _row(self, chosen: Iterable[int], value: float) -> Array:
-        row = np.zeros(len(self.space.feature_of))
-        for index in chosen:
-            row[self._grid.columns(index)] = value
-        return row
-
-    def _arm(self, chosen: tuple[int, ...]) -> int:
-        arm = self._arm_of.get(chosen)
-        return self._arm_of_size[len(chosen)] if arm is None else arm
-
     # --- linear scores -----------------------------------------------------------------------------------------------
 
-    def _linear_sets(self) -> LinearSets | None:
+    @cached_property
+    def _linear(self) -> LinearSets | None:
         """The closed form, where there is one."""
-        score, goal, few = self._score, self._goal, 0 < len(self._grid.features) <= MOST_MOVABLE
-        if goal is None or not isinstance(score, LinearScore) or not isinstance(self._cost, L1) or not few:
-            return None
-        if not 0.0 < goal.required < 1.0:
+        score, goal = self._model()
+        if not (isinstance(score, LinearScore) and isinstance(self._cost, L1) and 0.0 < goal.required < 1.0):
             return None
         return LinearSets(self.space, self._grid, score, goal.required, self._most_changes)
-
-    @cached_property
-    def _arm_of_bits(self) -> tuple[NDArray[np.int64], Indices]:
-        """The sets that have an arm of their own, as ascending bits, and their arms."""
-        bits = np.array([sum(1 << m for m in chosen) for chosen in self._arm_of], dtype=np.int64)
-        order = np.argsort(bits)
-        return bits[order], np.array(list(self._arm_of.values()), dtype=np.intp)[order]
 
     def _solved(self, people: Array, linear: LinearSets) -> tuple[_Options, Indices]:
         """The options of the people whom the closed form serves, and the numbers of the others."""
@@ -210,112 +158,99 @@ class Search(CandidateGenerator):
         good = np.asarray(self.space.allowed(rows), dtype=bool) & goal.reached(score(rows))
         solved = ~found.accepted
         solved[found.people[~good]] = False
-        keep = np.flatnonzero(solved[found.people])
-        sets, arms = self._arm_of_bits
-        sizes = (found.steps != 0).sum(axis=1)
-        place = np.minimum(np.searchsorted(sets, found.sets), len(sets) - 1)
-        of_size = np.array([self._arm_of_size.get(size, 0) for size in range(self._most_changes + 1)], dtype=np.intp)
-        arm = np.where(sets[place] == found.sets, arms[place], of_size[sizes])
-        if self._arm_of_size:
-            cost = self._cost.of_pairs(rows, people, np.arange(len(rows)), found.people)
-            keep = keep[np.lexsort((cost[keep], arm[keep], found.people[keep]))]
-            _, first = np.unique(np.stack([found.people[keep], arm[keep]]), axis=1, return_index=True)
-            keep = keep[np.sort(first)]
+        arm = self._sets.arms(found.steps)
+        cost = self._cost.of_pairs(rows, people, np.arange(len(rows)), found.people)
+        order = np.lexsort((cost, arm, found.people))
+        # Large sets share arms: the cheapest of each counts.
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = np.diff(found.people[order]).astype(bool) | np.diff(arm[order]).astype(bool)
+        keep = order[new & solved[found.people[order]]]
         return _Options(found.people[keep], arm[keep], rows[keep]), np.flatnonzero(~solved)
 
     # --- one person --------------------------------------------------------------------------------------------------
 
-    def _options(self, person: Array) -> tuple[dict[int, Array], float | None, bool]:
-        """The target of every arm that has an option, the best score of all allowed targets, and whether these are
-        proven: no option and no better score was missed."""
+    def _options(self, person: Array) -> _Found:
+        """What there is for a person, by the closed form where it is sure."""
         people = person[np.newaxis]
         if self._linear is not None and bool(np.all(self.space.allowed(people))):
             solved, unsolved = self._solved(people, self._linear)
             if not len(unsolved):
                 best = 1.0 / (1.0 + np.exp(-self._linear.solve(people).best[0]))
-                return dict(zip(solved.arm.tolist(), solved.targets, strict=True)), float(best), True
+                return _Found(dict(zip(solved.arm.tolist(), solved.targets, strict=True)), float(best), True)
         return self._searched(person)
 
-    def _searched(self, person: Array) -> tuple[dict[int, Array], float | None, bool]:
-        """``_options`` under any model."""
+    def _searched(self, person: Array) -> _Found:
+        """What a search finds for a person."""
         limits = self._grid.limits(person)
         found = self._search(person, limits)
+        targets = found.undominated()
         options: dict[int, Array] = {}
-        for target in _undominated(found).tolist():
-            arm = self._arm(tuple(np.flatnonzero(found.steps[target]).tolist()))
-            options.setdefault(arm, found.rows[target])
-        allowed = found.score[found.allowed]
+        for target, arm in zip(targets.tolist(), self._sets.arms(found.all.steps[targets]).tolist(), strict=True):
+            options.setdefault(arm, found.all.rows[target])
+        allowed = found.all.score[found.all.allowed]
         proven = count_targets(limits, self._most_changes) <= EXHAUSTIVE
-        return options, float(allowed.max()) if len(allowed) else None, proven
+        return _Found(options, float(allowed.max()) if len(allowed) else None, proven)
 
-    def _search(self, person: Array, limits: Limits) -> _Found:
+    def _search(self, person: Array, limits: Limits) -> ScoredTargets:
+        measure = partial(self._measured, person)
         if count_targets(limits, self._most_changes) <= EXHAUSTIVE:
-            return self._scored(person, every_target(limits, self._most_changes))
-        single = self._scored(person, _single(limits))
+            return ScoredTargets(measure, every_target(limits, self._most_changes))
+        found = ScoredTargets(measure, _single(limits))
         score, goal = self._model()
-        own = score(person[np.newaxis]).item()
+        single, own = found.all, score(person[np.newaxis]).item()
         effects = Effects.of(single.steps, single.score, single.cost, own, goal.required)
-        found = single
         for size in (size for size in MOVES_BY_SIZE if size <= self._most_changes):
-            if size > 2 and len(_undominated(found)) >= ENOUGH:
+            if size > 2 and len(found.undominated()) >= ENOUGH:
                 break
-            found = _Found.joined([found, self._scored(person, effects.combined(size))])
-        if not found.valid.any():
-            found = self._climb(person, found, single.steps)
-        return self._cheaper(person, found)
-
-    def _climb(self, person: Array, found: _Found, moves: Steps) -> _Found:
-        """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
-        newest, moves = found, moves[:: len(moves) // BEAM_MOVES + 1]
-        for _ in range(1, min(self._most_changes, CLIMBS)):
-            free = newest.at((newest.steps != 0).sum(axis=1) < self._most_changes)
-            best = free.steps[np.argsort(-free.score, kind="stable")[:BEAM]]
-            extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
-            extended = extended[distinct(extended)]
-            newest = self._scored(person, extended)
-            found = _Found.joined([found, newest])
-            if newest.valid.any() or not len(extended):
-                break
+            found.add(effects.combined(size))
+        if not found.all.valid.any():
+            self._climb(found, single.steps)
+        self._make_cheaper(person, found)
         return found
 
-    def _cheaper(self, person: Array, found: _Found) -> _Found:
+    def _climb(self, found: ScoredTargets, moves: Steps) -> None:
+        """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
+        newest, moves = np.arange(len(found.all.cost)), moves[:: len(moves) // BEAM_MOVES + 1]
+        for _ in range(1, min(self._most_changes, CLIMBS)):
+            free = newest[(found.all.steps[newest] != 0).sum(axis=1) < self._most_changes]
+            best = found.all.steps[free[np.argsort(-found.all.score[free], kind="stable")[:BEAM]]]
+            extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
+            newest = np.array(list(dict.fromkeys(found.add(extended).tolist())), dtype=np.intp)
+            if not len(newest) or found.all.valid[newest].any():
+                break
+
+    def _make_cheaper(self, person: Array, found: ScoredTargets) -> None:
         """Reduce the changes of the cheapest options, one after the other, the largest first."""
-        best = found.at(_undominated(found)[:IMPROVED])
-        tried = [found]
-        for rank in range(int((best.steps != 0).sum(axis=1).max(initial=0))):
-            changed = np.abs(best.rows - person)
-            size = np.stack([changed[:, self._grid.columns(m)].sum(axis=1) for m in range(best.steps.shape[1])], axis=1)
-            which = np.argsort(-size, axis=1, kind="stable")[:, rank]
-            floor = np.zeros(len(best.steps), dtype=np.int64)
+        best = found.undominated()[:IMPROVED]
+        for rank in range(int((found.all.steps[best] != 0).sum(axis=1).max(initial=0))):
+            sizes = self._grid.sizes(person, found.all.rows[best])
+            which = np.argsort(-sizes, axis=1, kind="stable")[:, rank]
+            floor = np.zeros(len(best), dtype=np.int64)
             for _ in range(NARROWINGS):
-                best, floor, more = self._narrowed(person, best, which, floor)
-                tried.append(more)
-        return _Found.joined(tried)
+                best, floor = self._narrowed(found, best, which, floor)
 
-    def _narrowed(self, person: Array, best: _Found, which: Indices, floor: Steps) -> tuple[_Found, Steps, _Found]:
+    def _narrowed(self, found: ScoredTargets, best: Indices, which: Indices, floor: Steps) -> tuple[Indices, Steps]:
         """Score fewer steps of one feature of each option, above ``floor`` steps; return the best of each."""
-        each = np.arange(len(best.steps))
-        own = best.steps[each, which]
-        shares = np.arange(1, BETWEEN + 1) / (BETWEEN + 1)
-        between = floor[:, np.newaxis] + np.rint((own - floor)[:, np.newaxis] * shares).astype(np.int64)
+        own = found.all.steps[best, which]
+        between = floor[:, np.newaxis] + np.rint((own - floor)[:, np.newaxis] * SHARES).astype(np.int64)
         between = np.where(between == 0, own[:, np.newaxis], between)
-        steps = np.repeat(best.steps, BETWEEN, axis=0)
+        steps = np.repeat(found.all.steps[best], BETWEEN, axis=0)
         steps[np.arange(len(steps)), np.repeat(which, BETWEEN)] = between.ravel()
-        more = self._scored(person, steps)
+        more = found.add(steps).reshape(-1, BETWEEN)
         # The fewest steps that are valid, and the most of the others below them.
-        valid = (more.valid & (more.cost <= np.repeat(best.cost, BETWEEN))).reshape(-1, BETWEEN)
-        first = np.where(valid.any(axis=1), valid.argmax(axis=1), BETWEEN)
-        below = np.take_along_axis(np.column_stack([floor, between]), first[:, np.newaxis], axis=1)[:, 0]
-        chosen = np.where(first < BETWEEN, each * BETWEEN + first, len(steps) + each)
-        return _Found.joined([more, best]).at(chosen), below, more
+        valid = found.all.valid[more] & (found.all.cost[more] <= found.all.cost[best][:, np.newaxis])
+        first, each = np.where(valid.any(axis=1), valid.argmax(axis=1), BETWEEN), np.arange(len(best))
+        candidates = np.concatenate([more, best[:, np.newaxis]], axis=1)
+        below = np.concatenate([floor[:, np.newaxis], between], axis=1)
+        return candidates[each, first], below[each, first]
 
-    def _scored(self, person: Array, steps: Steps) -> _Found:
+    def _measured(self, person: Array, steps: Steps) -> Measured:
         score, goal = self._model()
         rows = self._grid.targets(person, steps)
         scores, none = score(rows), np.zeros(len(rows), dtype=np.intp)
         cost = self._cost.of_pairs(rows, person[np.newaxis], np.arange(len(rows)), none)
         allowed = np.asarray(self.space.allowed(rows), dtype=bool)
-        return _Found(steps, rows, scores, cost, allowed, allowed & goal.reached(scores))
+        return Measured(steps, rows, scores, cost, allowed, allowed & goal.reached(scores))
 
     def _model(self) -> tuple[Score, Goal]:
         assert self._score is not None, "call `under` before anything is proposed"
@@ -328,7 +263,7 @@ class Search(CandidateGenerator):
         # One search with every direction: an option that goes only one wrong way needs only that one.
         either_way = tuple("any" if mutable in OTHER else mutable for mutable in space.mutable)
         relaxed = type(self)(space._replace(mutable=either_way), self._cost, score, goal)
-        found = relaxed._search(person, relaxed._grid.limits(person))
+        found = relaxed._search(person, relaxed._grid.limits(person)).all
         limits = self._grid.limits(person)
         beyond = (found.steps < limits.fewest) | (found.steps > limits.most)
         single = np.flatnonzero(found.valid & (beyond.sum(axis=1) == 1))
@@ -338,34 +273,25 @@ class Search(CandidateGenerator):
             return f"; it would help if {space.feature_names[feature]} could also go {other}"
         if self._most_changes < len(self._grid.features):
             more = self._most_changes + 1
-            if type(self)(space._replace(max_changes=more), self._cost, score, goal)._options(person)[0]:
+            if type(self)(space._replace(max_changes=more), self._cost, score, goal)._options(person).options:
                 return f"; it would help if {more} features could change"
         return ""
 
 
-def _undominated(found: _Found) -> Indices:
-    """The cheapest option of each set, by cost, without those that cost no less than one of a part of their set."""
-    options = np.flatnonzero(found.valid)
-    options = options[np.argsort(found.cost[options], kind="stable")]
-    options = options[distinct(np.packbits(found.steps[options] != 0, axis=1))]
-    sets = found.steps[options] != 0
-    part = (sets[:, np.newaxis] <= sets[np.newaxis]).all(axis=2)
-    # The cheaper ones stand before.
-    needed: Indices = options[~np.triu(part, 1).any(axis=0)]
-    return needed
-
-
 def _single(limits: Limits) -> Steps:
     """Moves of single features, more of the small than of the large ones, by feature."""
-    rows: list[tuple[int, int]] = []
-    for index, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
-        share = MOVES if 0 in (fewest, most) else MOVES // 2
-        steps = [*_spread(most, share), *(-step for step in _spread(-fewest, share))]
-        rows.extend((index, step) for step in sorted(steps, key=abs))
-    single = np.zeros((len(rows), len(limits.most)), dtype=np.int64)
-    for row, (index, step) in enumerate(rows):
-        single[row, index] = step
+    moves = [_moves(*both) for both in zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)]
+    features = np.repeat(np.arange(len(moves)), [len(steps) for steps in moves])
+    single = np.zeros((len(features), len(moves)), dtype=np.int64)
+    single[np.arange(len(features)), features] = list(chain.from_iterable(moves))
     return single
+
+
+@lru_cache(maxsize=4096)
+def _moves(fewest: int, most: int) -> tuple[int, ...]:
+    """The steps of one feature that are scored at first, the small ones first."""
+    share = MOVES if 0 in (fewest, most) else MOVES // 2
+    return tuple(sorted([*_spread(most, share), *(-step for step in _spread(-fewest, share))], key=abs))
 
 
 @lru_cache

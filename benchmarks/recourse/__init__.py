@@ -1,0 +1,1 @@
+"""What the benchmark of options is made of."""

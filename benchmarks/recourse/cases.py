@@ -1,0 +1,164 @@
+"""People, models and the options that generators propose to them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+from onward.agents.candidates import CandidateGenerator, Space
+from onward.agents.candidates.contract import Score
+from onward.agents.candidates.grid import Grid, every_target
+from onward.agents.costs import L1
+from onward.agents.goals import Goal, Threshold
+from onward.environments.population import SPEC, Population, repayment_probability
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.specfile import load_spec
+from onward.schemas.table import Table, read_table
+from onward.streams.programs.margin import retrained
+from onward.streams.programs.scoring import scorer
+
+Floats = NDArray[np.float64]
+
+INSTANCES = 200
+MODELS: Mapping[str, Callable[[int], Any]] = MappingProxyType(
+    {
+        "logistic": lambda seed: LogisticRegression(max_iter=2000, random_state=seed),
+        "forest": lambda seed: RandomForestClassifier(100, random_state=seed, n_jobs=-1),
+    }
+)
+DATA_SETS = ("credit", "diabetes", "compas")
+
+
+class Source(NamedTuple):
+    """A data set: its spec's file, and its rows. ``truth`` gives the known probability, (n,), that encoded people
+    (n, D) have the desired label; None where it is unknown."""
+
+    name: str
+    spec: Path
+    codec: FeatureCodec
+    table: Table
+    truth: Callable[[Floats], Floats] | None = None
+
+
+class Case(NamedTuple):
+    """One data set with one model: rejected people (n, D) and instances (K, D).
+
+    ``estimator`` was fitted on the rows ``fitted`` of the table and ``score`` is its score; ``other`` is that of a
+    model of other rows, ``retrained`` are those of models of resamples of a third part of the rows, which measure the
+    margin.
+    """
+
+    source: Source
+    model: str
+    people: Floats
+    instances: Floats
+    estimator: Any
+    fitted: NDArray[np.intp]
+    score: Score
+    other: Score
+    retrained: Sequence[Score]
+
+    @property
+    def title(self) -> str:
+        """The data set and the model."""
+        return f"{self.source.name}, {self.model}"
+
+
+class Options(NamedTuple):
+    """The cheapest option of each of those who have one: row of the person, target (D,), cost and changed features."""
+
+    people: NDArray[np.intp]
+    targets: Floats
+    cost: Floats
+    changes: Floats
+    seconds: float
+
+
+def sources(data: Path | None, names: Sequence[str], seed: int) -> Iterator[Source]:
+    """The generated population, and the named data sets of a folder."""
+    spec = load_spec(SPEC).spec
+    codec = FeatureCodec(spec)
+    yield Source("population", SPEC, codec, Population(seed=seed).table(spec), lambda X: _repaid(codec, X))
+    if data is None:
+        return
+    for name in names:
+        path = SPEC.parent / f"{name}.yaml"
+        spec = load_spec(path).spec
+        yield Source(name, path, FeatureCodec(spec), read_table(data / f"{name}.csv", spec))
+
+
+def case_of(source: Source, model: str, rows: int, people: int, seed: int) -> Case:
+    """A model of a third of at most so many rows, and people of another third whom it rejects."""
+    table, columns = source.table, source.codec.dimension
+    own, other, rest = np.array_split(np.random.default_rng(seed).permutation(len(table.X))[:rows], 3)
+    first, second = (MODELS[model](seed).fit(table.X[part], table.labels[part]) for part in (own, other))
+    score, others = scorer(first, columns).score, scorer(second, columns).score
+    X = table.X[rest]
+    approved = score(X) > 0.5
+    resampled = retrained(first, X, table.labels[rest], np.random.RandomState(seed))
+    chosen, instances = X[~approved][:people], X[approved][:INSTANCES]
+    return Case(source, model, chosen, instances, first, own, score, others, resampled)
+
+
+def options_of(generator: type[CandidateGenerator], space: Space, case: Case, margin: float = 0.0) -> Options:
+    """What a generator proposes to a case's people."""
+    made = generator.build(space, case.instances, L1()).under(case.score, Threshold(0.5, margin))
+    made.propose(case.people[:2])  # compiles before it is measured
+    started = time.process_time()
+    whose, _, points, point = made.propose(case.people)
+    seconds = time.process_time() - started
+    return cheapest(case.source.codec, case.people, whose, points[point], seconds)
+
+
+def cheapest(
+    codec: FeatureCodec, people: Floats, whose: NDArray[np.intp], targets: Floats, seconds: float = 0.0
+) -> Options:
+    """The cheapest of the targets (P, D) of each of ``people`` (n, D)."""
+    cost = L1().of_pairs(targets, people, np.arange(len(targets)), whose)
+    order = np.lexsort((cost, whose))
+    first = order[np.unique(whose[order], return_index=True)[1]]
+    changes = changed_features(codec, people[whose[first]], targets[first]).sum(axis=1).astype(np.float64)
+    return Options(whose[first], targets[first], cost[first], changes, seconds)
+
+
+def changed_features(codec: FeatureCodec, people: Floats, targets: Floats) -> NDArray[np.bool_]:
+    """Which features (P, F) differ between ``people`` and their ``targets``, both (P, D)."""
+    of_feature = codec.feature_of[:, np.newaxis] == np.arange(len(codec.spec.features))
+    changed: NDArray[np.bool_] = (targets != people) @ of_feature
+    return changed
+
+
+def optimum(space: Space, score: Score, goal: Goal, person: Floats) -> float | None:
+    """The cost of a person's cheapest option among all targets of the grid, scored one and all; None without one."""
+    grid = Grid(space)
+    rows = grid.targets(person, every_target(grid.limits(person), space.max_changes or len(grid.features)))
+    valid = rows[goal.reached(score(rows)) & space.allowed(rows)]
+    return float(L1()(valid, person[np.newaxis]).min()) if len(valid) else None
+
+
+def coarse(space: Space, steps: int) -> Space:
+    """The space with about so many steps in the range of a feature."""
+    first = np.searchsorted(space.feature_of, np.arange(len(space.mutable)))
+    return space._replace(smallest_change=np.maximum(space.smallest_change, space.scale[first] / steps))
+
+
+def mean(values: NDArray[Any]) -> float:
+    """The mean; NaN of nothing."""
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _repaid(codec: FeatureCodec, X: Floats) -> Floats:
+    codes = codec.codes(X)
+    columns = {
+        feature.name: np.array([codec.value(index, code) for code in codes[:, index].tolist()])
+        for index, feature in enumerate(codec.spec.features)
+    }
+    return repayment_probability(columns)
