@@ -50,6 +50,8 @@ def written(folder: Path, text: str | bytes) -> Path:
         "income,debts,region,repaid\n20,3,south,yes\n2.5,0.0,north,no\n",
         "\ufeffrepaid,region,debts,other,income\r\nyes,south,3,,20\r\n\r\nno,north,0,,2.5\r\n",
         'income,debts,region:south,region:north,repaid\n20,3,1,0,yes\n2.5,0,0.0,1.0,"no"\n',
+        'income;debts;region;"a, b";repaid\n20;3;south;,;yes\n2.5;0;north;;no\n',
+        "income\tdebts\tregion\trepaid\n20\t3\tsouth\tyes\n2.5\t0\tnorth\tno\n",
     ],
 )
 def test_the_same_rows_in_any_layout(tmp_path, text):
@@ -72,9 +74,16 @@ def test_the_same_rows_in_any_layout(tmp_path, text):
         ("income,debts,region,repaid\n20,1,south,yes\n20,1,south\n", ":3: 3 cells for 4 columns"),
         ("income,debts,region,repaid\n20,1,south,yes\n120,1,south,no\n", ":3: income: 120 is outside 0 to 100"),
         ("income,debts,region,repaid\n20,1.5,south,yes\n", ":2: debts: 1.5 is not a whole number"),
-        ("income,debts,region,repaid\n,1,south,yes\n", ":2: income: must be a number, not text"),
+        (
+            "income,debts,region,repaid\n,1,south,yes\n",
+            ":2: income: the cell has no value: give one, or `missing: VALUE`",
+        ),
+        ("income,debts,region,repaid\n20,1,,yes\n", ":2: region: the cell has no value: give one"),
+        ("income,debts,region,repaid\n20,12 %,north,yes\n", ":2: debts: '12 %' is not a number"),
+        ("Income,debts,region,repaid\n20,1,south,yes\n", ":1: income: the column is missing (did you mean Income?)"),
+        ("income;debts;region;repaid\n2,5;1;south;yes\n", ":2: income: '2,5' has a decimal comma: write"),
         ("income,debts,region,repaid\nnan,1,south,yes\n", ":2: income: must be a finite number"),
-        ("income,debts,region,repaid\n1_0,1,south,yes\n", ":2: income: must be a number, not text"),
+        ("income,debts,region,repaid\n1_0,1,south,yes\n", ":2: income: '1_0' is not a number"),
         ("income,debts,region,repaid\n20,1,secret,yes\n", ":2: region: the value is not one of 'north', 'south'"),
         ("income,debts,region:north,region:south,repaid\n20,1,1,1,yes\n", ":2: region: of the columns region:north"),
         ("income,debts,region:north,region:south,repaid\n20,1,0,x,yes\n", ":2: region: of the columns region:north"),
@@ -109,6 +118,32 @@ def test_the_first_wrong_rows_are_listed_and_the_rest_are_counted(tmp_path, row,
     *listed, more = str(caught.value).splitlines()
     assert listed == [f"{file}:{line}: {problem}" for line in range(2, 12)]
     assert more == f"{file}: 990 more such problems"
+
+
+FILLED = parse_spec(
+    b"""\
+program: loan
+features:
+  - {name: income, type: continuous, bounds: [0, 100], missing: 20}
+  - {name: debts, type: integer, bounds: [0, 10], missing: 3}
+  - {name: region, type: categorical, categories: [north, south], missing: south}
+label: {name: repaid, desired: 'yes'}
+model: {manifest: m}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "income,debts,region,repaid\n,n/a,,yes\n2.5,0,north,no\n",
+        "income,debts,region:north,region:south,repaid\nNaN,?, ,,yes\n2.5,0,1,0,no\n",
+    ],
+)
+def test_an_empty_cell_is_read_as_the_value_that_the_spec_gives(tmp_path, text):
+    table = read_table(written(tmp_path, text), FILLED)
+    assert table.rows == ROWS
+    assert table.X.tolist() == [[0.2, 0.3, 0, 1], [0.025, 0, 1, 0]]
 
 
 def test_an_absent_file_is_an_error(tmp_path):
