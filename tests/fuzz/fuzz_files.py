@@ -146,7 +146,7 @@ def draft(data: bytes) -> None:
     file, drafted = folder() / "Loans of 2026.csv", False
     file.write_bytes(content)
     try:
-        text = draft_spec(file, label.decode(errors="replace"))
+        text = draft_spec(file, label.decode(errors="replace")).text
         drafted, found = True, parse_spec(text.encode())
         if not isinstance(found, ProgramSpec):
             assert ["no feature is mutable" in problem.message for problem in found] == [True], text

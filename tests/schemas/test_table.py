@@ -5,10 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from onward.schemas.draft import draft_spec
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.schemas.table import Table, TableError, read_table
@@ -177,71 +174,3 @@ def test_the_reference_worlds_are_made_of_encoded_rows(name):
             feature for feature, fixed in zip(spec.features, immutable, strict=True) for _ in feature.one_hot or [0]
         ]
         assert [feature.mutable == "none" for feature in columns] == world["immutable"].tolist()
-
-
-@needs_shared
-@pytest.mark.parametrize("name", ["diabetes", "compas"])
-def test_a_draft_from_a_data_set_encodes_it_like_its_spec(name):
-    file = SHARED / "data" / f"{name}.csv"
-    spec, table = data_set(name)
-    drafted = parse_spec(draft_spec(file, spec.label.name).encode())
-    assert isinstance(drafted, ProgramSpec), drafted
-    assert np.array_equal(read_table(file, drafted).X, table.X)
-
-
-def test_a_draft_says_what_it_leaves_out(tmp_path):
-    text = "id,income,flag,gaps,sex,y\n" + "".join(f"p{i},{i / 2},1,{i or ''},{'mf'[i % 2]},no\n" for i in range(60))
-    drafted = draft_spec(written(tmp_path, text), "y")
-    assert "# not used, 'id': 60 different texts" in drafted
-    assert "# not used, 'flag': it has one value only" in drafted
-    assert "# not used, 'gaps': 1 cells are empty" in drafted
-    assert "{name: sex, type: categorical, categories: [f, m], mutable: none, pii: true}" in drafted
-    assert 'desired: "no"' in drafted
-    spec = parse_spec(drafted.encode())
-    assert [feature.name for feature in spec.features] == ["income", "sex"]
-    with pytest.raises(TableError, match=r"incme: no such column \(did you mean income\?\)"):
-        draft_spec(tmp_path / "data.csv", "incme")
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        (
-            "id,gaps,y\n1,,0\n1,2,1\n",
-            [
-                ": no column can be a feature",
-                ":1: 'id': not used: it has one value only",
-                ":1: 'gaps': not used: 1 cells are empty",
-            ],
-        ),
-        ("a,y\n1,0\n2,\n", [":3: y: the label is empty"]),
-    ],
-)
-def test_a_file_without_usable_columns_is_refused_with_the_reasons(tmp_path, text, lines):
-    file = written(tmp_path, text)
-    with pytest.raises(TableError) as caught:
-        draft_spec(file, "y")
-    assert str(caught.value).splitlines() == [f"{file}{line}" for line in lines]
-
-
-NOTHING_TO_CHANGE = {"no feature is mutable: there is nothing that a person could change"}
-CELLS = st.sampled_from(
-    ["0", "1", "-3", "2.5", "1e308", "-1e308", "inf", "nan", "", "a", "é", "yes", "1_0", "😀", ": #"]
-)
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=6), st.tuples(*[st.text(max_size=4)] * 2))
-def test_a_draft_is_a_spec_that_reads_its_file(tmp_path, rows, names):
-    file = tmp_path / "any.csv"
-    with file.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream).writerows([(*names, "y"), *rows])
-    try:
-        drafted = draft_spec(file, "y")
-    except TableError:
-        return
-    spec = parse_spec(drafted.encode())
-    if isinstance(spec, ProgramSpec):
-        assert len(read_table(file, spec).rows) == len(rows)
-    else:
-        assert {problem.message for problem in spec} <= NOTHING_TO_CHANGE, (drafted, spec)

@@ -1,0 +1,125 @@
+"""Which columns are no features, and why: identifiers, dates, copies of the label, columns that hold too little."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from .association import is_leak
+from .columns import Column, Mask, is_scalable
+from .names import BAD_NAME, CALENDAR_YEAR, CODE, DATE, IDENTIFIER, is_name
+
+MAX_CATEGORIES = 50
+MOST_MISSING = 0.2
+"""Share of cells without a value up to which a column is kept."""
+FEWEST_ROWS = 20
+"""Of fewer rows nobody can say that each has a value of its own."""
+ALMOST_ALL = 0.95
+MOST_CODES = 20
+MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+DATE_TEXT = re.compile(
+    r"(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
+    rf"(\d{{1,2}}[- ])?{MONTH}[- ]\d{{2,4}})"
+    r"([T ]\d{1,2}:.*)?",
+    re.IGNORECASE,
+)
+NUMBER_TEXT = re.compile(r"[^\w.,+-]*\s*[-+]?\d[\d\s.,']*\s*(%|[^\w.,]|[a-z]{1,3})?", re.IGNORECASE)
+"""A number with something around it: 45%, 1,200, EUR signs, 30 km."""
+YEARS = (1900, 2100)
+
+
+def reason_to_leave_out(column: Column, desired: Mask) -> str | None:
+    """Why a column cannot be a feature; None when it can. ``desired`` (n,) says which rows have the desired label."""
+    checks: tuple[Callable[[Column], str | None], ...] = (
+        _unreadable,
+        _empty,
+        _beyond_scale,
+        lambda column: _leak(column, desired),
+        _date,
+        _identifier,
+        _numbers_as_texts,
+        _many_texts,
+    )
+    return next((reason for check in checks if (reason := check(column)) is not None), None)
+
+
+def _unreadable(column: Column) -> str | None:
+    if not is_name(column.name):
+        return BAD_NAME
+    if column.numbers is None and not all(map(str.isprintable, column.texts)):
+        return "it holds characters that cannot be printed"
+    return None
+
+
+def _empty(column: Column) -> str | None:
+    missing, rows = int((~column.given).sum()), len(column.cells)
+    if missing == rows:
+        return "no cell has a value"
+    if missing > MOST_MISSING * rows:
+        return f"{missing} of {rows} cells have no value"
+    if len(set(column.texts)) == 1 or (len(column.values) and column.values.min() == column.values.max()):
+        return "it has one value only"
+    return None
+
+
+def _beyond_scale(column: Column) -> str | None:
+    return None if all(map(is_scalable, column.values.tolist())) else "numbers beyond what can be scaled"
+
+
+def _leak(column: Column, desired: Mask) -> str | None:
+    if is_leak(column, desired):
+        return "it alone tells the label: probably known only afterwards, or a copy of it"
+    return None
+
+
+def _date(column: Column) -> str | None:
+    message = "it holds dates: a feature would be a time that has passed, such as an age"
+    if column.numbers is None:
+        return message if all(DATE_TEXT.fullmatch(text) for text in column.texts) else None
+    low, high = column.values.min(), column.values.max()
+    is_year = column.is_whole and YEARS[0] <= low and high <= YEARS[1]
+    if column.words & DATE or (is_year and column.words & CALENDAR_YEAR) or (column.is_whole and _has_days(column)):
+        return message
+    return None
+
+
+def _has_days(column: Column) -> bool:
+    """Whether the numbers read as YYYYMMDD."""
+    years, rest = np.divmod(column.values, 10_000)
+    months, days = np.divmod(rest, 100)
+    parts = ((years, *YEARS), (months, 1, 12), (days, 1, 31))
+    return all(bool(((low <= part) & (part <= high)).all()) for part, low, high in parts)
+
+
+def _identifier(column: Column) -> str | None:
+    distinct, rows = len(set(column.texts)), len(column.texts)
+    own = rows >= FEWEST_ROWS and distinct >= ALMOST_ALL * rows
+    if column.numbers is None:
+        return "almost every row has a text of its own" if own else None
+    if not column.is_whole:
+        return None
+    if own and (column.words & IDENTIFIER or _is_counter(column)):
+        return "it numbers the rows: an identifier"
+    if column.words & CODE and distinct > MOST_CODES:
+        return "it holds codes, whose size means nothing"
+    return None
+
+
+def _is_counter(column: Column) -> bool:
+    """Whether the rows count up or down, or are numbered without gaps."""
+    steps = np.diff(column.values)
+    spread = column.values.max() - column.values.min() + 1
+    return bool((steps > 0).all() or (steps < 0).all() or spread == len(np.unique(column.values)))
+
+
+def _numbers_as_texts(column: Column) -> str | None:
+    if column.numbers is None and all(NUMBER_TEXT.fullmatch(text) for text in column.texts):
+        return f"numbers with other characters, such as {column.texts[0]!a}: write plain numbers, such as 1200.5"
+    return None
+
+
+def _many_texts(column: Column) -> str | None:
+    distinct = len(set(column.texts))
+    return f"{distinct} different texts" if column.numbers is None and distinct > MAX_CATEGORIES else None
