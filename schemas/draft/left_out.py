@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..table import is_not_given, number
 from .association import is_leak
 from .columns import Column, Mask, is_scalable
 from .names import BAD_NAME, CALENDAR_YEAR, CODE, DATE, IDENTIFIER, is_name
@@ -18,6 +19,9 @@ FEWEST_ROWS = 20
 """Of fewer rows nobody can say that each has a value of its own."""
 ALMOST_ALL = 0.95
 MOST_CODES = 20
+FEW_WORDS = 0.1
+"""Share of texts below which a column is one of numbers."""
+MAX_SHOWN = 20
 MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 DATE_TEXT = re.compile(
     r"(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
@@ -25,8 +29,8 @@ DATE_TEXT = re.compile(
     r"([T ]\d{1,2}:.*)?",
     re.IGNORECASE,
 )
-NUMBER_TEXT = re.compile(r"[^\w.,+-]*\s*[-+]?\d[\d\s.,']*\s*(%|[^\w.,]|[a-z]{1,3})?", re.IGNORECASE)
-"""A number with something around it: 45%, 1,200, EUR signs, 30 km."""
+NUMBER_TEXT = re.compile(r"[€$£¥]?\s*[-+]?\d[\d\s.,']*[€$£¥%]?")
+"""A number with something around it or within: 45%, 1,200, $ 30."""
 YEARS = (1900, 2100)
 
 
@@ -77,7 +81,8 @@ def _leak(column: Column, desired: Mask) -> str | None:
 def _date(column: Column) -> str | None:
     message = "it holds dates: a feature would be a time that has passed, such as an age"
     if column.numbers is None:
-        return message if all(DATE_TEXT.fullmatch(text) for text in column.texts) else None
+        known = _known_texts(column)
+        return message if known and all(DATE_TEXT.fullmatch(text) for text in known) else None
     low, high = column.values.min(), column.values.max()
     is_year = column.is_whole and YEARS[0] <= low and high <= YEARS[1]
     if column.words & DATE or (is_year and column.words & CALENDAR_YEAR) or (column.is_whole and _has_days(column)):
@@ -115,11 +120,23 @@ def _is_counter(column: Column) -> bool:
 
 
 def _numbers_as_texts(column: Column) -> str | None:
-    if column.numbers is None and all(NUMBER_TEXT.fullmatch(text) for text in column.texts):
-        return f"numbers with other characters, such as {column.texts[0]!a}: write plain numbers, such as 1200.5"
-    return None
+    known = _known_texts(column)
+    if not known or not all(NUMBER_TEXT.fullmatch(text) for text in known):
+        return None
+    example = next(text for text in known if isinstance(number(text), str))
+    return f"numbers with other characters, such as {example[:MAX_SHOWN]!a}: write plain numbers, such as 1200.5"
 
 
 def _many_texts(column: Column) -> str | None:
     distinct = len(set(column.texts))
-    return f"{distinct} different texts" if column.numbers is None and distinct > MAX_CATEGORIES else None
+    if column.numbers is not None or distinct <= MAX_CATEGORIES:
+        return None
+    words = [text for text in _known_texts(column) if isinstance(number(text), str)]
+    if len(words) < FEW_WORDS * len(column.texts):
+        return f"numbers, but {len(words)} cells hold texts, such as {words[0][:MAX_SHOWN]!a}"
+    return f"{distinct} different texts"
+
+
+def _known_texts(column: Column) -> list[str]:
+    """The cells of a column of texts that hold more than a sign for an absent value."""
+    return [] if column.numbers is not None else [text for text in column.texts if not is_not_given(text)]

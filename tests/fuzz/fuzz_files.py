@@ -25,7 +25,7 @@ from onward.streams.programs.spec_check import policy_faults
 SPEC = b"""\
 program: loan
 features:
-  - {name: income, type: continuous, bounds: [0, 100], step: 1, unit: kEUR, mutable: up}
+  - {name: income, type: continuous, bounds: [0, 100], step: 1, unit: kEUR, mutable: up, missing: 3}
   - {name: debts, type: integer, bounds: [0, 10], pii: true}
   - {name: school, type: ordinal, levels: [none, "basic", high]}
   - {name: region, type: categorical, categories: [north, south], mutable: none, one_hot: [n, s]}
@@ -203,6 +203,7 @@ CSV_WORDS = [
     b"\x00",
     b"\xff",
     "١".encode(),
+    *(b";", b"\t", b"NA", b" %", b"2026-01-31", b"0,5"),
     b"a:x",
     b"a:y",
 ]
