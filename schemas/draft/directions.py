@@ -9,7 +9,8 @@ from . import names
 from .association import trend
 from .columns import Column, Mask
 
-OPPOSITE = {1: "higher", -1: "lower"}
+BETTER_WHEN = {1: "higher", -1: "lower"}
+"""By the sign of a direction."""
 
 
 class Direction(NamedTuple):
@@ -45,7 +46,7 @@ def direction_of(column: Column, desired: Mask, *, is_ordered: bool) -> Directio
 def fixed_by_name(words: frozenset[str]) -> Direction | None:
     """``none`` for what nobody can or should change."""
     if words & names.PERSONAL:
-        return Direction("none", is_personal=True)
+        return Direction("none", "personal data", is_personal=True)
     if words & names.PLACE:
         return Direction("none", "nobody is told to move")
     if words & (names.PAST | names.PURPOSE):
@@ -56,5 +57,5 @@ def fixed_by_name(words: frozenset[str]) -> Direction | None:
 def _towards(sign: int, column: Column, desired: Mask) -> Direction:
     """The direction that the name says, unless the data strongly say the opposite."""
     if trend(column, desired) == -sign:
-        return Direction("any", f"{OPPOSITE[sign]} should be better by its name, but not in the data: decide")
-    return Direction("up" if sign > 0 else "down", f"better when {OPPOSITE[sign]}, by its name")
+        return Direction("any", f"{BETTER_WHEN[sign]} should be better by its name, but not in the data: decide")
+    return Direction("up" if sign > 0 else "down", f"better when {BETTER_WHEN[sign]}, by its name")

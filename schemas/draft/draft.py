@@ -17,7 +17,7 @@ from ..table import MAX_REPORTED, RawTable, TableError, label_cells, read_csv
 from .columns import Column, columns_of_table, one_hot_groups
 from .features import DraftedFeature, drafted, drafted_one_hot, with_something_to_change
 from .labels import DraftedLabel
-from .left_out import reason_to_leave_out
+from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
 from .names import BAD_NAME, is_name
 from .yaml_text import text
 
@@ -83,7 +83,11 @@ def _features(
     for name, column in columns.items():
         group = group_of.get(name)
         if group is not None:
-            features[group] = drafted_one_hot(group, groups[group])
+            members = [columns[member] for member in groups[group]]
+            if (reason := reason_to_leave_out_one_hot(members, label.is_desired)) is not None:
+                left_out[group] = reason
+            else:
+                features[group] = drafted_one_hot(group, groups[group])
         elif (reason := reason_to_leave_out(column, label.is_desired)) is not None:
             left_out[name] = reason
         else:

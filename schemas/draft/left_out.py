@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -32,6 +32,7 @@ DATE_TEXT = re.compile(
 NUMBER_TEXT = re.compile(r"[€$£¥]?\s*[-+]?\d[\d\s.,']*[€$£¥%]?")
 """A number with something around it or within: 45%, 1,200, $ 30."""
 YEARS = (1900, 2100)
+IS_LEAK = "it alone tells the label: probably known only afterwards, or a copy of it"
 
 
 def reason_to_leave_out(column: Column, desired: Mask) -> str | None:
@@ -47,6 +48,11 @@ def reason_to_leave_out(column: Column, desired: Mask) -> str | None:
         _many_texts,
     )
     return next((reason for check in checks if (reason := check(column)) is not None), None)
+
+
+def reason_to_leave_out_one_hot(members: Iterable[Column], desired: Mask) -> str | None:
+    """Why the one-hot columns of a feature cannot be one; None when they can."""
+    return IS_LEAK if any(is_leak(member, desired) for member in members) else None
 
 
 def _unreadable(column: Column) -> str | None:
@@ -73,9 +79,7 @@ def _beyond_scale(column: Column) -> str | None:
 
 
 def _leak(column: Column, desired: Mask) -> str | None:
-    if is_leak(column, desired):
-        return "it alone tells the label: probably known only afterwards, or a copy of it"
-    return None
+    return IS_LEAK if is_leak(column, desired) else None
 
 
 def _date(column: Column) -> str | None:

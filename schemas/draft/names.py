@@ -29,9 +29,9 @@ PAST = _words(
 PURPOSE = _words("purpose purposes")
 CODED = _words("status type kind class category group sector industry property housing job occupation plan plans")
 """Whole numbers under such a name are often codes."""
-GROWS = _words("years year tenure experience seniority education school schooling degree qualification employment")
+GROWS = _words("years tenure experience seniority education school schooling degree qualification employment")
 """What can only grow, or is never to be given up."""
-WAITING = _words("years year tenure experience seniority")
+WAITING = _words("years tenure experience seniority")
 EDUCATION = _words("education school schooling degree qualification")
 LOWER_IS_BETTER = _words(
     "debt debts arrears overdue missed late delinquency delinquencies delinquent overdraft overdrafts utilisation "

@@ -67,6 +67,8 @@ def test_columns_that_are_no_features_are_left_out_with_the_reason(tmp_path):
         "flag": ["1"] * ROWS,
         "gaps": ["", "NA", "3", "4"] * (ROWS // 4),
         "status": ["paid" if one else "sold" for one in label],
+        "end:good": label,
+        "end:bad": [1 - one for one in label],
         "written_off": [0 if one else generator.randint(1, 500) for one in label],
     }
     draft = draft_spec(written(tmp_path, columns, label), "y")
@@ -89,6 +91,7 @@ def test_columns_that_are_no_features_are_left_out_with_the_reason(tmp_path):
         "flag": "it has one value only",
         "gaps": f"{ROWS // 2} of {ROWS} cells have no value",
         "status": leak_reason,
+        "end": leak_reason,
         "written_off": leak_reason,
     }
     for name, reason in draft.left_out.items():
@@ -146,7 +149,7 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
     lines = (line for line in draft.text.splitlines() if line.startswith("  - {name: "))
     comments = dict(line.removeprefix("  - {name: ").split(",", 1) for line in lines)
     unmarked = [name for name, rest in comments.items() if "# guess: " not in rest]
-    assert unmarked == ["shoe_size", "age"]
+    assert unmarked == ["shoe_size"]
     assert "higher should be better by its name, but not in the data: decide" in comments["income_share_asked"]
 
 
