@@ -84,12 +84,13 @@ def _features(
         group = group_of.get(name)
         if group is not None:
             members = [columns[member] for member in groups[group]]
-            if (reason := reason_to_leave_out_one_hot(members, label.is_desired)) is not None:
-                left_out[group] = reason
-            else:
-                features[group] = drafted_one_hot(group, groups[group])
-        elif (reason := reason_to_leave_out(column, label.is_desired)) is not None:
-            left_out[name] = reason
+            reason = reason_to_leave_out_one_hot(members, label.is_desired)
+        else:
+            reason = reason_to_leave_out(column, label.is_desired)
+        if reason is not None:
+            left_out[group or name] = reason
+        elif group is not None:
+            features[group] = drafted_one_hot(group, groups[group])
         else:
             features[name] = drafted(column, label.is_desired)
     return with_something_to_change(features.values()), left_out
