@@ -8,10 +8,10 @@ categorical  one column a category, 1 for the value's own and 0 for the others
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from msgspec import Raw
@@ -55,6 +55,7 @@ class FeatureCodec:
         self.scale = np.ones(self.dimension)
         """(D,) the raw range of an encoded column: hi - lo, levels - 1, or 1 for a category."""
         self._features = {feature.name: feature for feature in spec.features}
+        self._missing = {feature.name: feature.missing for feature in spec.features if feature.missing is not None}
         self._rules = CrossFeatureRules(spec)
         self._reader = FeatureReader(spec.features, self.check)
         self._lay_out()
@@ -82,7 +83,8 @@ class FeatureCodec:
 
     def check(self, features: Features) -> Problem | None:
         """The first problem of raw features: ``missing_feature``, then ``unknown_feature``, then that of a value, in
-        the order of the spec."""
+        the order of the spec. A feature with a ``missing`` value in the spec may be absent or None."""
+        features = self.completed(features)
         for name in self._features:
             if name not in features:
                 return Problem("missing_feature", f"{name}: missing")
@@ -92,9 +94,14 @@ class FeatureCodec:
         problems = (check_value(feature, features[name]) for name, feature in self._features.items())
         return next((problem for problem in problems if problem is not None), None)
 
+    def completed(self, features: Features) -> Mapping[str, Value]:
+        """Checked features with the spec's ``missing`` value for each that is absent or None and has one."""
+        absent = {name: value for name, value in self._missing.items() if features.get(name) is None}
+        return cast(Mapping[str, Value], {**features, **absent} if absent else features)
+
     def violated_constraint(self, features: Features) -> str | None:
         """The first cross-feature constraint that checked raw features violate, as ``le: a <= b`` or ``rule 1``."""
-        return self._rules.violated(features)
+        return self._rules.violated(self.completed(features))
 
     def keep_rules(self, encoded: Vector) -> NDArray[np.bool_]:
         """Which encoded rows, (n, D), keep the cross-feature constraints, (n,)."""
@@ -134,7 +141,7 @@ class FeatureCodec:
 
     def encode_many(self, rows: Sequence[Features]) -> Vector:
         """(n, D) encoded rows. They must have passed ``check``."""
-        return self.encode_read(list(map(self._row, rows)))
+        return self.encode_read(list(map(self._row, map(self.completed, rows) if self._missing else rows)))
 
     def encode_read(self, rows: Sequence[Values]) -> Vector:
         """(n, D) encoded values, which ``read`` has returned."""

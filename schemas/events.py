@@ -10,6 +10,7 @@ again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -31,11 +32,14 @@ ExecutionSource = Literal["assumed", "told", "learned"]
 
 
 class Application(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """What a person sent. ``application`` names the case; every later event refers to it."""
+    """What a person sent. ``application`` names the case; every later event refers to it.
+
+    A feature may be absent or null where the spec has a ``missing`` value for it.
+    """
 
     program: ProgramName
     application: Identifier
-    features: dict[str, Value]
+    features: Mapping[str, Value | None]
     applicant: Identifier | None = None
 
 

@@ -24,7 +24,8 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``continuous`` and ``integer`` need ``bounds``; ``ordinal`` needs ``levels`` from lowest to highest;
     ``categorical`` needs ``categories``. ``one_hot`` names the data columns of a categorical feature, one a category
-    in the same order (default ``NAME:CATEGORY``). ``step`` is the smallest change a person can make.
+    in the same order (default ``NAME:CATEGORY``). ``step`` is the smallest change a person can make. An application
+    whose feature is absent or null is read as if it had the value ``missing``.
     """
 
     name: Name
@@ -37,6 +38,7 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
     categories: tuple[str, ...] | None = None
     one_hot: tuple[str, ...] | None = None
     pii: bool = False
+    missing: Value | None = None
 
 
 class Condition(Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ from math import isfinite
 
 from .encoding import columns_of
 from .events import Value
-from .feature_check import listed
+from .feature_check import check_value, listed
 from .problems import did_you_mean
 from .spec import Condition, Feature, ProgramSpec
 from .yamltree import Path
@@ -66,6 +66,18 @@ def _check_feature(feature: Feature) -> Iterator[Violation]:
         yield from _check_values(feature, required)
     if feature.type == "categorical" and feature.mutable in ("up", "down"):
         yield ("mutable",), "categories have no order: mutable must be any or none"
+    yield from _check_missing(feature)
+
+
+def _check_missing(feature: Feature) -> Iterator[Violation]:
+    """The value for absent cells must be one that the feature takes; it is not checked where the feature is wrong."""
+    if feature.missing is None or getattr(feature, REQUIRED_FIELD[feature.type]) is None:
+        return
+    if feature.type in NUMERIC and _range(feature) is None:
+        return
+    problem = check_value(feature, feature.missing)
+    if problem is not None:
+        yield ("missing",), f"missing: {problem.detail.removeprefix(f'{feature.name}: ')}"
 
 
 def _check_bounds(feature: Feature) -> Iterator[Violation]:

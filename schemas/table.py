@@ -1,14 +1,16 @@
 """Data files: a CSV whose columns are a program's features and label, read by its spec.
 
 A categorical feature may stand in one column of category names, or in its one-hot columns. Columns that the spec
-does not name are ignored.
+does not name are ignored. An empty cell is read as the feature's ``missing`` value, where the spec gives one.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,8 @@ from numpy.typing import NDArray
 
 from .encoding import FeatureCodec, columns_of
 from .events import Value
+from .feature_check import check_value, quoted
+from .problems import did_you_mean
 from .spec import Feature, ProgramSpec
 
 Column = Sequence[str]
@@ -23,6 +27,13 @@ Lines = Sequence[int]
 
 MAX_REPORTED = 10
 """Most errors of a data file that are reported."""
+DELIMITERS = ",;\t|"
+"""What may stand between cells. The first of them that the header line holds outside quotes does."""
+NOT_GIVEN = frozenset(("", "na", "n/a", "nan", "null", "none", "nil", "?", "-", "."))
+"""What people write into a column of numbers for a cell without a value, in lower case."""
+QUOTED = re.compile(r'"[^"]*("|$)')
+DECIMAL_COMMA = re.compile(r"[-+]?[0-9]*,[0-9]+")
+NO_VALUE = "the cell has no value: give one, or `missing: VALUE` for the feature in the spec"
 
 
 class TableError(Exception):
@@ -59,11 +70,15 @@ class RawTable:
 
 
 def read_csv(path: str | Path) -> RawTable:
-    """A CSV with a header line, in UTF-8 with or without a byte order mark. Raises ``TableError``."""
+    """A CSV with a header line, in UTF-8 with or without a byte order mark. Raises ``TableError``.
+
+    Semicolons, tabs or vertical bars may stand in for the commas.
+    """
     file = Path(path)
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream, strict=True)
+            first = stream.readline()
+            reader = csv.reader(chain([first], stream), strict=True, delimiter=_delimiter(first))
             header = [name.strip() for name in next(reader, [])]
             _check_header(file, header)
             lines, rows = [], []
@@ -137,14 +152,42 @@ def number(text: str) -> int | float | str:
     return text
 
 
+def is_not_given(text: str) -> bool:
+    """Whether a cell of a column of numbers stands for a value that is not known."""
+    return text.strip().lower() in NOT_GIVEN
+
+
 def _feature_rows(raw: RawTable, spec: ProgramSpec) -> list[dict[str, Value]]:
     features = {feature.name: list(_feature_values(raw, feature)) for feature in spec.features}
     return [dict(zip(features, values, strict=True)) for values in zip(*features.values(), strict=True)]
 
 
 def _problems(raw: RawTable, rows: Sequence[Mapping[str, Value]], codec: FeatureCodec) -> list[TableError]:
-    problems = zip(raw.lines, map(codec.check, rows), strict=True)
-    return [TableError(raw.file, line, None, problem.detail) for line, problem in problems if problem is not None]
+    problems = ((line, row, codec.check(row)) for line, row in zip(raw.lines, rows, strict=True))
+    return [
+        TableError(raw.file, line, None, _explained(codec.spec, row) or problem.detail)
+        for line, row, problem in problems
+        if problem is not None
+    ]
+
+
+def _explained(spec: ProgramSpec, row: Mapping[str, Value]) -> str | None:
+    """What is wrong with a row's first cell that is no value of its feature, where a data file needs other words."""
+    feature = next(feature for feature in spec.features if check_value(feature, row[feature.name]) is not None)
+    cell = row[feature.name]
+    message = _not_a_value(feature, cell) if isinstance(cell, str) else None
+    return None if message is None else f"{feature.name}: {message}"
+
+
+def _not_a_value(feature: Feature, cell: str) -> str | None:
+    if is_not_given(cell) if feature.bounds is not None else not cell:
+        return NO_VALUE
+    if feature.bounds is None:
+        return None
+    shown = "the value" if feature.pii else quoted(cell)
+    if DECIMAL_COMMA.fullmatch(cell.strip()):
+        return f"{shown} has a decimal comma: write a decimal point"
+    return f"{shown} is not a number"
 
 
 def _empty_labels(raw: RawTable, name: str) -> list[TableError]:
@@ -165,6 +208,15 @@ def _raise_first(errors: Iterable[TableError]) -> None:
     raise TableError(first.file, first.line, first.column, first.message, *further)
 
 
+def _delimiter(header: str) -> str:
+    """The delimiter of a header line; a comma when there is only one column.
+
+    ``csv.Sniffer`` looks at the rows too, where it takes letters and decimal commas for delimiters.
+    """
+    names = QUOTED.sub("", header)
+    return next((delimiter for delimiter in DELIMITERS if delimiter in names), DELIMITERS[0])
+
+
 def _check_header(file: Path, header: Sequence[str]) -> None:
     if not header:
         raise TableError(file, None, None, "the file is empty")
@@ -179,28 +231,39 @@ def _feature_values(raw: RawTable, feature: Feature) -> Iterator[Value]:
     columns = columns_of(feature)
     missing = [column for column in columns if column not in raw.columns]
     if feature.type != "categorical" or len(missing) == len(columns):
-        raise TableError(raw.file, 1, feature.name, "the column is missing")
+        message = f"the column is missing{did_you_mean(feature.name, raw.columns)}"
+        raise TableError(raw.file, 1, feature.name, message)
     if missing:
         raise TableError(raw.file, 1, missing[0], f"the column is missing (one-hot, feature {feature.name})")
     return _categories(raw, feature, columns)
 
 
 def _reader(feature: Feature) -> Callable[[str], Value]:
-    if feature.bounds is None:
-        return str.strip
-    if feature.type == "continuous":
-        return number
+    read: Callable[[str], Value] = str.strip
+    if feature.bounds is not None:
+        read = number if feature.type == "continuous" else _whole_number
+    default = feature.missing
+    if default is None:
+        return read
+    is_missing = is_not_given if feature.bounds is not None else _is_blank
+    return lambda text: default if is_missing(text) else read(text)
 
-    def whole(text: str) -> Value:
-        value = number(text)
-        return int(value) if isinstance(value, float) and value.is_integer() else value
 
-    return whole
+def _is_blank(text: str) -> bool:
+    return not text.strip()
+
+
+def _whole_number(text: str) -> Value:
+    value = number(text)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _categories(raw: RawTable, feature: Feature, columns: Sequence[str]) -> Iterator[Value]:
     categories = feature.categories or ()
     for line, *cells in zip(raw.lines, *(raw.columns[column] for column in columns), strict=True):
+        if feature.missing is not None and all(map(_is_blank, cells)):
+            yield feature.missing
+            continue
         values = [number(cell) for cell in cells]
         if values.count(1) != 1 or values.count(0) != len(values) - 1:
             message = f"of the columns {', '.join(columns)} one must be 1, others 0"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from onward.agents.choices import Verifier
 from onward.benchmarks.improvement.verifier import fit, look_up
 from onward.environments.improvement import Classifier, ImprovementWorld, TrainedModel, train
-from onward.environments.population import SPEC, Population
+from onward.environments.population import ARLIM_SPEC, SPEC, Population
 from onward.schemas.events import Value
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec
@@ -117,7 +117,7 @@ class Worlds:
 
 
 def _generated() -> DataSet:
-    spec = load_spec(SPEC).spec
+    spec = load_spec(ARLIM_SPEC).spec
     return DataSet(GENERATED, "Loan (generated)", spec, Population(seed=GENERATED_SEED).table(spec))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...schemas.draft import draft_spec
@@ -54,10 +54,11 @@ def draft(csv: Path, label: str, output: Path | None) -> int:
     Raises ``UsageError`` when the data cannot be read or the output cannot be written.
     """
     try:
-        text = draft_spec(csv, label)
+        text, left_out = draft_spec(csv, label)
     except TableError as error:
         raise UsageError(str(error)) from None
     if output is None:
+        _tell_left_out(csv, left_out)
         print(text, end="")
         return 0
     try:
@@ -67,8 +68,14 @@ def draft(csv: Path, label: str, output: Path | None) -> int:
         raise UsageError(f"{output} exists already: remove it or choose another --output") from None
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}") from None
+    _tell_left_out(csv, left_out)
     print(f"{output}: drafted from {csv}; review it, then run: onward spec check {output}", file=sys.stderr)
     return 0
+
+
+def _tell_left_out(csv: Path, left_out: Mapping[str, str]) -> None:
+    for name, reason in left_out.items():
+        print(f"{csv}: {name!a} is not used: {reason}", file=sys.stderr)
 
 
 def _summary(loaded: LoadedSpec) -> str:

@@ -1,7 +1,7 @@
 import numpy as np
 
 from onward.environments.improvement import ImprovementWorld
-from onward.environments.population import SPEC, Population
+from onward.environments.population import ARLIM_SPEC, SPEC, Population
 from onward.environments.rounds import Scoreboard
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import load_spec
@@ -41,7 +41,8 @@ def test_who_has_more_left_each_month_repays_more_often(loans):
 
 def test_the_easiest_suggestion_is_often_a_mistake_so_that_there_is_something_to_learn():
     """Taking the cheapest instance improves fewer people than an instance drawn blindly."""
-    world = ImprovementWorld.from_table(Population(seed=0).table(LOAN), LOAN, seed=0, people=500)
+    spec = load_spec(ARLIM_SPEC).spec
+    world = ImprovementWorld.from_table(Population(seed=0).table(spec), spec, seed=0, people=500)
     board = Scoreboard(world)
     for t in range(world.people):
         feasible = [k for k in range(len(world.instances)) if world.is_feasible(t, k)]

@@ -25,7 +25,7 @@ from onward.streams.programs.spec_check import policy_faults
 SPEC = b"""\
 program: loan
 features:
-  - {name: income, type: continuous, bounds: [0, 100], step: 1, unit: kEUR, mutable: up}
+  - {name: income, type: continuous, bounds: [0, 100], step: 1, unit: kEUR, mutable: up, missing: 3}
   - {name: debts, type: integer, bounds: [0, 10], pii: true}
   - {name: school, type: ordinal, levels: [none, "basic", high]}
   - {name: region, type: categorical, categories: [north, south], mutable: none, one_hot: [n, s]}
@@ -146,7 +146,7 @@ def draft(data: bytes) -> None:
     file, drafted = folder() / "Loans of 2026.csv", False
     file.write_bytes(content)
     try:
-        text = draft_spec(file, label.decode(errors="replace"))
+        text = draft_spec(file, label.decode(errors="replace")).text
         drafted, found = True, parse_spec(text.encode())
         if not isinstance(found, ProgramSpec):
             assert ["no feature is mutable" in problem.message for problem in found] == [True], text
@@ -203,6 +203,7 @@ CSV_WORDS = [
     b"\x00",
     b"\xff",
     "١".encode(),
+    *(b";", b"\t", b"NA", b" %", b"2026-01-31", b"0,5"),
     b"a:x",
     b"a:y",
 ]

@@ -233,3 +233,36 @@ def test_cross_feature_constraints_are_named():
     assert codec.violated_constraint({**GOOD, "school": "high", "income": 4.9, "region": "north"}) == "rule 1"
     assert codec.violated_constraint({**GOOD, "income": 5}) == "rule 2"
     assert codec.violated_constraint({**GOOD, "school": "high", "income": 5, "region": "north"}) is None
+
+
+FILLED = FeatureCodec(
+    program(
+        *(
+            msgspec.structs.replace(feature, missing=value)
+            for feature, value in zip(MIXED.features, [0.5, "west", 3, "none", None], strict=True)
+        )
+    )
+)
+
+
+@given(rows(MIXED), st.sets(st.sampled_from(list(GOOD)[:4])), st.sampled_from(["absent", "null"]))
+def test_a_feature_that_is_missing_is_read_as_the_value_that_the_spec_gives(row, gone, how):
+    given = {name: value for name, value in row.items() if name not in gone}
+    given |= dict.fromkeys(gone) if how == "null" else {}
+    expected = {**row, **{name: FILLED.spec.features[list(GOOD).index(name)].missing for name in gone}}
+    assert FILLED.check(given) is None
+    assert FILLED.named(FILLED.read(msgspec.json.encode(given))) == expected
+    assert FILLED.encode_many([given]).tolist() == FILLED.encode_many([expected]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"income": 1}, Problem("missing_feature", "age: missing")),
+        ({"age": None}, Problem("wrong_type", "age: must be a number, not null")),
+        ({"age": 1, "debts": 1}, Problem("out_of_bounds", "debts: 1 is outside 2 to 12")),
+    ],
+)
+def test_a_feature_without_such_a_value_is_still_needed_and_the_others_are_checked(row, problem):
+    assert FILLED.check(row) == problem
+    assert FILLED.read(msgspec.json.encode(row)) == problem

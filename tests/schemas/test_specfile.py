@@ -57,6 +57,8 @@ CASES = [
     ("bounds: [0, 100], ", "", [(3, "features[0].type", "needs bounds")]),
     ("[0, 10]}", "[0, 9.5]}", [(4, "features[1].bounds", "whole")]),
     ("[0, 10]}", "[0, 1e300]}", [(4, "features[1].bounds", "2^53")]),
+    ("step: 1", "missing: 101", [(3, "features[0].missing", "income: missing: 101 is outside 0 to 100")]),
+    ("mutable: none", "missing: west", [(6, "features[3].missing", "'west' is not one of 'north', 'south'")]),
     ("step: 1", "step: 101", [(3, "features[0].step", "does not fit")]),
     ("step: 1", "step: 0", [(3, "features[0].step", "> 0")]),
     ("[0, 10]}", "[0, 10], step: 0.5}", [(4, "features[1].step", "whole")]),

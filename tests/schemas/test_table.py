@@ -5,10 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from onward.schemas.draft import draft_spec
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.schemas.table import Table, TableError, read_table
@@ -50,6 +47,8 @@ def written(folder: Path, text: str | bytes) -> Path:
         "income,debts,region,repaid\n20,3,south,yes\n2.5,0.0,north,no\n",
         "\ufeffrepaid,region,debts,other,income\r\nyes,south,3,,20\r\n\r\nno,north,0,,2.5\r\n",
         'income,debts,region:south,region:north,repaid\n20,3,1,0,yes\n2.5,0,0.0,1.0,"no"\n',
+        'income;debts;region;"a, b";repaid\n20;3;south;,;yes\n2.5;0;north;;no\n',
+        "income\tdebts\tregion\trepaid\n20\t3\tsouth\tyes\n2.5\t0\tnorth\tno\n",
     ],
 )
 def test_the_same_rows_in_any_layout(tmp_path, text):
@@ -72,9 +71,16 @@ def test_the_same_rows_in_any_layout(tmp_path, text):
         ("income,debts,region,repaid\n20,1,south,yes\n20,1,south\n", ":3: 3 cells for 4 columns"),
         ("income,debts,region,repaid\n20,1,south,yes\n120,1,south,no\n", ":3: income: 120 is outside 0 to 100"),
         ("income,debts,region,repaid\n20,1.5,south,yes\n", ":2: debts: 1.5 is not a whole number"),
-        ("income,debts,region,repaid\n,1,south,yes\n", ":2: income: must be a number, not text"),
+        (
+            "income,debts,region,repaid\n,1,south,yes\n",
+            ":2: income: the cell has no value: give one, or `missing: VALUE`",
+        ),
+        ("income,debts,region,repaid\n20,1,,yes\n", ":2: region: the cell has no value: give one"),
+        ("income,debts,region,repaid\n20,12 %,north,yes\n", ":2: debts: '12 %' is not a number"),
+        ("Income,debts,region,repaid\n20,1,south,yes\n", ":1: income: the column is missing (did you mean Income?)"),
+        ("income;debts;region;repaid\n2,5;1;south;yes\n", ":2: income: '2,5' has a decimal comma: write"),
         ("income,debts,region,repaid\nnan,1,south,yes\n", ":2: income: must be a finite number"),
-        ("income,debts,region,repaid\n1_0,1,south,yes\n", ":2: income: must be a number, not text"),
+        ("income,debts,region,repaid\n1_0,1,south,yes\n", ":2: income: '1_0' is not a number"),
         ("income,debts,region,repaid\n20,1,secret,yes\n", ":2: region: the value is not one of 'north', 'south'"),
         ("income,debts,region:north,region:south,repaid\n20,1,1,1,yes\n", ":2: region: of the columns region:north"),
         ("income,debts,region:north,region:south,repaid\n20,1,0,x,yes\n", ":2: region: of the columns region:north"),
@@ -111,6 +117,32 @@ def test_the_first_wrong_rows_are_listed_and_the_rest_are_counted(tmp_path, row,
     assert more == f"{file}: 990 more such problems"
 
 
+FILLED = parse_spec(
+    b"""\
+program: loan
+features:
+  - {name: income, type: continuous, bounds: [0, 100], missing: 20}
+  - {name: debts, type: integer, bounds: [0, 10], missing: 3}
+  - {name: region, type: categorical, categories: [north, south], missing: south}
+label: {name: repaid, desired: 'yes'}
+model: {manifest: m}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "income,debts,region,repaid\n,n/a,,yes\n2.5,0,north,no\n",
+        "income,debts,region:north,region:south,repaid\nNaN,?, ,,yes\n2.5,0,1,0,no\n",
+    ],
+)
+def test_an_empty_cell_is_read_as_the_value_that_the_spec_gives(tmp_path, text):
+    table = read_table(written(tmp_path, text), FILLED)
+    assert table.rows == ROWS
+    assert table.X.tolist() == [[0.2, 0.3, 0, 1], [0.025, 0, 1, 0]]
+
+
 def test_an_absent_file_is_an_error(tmp_path):
     with pytest.raises(TableError, match="cannot be read: No such file"):
         read_table(tmp_path / "absent.csv", SPEC)
@@ -142,71 +174,3 @@ def test_the_reference_worlds_are_made_of_encoded_rows(name):
             feature for feature, fixed in zip(spec.features, immutable, strict=True) for _ in feature.one_hot or [0]
         ]
         assert [feature.mutable == "none" for feature in columns] == world["immutable"].tolist()
-
-
-@needs_shared
-@pytest.mark.parametrize("name", ["diabetes", "compas"])
-def test_a_draft_from_a_data_set_encodes_it_like_its_spec(name):
-    file = SHARED / "data" / f"{name}.csv"
-    spec, table = data_set(name)
-    drafted = parse_spec(draft_spec(file, spec.label.name).encode())
-    assert isinstance(drafted, ProgramSpec), drafted
-    assert np.array_equal(read_table(file, drafted).X, table.X)
-
-
-def test_a_draft_says_what_it_leaves_out(tmp_path):
-    text = "id,income,flag,gaps,sex,y\n" + "".join(f"p{i},{i / 2},1,{i or ''},{'mf'[i % 2]},no\n" for i in range(60))
-    drafted = draft_spec(written(tmp_path, text), "y")
-    assert "# not used, 'id': 60 different texts" in drafted
-    assert "# not used, 'flag': it has one value only" in drafted
-    assert "# not used, 'gaps': 1 cells are empty" in drafted
-    assert "{name: sex, type: categorical, categories: [f, m], mutable: none, pii: true}" in drafted
-    assert 'desired: "no"' in drafted
-    spec = parse_spec(drafted.encode())
-    assert [feature.name for feature in spec.features] == ["income", "sex"]
-    with pytest.raises(TableError, match=r"incme: no such column \(did you mean income\?\)"):
-        draft_spec(tmp_path / "data.csv", "incme")
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        (
-            "id,gaps,y\n1,,0\n1,2,1\n",
-            [
-                ": no column can be a feature",
-                ":1: 'id': not used: it has one value only",
-                ":1: 'gaps': not used: 1 cells are empty",
-            ],
-        ),
-        ("a,y\n1,0\n2,\n", [":3: y: the label is empty"]),
-    ],
-)
-def test_a_file_without_usable_columns_is_refused_with_the_reasons(tmp_path, text, lines):
-    file = written(tmp_path, text)
-    with pytest.raises(TableError) as caught:
-        draft_spec(file, "y")
-    assert str(caught.value).splitlines() == [f"{file}{line}" for line in lines]
-
-
-NOTHING_TO_CHANGE = {"no feature is mutable: there is nothing that a person could change"}
-CELLS = st.sampled_from(
-    ["0", "1", "-3", "2.5", "1e308", "-1e308", "inf", "nan", "", "a", "é", "yes", "1_0", "😀", ": #"]
-)
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=6), st.tuples(*[st.text(max_size=4)] * 2))
-def test_a_draft_is_a_spec_that_reads_its_file(tmp_path, rows, names):
-    file = tmp_path / "any.csv"
-    with file.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream).writerows([(*names, "y"), *rows])
-    try:
-        drafted = draft_spec(file, "y")
-    except TableError:
-        return
-    spec = parse_spec(drafted.encode())
-    if isinstance(spec, ProgramSpec):
-        assert len(read_table(file, spec).rows) == len(rows)
-    else:
-        assert {problem.message for problem in spec} <= NOTHING_TO_CHANGE, (drafted, spec)

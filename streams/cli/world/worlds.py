@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ....agents.choices import registry
 from ....environments.improvement import ImprovementWorld
-from ....environments.population import SPEC, Population
+from ....environments.population import ARLIM_SPEC, SPEC, Population
 from ....schemas.spec import ProgramSpec
 from ....schemas.specfile import SpecError
 from ....schemas.table import Table, TableError, read_table
@@ -52,7 +52,7 @@ def check_policies(policies: Sequence[str]) -> None:
 
 
 def _generated(seed: int) -> tuple[ProgramSpec, Table]:
-    spec = load_program_spec(SPEC).spec
+    spec = load_program_spec(ARLIM_SPEC).spec
     return spec, Population(seed=seed).table(spec)
 
 

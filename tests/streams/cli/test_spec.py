@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 
 from onward.agents.choices import registry
-from onward.schemas.specfile import load_spec
+from onward.schemas.draft import draft_spec
 from onward.streams.cli.spec import check, draft
 from onward.streams.errors import UsageError
+from onward.streams.programs.spec_check import load_program_spec
 
 ROOT = Path(__file__).parents[3]
 CREDIT = ROOT / "environments" / "specs" / "credit.yaml"
@@ -82,20 +83,30 @@ def test_the_example_of_the_page_passes_the_whole_check(tmp_path, capsys):
 
 def test_draft_writes_a_good_spec_and_never_over_a_file(tmp_path, capsys):
     data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
-    data.write_text("income,y\n1,0\n2,1\n")
+    data.write_text("income;noted;y\n1;x;0\n2;x;1\n")
     assert draft(data, "y", None) == 0
-    printed = capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert printed.err == f"{data}: 'noted' is not used: it has one value only\n"
     assert draft(data, "y", spec) == 0
-    assert spec.read_text() == printed
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] + "\n" == printed.err
+    assert told[1].startswith(f"{spec}: drafted from {data}; review it")
+    assert spec.read_text() == printed.out
     assert check([spec]) == 0
-    uncommented = printed.replace("# constraints:", "constraints:").replace("# policy:", "policy:")
-    limited = tmp_path / "limited.yaml"
-    limited.write_text(uncommented.replace("bounds: [1, 2]", "bounds: [1, 2], step: 1"))
-    loaded = load_spec(limited).spec
-    assert (loaded.constraints.max_changes, loaded.policy.nu, loaded.features[0].step) == (1, 1, 1)
     with pytest.raises(UsageError, match="exists already"):
         draft(data, "y", spec)
     with pytest.raises(UsageError, match="z: no such column"):
         draft(data, "z", None)
     with pytest.raises(UsageError, match="cannot be written"):
         draft(data, "y", tmp_path / "absent" / "spec.yaml")
+
+
+def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
+    data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
+    data.write_text("income,y\n1,0\n2,1\n")
+    text = draft_spec(data, "y").text
+    uncommented = re.sub(r"^( *)# ((choice|margin|nu|constraints): )", r"\1\2", text, flags=re.MULTILINE)
+    spec.write_text(uncommented)
+    loaded = load_program_spec(spec).spec
+    policy = loaded.policy
+    assert (policy.choice, policy.margin, policy.nu, loaded.constraints.max_changes) == ("protoar", "auto", 1, 1)

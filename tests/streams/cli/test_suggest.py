@@ -75,7 +75,11 @@ def test_the_number_of_options_can_be_given(folder, capsys):
     [
         ("income,debts\n1,1\n", (), "people.csv:1: region: the column is missing"),
         ("income,debts,region\n1,1,west\n", (), "people.csv:2: region: 'west' is not one of 'north', 'south'"),
-        ("income,debts,region\n1,,north\n", (), "people.csv:2: debts: must be a number, not text"),
+        (
+            "income,debts,region\n1,,north\n",
+            (),
+            "people.csv:2: debts: the cell has no value: give one, or `missing: VALUE`",
+        ),
         ("income,debts,region\n1,1,north\n", ("--id", "name"), "people.csv:1: name: the column is missing"),
         (
             "n,income,debts,region\na,1,1,north\na,1,1,north\n",

@@ -50,7 +50,7 @@ def folder(tmp_path_factory):
         == 0
     )
     drafted = (folder / "bare.yaml").read_text()
-    (folder / "auto.yaml").write_text(f"{drafted}policy: {{generator: search, margin: auto}}\n")
+    (folder / "auto.yaml").write_text(drafted.replace("# margin: auto", "margin: auto"))
     return folder
 
 

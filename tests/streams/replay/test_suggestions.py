@@ -6,7 +6,7 @@ import pytest
 from onward.schemas.events import NoRecourse
 from onward.streams.replay import suggestions
 from onward.streams.replay.suggestions import suggest
-from onward.tests.support.pipeline import START_MS, build_program
+from onward.tests.support.pipeline import FEATURES, START_MS, build_program
 from onward.tests.support.tape import tape
 
 PEOPLE = {
@@ -44,3 +44,13 @@ def test_everybody_gets_three_options_or_is_told_how_far_they_could_come():
             sets = [tuple(change.feature for change in option.changes) for option in answer.options]
             assert len(set(sets)) == len(sets) <= 3
             assert [option.cost for option in answer.options] == sorted(option.cost for option in answer.options)
+
+
+@pytest.mark.parametrize("given", [{"region": "north", "debts": 3}, {"region": "north", "income": None, "debts": 3}])
+def test_a_recourse_says_the_change_from_the_value_that_stands_for_a_missing_one(given):
+    features = [{**feature, "missing": 20} if feature["name"] == "income" else feature for feature in FEATURES]
+    program = build_program(features=features, policy={"generator": "search", "choice": "protoar"})
+    [answer] = suggest(program, {"ada": given}, START_MS)
+    [whole] = suggest(program, {"ada": {**given, "income": 20}}, START_MS)
+    assert [(change.feature, change.current) for change in answer.options[0].changes] == [("income", 20)]
+    assert answer == whole

@@ -1,0 +1,106 @@
+"""Drafts a program spec from a data file.
+
+Numbers become ``integer`` or ``continuous`` with the bounds of the file. Columns ``NAME:CATEGORY`` of which exactly
+one is 1 in every row become one categorical feature. Texts become categories when there are few different ones.
+Columns that cannot be used are listed in comments. What is only guessed is marked as a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..problems import did_you_mean
+from ..table import MAX_REPORTED, RawTable, TableError, label_cells, read_csv
+from .columns import Column, columns_of_table, one_hot_groups
+from .features import DraftedFeature, drafted, drafted_one_hot, with_something_to_change
+from .labels import DraftedLabel
+from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
+from .names import BAD_NAME, is_name
+from .yaml_text import text
+
+HEAD = """\
+# Drafted from {file}: review every line before use, the guesses first.
+# mutable: none for what a person cannot change, up or down for what goes one way only; pii: true for personal data.
+# bounds are the least and the largest value of the file; an application outside them is refused.
+# step is the smallest change that a person is told to make. missing stands for a value that an application lacks.
+"""
+POLICY = """\
+policy:
+  generator: search  # the cheapest changes for this person; instances: the situation of another person of the data
+  # An outcome counts within 90 days after the recourse: long enough to change something, and to see whether it helped.
+  window: {{time: P90D}}
+  # choice: protoar  # suggests the easiest, and does not learn from outcomes; with options: 3 up to three of them
+  # margin: auto     # options that a retrained model accepts too; they ask more of people
+  # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 1 / encoded columns
+# constraints: {{max_changes: {most}}}  # an option changes at most so many features
+"""
+FEW_CHANGES = 3
+
+
+class Draft(NamedTuple):
+    """The YAML of a spec, and the reason for each column that is no feature."""
+
+    text: str
+    left_out: dict[str, str]
+
+
+def draft_spec(path: str | Path, label: str) -> Draft:
+    """Draft a spec for the data file at ``path`` whose label column is ``label``. Raises ``TableError``."""
+    raw = read_csv(path)
+    if label not in raw.columns:
+        raise TableError(raw.file, 1, label, f"no such column{did_you_mean(label, raw.columns)}")
+    if not is_name(label):
+        raise TableError(raw.file, 1, ascii(label), BAD_NAME)
+    columns = columns_of_table(raw, label)
+    drafted_label = DraftedLabel(label, label_cells(raw, label), columns.values())
+    features, left_out = _features(raw, columns, drafted_label)
+    if not features:
+        raise _no_features(raw, left_out)
+    changing = sum(feature.direction.mutable != "none" for feature in features)
+    parts = (
+        HEAD.format(file=ascii(raw.file.name)),
+        f"program: {_program_name(raw.file)}\nfeatures:\n",
+        *(feature.line() for feature in features),
+        *(f"  # not used, {name!a}: {reason}\n" for name, reason in left_out.items()),
+        drafted_label.line(),
+        "model: {manifest: model/manifest.json}\n",
+        POLICY.format(most=max(1, min(FEW_CHANGES, changing - 1))),
+    )
+    return Draft("".join(parts), left_out)
+
+
+def _features(
+    raw: RawTable, columns: Mapping[str, Column], label: DraftedLabel
+) -> tuple[list[DraftedFeature], dict[str, str]]:
+    """The features, and for each other column the reason why it is none."""
+    groups = one_hot_groups(raw, label.name)
+    group_of = {column: group for group, members in groups.items() for column in members}
+    features: dict[str, DraftedFeature] = {}
+    left_out: dict[str, str] = {}
+    for name, column in columns.items():
+        group = group_of.get(name)
+        if group is not None:
+            members = [columns[member] for member in groups[group]]
+            reason = reason_to_leave_out_one_hot(members, label.is_desired)
+        else:
+            reason = reason_to_leave_out(column, label.is_desired)
+        if reason is not None:
+            left_out[group or name] = reason
+        elif group is not None:
+            features[group] = drafted_one_hot(group, groups[group])
+        else:
+            features[name] = drafted(column, label.is_desired)
+    return with_something_to_change(features.values()), left_out
+
+
+def _no_features(raw: RawTable, left_out: Mapping[str, str]) -> TableError:
+    reasons = [TableError(raw.file, 1, ascii(name), f"not used: {reason}") for name, reason in left_out.items()]
+    return TableError(raw.file, None, None, "no column can be a feature", *reasons[:MAX_REPORTED])
+
+
+def _program_name(file: Path) -> str:
+    name = re.sub(r"[^a-z0-9._-]+", "-", file.stem.lower()).strip("-._")[:63]
+    return text(name or "program")

@@ -1,0 +1,107 @@
+"""The features of a draft, one from each column that can be one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from . import names
+from .columns import Column, Mask
+from .directions import ANY, Direction, direction_of, fixed_by_name
+from .ladders import levels_of
+from .left_out import MOST_CODES
+from .steps import step_of
+from .yaml_text import flow_list, number_text, text
+
+
+class DraftedFeature(NamedTuple):
+    """A feature of the draft: its fields in YAML, its direction, and what else was guessed."""
+
+    fields: str
+    direction: Direction
+    guesses: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        """The line of YAML, with the guesses as a comment."""
+        mutable, reason, is_personal = self.direction
+        fields = self.fields + (f", mutable: {mutable}" if mutable != "any" else "")
+        fields += ", pii: true" if is_personal else ""
+        guesses = "; ".join([*self.guesses, *([reason] if reason else [])])
+        return f"  - {{{fields}}}{f'  # guess: {guesses}' if guesses else ''}\n"
+
+
+def drafted(column: Column, desired: Mask) -> DraftedFeature:
+    """The feature of a column that can be one."""
+    if column.numbers is not None:
+        return _number(column, desired)
+    levels = levels_of(column.texts)
+    kind = f"ordinal, levels: {flow_list(levels)}" if levels else f"categorical, categories: {_categories(column)}"
+    missing = text(_most_frequent(column)) if not column.given.all() else None
+    guesses = (*(("this order",) if levels else ()), *_missing_guess(column))
+    direction = direction_of(column, desired, is_ordered=levels is not None)
+    return DraftedFeature(_fields(column.name, kind, missing), direction, guesses)
+
+
+def drafted_one_hot(name: str, columns: Mapping[str, str]) -> DraftedFeature:
+    """The categorical feature of one-hot columns, given with their categories."""
+    values = f"categorical, categories: {flow_list(columns.values())}, one_hot: {flow_list(columns)}"
+    return DraftedFeature(_fields(name, values), fixed_by_name(names.words_of(name)) or ANY)
+
+
+def with_something_to_change(features: Iterable[DraftedFeature]) -> list[DraftedFeature]:
+    """The features; where all seem to be fixed, those that are not personal may change, for people to decide."""
+    listed = list(features)
+    if any(feature.direction.mutable != "none" for feature in listed):
+        return listed
+    return [feature if feature.direction.is_personal else _opened(feature) for feature in listed]
+
+
+def _opened(feature: DraftedFeature) -> DraftedFeature:
+    reason = f"mutable: none, as {feature.direction.reason}; but then nothing may change: decide"
+    return feature._replace(direction=Direction("any", reason))
+
+
+def _number(column: Column, desired: Mask) -> DraftedFeature:
+    low, high = column.values.min().item(), column.values.max().item()
+    bounds = f"[{number_text(low)}, {number_text(high)}]"
+    step = step_of(column)
+    kind = f"{'integer' if column.is_whole else 'continuous'}, bounds: {bounds}"
+    kind += f", step: {number_text(step)}" if step is not None else ""
+    missing = number_text(_median(column)) if not column.given.all() else None
+    direction = direction_of(column, desired, is_ordered=True)
+    guesses = (*_missing_guess(column), *_code_guess(column, direction))
+    return DraftedFeature(_fields(column.name, kind, missing), direction, guesses)
+
+
+def _fields(name: str, kind: str, missing: str | None = None) -> str:
+    return f"name: {text(name)}, type: {kind}" + (f", missing: {missing}" if missing is not None else "")
+
+
+def _missing_guess(column: Column) -> tuple[str, ...]:
+    count = int((~column.given).sum())
+    of = "median" if column.numbers is not None else "most frequent value"
+    cells = "empty cell" if count == 1 else "empty cells"
+    return (f"missing is the {of}, for {count} {cells}",) if count else ()
+
+
+def _code_guess(column: Column, direction: Direction) -> tuple[str, ...]:
+    distinct = len(np.unique(column.values))
+    is_code = column.is_whole and 2 < distinct <= MOST_CODES and column.words & names.CODED and direction == ANY
+    return ("a number; if it is a code: type categorical, with the codes as texts",) if is_code else ()
+
+
+def _median(column: Column) -> float:
+    """The median that is a value of the column: the lower of two."""
+    return float(np.sort(column.values)[(len(column.values) - 1) // 2])
+
+
+def _most_frequent(column: Column) -> str:
+    counts = Counter(column.texts)
+    return min(counts, key=lambda value: (-counts[value], value))
+
+
+def _categories(column: Column) -> str:
+    return flow_list(sorted(set(column.texts)))

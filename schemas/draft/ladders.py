@@ -1,0 +1,28 @@
+"""Texts that have a well-known order become the levels of an ordinal feature."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+LADDERS = tuple(
+    tuple(ladder.split(", "))
+    for ladder in (
+        "none, primary, secondary, high school, vocational, some college, college, associate, undergraduate, bachelor, "
+        "bachelors, graduate, master, masters, postgraduate, doctorate, phd",
+        "very low, low, medium, high, very high",
+        "very poor, poor, fair, good, very good, excellent",
+        "never, rarely, sometimes, often, always",
+        "small, medium, large",
+    )
+)
+FEWEST_LEVELS = 3
+
+
+def levels_of(texts: Iterable[str]) -> list[str] | None:
+    """The distinct texts from lowest to highest, when they are at least three rungs of one ladder."""
+    rungs = {text: re.sub(r"[\W_]+", " ", text).strip().lower() for text in set(texts)}
+    if len(rungs) < FEWEST_LEVELS or len(set(rungs.values())) < len(rungs):
+        return None
+    ladder = next((ladder for ladder in LADDERS if set(rungs.values()) <= set(ladder)), None)
+    return None if ladder is None else sorted(rungs, key=lambda text: ladder.index(rungs[text]))

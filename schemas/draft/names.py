@@ -1,0 +1,72 @@
+"""What the name of a column says about it. English words only; a name that says nothing leads to no guess."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from ..spec import Name
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+PERSONAL = _words(
+    "age sex gender race ethnicity religion nationality foreign married marital single divorced birth born disability "
+    "children kids dependants dependents liable pregnancies pregnant"
+)
+"""Personal data that nobody is to change for a decision."""
+PLACE = _words(
+    "city state region district county country province postcode zip zipcode address residence neighbourhood "
+    "neighborhood urban rural"
+)
+PAST = _words(
+    "history prior priors previous past juv juvenile conviction convictions offence offences offense offenses charge "
+    "arrests bankruptcy bankruptcies pedigree"
+)
+PURPOSE = _words("purpose purposes")
+CODED = _words("status type kind class category group sector industry property housing job occupation plan plans")
+"""Whole numbers under such a name are often codes."""
+GROWS = _words("years tenure experience seniority education school schooling degree qualification employment")
+"""What can only grow, or is never to be given up."""
+WAITING = _words("years tenure experience seniority")
+EDUCATION = _words("education school schooling degree qualification")
+LOWER_IS_BETTER = _words(
+    "debt debts arrears overdue missed late delinquency delinquencies delinquent overdraft overdrafts utilisation "
+    "utilization owed liabilities installment installments instalment instalments bmi glucose cholesterol"
+)
+HIGHER_IS_BETTER = _words(
+    "income incomes salary wage wages earnings savings saving assets wealth reserves revenue turnover"
+)
+HIGHER_MAY_BE_BETTER = _words("payment payments repayment repayments paid balance deposit deposits")
+"""Better when higher, where the data say so too."""
+ASKED_FOR = _words("amount")
+ASKED_FOR_WITH = _words("amount loan credit requested applied total")
+IDENTIFIER = _words("id uuid guid nr no num number key code ref reference index account ssn iban phone")
+CODE = _words("zip zipcode postcode postal code naics sic")
+DATE = _words("date datetime timestamp dob birthday birthdate")
+CALENDAR_YEAR = _words("year yr fy birth born")
+UNWANTED = _words("default defaulted chargeoff fraud churn churned bad delinquent rejected denied loss")
+"""Labels whose 1 is not the desired outcome."""
+
+BAD_NAME = "the column needs a printable name of 1 to 100 characters, no quotation mark or backslash among them"
+
+
+def words_of(name: str) -> frozenset[str]:
+    """The words of a name in lower case: ``DebtsOf_Others`` has debts, of and others."""
+    return frozenset(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))
+
+
+def is_asked_for(words: frozenset[str]) -> bool:
+    """Whether these are the words of the amount that a person applies for."""
+    return words >= ASKED_FOR and words <= ASKED_FOR_WITH
+
+
+def is_name(text: str) -> bool:
+    """Whether a feature may have this name."""
+    try:
+        return msgspec.convert(text, Name).isprintable()
+    except msgspec.ValidationError:
+        return False

@@ -1,0 +1,264 @@
+"""Drafts of specs: what is kept, left out and guessed, and that a draft always reads its own file."""
+
+import csv
+import os
+import random
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from onward.schemas.draft import draft_spec
+from onward.schemas.spec import ProgramSpec
+from onward.schemas.specfile import load_spec, parse_spec
+from onward.schemas.table import TableError, read_table
+
+ROOT = Path(__file__).parents[3]
+DATA = Path(os.environ.get("ONWARD_SHARED", ROOT.parent / "shared")) / "data"
+ROWS = 240
+
+
+def written(folder, columns, label, name="loans.csv"):
+    """A data file of columns, lists of equal length."""
+    file = folder / name
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([*columns, "y"])
+        writer.writerows(zip(*columns.values(), label, strict=True))
+    return file
+
+
+def people(seed=0):
+    """Hidden quality of ROWS people, and a label that mostly follows it."""
+    generator = random.Random(seed)
+    quality = [generator.gauss(0, 1) for _ in range(ROWS)]
+    return generator, quality, [int(value + generator.gauss(0, 1) > 0) for value in quality]
+
+
+def parsed(draft):
+    spec = parse_spec(draft.text.encode())
+    assert isinstance(spec, ProgramSpec), (draft.text, spec)
+    return spec
+
+
+def features(draft):
+    return {feature.name: feature for feature in parsed(draft).features}
+
+
+def test_columns_that_are_no_features_are_left_out_with_the_reason(tmp_path):
+    generator, quality, label = people()
+    columns = {
+        "income": [round(40 + 10 * value) for value in quality],
+        "customer_id": [9000 + 7 * generator.randrange(10**6) for _ in quality],
+        "row": range(ROWS),
+        "applied": [(date(2025, 1, 1) + timedelta(days=i)).strftime("%d.%m.%Y") for i in range(ROWS)],
+        "closed_date": [20000 + generator.randrange(900) for _ in quality],
+        "day": [20250101 + i % 28 for i in range(ROWS)],
+        "fiscal_year": [2020 + i % 5 for i in range(ROWS)],
+        "zip": [10000 + 11 * generator.randrange(90) for _ in quality],
+        "name": [f"n{i}" for i in range(ROWS)],
+        "town": [f"t{i % 60}" for i in range(ROWS)],
+        "share": ["NA", *(f"{i % 40} %" for i in range(1, ROWS))],
+        "money": [f"${i % 90 * 50:,}" for i in range(ROWS)],
+        "weight": ["heavy" if i % 80 == 7 else i % 70 for i in range(ROWS)],
+        "flag": ["1"] * ROWS,
+        "gaps": ["", "NA", "3", "4"] * (ROWS // 4),
+        "status": ["paid" if one else "sold" for one in label],
+        "end:good": label,
+        "end:bad": [1 - one for one in label],
+        "written_off": [0 if one else generator.randint(1, 500) for one in label],
+    }
+    draft = draft_spec(written(tmp_path, columns, label), "y")
+    assert list(features(draft)) == ["income"]
+    date_reason = "it holds dates: a feature would be a time that has passed, such as an age"
+    leak_reason = "it alone tells the label: probably known only afterwards, or a copy of it"
+    assert draft.left_out == {
+        "customer_id": "it numbers the rows: an identifier",
+        "row": "it numbers the rows: an identifier",
+        "applied": date_reason,
+        "closed_date": date_reason,
+        "day": date_reason,
+        "fiscal_year": date_reason,
+        "zip": "it holds codes, whose size means nothing",
+        "name": "almost every row has a text of its own",
+        "town": "60 different texts",
+        "share": "numbers with other characters, such as '1 %': write plain numbers, such as 1200.5",
+        "money": "numbers with other characters, such as '$0': write plain numbers, such as 1200.5",
+        "weight": "numbers, but 3 cells hold texts, such as 'heavy'",
+        "flag": "it has one value only",
+        "gaps": f"{ROWS // 2} of {ROWS} cells have no value",
+        "status": leak_reason,
+        "end": leak_reason,
+        "written_off": leak_reason,
+    }
+    for name, reason in draft.left_out.items():
+        assert f"  # not used, {name!a}: {reason}\n" in draft.text
+
+
+def test_few_empty_cells_get_the_median_or_the_most_frequent_value(tmp_path):
+    columns = {
+        "income": ["", "NA", *range(10, 28)],
+        "region": ["", *["north"] * 8, *["south"] * 11],
+        "savings": ["?", *[f"{i}.5" for i in range(19)]],
+    }
+    file = written(tmp_path, columns, [0, 1] * 10)
+    draft = draft_spec(file, "y")
+    drafted = features(draft)
+    assert [drafted[name].missing for name in columns] == [18, "south", 9.5]
+    assert "# guess: missing is the median, for 2 empty cells" in draft.text
+    assert read_table(file, parsed(draft)).rows[0] == {"income": 18, "region": "south", "savings": 9.5}
+
+
+def test_directions_are_guessed_from_names_and_marked(tmp_path):
+    generator, quality, label = people()
+    noise = {
+        name: [generator.randint(0, 9) for _ in quality]
+        for name in ("yearsInJob", "debts_of_others", "missed_payments_two_years", "loan_amount", "shoe_size", "age")
+    }
+    columns = {
+        **noise,
+        "education": [generator.choice(["master", "secondary", "bachelor"]) for _ in quality],
+        "school": [generator.choice(["art", "music"]) for _ in quality],
+        "region": [generator.choice(["north", "south"]) for _ in quality],
+        "prior_loans": noise["shoe_size"],
+        "monthlyIncome": [round(100 + 10 * value) for value in quality],
+        "income_share_asked": [round(100 - 10 * value) for value in quality],
+        "last_payment": [round(100 + 10 * value + generator.gauss(0, 5)) for value in quality],
+    }
+    draft = draft_spec(written(tmp_path, columns, label), "y")
+    assert {name: feature.mutable for name, feature in features(draft).items()} == {
+        "yearsInJob": "up",
+        "debts_of_others": "down",
+        "missed_payments_two_years": "down",
+        "loan_amount": "down",
+        "shoe_size": "any",
+        "age": "none",
+        "education": "up",
+        "school": "none",
+        "region": "none",
+        "prior_loans": "none",
+        "monthlyIncome": "up",
+        "income_share_asked": "any",
+        "last_payment": "up",
+    }
+    assert features(draft)["education"].levels == ("secondary", "bachelor", "master")
+    assert [name for name, feature in features(draft).items() if feature.pii] == ["age"]
+    lines = (line for line in draft.text.splitlines() if line.startswith("  - {name: "))
+    comments = dict(line.removeprefix("  - {name: ").split(",", 1) for line in lines)
+    unmarked = [name for name, rest in comments.items() if "# guess: " not in rest]
+    assert unmarked == ["shoe_size"]
+    assert "higher should be better by its name, but not in the data: decide" in comments["income_share_asked"]
+
+
+def test_where_everything_seems_fixed_what_is_not_personal_is_left_to_people(tmp_path):
+    generator, quality, label = people()
+    columns = {name: [generator.randint(0, 3) for _ in quality] for name in ("age", "priors")}
+    draft = draft_spec(written(tmp_path, columns, label), "y")
+    assert {name: feature.mutable for name, feature in features(draft).items()} == {"age": "none", "priors": "any"}
+    assert "# guess: mutable: none, as nobody can change that; but then nothing may change: decide" in draft.text
+
+
+@pytest.mark.parametrize(
+    ("name", "flipped", "column", "desired"),
+    [
+        ("default", False, "debts", 1),
+        ("default", True, "debts", 0),
+        ("outcome", True, "income", 1),
+        ("default", False, "shoe_size", 0),
+        ("outcome", False, "shoe_size", 1),
+    ],
+)
+def test_the_desired_label_is_guessed_from_what_goes_with_it_or_from_its_name(tmp_path, name, flipped, column, desired):
+    _, quality, label = people()
+    values = [round(100 + 10 * value * (1 if flipped else -1)) for value in quality]
+    file = written(tmp_path, {column: values}, label)
+    file.write_text(file.read_text().replace(",y\n", f",{name}\n", 1).replace(",y\r\n", f",{name}\r\n", 1))
+    assert parsed(draft_spec(file, name)).label.desired == desired
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ([i / 10 for i in range(0, 5000, 7)], 5),
+        ([i / 4 for i in range(9)], 0.25),
+        ([0.1, 0.4, 1.0], 0.3),
+        ([*(i / 100 for i in range(300)), 1e6], 0.02),
+        ([800 + 10 * i for i in range(1100)], 100),
+        ([*range(40)] * 2, None),
+        ([0, 500, 9000], 500),
+        ([0.5, 1e-13], 0.005),
+    ],
+)
+def test_a_step_is_round_about_a_hundredth_of_the_range_and_no_finer_than_the_data(tmp_path, values, step):
+    shuffled = random.Random(1).sample(list(values), len(values))
+    file = written(tmp_path, {"x": shuffled}, [0] * len(values))
+    assert parsed(draft_spec(file, "y")).features[0].step == step
+
+
+def test_the_policy_searches_for_the_person_and_waits_ninety_days(tmp_path):
+    policy = parsed(draft_spec(written(tmp_path, {"x": [1, 2]}, [0, 1]), "y")).policy
+    assert policy.generator == "search"
+    assert policy.window.time == timedelta(days=90)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the shared data")
+@pytest.mark.parametrize("name", ["diabetes", "compas"])
+def test_a_draft_from_a_data_set_encodes_it_like_its_spec(name):
+    spec = load_spec(ROOT / "environments" / "specs" / f"{name}.yaml").spec
+    file = DATA / f"{name}.csv"
+    drafted = parsed(draft_spec(file, spec.label.name))
+    assert np.array_equal(read_table(file, drafted).X, read_table(file, spec).X)
+    assert drafted.label == spec.label
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (
+            "id,gaps,y\n1,,0\n1,2,1\n",
+            [
+                ": no column can be a feature",
+                ":1: 'id': not used: it has one value only",
+                ":1: 'gaps': not used: 1 of 2 cells have no value",
+            ],
+        ),
+        ("a,y\n1,0\n2,\n", [":3: y: the label is empty"]),
+        ("a,yy\n1,0\n2,1\n", [":1: y: no such column (did you mean yy?)"]),
+    ],
+)
+def test_a_file_without_usable_columns_is_refused_with_the_reasons(tmp_path, text, lines):
+    file = tmp_path / "data.csv"
+    file.write_text(text)
+    with pytest.raises(TableError) as caught:
+        draft_spec(file, "y")
+    assert str(caught.value).splitlines() == [f"{file}{line}" for line in lines]
+
+
+NOTHING_TO_CHANGE = {"no feature is mutable: there is nothing that a person could change"}
+CELLS = st.sampled_from(
+    [
+        *("0", "1", "-3", "2.5", "1e308", "-1e308", "inf", "nan", "", "a", "é", "yes", "1_0", "😀", ": #"),
+        *("1e-9", "1e-999999999999999999999", "9" * 400, "2025-01-01", "12 %", "high", "low", "medium", "NA"),
+    ]
+)
+NAMES = st.text(max_size=4) | st.sampled_from(["age", "income", "debts", "status", "region:a", "region:b", "year"])
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=6), st.tuples(NAMES, NAMES))
+def test_a_draft_is_a_spec_that_reads_its_file(tmp_path, rows, names):
+    file = tmp_path / "any.csv"
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([(*names, "y"), *rows])
+    try:
+        drafted = draft_spec(file, "y").text
+    except TableError:
+        return
+    spec = parse_spec(drafted.encode())
+    if isinstance(spec, ProgramSpec):
+        assert len(read_table(file, spec).rows) == len(rows)
+    else:
+        assert {problem.message for problem in spec} <= NOTHING_TO_CHANGE, (drafted, spec)
