@@ -1,6 +1,7 @@
 import csv
 import functools
 import os
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -210,3 +211,19 @@ def test_a_draft_is_a_spec_that_reads_its_file(tmp_path, rows, names):
         assert len(read_table(file, spec).rows) == len(rows)
     else:
         assert {problem.message for problem in spec} <= NOTHING_TO_CHANGE, (drafted, spec)
+
+
+@pytest.mark.parametrize("of_spec", ["NFC", "NFD"])
+@pytest.mark.parametrize("of_file", ["NFC", "NFD"])
+def test_a_file_in_any_normal_form_has_the_columns_and_categories_of_the_spec(tmp_path, of_spec, of_file):
+    text = """\
+program: loan
+features: [{name: région, type: categorical, categories: [Nîmes, Orléans]}]
+label: {name: remboursé, desired: payé}
+model: {manifest: m}
+"""
+    spec = parse_spec(unicodedata.normalize(of_spec, text).encode())
+    file = written(tmp_path, unicodedata.normalize(of_file, "région,remboursé\nOrléans,payé\nNîmes,non\n"))
+    table = read_table(file, spec)
+    assert table.labels.tolist() == [1, 0]
+    assert table.rows[0] == {spec.features[0].name: spec.features[0].categories[1]}
