@@ -22,6 +22,7 @@ from ..worker.partition_processor import PORTION_ENTRIES, PartitionProcessor, Pr
 from ..worker.readiness import CaughtUp
 from ..worker.state_lock import lock_state
 from ..worker.web import make_app, serve
+from .admin.retention import warn_of_deletion
 from .connection import topics as topic_names
 from .connection import worker_options
 from .consume.worker import Timer, run_worker
@@ -85,6 +86,7 @@ async def run_service(
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_state(settings.state_dir))
         publisher = await stack.enter_async_context(make_publisher(options))
+        await warn_of_deletion(options, topics.journal)
         ingest = Ingest(topics, programs, publisher, metrics, clock_ms, _limits(settings))
         processor = PartitionProcessor(
             topics, programs, publisher, metrics, clock_ms, config, observe, lease.wait_until_valid
