@@ -11,12 +11,16 @@ again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
+UNPRINTABLE = "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff"
+"""The control and format characters of Unicode's first plane, for a regular expression."""
+Identifier = Annotated[str, Meta(min_length=1, max_length=200, extra_json_schema={"pattern": f"^[^{UNPRINTABLE}]+$"})]
+"""The name of a case, person, option or model version. Ingest refuses one that cannot be printed; decoding does not,
+because journals of earlier versions may hold some."""
 ProgramName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
 Value = int | float | str
 """One raw feature value: a number in the feature's unit, or the name of a category or level."""
@@ -296,3 +300,9 @@ class Journaled(Struct, frozen=True, gc=False, omit_defaults=True):
     partition: Int64 = -1
     offset: Int64 = -1
     source: str | None = None
+
+
+def identifier_fields(struct: type[Struct]) -> tuple[str, ...]:
+    """The names of a struct's fields that hold an identifier."""
+    hints: dict[str, Any] = get_type_hints(struct, include_extras=True)
+    return tuple(name for name, hint in hints.items() if Identifier in (hint, *get_args(hint)))

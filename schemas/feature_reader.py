@@ -6,7 +6,7 @@ A feature with a ``missing`` value in the spec is read as that value where it is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal
@@ -16,6 +16,7 @@ from msgspec import Meta, Raw
 
 from .events import Value
 from .feature_check import EXACT
+from .normal_form import normal_form
 from .problems import JSON_ERRORS, Problem
 from .spec import Feature
 
@@ -29,11 +30,15 @@ _decode_any_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class FeatureReader:
-    """Decodes features of one program. ``check`` decides about every object that is not certain to be valid."""
+    """Decodes features of one program. ``check`` decides about every object that is not certain to be valid.
+
+    Names, levels and categories are those of the spec, whatever their Unicode normal form in the JSON.
+    """
 
     def __init__(self, features: Sequence[Feature], check: Check) -> None:
         self._names = [feature.name for feature in features]
         self._missing: list[Any] = [feature.missing for feature in features]
+        self._spelling = spelling(features)
         self._check = check
         self._decode_valid = _row_decoder(features, _valid_type)
         self._decode_typed = _row_decoder(features, _type_of)
@@ -48,24 +53,50 @@ class FeatureReader:
     def _read_slowly(self, data: bytes | Raw) -> Values | Problem:
         """Values that ``_valid_type`` leaves out may still be valid: 3.0 is an integer, null may have a value."""
         try:
-            decoded = self._decode_typed(data)
+            values = self._filled(self._decode_typed(data))
         except JSON_ERRORS as error:
-            return self._explain(data, error)
-        values = tuple(
-            [absent if value is None else value for value, absent in zip(decoded, self._missing, strict=True)]
-        )
-        problem = self._check(dict(zip(self._names, values, strict=True)))
-        return values if problem is None else problem
+            return self._read_any(data, error)
+        features = dict(zip(self._names, values, strict=True))
+        problem = self._check(features)
+        return values if problem is None else self._read_respelled(features, problem)
 
-    def _explain(self, data: bytes | Raw, error: Exception) -> Problem:
-        """The problem of features whose types are wrong. ``error`` is msgspec's, used where no feature is at fault."""
+    def _read_any(self, data: bytes | Raw, error: Exception) -> Values | Problem:
+        """The values or the problem of features that are not of the types. ``error`` is msgspec's, used where no
+        feature is at fault."""
         try:
-            problem = self._check(_decode_any_object(data))
+            features = _decode_any_object(data)
         except (msgspec.ValidationError, RecursionError):
             return Problem("wrong_type", f"features: {error}")
         except JSON_ERRORS:
-            problem = None
-        return problem or Problem("malformed_json", f"features: {error}")
+            return Problem("malformed_json", f"features: {error}")
+        problem = self._check(features) or Problem("malformed_json", f"features: {error}")
+        return self._read_respelled(features, problem)
+
+    def _read_respelled(self, features: Features, problem: Problem) -> Values | Problem:
+        """The values with the spec's spelling of names and texts, or ``problem`` where that does not cure it."""
+        respelled = respell(features, self._spelling)
+        if respelled == features or self._check(respelled) is not None:
+            return problem
+        return self._filled([respelled.get(name) for name in self._names])
+
+    def _filled(self, values: Sequence[Value | None]) -> Values:
+        """The values, with those of the spec for what is missing."""
+        return tuple([absent if value is None else value for value, absent in zip(values, self._missing, strict=True)])
+
+
+def spelling(features: Iterable[Feature]) -> dict[str, str]:
+    """The spec's spelling of names, levels and categories, by their Unicode normal form C."""
+    names = (name for feature in features for name in (feature.name, *(feature.levels or feature.categories or ())))
+    return {normal_form(name): name for name in names}
+
+
+def respell(features: Mapping[str, Value | None], spelling: Mapping[str, str]) -> dict[str, Value | None]:
+    """Features with every name and text that equals one of ``spelling`` in normal form C spelled like it."""
+
+    def as_spelled(value: Value | None) -> Value | None:
+        return spelling.get(normal_form(value), value) if isinstance(value, str) else value
+
+    return {str(as_spelled(name)): as_spelled(value) for name, value in features.items()}
 
 
 def _row_decoder(features: Sequence[Feature], type_of: Callable[[Feature], Any]) -> Callable[[bytes | Raw], Values]:

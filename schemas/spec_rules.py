@@ -10,6 +10,7 @@ from math import isfinite
 from .encoding import columns_of
 from .events import Value
 from .feature_check import check_value, listed
+from .normal_form import normal_form
 from .problems import did_you_mean
 from .spec import Condition, Feature, ProgramSpec
 from .yamltree import Path
@@ -111,19 +112,19 @@ def _empty_or_repeated(values: Sequence[str]) -> Iterator[tuple[int, str]]:
     for index, value in enumerate(values):
         if not value:
             yield index, "an empty text is not a value"
-        elif value in earlier:
+        elif normal_form(value) in earlier:
             yield index, f"{value!r} is given twice"
-        earlier.add(value)
+        earlier.add(normal_form(value))
 
 
 def _check_names(spec: ProgramSpec) -> Iterator[Violation]:
     names: set[str] = set()
     columns: Counter[str] = Counter()
     for index, feature in enumerate(spec.features):
-        if feature.name in names:
+        if normal_form(feature.name) in names:
             yield ("features", index, "name"), f"the feature {feature.name} is given twice"
             continue
-        names.add(feature.name)
+        names.add(normal_form(feature.name))
         own = Counter(columns_of(feature))
         for column in own:
             if columns[column] or own[column] > 1:

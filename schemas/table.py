@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from .encoding import FeatureCodec, columns_of
 from .events import Value
 from .feature_check import check_value, quoted
+from .feature_reader import spelling
+from .normal_form import normal_form
 from .problems import did_you_mean
 from .spec import Feature, ProgramSpec
 
@@ -72,13 +74,14 @@ class RawTable:
 def read_csv(path: str | Path) -> RawTable:
     """A CSV with a header line, in UTF-8 with or without a byte order mark. Raises ``TableError``.
 
-    Semicolons, tabs or vertical bars may stand in for the commas.
+    Semicolons, tabs or vertical bars may stand in for the commas. Its texts are brought into Unicode's normal form C.
     """
     file = Path(path)
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             first = stream.readline()
-            reader = csv.reader(chain([first], stream), strict=True, delimiter=_delimiter(first))
+            lines_of_text = map(normal_form, chain([first], stream))
+            reader = csv.reader(lines_of_text, strict=True, delimiter=_delimiter(first))
             header = [name.strip() for name in next(reader, [])]
             _check_header(file, header)
             lines, rows = [], []
@@ -102,7 +105,7 @@ def read_csv(path: str | Path) -> RawTable:
 
 def read_table(path: str | Path, spec: ProgramSpec) -> Table:
     """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with its first errors."""
-    raw, codec = read_csv(path), FeatureCodec(spec)
+    raw, codec = _respelled(read_csv(path), spec), FeatureCodec(spec)
     rows = _feature_rows(raw, spec)
     _raise_first([*_problems(raw, rows, codec), *_empty_labels(raw, spec.label.name)])
     return Table(rows, _labels(raw, spec), codec.encode_many(rows))
@@ -119,7 +122,8 @@ def read_people(path: str | Path, spec: ProgramSpec, id_column: str | None = Non
 
 def people_of(raw: RawTable, spec: ProgramSpec, id_column: str | None = None) -> dict[str, dict[str, Value]]:
     """The people of a table that has been read, as of ``read_people``."""
-    codec = FeatureCodec(spec)
+    raw, codec = _respelled(raw, spec), FeatureCodec(spec)
+    id_column = None if id_column is None else normal_form(id_column)
     if id_column is not None and id_column not in raw.columns:
         raise TableError(raw.file, 1, id_column, "the column is missing")
     rows = _feature_rows(raw, spec)
@@ -155,6 +159,19 @@ def number(text: str) -> int | float | str:
 def is_not_given(text: str) -> bool:
     """Whether a cell of a column of numbers stands for a value that is not known."""
     return text.strip().lower() in NOT_GIVEN
+
+
+def _respelled(raw: RawTable, spec: ProgramSpec) -> RawTable:
+    """A table in normal form C with the names and texts of a spec that is written otherwise."""
+    names = [*chain.from_iterable(map(columns_of, spec.features)), spec.label.name, str(spec.label.desired)]
+    spelled = {**spelling(spec.features), **{normal_form(name): name for name in names}}
+    if all(normal == name for normal, name in spelled.items()):
+        return raw
+    columns = {
+        spelled.get(name, name): [spelled.get(cell.strip(), cell) for cell in cells]
+        for name, cells in raw.columns.items()
+    }
+    return replace(raw, columns=columns)
 
 
 def _feature_rows(raw: RawTable, spec: ProgramSpec) -> list[dict[str, Value]]:

@@ -83,7 +83,7 @@ class Grid:
         """The steps, (R, M), that lead a person (D,) as near to each of the rows (R, D) as the rules allow."""
         limits = self.limits(person)
         near = np.rint((self._raw(rows) - self._raw(person)) / self.layout[2]).astype(np.int64)
-        steps = near.clip(limits.fewest, limits.most)
+        steps: Steps = near.clip(limits.fewest, limits.most)
         for index, count in enumerate(self._categories):
             if count:
                 columns = self.columns(index)

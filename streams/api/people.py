@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...schemas.events import Value
+from ...schemas.normal_form import normal_form
 from ...schemas.spec import ProgramSpec
 from ...schemas.table import RawTable, TableError, people_of, read_people
 from ..errors import UsageError
@@ -63,7 +64,7 @@ def _records(people: Any) -> list[Mapping[str, Any]]:
 def _table(records: list[Mapping[str, Any]]) -> RawTable:
     """The records as the text of a table, so that one reader decides what a value means."""
     names = dict.fromkeys(name for record in records for name in record)
-    columns = {str(name): [_cell(record.get(name)) for record in records] for name in names}
+    columns = {normal_form(str(name)): [_cell(record.get(name)) for record in records] for name in names}
     return RawTable(IN_MEMORY, columns, range(len(records)))
 
 
@@ -71,4 +72,4 @@ def _cell(value: Any) -> str:
     """A value as a CSV would hold it: a number with all its digits, and nothing where there is no value."""
     if type(value).__name__ in NOT_GIVEN or (isinstance(value, float) and value != value):
         return ""
-    return str(value)
+    return normal_form(str(value))

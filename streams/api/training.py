@@ -30,7 +30,7 @@ def draft_spec(csv: str | Path, label: str) -> str:
     ['income', 'debts', 'region']
     """
     with usage_errors():
-        return draft.draft_spec(csv, label)
+        return draft.draft_spec(csv, label).text
 
 
 def train(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -50,10 +51,17 @@ def run(args: Sequence[str]) -> int:
     ledgers = [] if settings.state_dir is None else _ledgers(settings.state_dir)
     found = partition_offsets(replace(connection(settings), group=settings.group), names)
     partitions = [_status(offsets, topics, ledgers) for offsets in found]
+    known = any(offsets.committed is not None for offsets in found)
     if settings.as_json:
-        print(json.dumps(_as_json(partitions, ledgers), indent=2))
+        print(json.dumps({"group": settings.group, "committed": known, **_as_json(partitions, ledgers)}, indent=2))
     else:
         _print(partitions, ledgers)
+    if not known:
+        print(
+            f"group {settings.group} has committed nothing on these topics: if workers run, give --group the name "
+            "that they have",
+            file=sys.stderr,
+        )
     return 0
 
 

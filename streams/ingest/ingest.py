@@ -24,7 +24,7 @@ from ..programs.program import Program
 from ..records import Lag, OutRecord, Publisher, Record, TopicPartition
 from ..topics import Topics
 from .partitioning import partition_of
-from .validation import Limits, Validator
+from .validation import Limits, Validated, Validator
 
 
 class Ingest:
@@ -104,12 +104,12 @@ class Ingest:
                 continue
             if isinstance(body, Model) and problem is None:
                 problem = await self._refused(body)
-            for partition, line in self._lines(record, validator.kind, event, body, problem):
+            for partition, line in self._lines(record, validator.kind, event, read, problem):
                 lines.setdefault(partition, []).append(line)
         return [packed for partition in sorted(lines) for packed in self._packed(partition, lines[partition])]
 
     def _lines(
-        self, record: Record, kind: Kind, event: CloudEvent, body: Any, problem: Problem | None
+        self, record: Record, kind: Kind, event: CloudEvent, read: Validated, problem: Problem | None
     ) -> Iterator[tuple[int, Journaled]]:
         """The journal partitions that an event goes to, and its line in each.
 
@@ -117,9 +117,9 @@ class Ingest:
         file, and when the record is read again after a crash its second result must meet the first. For the same reason
         every partition of an event about a program learns that the record was handled, even if it was refused.
         """
-        for number, partition in enumerate(self._partitions(kind, body)):
+        for number, partition in enumerate(self._partitions(kind, read.body)):
             if problem is None:
-                yield partition, line_of(event, kind, record)
+                yield partition, line_of(event, kind, record, read.data)
             else:
                 yield partition, handled_line(record) if number else self._dead_letter(record, problem)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,12 @@ import msgspec
 from msgspec import Struct
 
 from ...schemas.encoding import Problem
-from ...schemas.events import RawApplication
+from ...schemas.events import RawApplication, identifier_fields
+from ...schemas.feature_check import quoted
 from ...schemas.headers import CloudEvent, format_time, read_headers
+from ...schemas.json_problems import explain_malformed, repeated_key
 from ...schemas.kinds import Kind
+from ...schemas.normal_form import json_in_normal_form, normal_form
 from ...schemas.problems import JSON_ERRORS
 from ..programs.program import Program
 from ..records import Record
@@ -32,12 +36,14 @@ class Limits:
 class Validated(Struct, frozen=True, gc=False):
     """A record as far as it could be read. ``problem`` is None when it can be used; then the rest is there.
 
-    ``body`` is the event as the journal holds it.
+    ``body`` is the event as the journal holds it, ``data`` its JSON: as it was sent, the texts of an event about a case
+    in Unicode's normal form C.
     """
 
     problem: Problem | None
     event: CloudEvent | None = None
     body: Any = None
+    data: bytes = b""
 
 
 class Validator:
@@ -47,20 +53,21 @@ class Validator:
         self.kind = kind
         self._programs = programs
         self._limits = limits
+        self._shape = _Shape(kind)
 
     def validate(self, record: Record, now_ms: int) -> Validated:
-        """Check size, headers, JSON, types, program, event time and features, in this order."""
+        """Check size, headers, JSON, types, identifiers, program, keys, event time and features, in this order."""
         read = self._read(record)
         if isinstance(read, Problem):
             return Validated(read)
-        event, body = read
+        event, body, data = read
         problem = self._time_problem(record, event, now_ms)
         if problem is None and isinstance(body, RawApplication):
             values = self._programs[body.program].codec.read(body.features)
             problem = values if isinstance(values, Problem) else None
-        return Validated(problem, event, body)
+        return Validated(problem, event, body, data)
 
-    def _read(self, record: Record) -> tuple[CloudEvent, Any] | Problem:
+    def _read(self, record: Record) -> tuple[CloudEvent, Any, bytes] | Problem:
         value = record.value
         if value is None:
             return Problem("empty", "the record has no value")
@@ -72,15 +79,29 @@ class Validator:
         expected = self.kind.ce_type
         if event.type is not None and event.type != expected:
             return Problem("wrong_event_type", f"ce_type is {event.type!r}, topic {record.topic} takes {expected!r}")
+        if not event.id.isascii():
+            event = msgspec.structs.replace(event, id=normal_form(event.id))
+        read = self._decode(value)
+        return read if isinstance(read, Problem) else (event, read[0], read[1])
+
+    def _decode(self, value: bytes) -> tuple[Any, bytes] | Problem:
+        # A program's events name files, which are found by the bytes of their names.
+        data = json_in_normal_form(value) if self.kind.about == "case" else value
         try:
-            body = self.kind.decode_body(value)
+            body = self.kind.decode_body(data)
         except msgspec.ValidationError as error:
             return Problem("wrong_type", str(error))
         except JSON_ERRORS as error:
-            return Problem("malformed_json", str(error))
-        if body.program not in self._programs:
+            return Problem("malformed_json", explain_malformed(value, error))
+        if problem := self._shape.unprintable(body):
+            return problem
+        program = self._programs.get(body.program)
+        if program is None:
             return Problem("unknown_program", f"no spec for program {body.program!r} in this installation")
-        return event, body
+        key = self._shape.repeated_key(body, data, program)
+        if key is not None:
+            return Problem("duplicate_key", f"{quoted(key)}: given more than once in one object")
+        return body, data
 
     def _time_problem(self, record: Record, event: CloudEvent, now_ms: int) -> Problem | None:
         time_ms = record.timestamp_ms if event.time_ms is None else event.time_ms
@@ -91,3 +112,44 @@ class Validator:
         if time_ms < now_ms - self._limits.age_ms:
             return Problem("ancient_time", f"{format_time(time_ms)} is too far before the clock, {format_time(now_ms)}")
         return None
+
+
+class _Shape:
+    """The fields of a kind's body: which may be left out, and which hold an identifier."""
+
+    def __init__(self, kind: Kind) -> None:
+        struct = kind.body or kind.structs[0]
+        fields = msgspec.structs.fields(struct)
+        self._optional = [(field.name, field.default, _null_of(field.name)) for field in fields if not field.required]
+        self._required = len(fields) - len(self._optional)
+        self._identifiers = identifier_fields(struct)
+
+    def repeated_key(self, body: Any, data: bytes, program: Program) -> str | None:
+        """The first key that an object in the JSON of a body holds twice.
+
+        Features are taken to be those of the program: what lacks one becomes a dead letter anyway.
+        """
+        least = self._required + (len(program.spec.features) if isinstance(body, RawApplication) else 0)
+        colons = data.count(b":")
+        for name, default, null in self._optional:
+            if getattr(body, name) != default or null.search(data):
+                least += 1
+        return None if colons == least else repeated_key(data, least)
+
+    def unprintable(self, body: Any) -> Problem | None:
+        """The first identifier with a character that cannot be printed, such as one that turns the text's direction."""
+        for name in self._identifiers:
+            text: str | None = getattr(body, name)
+            if text and not text.isprintable():
+                return Problem("unprintable_id", f"{name}: {_first_unprintable(text)}")
+        return None
+
+
+def _first_unprintable(text: str) -> str:
+    at, character = next((at, character) for at, character in enumerate(text, 1) if not character.isprintable())
+    return f"character {at} is U+{ord(character):04X}, a control character or another one that cannot be printed"
+
+
+def _null_of(field: str) -> re.Pattern[bytes]:
+    """Finds a field that is given as null."""
+    return re.compile(rb'"%s"[ \t\n\r]*:[ \t\n\r]*null' % field.encode())

@@ -1,8 +1,8 @@
 """The lines of journal records, written by ingest and read by the engine.
 
 A journal record is a JSON array of lines, one an event, in the order in which they are applied. A line holds the
-input's own JSON, its CloudEvents attributes, and the position it was read from, by which the engine recognises an
-input record that ingest appended twice.
+input's own JSON (of an event about a case with its texts in Unicode's normal form C), its CloudEvents attributes, and
+the position it was read from, by which the engine recognises an input record that ingest appended twice.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _encode = msgspec.json.Encoder().encode
 _NOWHERE = TopicPartition("", -1)
 
 
-def line_of(event: CloudEvent, kind: Kind, record: Record) -> Journaled:
-    """The line of an event that was read from an input topic."""
+def line_of(event: CloudEvent, kind: Kind, record: Record, data: bytes) -> Journaled:
+    """The line of an event that was read from an input topic. ``data`` is its JSON."""
     return Journaled(
         kind.ce_type,
         event.id,
         record.timestamp_ms if event.time_ms is None else event.time_ms,
         record.timestamp_ms,
-        Raw(record.value or b""),
+        Raw(data),
         record.topic,
         record.partition,
         record.offset,

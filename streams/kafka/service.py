@@ -20,7 +20,9 @@ from ..snapshots.store import Snapshots
 from ..worker.lease import Lease
 from ..worker.partition_processor import PORTION_ENTRIES, PartitionProcessor, ProcessorConfig, Stage, ignore_stage
 from ..worker.readiness import CaughtUp
+from ..worker.state_lock import lock_state
 from ..worker.web import make_app, serve
+from .admin.retention import warn_of_deletion
 from .connection import topics as topic_names
 from .connection import worker_options
 from .consume.worker import Timer, run_worker
@@ -82,7 +84,9 @@ async def run_service(
     gc.freeze()
     gc.set_threshold(GARBAGE_OBJECTS)
     async with AsyncExitStack() as stack:
+        stack.enter_context(lock_state(settings.state_dir))
         publisher = await stack.enter_async_context(make_publisher(options))
+        await warn_of_deletion(options, topics.journal)
         ingest = Ingest(topics, programs, publisher, metrics, clock_ms, _limits(settings))
         processor = PartitionProcessor(
             topics, programs, publisher, metrics, clock_ms, config, observe, lease.wait_until_valid

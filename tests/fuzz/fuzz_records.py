@@ -156,7 +156,7 @@ def _line(event: msgspec.Struct, time_ms: int = START_MS, offset: int = 0) -> by
     elif isinstance(event, DeadLetter):
         line = dead_letter_line(event, record)
     else:
-        line = line_of(CloudEvent(f"id-{offset}", "test", None, time_ms), kinds.by_struct[kind], record)
+        line = line_of(CloudEvent(f"id-{offset}", "test", None, time_ms), kinds.by_struct[kind], record, record.value)
     [packed] = pack_lines(TOPICS.journal, 0, [line])
     return packed.value
 

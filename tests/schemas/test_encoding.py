@@ -1,5 +1,7 @@
+import json
 import math
 import struct
+import unicodedata
 
 import msgspec
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from onward.schemas.encoding import FeatureCodec, Problem
 from onward.schemas.spec import Constraints, Feature, Label, ModelReference, ProgramSpec
+from onward.schemas.spec_rules import violations
 
 REASONS = {"missing_feature", "unknown_feature", "wrong_type", "unknown_category", "not_finite", "out_of_bounds"}
 
@@ -266,3 +269,22 @@ def test_a_feature_that_is_missing_is_read_as_the_value_that_the_spec_gives(row,
 def test_a_feature_without_such_a_value_is_still_needed_and_the_others_are_checked(row, problem):
     assert FILLED.check(row) == problem
     assert FILLED.read(msgspec.json.encode(row)) == problem
+
+
+@pytest.mark.parametrize("of_spec", ["NFC", "NFD"])
+@pytest.mark.parametrize("of_event", ["NFC", "NFD"])
+def test_letters_that_print_the_same_are_the_same_and_come_out_as_the_spec_spells_them(of_spec, of_event):
+    name, category = (unicodedata.normalize(of_spec, text) for text in ("Région", "Nîmes"))
+    spec = program(
+        Feature(name, "categorical", categories=(category, "Paris")), Feature("age", "integer", bounds=(0.0, 99.0))
+    )
+    sent = unicodedata.normalize(of_event, json.dumps({"Région": "Nîmes", "age": 40.0}, ensure_ascii=False))
+    assert FeatureCodec(spec).read(sent.encode()) == (category, 40.0)
+    wrong = FeatureCodec(spec).read(sent.replace("40.0", "100").encode())
+    assert isinstance(wrong, Problem)
+
+
+def test_two_names_that_print_the_same_are_no_two_names() -> None:
+    pair = tuple(unicodedata.normalize(form, "Nîmes") for form in ("NFC", "NFD"))
+    messages = [message for _, message in violations(program(Feature("town", "categorical", categories=pair)))]
+    assert any("given twice" in message for message in messages)

@@ -1,6 +1,7 @@
 import csv
 import functools
 import os
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -174,3 +175,19 @@ def test_the_reference_worlds_are_made_of_encoded_rows(name):
             feature for feature, fixed in zip(spec.features, immutable, strict=True) for _ in feature.one_hot or [0]
         ]
         assert [feature.mutable == "none" for feature in columns] == world["immutable"].tolist()
+
+
+@pytest.mark.parametrize("of_spec", ["NFC", "NFD"])
+@pytest.mark.parametrize("of_file", ["NFC", "NFD"])
+def test_a_file_in_any_normal_form_has_the_columns_and_categories_of_the_spec(tmp_path, of_spec, of_file):
+    text = """\
+program: loan
+features: [{name: région, type: categorical, categories: [Nîmes, Orléans]}]
+label: {name: remboursé, desired: payé}
+model: {manifest: m}
+"""
+    spec = parse_spec(unicodedata.normalize(of_spec, text).encode())
+    file = written(tmp_path, unicodedata.normalize(of_file, "région,remboursé\nOrléans,payé\nNîmes,non\n"))
+    table = read_table(file, spec)
+    assert table.labels.tolist() == [1, 0]
+    assert table.rows[0] == {spec.features[0].name: spec.features[0].categories[1]}

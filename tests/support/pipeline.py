@@ -56,11 +56,11 @@ class AgreementModel:
         return agreement
 
 
-def instances(count: int) -> list[dict[str, Any]]:
+def instances(count: int, regions: Sequence[str] = ("south", "north")) -> list[dict[str, Any]]:
     """Make rows that the model accepts, alternating between the regions."""
     rows: list[dict[str, Any]] = []
     for index in range(count):
-        region = "north" if index % 2 else "south"
+        region = regions[index % 2]
         rows.append({"region": region, "income": 70.0 + 29.0 * index / count, "debts": index % 3})
     return rows
 
@@ -75,6 +75,7 @@ def build_program(
     candidates: int = 8,
     features: Sequence[Mapping[str, Any]] = FEATURES,
     policy: Mapping[str, Any] | None = None,
+    regions: Sequence[str] = ("south", "north"),
 ) -> Program:
     """Build a program with a linear model and generated instances."""
     spec = msgspec.convert(
@@ -91,7 +92,7 @@ def build_program(
         strict=False,
     )
     codec = FeatureCodec(spec)
-    rows = instances(candidates)
+    rows = instances(candidates, regions)
     nothing = BundleFile("none", 0, "0" * 64)
     manifest = Manifest(
         program=name,

@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from typing import Self
 
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.errors import GroupAuthorizationFailedError, KafkaConnectionError, KafkaError
 
 from ...errors import BrokerError
 from ..options import KafkaOptions
 from .metadata import unreachable
 
 _RETRY_SECONDS = 0.5
+_COORDINATOR_RETRY_SECONDS = 0.1
 _MISSING_SECONDS = 2.0
 """For this long a missing topic may be one that was just created: brokers learn of topics one after the other."""
 
@@ -46,6 +47,36 @@ async def preflight(options: KafkaOptions, topics: Iterable[str]) -> None:
                         "(`onward topics create`)"
                     )
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def wait_for_coordinator(options: KafkaOptions) -> None:
+    """Return when a broker coordinates the group, at the latest after ``connect_timeout_ms``.
+
+    On a new Kafka this takes a moment: the first question makes the topic of the groups' offsets. A consumer that asks
+    meanwhile logs errors. Raise ``BrokerError`` when the group may not be used.
+    """
+    deadline = time.monotonic() + options.connect_timeout_ms / 1000
+    with _CaptureAiokafkaLog():
+        while (seconds := deadline - time.monotonic()) > 0:
+            try:
+                async with asyncio.timeout(seconds):
+                    await _find_coordinator(options)
+                return
+            except GroupAuthorizationFailedError as error:
+                raise BrokerError(
+                    f"this user may not read as group {options.group} on {options.bootstrap}: allow READ of the group"
+                ) from error
+            except (KafkaError, OSError, TimeoutError):
+                await asyncio.sleep(min(_COORDINATOR_RETRY_SECONDS, seconds))
+
+
+async def _find_coordinator(options: KafkaOptions) -> None:
+    admin = AIOKafkaAdminClient(**options.aiokafka())
+    try:
+        await admin.start()
+        await admin.find_coordinator(options.group)
+    finally:
+        await admin.close()
 
 
 async def _missing(options: KafkaOptions, topics: Iterable[str]) -> list[str]:

@@ -31,7 +31,7 @@ from faust.types import TP
 from ...errors import BrokerError, FencedError
 from ...records import ChunkHandler, Lag, Record, TopicPartition
 from ...worker.lease import Lease
-from ..admin.preflight import preflight
+from ..admin.preflight import preflight, wait_for_coordinator
 from ..options import KafkaOptions
 from .group_consumer import GroupConsumer
 from .partition_queues import PartitionQueues
@@ -73,6 +73,9 @@ async def run_worker(
     lease = lease or Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
     with _stop_on_signals(stop) if signals else contextlib.nullcontext():
         await preflight(options, handlers)
+        await wait_for_coordinator(options)
+        if stop.is_set():
+            return
         await _Worker(options, handlers, timers, on_started, stop, lease, before_commit).run()
 
 

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from onward.streams import cli
 from onward.streams.kafka.client import EventWriter
@@ -101,3 +102,19 @@ def test_no_kafka_and_no_ledgers_have_their_codes(
     there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu."]
     assert cli.main([*there, "--state-dir", str(tmp_path)]) == 4
     assert "there are no ledgers (*.sqlite) in" in capsys.readouterr().err
+
+
+def test_a_group_that_has_committed_nothing_is_named(
+    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu.", "--json"]
+    options = broker.options(group="workers").confluent()
+    consumer = Consumer({**options, "group.id": "workers", "enable.auto.commit": False})
+    consumer.commit(offsets=[TopicPartition("eu.journal", 0, 0)], asynchronous=False)
+    consumer.close()
+    for group, committed in (("workers", True), ("wrokers", False)):
+        assert cli.main([*there, "--group", group]) == 0
+        printed = capsys.readouterr()
+        answer = json.loads(printed.out)
+        assert (answer["group"], answer["committed"]) == (group, committed)
+        assert printed.err.startswith("group wrokers has committed nothing on these topics:") is not committed

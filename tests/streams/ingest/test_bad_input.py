@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import unicodedata
 from collections import Counter
 
+import msgspec
 import pytest
 
 from onward.schemas.events import Application, DeadLetter, Decision, Model, NoRecourse, Outcome, Recourse, Reward
@@ -47,6 +50,32 @@ BAD = {
     "deeply nested": (raw(b'{"program":' + b"[" * 100_000), "wrong_type"),
     "NaN": (raw(b'{"program":"loan","application":"bad","features":{"income":NaN}}'), "malformed_json"),
     "infinity": (raw(b'{"program":"loan","application":"bad","features":{"income":-Infinity}}'), "malformed_json"),
+    "an Avro record of a schema registry": (raw(b"\x00\x00\x00\x00\x07\x08loan"), "malformed_json"),
+    "a key given twice": (
+        raw(
+            b'{"program":"loan","application":"a","features":{"region":"north","income":1,"debts":4},"application":"b"}'
+        ),
+        "duplicate_key",
+    ),
+    "a feature given twice": (
+        raw(b'{"program":"loan","application":"a","features":{"region":"north","income" :1,"debts":4,"income":2}}'),
+        "duplicate_key",
+    ),
+    "a feature given twice in different spellings": (
+        raw(
+            b'{"program":"loan","application":"a","features":{"region":"north","income":1,"debts":4,"inc\\u006fme":2}}'
+        ),
+        "duplicate_key",
+    ),
+    "a control character in an id": (raw(msgspec.json.encode(Application("loan", "a\n7", POOR))), "unprintable_id"),
+    "an id that turns the direction of text": (
+        raw(msgspec.json.encode(Application("loan", "a-\u202e7", POOR))),
+        "unprintable_id",
+    ),
+    "an applicant that cannot be printed": (
+        raw(msgspec.json.encode(Application("loan", "bad", POOR, "p\u200b9"))),
+        "unprintable_id",
+    ),
     "null": (bad_features(income=None), "wrong_type"),
     "overflowing number": (
         raw(b'{"program":"loan","application":"bad","features":{"region":"north","income":1e999,"debts":1}}'),
@@ -102,6 +131,64 @@ def test_a_bad_record_is_a_dead_letter_and_the_next_one_is_served(tmp_path, make
     assert letter.value is None if bad.value is None else bad.value.startswith(letter.value)
     [answer] = run.events("recourse", Recourse)
     assert answer.application == "good"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("NaN", "NaN (byte 59) is no number in JSON: send finite numbers only"),
+        ("infinity", "-Infinity (byte 59) is no number in JSON: send finite numbers only"),
+        (
+            "an Avro record of a schema registry",
+            "the record starts with byte 0, as Avro, Protobuf and JSON of a schema",
+        ),
+        ("a key given twice", "'application': given more than once in one object"),
+        ("a feature given twice in different spellings", "'income': given more than once in one object"),
+        ("an id that turns the direction of text", "application: character 3 is U+202E, a control character or"),
+        ("an applicant that cannot be printed", "applicant: character 2 is U+200B"),
+    ],
+)
+def test_the_detail_says_what_it_is(tmp_path, name, words):
+    make, _ = BAD[name]
+    [letter] = run_records(tmp_path, [make(Sender())]).events("dead-letters", DeadLetter)
+    assert letter.detail.startswith(words)
+
+
+def test_colons_in_names_and_spaces_before_them_are_no_repeated_keys(tmp_path):
+    features = b'{"region" : "north", "income":10, "debts":4}'
+    text = b'{ "program" : "loan", "application" : "urn:a\\":7" , "features" : %s}' % features
+    run = run_records(tmp_path, [raw(text)(Sender())])
+    assert [answer.application for answer in run.events("recourse", Recourse)] == ['urn:a":7']
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+def test_an_event_in_any_normal_form_finds_its_category_and_its_case(tmp_path, escaped):
+    def written(event):
+        text = unicodedata.normalize("NFD", msgspec.json.encode(event).decode())
+        return json.dumps(json.loads(text)).encode() if escaped else text.encode()
+
+    features = [{**FEATURES[0], "categories": ["Nîmes", "Orléans"]}, *FEATURES[1:]]
+    sender = Sender()
+    applied = Application("loan", "Zoé", {**POOR, "region": "Orléans"})
+    records = [
+        raw(written(applied), id="1")(sender),
+        raw(written(Outcome("loan", "Zoé", "improved")), "outcomes", Outcome("loan", "", "improved"), id="2")(sender),
+    ]
+    run = Run({"loan": build_program(features=features, regions=("Nîmes", "Orléans"))}, tmp_path)
+    asyncio.run(run.fold(asyncio.run(run.ingest(records))))
+    assert run.events("dead-letters", DeadLetter) == []
+    [answer] = run.events("recourse", Recourse)
+    assert answer.application == "Zoé"
+    assert fates(run) == [("Zoé", "rewarded", 1.0)]
+
+
+def test_an_entry_of_an_earlier_version_s_journal_keeps_its_id(tmp_path):
+    sender = Sender()
+    run = Run({"loan": build_program()}, tmp_path)
+    [tick, record] = asyncio.run(run.ingest([good(sender, "a-7")]))
+    old = record._replace(value=record.value.replace(b"a-7", "e\u0301\u202e7".encode()))
+    asyncio.run(run.fold([tick, old]))
+    assert [answer.application for answer in run.events("recourse", Recourse)] == ["e\u0301\u202e7"]
 
 
 def test_a_detail_never_shows_the_value_of_a_personal_feature(tmp_path):

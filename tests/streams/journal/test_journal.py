@@ -24,7 +24,7 @@ SCHEMA = Draft202012Validator(json.loads({str(name): text for name, text in docu
 def line(number, padding=0, time_ms=None):
     body = Application("loan", f"x{number}", {"note": "n" * padding})
     record = Record("applications", 1, number, 1000 + number, None, b" " + msgspec.json.encode(body) + b"\n", ())
-    return line_of(CloudEvent(f"id{number}", "portal", None, time_ms), kinds["application"], record)
+    return line_of(CloudEvent(f"id{number}", "portal", None, time_ms), kinds["application"], record, record.value)
 
 
 def stored(packed):
@@ -57,7 +57,7 @@ def test_what_is_packed_is_read_in_order_whole_and_within_the_limits(paddings):
 @example("\N{GRINNING FACE}" * 1000)
 def test_names_of_any_length_make_no_record_that_kafka_refuses(name):
     record = Record("decisions", 1, 0, 1000, None, b'{"program":"loan","application":"x","approved":false}', ())
-    lines = [line_of(CloudEvent(name[:200], name, None, None), kinds["decision"], record)] * RECORD_LINES
+    lines = [line_of(CloudEvent(name[:200], name, None, None), kinds["decision"], record, record.value)] * RECORD_LINES
     packed = list(pack_lines("journal", 0, lines))
     assert sum(len(read_entries(record)) for record in stored(packed)) == RECORD_LINES
     assert max(len(out.value) for out in packed) < KafkaOptions(brokers=("b:1",)).max_request_bytes / 2
