@@ -8,11 +8,12 @@ accepts some are accepted by mistake, and more of them near its boundary, where 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr
 
 from ..schemas.encoding import FeatureCodec
 from ..schemas.events import Value
@@ -30,8 +31,29 @@ EDUCATION = ("secondary", "vocational", "bachelor", "master")
 HOUSING = ("with_family", "renting", "owner")
 DEPENDANTS = ("none", "some")
 
+CAUSES = (
+    "monthly_income",
+    "monthly_debt_payments",
+    "savings",
+    "loan_amount",
+    "loan_term",
+    "card_utilisation",
+    "missed_payments_two_years",
+    "years_in_job",
+)
+"""The numbers that repayment depends on; housing and dependants matter too. Age and education have no effect of their
+own."""
+
 LIVING_COST_EUR = 650.0
 """What a person needs a month beside debt and the new loan."""
+
+SHOCK = 2.6
+"""The mean of the shock for a person without reserves."""
+RESERVES_ABSORB = 0.5
+NOISE = 0.25
+"""The standard deviation of all else that no application shows."""
+ENOUGH = 2.1
+"""Without a shock a strength above the negative of this repays."""
 
 
 class Population:
@@ -83,26 +105,35 @@ def _applications(random: np.random.Generator, n: int) -> dict[str, Column]:
 
 def _repaid(random: np.random.Generator, columns: dict[str, Column]) -> NDArray[np.int64]:
     """Labels (n,): 1 = repaid."""
-    income, debts, savings, amount, term, card, missed, years = (
-        columns[name].astype(np.float64)
-        for name in (
-            "monthly_income",
-            "monthly_debt_payments",
-            "savings",
-            "loan_amount",
-            "loan_term",
-            "card_utilisation",
-            "missed_payments_two_years",
-            "years_in_job",
-        )
-    )
+    margin, reserves = _margin_and_reserves(columns)
+    shock = random.exponential(1.0, len(margin)) * np.exp(-RESERVES_ABSORB * reserves)
+    return (margin - SHOCK * shock + NOISE * random.standard_normal(len(margin)) > 0).astype(np.int64)
+
+
+def repayment_probability(columns: Mapping[str, Column]) -> Floats:
+    """The probability (n,) that people with these features repay: that of the model behind ``Population``.
+
+    ``columns`` are raw features, (n,) each. A loan is repaid when margin + noise exceeds the shock. The noise is
+    normal and the shock exponential with a mean tau, so the probability is
+
+        Phi(margin / NOISE) - exp(NOISE^2 / (2 tau^2) - margin / tau) Phi(margin / NOISE - NOISE / tau)
+    """
+    margin, reserves = _margin_and_reserves(columns)
+    tau = SHOCK * np.exp(-RESERVES_ABSORB * reserves)
+    struck = (NOISE / tau) ** 2 / 2 - margin / tau + log_ndtr(margin / NOISE - NOISE / tau)
+    probability: Floats = np.clip(ndtr(margin / NOISE) - np.exp(struck), 0.0, 1.0)
+    return probability
+
+
+def _margin_and_reserves(columns: Mapping[str, Column]) -> tuple[Floats, Floats]:
+    """How far people are from failing without a shock, and the reserves that absorb one, (n,) each."""
+    income, debts, savings, amount, term, card, missed, years = (columns[name].astype(np.float64) for name in CAUSES)
     needs = LIVING_COST_EUR * np.where(columns["dependants"] == "some", 1.35, 1.0)
     rent = np.where(columns["housing"] == "renting", 420.0, 150.0)
     left = (income - needs - rent - debts - 1.05 * amount / term) / income
     reserves = np.log1p(savings / income)
     strength = 3.0 * left + 0.9 * reserves - 0.035 * card - 0.28 * missed + 0.10 * np.minimum(years, 10)
-    shock = random.exponential(1.0, len(strength)) * np.exp(-0.5 * reserves)
-    return (strength - 2.6 * shock + 0.25 * random.standard_normal(len(strength)) > -2.1).astype(np.int64)
+    return strength + ENOUGH, reserves
 
 
 def _stepped(values: Floats, step: int, low: int, high: int) -> NDArray[np.int64]:

@@ -11,13 +11,14 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from ...schemas.events import Change, NoRecourse, Option, Recourse, Value
+from ...schemas.events import NoRecourse, Recourse
 from ...schemas.specfile import LoadedSpec, SpecError
 from ...schemas.table import read_people
 from ..errors import UsageError
 from ..programs.program import assemble
 from ..programs.spec_check import load_program_spec
 from ..replay.suggestions import suggest
+from .display.words import counted, in_words
 from .flags import CommandParser
 
 DESCRIPTION = """Suggest a way forward to every rejected person of a CSV: what a worker with a fresh learner would
@@ -39,7 +40,7 @@ def run(args: Sequence[str]) -> int:
     people = read_people(options.people, loaded.spec, options.id)
     answers = []
     for answer in suggest(assemble(loaded), people, time.time_ns() // 1_000_000):
-        print(msgspec.json.encode(answer).decode() if options.json else "\n".join([*_in_words(answer), ""]))
+        print(msgspec.json.encode(answer).decode() if options.json else "\n".join([*in_words(answer), ""]))
         answers.append(answer)
     for line in _summary(answers, len(people), loaded):
         Console(stderr=True).print(line, highlight=False, soft_wrap=True, markup=False)
@@ -59,40 +60,11 @@ def _loaded(path: Path, options: int | None) -> LoadedSpec:
     return replace(loaded, spec=msgspec.structs.replace(loaded.spec, policy=policy))
 
 
-def _in_words(answer: Recourse | NoRecourse) -> Iterator[str]:
-    """An answer as people read it."""
-    if isinstance(answer, NoRecourse):
-        yield f"{answer.application}: no way forward: {answer.detail or answer.reason}"
-        return
-    yield f"{answer.application}: {_counted(len(answer.options), 'way')} forward"
-    for option in answer.options:
-        yield f"  {option.id}. {_option(option)}"
-
-
-def _option(option: Option) -> str:
-    changes = "; ".join(map(_change, option.changes))
-    return f"{changes}  (cost {option.cost:.3f}, carried out with probability {option.execution_probability:.2f})"
-
-
-def _change(change: Change) -> str:
-    current, target = change.current, change.target
-    unit = f" {change.unit}" if change.unit else ""
-    if isinstance(current, str) or isinstance(target, str):
-        return f"change {change.feature} from {current} to {target}{unit}"
-    verb = "raise" if target > current else "lower"
-    return f"{verb} {change.feature} from {_number(current)} to {_number(target)}{unit}"
-
-
-def _number(value: Value) -> str:
-    assert not isinstance(value, str), "texts are shown as they are"
-    return f"{value:,.10g}"
-
-
 def _summary(answers: Sequence[Recourse | NoRecourse], people: int, loaded: LoadedSpec) -> Iterator[str]:
     """How many are served, and what stands in the way of the others."""
     none = Counter(answer.reason for answer in answers if isinstance(answer, NoRecourse))
     options = [option for answer in answers if isinstance(answer, Recourse) for option in answer.options]
-    yield f"{len(answers)} of {_counted(people, 'person', 'people')} rejected"
+    yield f"{len(answers)} of {counted(people, 'person', 'people')} rejected"
     if not answers:
         return
     reasons = ", ".join(f"{reason}: {count}" for reason, count in none.most_common())
@@ -103,7 +75,3 @@ def _summary(answers: Sequence[Recourse | NoRecourse], people: int, loaded: Load
     policy = loaded.spec.policy
     if (none or many) and policy.generator == "instances":
         yield "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
-
-
-def _counted(count: int, one: str, many: str | None = None) -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"

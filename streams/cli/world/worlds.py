@@ -2,44 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from ....agents.choices import registry
 from ....environments.improvement import ImprovementWorld
 from ....environments.population import SPEC, Population
+from ....environments.truth import Fitted, Repayment, Truth, TruthWorld
+from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec
 from ....schemas.specfile import SpecError
 from ....schemas.table import Table, TableError, read_table
 from ...errors import UsageError
 from ...programs.spec_check import load_program_spec
 
+World: TypeAlias = ImprovementWorld | TruthWorld
+
 PACKAGED_SPECS = SPEC.parent
 """Specs of well-known data files, by the file's stem."""
 
+GENERATOR = "search"
+"""How options are made for the generated people."""
+OPTIONS = 3
+"""The most options of a recourse of theirs."""
+
 
 class NamedWorld(NamedTuple):
-    """A world, and the name of the spec it was built with."""
+    """A world, the name of the spec it was built with, and the choices that serve it, each with its parameters.
+
+    ``own`` is the choice that the spec itself names, None where the spec comes with Onward.
+    """
 
     name: str
-    world: ImprovementWorld
+    world: World
+    choices: Mapping[str, Mapping[str, float]]
+    own: str | None = None
 
 
-def build_world(data: Path | None, spec: Path | None, *, seed: int, people: int, approved_share: float) -> NamedWorld:
-    """The world of a data file, or of generated people without one.
+def build_world(
+    data: Path | None, spec: Path | None, policies: Sequence[str], *, seed: int, people: int, approved_share: float
+) -> NamedWorld:
+    """The world of a data file, or of generated people without one, and the policies that serve it.
 
-    Without ``spec`` the packaged spec with the data file's name is used. Raises ``UsageError`` for files that cannot be
-    read or used.
+    Without ``spec`` the packaged spec with the data file's name is used. A spec that is given brings a policy of its
+    own, which serves the world beside ``policies``. Options that are made for the person need a world that knows the
+    truth about everything a person could become; recourse instances are played by ARLIM's protocol. Raises
+    ``UsageError`` for files that cannot be read or used.
     """
     if data is None and spec is not None:
         raise UsageError(f"--spec {spec} describes a data file: give it with --data")
+    check_policies(policies)
     loaded, table = _generated(seed) if data is None else _from_file(data, spec)
+    own = None if spec is None else loaded.policy.choice
+    chosen: dict[str, Mapping[str, float]] = {name: {} for name in policies}
+    if own is not None:
+        chosen = {own: loaded.policy.parameters, **{name: {} for name in policies if name != own}}
+    if _copies_instances(loaded):
+        build: Callable[..., World] = partial(ImprovementWorld.from_table, table, loaded, nu=loaded.policy.nu)
+    else:
+        build = partial(TruthWorld, loaded, *_truth(loaded, table, data, seed))
     try:
-        world = ImprovementWorld.from_table(table, loaded, seed=seed, people=people, approved_share=approved_share)
-        return NamedWorld(loaded.program, world)
+        world: World = build(seed=seed, people=people, approved_share=approved_share)
+        return NamedWorld(loaded.program, world, chosen, own)
     except ValueError as error:
         raise UsageError(f"{data or 'the generated people'}: {error}; another --seed splits the data anew") from None
+
+
+def _copies_instances(spec: ProgramSpec) -> bool:
+    """Whether every recourse of a program is one recourse instance, at the bare threshold."""
+    policy = spec.policy
+    return (policy.generator, policy.options, policy.margin) == ("instances", 1, 0)
+
+
+def _truth(spec: ProgramSpec, table: Table, data: Path | None, seed: int) -> tuple[Table, Truth]:
+    """The truth of a data set, and the data with labels of this truth."""
+    if data is None:
+        return table, Repayment(FeatureCodec(spec))
+    truth = Fitted(table, seed=seed)
+    return truth.relabelled(table, seed=seed), truth
 
 
 def check_policies(policies: Sequence[str]) -> None:
@@ -53,7 +97,9 @@ def check_policies(policies: Sequence[str]) -> None:
 
 def _generated(seed: int) -> tuple[ProgramSpec, Table]:
     spec = load_program_spec(SPEC).spec
-    return spec, Population(seed=seed).table(spec)
+    table = Population(seed=seed).table(spec)
+    policy = msgspec.structs.replace(spec.policy, generator=GENERATOR, options=OPTIONS)
+    return msgspec.structs.replace(spec, policy=policy), table
 
 
 def _from_file(data: Path, spec: Path | None) -> tuple[ProgramSpec, Table]:

@@ -33,6 +33,7 @@ class DelayedOutcome(NamedTuple):
     application: str
     result: str
     due: int
+    option: int | None = None
 
 
 @dataclass

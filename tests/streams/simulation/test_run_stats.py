@@ -124,12 +124,13 @@ class Score:
     improvement: float = 0.75
     cost: float = 2.0
     regret: float = 3.0
+    suggestions: int = 4
 
 
 def test_policies_are_scored_and_the_oracle_is_that_of_the_one_furthest_on():
     summary = RunStats(lambda *_: True).summary({"protoar": Score(5, 0.9), "linucb": Score(7, 0.8)})
     assert summary.oracle_mer == 0.8
-    assert summary.policies == {name: PolicySummary(0.5, 0.75, 2.0, 3.0) for name in ("protoar", "linucb")}
+    assert summary.policies == {name: PolicySummary(0.5, 0.75, 2.0, 3.0, 4) for name in ("protoar", "linucb")}
 
 
 EVENTS = [applied("r1"), applied("r2"), answered("r1"), refused("r2"), met("r1", "rewarded"), answered("r1")]
