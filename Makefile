@@ -97,6 +97,9 @@ bench-arlim: install ## ARLIM's experiments, all tables and figures: make bench-
 bench-options: install ## what the generators propose: make bench-options DATA=DIR ARGS="--people 50"
 	$(BIN)/python -m onward.benchmarks.options $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/options.json
 
+bench-worlds: install ## learners in worlds with a known truth: make bench-worlds DATA=DIR ARGS="--seeds 0-4"
+	$(BIN)/python -m onward.benchmarks.worlds $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/worlds.json
+
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
 

@@ -208,13 +208,16 @@ class TruthWorld(Arrivals):
         if not self.is_rejected(t):
             return None
         option, chances = self._taken(t, targets)
-        if self._uniform[self.round_of(t)] >= chances.improvement[0] * chances.execution[0]:
-            return None
-        return DueOutcome(self.application(t)[0], "improved", self.due(t, self.delay(t)), option)
+        delay = self.reward_delay(t, float(chances.improvement[0] * chances.execution[0]))
+        return None if delay is None else DueOutcome(self.application(t)[0], "improved", self.due(t, delay), option)
 
-    def delay(self, t: int) -> int:
-        """The number of rounds until the outcome of application t arrives: 1 is at the end of its own round."""
-        return int(self._delay[self.round_of(t)])
+    def reward_delay(self, t: int, expected_reward: float) -> int | None:
+        """The rounds until application t is rewarded for a suggestion of this expected reward; None when it is not.
+
+        1 is at the end of its own round.
+        """
+        number = self.round_of(t)
+        return int(self._delay[number]) if self._uniform[number] < expected_reward else None
 
     def easiest(self, t: int, targets: Floats) -> int:
         """The index of the option that is easiest for application t; the first of equals."""
