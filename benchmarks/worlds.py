@@ -105,7 +105,7 @@ def _game(world: TruthWorld, generator: str, margin: float) -> Game | None:
 
 def _rows(name: str, by_seed: dict[int, Played]) -> Iterator[Row]:
     played = {
-        seed: (*one[:1], _share(one.mer, one.oracle), one.improvement, one.changes, one.none)
+        seed: (one.mer, _share(one.mer, one.oracle), one.improvement, one.changes, one.none)
         for seed, one in by_seed.items()
     }
     for index, metric in enumerate(METRICS):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,12 @@ class Game(NamedTuple):
         """The game of a world and what a generator offers in it."""
         return cls(world, offered, [_chances(world, offered.batch, t) for t in range(world.people)])
 
+    @property
+    def oracle(self) -> float:
+        """The mean expected reward of the best option of everybody; 0 for those without one."""
+        best = [(one.improvement * one.execution).max(initial=0.0) for one in self.chances]
+        return float(np.mean(best))
+
     def options(self, t: int) -> Options:
         """The options of application t."""
         return self.offered.batch.of(int(self.world.who[t]))
@@ -80,24 +87,22 @@ def offer(generator: type[CandidateGenerator], world: TruthWorld, margin: float)
 
 def play(game: Game, learner: Choice, most_options: int, seed: int) -> Played:
     """Let a learner serve everybody; ``seed`` is that of a learner that draws."""
-    world, rewards = game.world, _Rewards(learner)
-    expected, improvement, changes, best = ([] for _ in range(4))  # type: tuple[list[float], ...]
+    rewards = _Rewards(learner)
+    served: list[tuple[float, float, float]] = []
     for t, chances in enumerate(game.chances):
         rewards.close_windows(t)
         options = game.options(t)
-        picks = learner.select(options, most_options, lambda: _generator(seed, t))  # noqa: B023 -- called at once
-        best.append(float((chances.improvement * chances.execution).max(initial=0.0)))
+        picks = learner.select(options, most_options, partial(_generator, seed, t))
         if picks:
-            taken = _taken(world, t, options, picks)
+            taken = _taken(game.world, t, options, picks)
             at = int(options.arm.searchsorted(picks[taken].arm))
             reward = chances.improvement.item(at) * chances.execution.item(at)
-            rewards.suggest(t, picks, taken, world.reward_delay(t, reward))
-            expected.append(reward)
-            improvement.append(chances.improvement.item(at))
-            changes.append(_changes(world, options, at))
+            rewards.suggest(t, picks, taken, game.world.reward_delay(t, reward))
+            served.append((reward, chances.improvement.item(at), _changes(game.world, options, at)))
         rewards.deliver(t)
-    none = 1 - len(expected) / world.people
-    return Played(sum(expected) / world.people, _mean(best), none, _mean(improvement), _mean(changes))
+    reward, improvement, changes = np.mean(served, axis=0).tolist() if served else (0.0, np.nan, np.nan)
+    share = len(served) / game.world.people
+    return Played(reward * share, game.oracle, 1 - share, improvement, changes)
 
 
 @dataclass
@@ -152,10 +157,6 @@ def _changes(world: TruthWorld, options: Options, at: int) -> float:
 
 def _generator(seed: int, step: int) -> np.random.Generator:
     return np.random.default_rng([seed, step])
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else float("nan")
 
 
 GENERATORS = candidates.registry

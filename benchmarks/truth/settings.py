@@ -81,6 +81,7 @@ def _fitted(name: str, folder: Path | None, seed: int, rows: int) -> tuple[Progr
     assert folder is not None, "only worlds whose files are there"
     file, packaged = folder / f"{name}.csv", SPEC.parent / f"{name}.yaml"
     spec = parse_spec(draft_spec(file, LABELS[name]).encode()) if name in LABELS else load_spec(packaged).spec
+    assert isinstance(spec, ProgramSpec), f"the draft of {file} is no spec: {spec}"
     table = read_table(file, spec)
     truth = Fitted(table, seed=seed)
     chosen = np.random.default_rng(seed).permutation(len(table.labels))[:rows]
