@@ -18,7 +18,6 @@ from msgspec import UNSET, UnsetType
 
 from ....agents.choices import registry
 from ....agents.goals import accepted
-from ....environments.rounds import Scoreboard
 from ....environments.truth import TruthWorld
 from ....schemas.spec import ProgramSpec
 from ...errors import UsageError
@@ -29,7 +28,7 @@ from ...programs.program import assemble
 from ...programs.scoring import scorer
 from ...programs.spec_check import load_program_spec
 from ...programs.verifier_training import FittedVerifier
-from ...simulation.lockstep import SimulatedProgram, first_candidate
+from ...simulation.lockstep import SimulatedProgram, SuggestionRecorder, first_candidate
 from .spec_yaml import spec_yaml
 from .worlds import World
 
@@ -81,10 +80,10 @@ def offer_options(world: TruthWorld, spec: Path) -> None:
     world.offer(proposals.people, proposals.points[proposals.point])
 
 
-def simulated_programs(world: World, boards: Mapping[str, Scoreboard]) -> list[SimulatedProgram]:
-    """The programs of a world for a simulation, each with the scoreboard that records its suggestions."""
+def simulated_programs(world: World, recorders: Mapping[str, SuggestionRecorder]) -> list[SimulatedProgram]:
+    """The programs of a world for a simulation, each with the recorder of its suggestions, such as a scoreboard."""
     read = world.targets if isinstance(world, TruthWorld) else first_candidate
-    return [SimulatedProgram(program, world, board, read) for program, board in boards.items()]
+    return [SimulatedProgram(program, world, recorder, read) for program, recorder in recorders.items()]
 
 
 def program_name(name: str, policy: str) -> str:
