@@ -121,6 +121,7 @@ def _write(folder: Path, named: NamedWorld) -> int:
 def _offer(named: NamedWorld, world: TruthWorld) -> None:
     """Tell the world what its programs suggest, which the oracle needs: the folders of the workers are elsewhere."""
     choice, parameters = next(iter(named.choices.items()))
+    print("searching the best option of everybody, for the oracle ...", file=sys.stderr, flush=True)
     with TemporaryDirectory(prefix="onward-") as folder:
         (spec,) = write_programs(named.name, world, Path(folder), {choice: parameters}).values()
         offer_options(world, spec)

@@ -53,8 +53,9 @@ def _screen(summary: Summary, total: int) -> Group:
     served.add_row(
         Text(f"{answered:,} of {total:,} rejected people answered"), ProgressBar(total, answered, width=BAR_WIDTH)
     )
-    lines = (Text(_speed(summary)), Text(_options(summary)), Text())
-    return Group(served, *lines, _policies(summary), _fates(summary), *_examples(summary), Text(SIMULATED, "dim"))
+    lines = (Text(_speed(summary)), Text(_options(summary)), Text(SIMULATED, "dim"), Text())
+    # Examples come last: a low terminal cuts the end off.
+    return Group(served, *lines, _policies(summary), _fates(summary), *_examples(summary))
 
 
 def _options(summary: Summary) -> str:

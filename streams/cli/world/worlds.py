@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -61,12 +60,8 @@ def build_world(
     chosen: dict[str, Mapping[str, float]] = {name: {} for name in policies}
     if own is not None:
         chosen = {own: loaded.policy.parameters, **{name: {} for name in policies if name != own}}
-    if _copies_instances(loaded):
-        build: Callable[..., World] = partial(ImprovementWorld.from_table, table, loaded, nu=loaded.policy.nu)
-    else:
-        build = partial(TruthWorld, loaded, *_truth(loaded, table, data, seed))
     try:
-        world: World = build(seed=seed, people=people, approved_share=approved_share)
+        world = _world(loaded, table, data, seed, people, approved_share)
         return NamedWorld(loaded.program, world, chosen, own)
     except ValueError as error:
         raise UsageError(f"{data or 'the generated people'}: {error}; another --seed splits the data anew") from None
@@ -76,6 +71,14 @@ def _copies_instances(spec: ProgramSpec) -> bool:
     """Whether every recourse of a program is one recourse instance, at the bare threshold."""
     policy = spec.policy
     return (policy.generator, policy.options, policy.margin) == ("instances", 1, 0)
+
+
+def _world(spec: ProgramSpec, table: Table, data: Path | None, seed: int, people: int, approved_share: float) -> World:
+    if _copies_instances(spec):
+        nu = spec.policy.nu
+        return ImprovementWorld.from_table(table, spec, seed=seed, people=people, approved_share=approved_share, nu=nu)
+    labelled, truth = _truth(spec, table, data, seed)
+    return TruthWorld(spec, labelled, truth, seed=seed, people=people, approved_share=approved_share)
 
 
 def _truth(spec: ProgramSpec, table: Table, data: Path | None, seed: int) -> tuple[Table, Truth]:

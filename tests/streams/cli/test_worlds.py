@@ -74,6 +74,16 @@ def test_generated_people_get_options_that_are_made_for_them():
     assert named.world.spec("loan", "protoar").policy.generator == "search"
 
 
+def test_data_in_which_everybody_has_the_desired_outcome_are_refused_in_one_line(loans, tmp_path):
+    everybody = tmp_path / "loans.csv"
+    header, *rows = loans.read_text().splitlines()
+    everybody.write_text("\n".join([header, *(row for row in rows if row.endswith(",1"))]))
+    with pytest.raises(UsageError, match="another --seed") as refused:
+        built(everybody, "{generator: search}")
+    assert str(refused.value).startswith(f"{everybody}: ")
+    assert "\n" not in str(refused.value)
+
+
 def test_a_spec_without_its_data_is_refused():
     with pytest.raises(UsageError, match="give it with --data"):
         build_world(None, SPEC, ("protoar",), seed=1, people=5, approved_share=0.0)
