@@ -126,7 +126,7 @@ def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Se
         people=settings.people,
         approved_share=settings.approved_share,
     )
-    specs = write_programs(named.name, named.world, work / "programs", named.choices)
+    specs = write_programs(named.name, named.world, work / "programs", named.choices, named.learners_options)
     if isinstance(named.world, TruthWorld):
         screen.note("searching the best option of everybody, for the oracle ...")
         offer_options(named.world, next(iter(specs.values())))

@@ -113,7 +113,7 @@ class _Scores:
 
 
 def _write(folder: Path, named: NamedWorld) -> int:
-    for path in write_programs(named.name, named.world, folder, named.choices).values():
+    for path in write_programs(named.name, named.world, folder, named.choices, named.learners_options).values():
         print(path)
     return 0
 

@@ -38,16 +38,16 @@ MAX_NAME_CHARACTERS = 63
 ARTEFACT_SEED = 0
 REFERENCE_PEOPLE = 500
 
-LEARNERS_OPTIONS = 1
-"""The most options of a recourse whose choice learns: learners suggest one."""
-
 Choices = Mapping[str, Mapping[str, float]]
 """Parameters by the name of the choice."""
 
 
-def write_programs(name: str, world: World, folder: Path, policies: Sequence[str] | Choices) -> Mapping[str, Path]:
+def write_programs(
+    name: str, world: World, folder: Path, policies: Sequence[str] | Choices, learners_options: int | None = None
+) -> Mapping[str, Path]:
     """Write one program folder for each policy and return the spec files by program, in the order of the policies.
 
+    ``learners_options`` is the most options of a recourse whose choice learns, None for as many as the spec says.
     Raises ``UsageError`` when a folder exists already or cannot be written.
     """
     choices: Choices = policies if isinstance(policies, Mapping) else {choice: {} for choice in policies}
@@ -55,7 +55,7 @@ def write_programs(name: str, world: World, folder: Path, policies: Sequence[str
     margin = _margin(world, reference)
     specs: dict[str, Path] = {}
     for choice, parameters in choices.items():
-        spec = _spec(world, program_name(name, choice), choice, parameters)
+        spec = _spec(world, program_name(name, choice), choice, parameters, learners_options)
         program_folder = folder / spec.program
         write_bundle(
             program_folder / MODEL_FOLDER,
@@ -91,11 +91,13 @@ def program_name(name: str, policy: str) -> str:
     return f"{name[: MAX_NAME_CHARACTERS - 1 - len(policy)]}-{policy}"
 
 
-def _spec(world: World, program: str, choice: str, parameters: Mapping[str, float]) -> ProgramSpec:
+def _spec(
+    world: World, program: str, choice: str, parameters: Mapping[str, float], learners_options: int | None
+) -> ProgramSpec:
     spec = world.spec(program, choice, parameters)
-    if not registry[choice].learns:
+    if learners_options is None or not registry[choice].learns:
         return spec
-    options = min(LEARNERS_OPTIONS, spec.policy.options)
+    options = min(learners_options, spec.policy.options)
     return msgspec.structs.replace(spec, policy=msgspec.structs.replace(spec.policy, options=options))
 
 

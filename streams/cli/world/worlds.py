@@ -28,18 +28,22 @@ GENERATOR = "search"
 """How options are made for the generated people."""
 OPTIONS = 3
 """The most options of a recourse of theirs."""
+LEARNERS_OPTIONS = 1
+"""The most where the choice learns: such choices suggest one."""
 
 
 class NamedWorld(NamedTuple):
     """A world, the name of the spec it was built with, and the choices that serve it, each with its parameters.
 
-    ``own`` is the choice that the spec itself names, None where the spec comes with Onward.
+    ``own`` is the choice that the spec itself names, None where the spec comes with Onward. ``learners_options`` is
+    the most options of a recourse whose choice learns, None for as many as the spec says.
     """
 
     name: str
     world: World
     choices: Mapping[str, Mapping[str, float]]
     own: str | None = None
+    learners_options: int | None = None
 
 
 def build_world(
@@ -62,7 +66,7 @@ def build_world(
         chosen = {own: loaded.policy.parameters, **{name: {} for name in policies if name != own}}
     try:
         world = _world(loaded, table, data, seed, people, approved_share)
-        return NamedWorld(loaded.program, world, chosen, own)
+        return NamedWorld(loaded.program, world, chosen, own, LEARNERS_OPTIONS if data is None else None)
     except ValueError as error:
         raise UsageError(f"{data or 'the generated people'}: {error}; another --seed splits the data anew") from None
 

@@ -51,6 +51,7 @@ def test_a_spec_s_own_policy_serves_its_world_beside_the_others(loans, tmp_path)
         0.1,
         0.5,
     )
+    assert own.options == 3
     assert (other.choice, other.parameters, other.generator, other.options) == ("protoar", {}, "search", 3)
 
 
