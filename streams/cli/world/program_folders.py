@@ -102,8 +102,8 @@ def _spec(
 
 
 def _margin(world: World, reference: Sequence[Mapping[str, Any]]) -> float | UnsetType:
-    """The margin that ``margin: auto`` needs, measured as ``onward train`` does; none for other margins."""
-    if isinstance(world, TruthWorld) and world.codec.spec.policy.margin == "auto":
+    """The margin that training would measure for ``margin: auto``; none where the spec gives a number."""
+    if isinstance(world, TruthWorld) and world.codec.spec.policy.margin in ("auto", None):
         X, labels = world.unseen
         score = scorer(world.estimator, len(world.columns)).score
         rejected = X[~accepted(score(X), world.spec("margin", "protoar").model.threshold)]

@@ -53,19 +53,21 @@ def build_world(
 
     Without ``spec`` the packaged spec with the data file's name is used. A spec that is given brings a policy of its
     own, which serves the world beside ``policies``. Options that are made for the person need a world that knows the
-    truth about everything a person could become; recourse instances are played by ARLIM's protocol. Raises
-    ``UsageError`` for files that cannot be read or used.
+    truth about everything a person could become. Recourse instances are played by ARLIM's protocol, and so are the
+    data files whose spec is packaged. Raises ``UsageError`` for files that cannot be read or used.
     """
     if data is None and spec is not None:
         raise UsageError(f"--spec {spec} describes a data file: give it with --data")
     check_policies(policies)
     loaded, table = _generated(seed) if data is None else _from_file(data, spec)
     own = None if spec is None else loaded.policy.choice
+    paper = _copies_instances(loaded) if own else data is not None
     chosen: dict[str, Mapping[str, float]] = {name: {} for name in policies}
     if own is not None:
         chosen = {own: loaded.policy.parameters, **{name: {} for name in policies if name != own}}
     try:
-        world = _world(loaded, table, data, seed, people, approved_share)
+        build = _paper_world if paper else _truth_world
+        world = build(loaded, table, data, seed, people, approved_share)
         return NamedWorld(loaded.program, world, chosen, own, LEARNERS_OPTIONS if data is None else None)
     except ValueError as error:
         raise UsageError(f"{data or 'the generated people'}: {error}; another --seed splits the data anew") from None
@@ -74,13 +76,19 @@ def build_world(
 def _copies_instances(spec: ProgramSpec) -> bool:
     """Whether every recourse of a program is one recourse instance, at the bare threshold."""
     policy = spec.policy
-    return (policy.generator, policy.options, policy.margin) == ("instances", 1, 0)
+    return policy.generator == "instances" and policy.options == 1 and not policy.margin
 
 
-def _world(spec: ProgramSpec, table: Table, data: Path | None, seed: int, people: int, approved_share: float) -> World:
-    if _copies_instances(spec):
-        nu = spec.policy.nu
-        return ImprovementWorld.from_table(table, spec, seed=seed, people=people, approved_share=approved_share, nu=nu)
+def _paper_world(
+    spec: ProgramSpec, table: Table, _: Path | None, seed: int, people: int, approved_share: float
+) -> World:
+    nu = spec.policy.nu
+    return ImprovementWorld.from_table(table, spec, seed=seed, people=people, approved_share=approved_share, nu=nu)
+
+
+def _truth_world(
+    spec: ProgramSpec, table: Table, data: Path | None, seed: int, people: int, approved_share: float
+) -> World:
     labelled, truth = _truth(spec, table, data, seed)
     return TruthWorld(spec, labelled, truth, seed=seed, people=people, approved_share=approved_share)
 
@@ -105,7 +113,7 @@ def check_policies(policies: Sequence[str]) -> None:
 def _generated(seed: int) -> tuple[ProgramSpec, Table]:
     spec = load_program_spec(SPEC).spec
     table = Population(seed=seed).table(spec)
-    policy = msgspec.structs.replace(spec.policy, generator=GENERATOR, options=OPTIONS)
+    policy = msgspec.structs.replace(spec.policy, generator=GENERATOR, options=OPTIONS, margin=0.0)
     return msgspec.structs.replace(spec, policy=policy), table
 
 
