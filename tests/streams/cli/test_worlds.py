@@ -65,7 +65,7 @@ def test_a_margin_that_the_spec_leaves_to_training_is_measured(loans, tmp_path, 
 
 
 def test_copies_of_rows_are_played_by_the_paper_s_protocol_unless_a_recourse_has_several(loans):
-    assert isinstance(built(loans, "{generator: instances}").world, ImprovementWorld)
+    assert isinstance(built(loans, "{generator: instances, options: 1, margin: 0}").world, ImprovementWorld)
     assert isinstance(built(loans, "{generator: instances, options: 2, choice: protoar}").world, TruthWorld)
 
 
