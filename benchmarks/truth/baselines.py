@@ -23,8 +23,11 @@ class Evenly(Choice):
 
     def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
         """Draw one of the options."""
-        picks = self.select(options, 1, random)
-        return picks[0] if picks else None
+        return self.pick(options, random) if len(options) else None
+
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
+        """Pick one of F > 0 options."""
+        return self.select(options, 1, random)[0]
 
     def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
         """Draw up to ``max_options`` options."""
@@ -66,8 +69,11 @@ class Thompson(Choice):
 
     def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
         """Take the option of the largest draw."""
-        picks = self.select(options, 1, random)
-        return picks[0] if picks else None
+        return self.pick(options, random) if len(options) else None
+
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
+        """Pick one of F > 0 options."""
+        return self.select(options, 1, random)[0]
 
     def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
         """Take the options of the largest draws, up to ``max_options``."""
