@@ -104,6 +104,9 @@ bench-options: install ## what the generators propose: make bench-options DATA=D
 	@$(MAKE) --no-print-directory build/dice/installed || echo "DiCE could not be installed: it is left out"
 	$(BIN)/python -m onward.benchmarks.options $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/options.json
 
+bench-worlds: install ## learners in worlds with a known truth: make bench-worlds DATA=DIR ARGS="--seeds 0-4"
+	$(BIN)/python -m onward.benchmarks.worlds $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/worlds.json
+
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
 

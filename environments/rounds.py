@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from .improvement import ImprovementWorld
+
+class ScoredWorld(Protocol):
+    """A world that knows what a suggestion to application t is worth.
+
+    A suggestion is what the world takes: the number of an instance (``ImprovementWorld``), or the targets of the
+    options of a recourse (``TruthWorld``).
+    """
+
+    def oracle(self, t: int) -> float:
+        """The largest expected reward of a suggestion; 0 when there is none."""
+
+    def expected_reward(self, t: int, suggestion: Any, /) -> float:
+        """The probability that it is carried out and improves the person."""
+
+    def improvement(self, t: int, suggestion: Any, /) -> float:
+        """The probability that it improves the person, once carried out."""
+
+    def cost(self, t: int, suggestion: Any, /) -> float:
+        """Its cost."""
 
 
 class Point(NamedTuple):
-    """Means over the first ``rounds`` decisions; ``mer`` is the mean expected reward, ``regret`` a sum."""
+    """The score of the first ``rounds`` decisions, of which ``suggestions`` were not for nothing.
+
+    ``mer``, the mean expected reward, and ``oracle_mer`` are means over all decisions; a decision for nothing counts 0.
+    ``improvement`` and ``cost`` are means over the suggestions, None without any. ``regret`` is a sum.
+    """
 
     rounds: int
     mer: float
-    improvement: float
-    cost: float
+    improvement: float | None
+    cost: float | None
     regret: float
     oracle_mer: float
+    suggestions: int
 
 
 class Scoreboard:
-    """Adds up the expected rewards of a policy's decisions.
+    """Adds up what a policy's decisions are worth.
 
-    mer = mean of theta_noisy E, improvement = mean of theta, cost = mean l1 cost, regret = sum of (oracle - expected
-    reward) over all decisions. A decision for nothing (no feasible instance) counts 0 in each.
+    mer = mean of the expected rewards, improvement = mean of the probabilities of improving, cost = mean l1 cost,
+    regret = sum of (oracle - expected reward).
 
         board = Scoreboard(world)
         board.record(0, 17)
@@ -32,33 +55,35 @@ class Scoreboard:
     ``curve`` holds a point every ``every`` decisions.
     """
 
-    def __init__(self, world: ImprovementWorld, every: int = 50) -> None:
+    def __init__(self, world: ScoredWorld, every: int = 50) -> None:
         self._world = world
         self._every = every
-        self._rounds = 0
+        self._rounds = self._suggestions = 0
         self._reward = self._improvement = self._cost = self._oracle = 0.0
         self.curve: list[Point] = []
 
-    def record(self, t: int, k: int | None) -> None:
-        """Count the decision to suggest instance k (None: nothing) to application t."""
+    def record(self, t: int, suggestion: Any, /) -> None:
+        """Count the decision to suggest something (None: nothing) to application t."""
         self._rounds += 1
         self._oracle += self._world.oracle(t)
-        if k is not None:
-            self._reward += self._world.expected_reward(t, k)
-            self._improvement += self._world.improvement(t, k)
-            self._cost += self._world.cost(t, k)
+        if suggestion is not None:
+            self._suggestions += 1
+            self._reward += self._world.expected_reward(t, suggestion)
+            self._improvement += self._world.improvement(t, suggestion)
+            self._cost += self._world.cost(t, suggestion)
         if self._rounds % self._every == 0:
             self.curve.append(self.now)
 
     @property
     def now(self) -> Point:
-        """The score so far; all 0 before the first decision."""
-        n = max(1, self._rounds)
+        """The score so far; 0 before the first decision."""
+        n, served = max(1, self._rounds), self._suggestions
         return Point(
             rounds=self._rounds,
             mer=self._reward / n,
-            improvement=self._improvement / n,
-            cost=self._cost / n,
+            improvement=self._improvement / served if served else None,
+            cost=self._cost / served if served else None,
             regret=self._oracle - self._reward,
             oracle_mer=self._oracle / n,
+            suggestions=served,
         )

@@ -232,7 +232,11 @@ class WorldSettings(BrokerSettings):
     seed: int = Field(0, ge=0, le=1_000_000_000, description="Another seed is another world: split, people, chance.")
     data: Path | None = Field(None, description="CSV of labelled people; generated people when absent.")
     spec: Path | None = Field(None, description="Program spec of that CSV; the packaged one of its name when absent.")
-    policies: Names = Field(("protoar", "linucb"), min_length=1, description="Choices, one program each.")
+    policies: Names = Field(
+        ("protoar", "linucb"),
+        min_length=1,
+        description="Choices, one program each; that of --spec serves beside them.",
+    )
     approved_share: float = Field(0.1, ge=0, le=1, description="Share of applications that the model approves.")
 
 
@@ -240,8 +244,12 @@ class DemoSettings(WorldSettings):
     """Settings of ``onward demo``."""
 
     brokers: Names = Field((), description="Kafka to run on, HOST:PORT, comma separated; an embedded one when absent.")
-    policies: Names = Field(("protoar", "linucb", "posterior"), min_length=1, description="Choices, one program each.")
-    people: int = Field(1000, ge=1, le=1_000_000, description="Applications of every program.")
+    policies: Names = Field(
+        ("protoar", "linucb", "posterior"),
+        min_length=1,
+        description="Choices, one program each; that of --spec serves beside them.",
+    )
+    people: int = Field(500, ge=1, le=1_000_000, description="Applications of every program.")
     partitions: int = Field(4, ge=1, le=1000, description="Partitions of every topic.")
     replication: int = Field(1, ge=1, le=100, description="Copies of every partition, on a Kafka given by --brokers.")
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of the tables.")

@@ -13,7 +13,7 @@ Section 6.1 and appendix B.1; ``docs/improvement.md`` numbers the differences.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -24,6 +24,7 @@ from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ModelReference, Policy, ProgramSpec, Window
 from ...schemas.table import Table
 from ..feasibility import feasible
+from .arrivals import Arrivals, DueOutcome
 from .classifiers import Classifier
 from .draws import DELAY, Draws, draw
 from .people import THRESHOLD, Arms, People, Row, TrainedModel, approval_plan, delays, draw_arms, draw_people, train
@@ -34,15 +35,7 @@ CostName = Literal["l1", "max_percentile_shift"]
 Training = tuple[Floats, NDArray[np.int64]]
 
 
-class DueOutcome(NamedTuple):
-    """An outcome to publish once application number ``due`` is answered."""
-
-    application: str
-    result: Literal["improved"]
-    due: int
-
-
-class ImprovementWorld:
+class ImprovementWorld(Arrivals):
     """People, instances and their true probabilities, all drawn beforehand: an outcome is a function of the suggestion.
 
     Applications are numbered t = 0, 1, ...; candidates k = 0 .. K-1 in the order of ``instances``. A round is one
@@ -64,9 +57,10 @@ class ImprovementWorld:
         true_cost: Cost | None = None,
         training: Training | None = None,
     ) -> None:
+        super().__init__(people)
         codec = FeatureCodec(spec)
         self._base = spec
-        self._arms, self._people, self._draws = arms, people, draws
+        self._arms, self._draws = arms, draws
         self._nu = nu
         self.estimator = estimator
         self.training = training
@@ -80,8 +74,6 @@ class ImprovementWorld:
         self._feasible = feasible(self._encoded, self.points, codec)
         self._best = np.where(self._feasible, self._expected, 0.0).max(axis=1, initial=0.0)
         self._options: list[Indices] = [np.flatnonzero(row) for row in self._feasible]
-        self._rounds = np.cumsum(people.rejected) - 1
-        self._arrivals = np.flatnonzero(people.rejected)
 
     @classmethod
     def from_table(
@@ -124,16 +116,6 @@ class ImprovementWorld:
         return self._arms.rows
 
     @property
-    def people(self) -> int:
-        """How many applications the world has."""
-        return len(self._people.who)
-
-    @property
-    def rejected(self) -> int:
-        """How many of them the model rejects: the number of rounds."""
-        return len(self._arrivals)
-
-    @property
     def theta(self) -> NDArray[np.int64]:
         """Whether each instance's label is the desired one, (K,)."""
         return self._arms.theta
@@ -166,22 +148,6 @@ class ImprovementWorld:
             shards=1,
             capacity=None,
         )
-
-    def application(self, t: int) -> tuple[str, Row]:
-        """The id and the raw features of application t."""
-        return f"a{t:06d}", self._people.rows[self._people.who[t]]
-
-    def number(self, application: str) -> int:
-        """The t of an application's id."""
-        return int(application.removeprefix("a"))
-
-    def is_rejected(self, t: int) -> bool:
-        """Whether the world's model rejects application t."""
-        return bool(self._people.rejected[t])
-
-    def round_of(self, t: int) -> int:
-        """The round of a rejected application t, from 0."""
-        return int(self._rounds[t])
 
     def person(self, t: int) -> Floats:
         """The encoded features of application t, (D,)."""
@@ -229,15 +195,7 @@ class ImprovementWorld:
         return int(self._draws.delay[self._rounds[t]])
 
     def outcome(self, t: int, k: int) -> DueOutcome | None:
-        """The outcome of suggesting instance k to application t; None when there will be none.
-
-        The delay counts rejected applications, from 1 for the one of t itself.
-        """
+        """The outcome of suggesting instance k to application t; None when there will be none."""
         if not self._people.rejected[t] or not self.improves(t, k):
             return None
-        return DueOutcome(self.application(t)[0], "improved", self._arrival(self.round_of(t) + self.delay(t) - 1))
-
-    def _arrival(self, round_number: int) -> int:
-        """The application of a round; rounds after the last application continue the count."""
-        beyond = round_number - len(self._arrivals)
-        return int(self._arrivals[round_number]) if beyond < 0 else self.people + beyond
+        return DueOutcome(self.application(t)[0], "improved", self.due(t, self.delay(t)))

@@ -15,6 +15,7 @@ import msgspec
 from rich.console import Console
 
 from ...environments.rounds import Scoreboard
+from ...environments.truth import TruthWorld
 from ..errors import OnwardError
 from ..kafka import connection
 from ..kafka.admin.topics import create_topics
@@ -24,7 +25,7 @@ from ..kafka.options import KafkaOptions
 from ..outputs.decoder import DecodedEvent, EventDecoder
 from ..records import Record
 from ..settings import BrokerSettings, DemoSettings
-from ..simulation.lockstep import SimulatedProgram, Simulation
+from ..simulation.lockstep import Simulation
 from ..simulation.run_stats import RunStats, Summary
 from ..topics import Topics, plan
 from .display.progress import ProgressDisplay, progress_display
@@ -35,8 +36,8 @@ from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
 from .process.worker_process import WorkerProcess
 from .world.driver import connect, drive, read_rest
-from .world.program_folders import write_programs
-from .world.worlds import NamedWorld, build_world, check_policies
+from .world.program_folders import offer_options, simulated_programs, write_programs
+from .world.worlds import NamedWorld, build_world
 
 DESCRIPTION = """Show Onward at work: rejected people get a way forward, and the learner gets better. Starts an embedded
 Kafka (or uses the one given), the production worker and a simulated world, and counts what is on the topics."""
@@ -63,15 +64,17 @@ class _Kafka:
 class _Session:
     """The simulation of every program, and its statistics."""
 
-    def __init__(self, named: NamedWorld, specs: Mapping[str, Path], policies: tuple[str, ...]) -> None:
-        world = named.world
+    def __init__(self, named: NamedWorld, specs: Mapping[str, Path]) -> None:
         self.name = named.name
         self.specs = specs
-        self.total = world.rejected * len(specs)
-        self.scoreboards = {policy: Scoreboard(world, every=CURVE_ROUNDS) for policy in policies}
-        scored = zip(specs, self.scoreboards.values(), strict=True)
-        self.simulation = Simulation([SimulatedProgram(program, world, board) for program, board in scored])
-        self._stats = RunStats(self.simulation.is_rejected)
+        self.total = named.world.rejected * len(specs)
+        self.scoreboards = {choice: Scoreboard(named.world, every=CURVE_ROUNDS) for choice in named.choices}
+        self.simulation = Simulation(
+            simulated_programs(named.world, dict(zip(specs, self.scoreboards.values(), strict=True)))
+        )
+        # Examples are of the spec's own policy, which comes first, else of the last: the default.
+        shown = list(specs) if named.own else list(specs)[::-1]
+        self._stats = RunStats(self.simulation.is_rejected, shown)
 
     def count(self, record: Record, read: DecodedEvent, now_ms: float) -> None:
         """Count an event that was read."""
@@ -91,7 +94,6 @@ def run(args: Sequence[str]) -> int:
 
 def demo(settings: DemoSettings) -> int:
     """Run the demo and print its results; raise ``OnwardError`` when the worker fails or leaves a person unanswered."""
-    check_policies(settings.policies)
     report = settings.report or (None if settings.as_json else DEFAULT_REPORT)
     for flag, path in (("--report", report), ("--picture", settings.picture)):
         if path is not None:
@@ -116,11 +118,19 @@ def demo(settings: DemoSettings) -> int:
 
 def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Session:
     screen.note("building the world and its model ...")
-    shape = {"seed": settings.seed, "people": settings.people}
-    named = build_world(settings.data, settings.spec, **shape, approved_share=settings.approved_share)
-    return _Session(
-        named, write_programs(named.name, named.world, work / "programs", settings.policies), settings.policies
+    named = build_world(
+        settings.data,
+        settings.spec,
+        settings.policies,
+        seed=settings.seed,
+        people=settings.people,
+        approved_share=settings.approved_share,
     )
+    specs = write_programs(named.name, named.world, work / "programs", named.choices)
+    if isinstance(named.world, TruthWorld):
+        screen.note("searching the best option of everybody, for the oracle ...")
+        offer_options(named.world, next(iter(specs.values())))
+    return _Session(named, specs)
 
 
 @contextmanager

@@ -8,22 +8,25 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 
 from ...environments.rounds import Scoreboard
+from ...environments.truth import TruthWorld
 from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..metrics import Metrics
 from ..settings import SimulateSettings
-from ..simulation.lockstep import SimulatedProgram, Simulation
+from ..simulation.lockstep import Simulation
 from ..worker.readiness import Readiness
 from ..worker.web import make_app
+from .display.words import mean
 from .flags import missing, parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
 from .process.web_thread import served
 from .world.driver import TopicClient, connect, drive
-from .world.program_folders import program_name, write_programs
+from .world.program_folders import offer_options, program_name, simulated_programs, write_programs
 from .world.worlds import NamedWorld, build_world, check_policies
 
 DESCRIPTION = """Publish a simulated world, people and what becomes of them, to a Kafka whose workers serve its
@@ -56,13 +59,16 @@ def simulate(settings: SimulateSettings) -> int:
     named = build_world(
         settings.data,
         settings.spec,
+        settings.policies,
         seed=settings.seed,
         people=settings.people or LAP_PEOPLE,
         approved_share=settings.approved_share,
     )
     if settings.programs is not None:
-        return _write(settings.programs, named, settings.policies)
-    scores = _Scores(named, settings.policies)
+        return _write(settings.programs, named)
+    if isinstance(named.world, TruthWorld):
+        _offer(named, named.world)
+    scores = _Scores(named)
     try:
         _simulate(settings, scores)
     except KeyboardInterrupt:
@@ -75,10 +81,10 @@ def simulate(settings: SimulateSettings) -> int:
 class _Scores:
     """The scores of all laps, as metrics and as lines."""
 
-    def __init__(self, named: NamedWorld, policies: tuple[str, ...]) -> None:
-        names = [program_name(named.name, policy) for policy in policies]
+    def __init__(self, named: NamedWorld) -> None:
+        names = [program_name(named.name, choice) for choice in named.choices]
         self.scoreboards = {name: Scoreboard(named.world, CURVE_ROUNDS) for name in names}
-        self.programs = [SimulatedProgram(name, named.world, board) for name, board in self.scoreboards.items()]
+        self.programs = simulated_programs(named.world, self.scoreboards)
         self.metrics = Metrics()
         self._measured = self._printed = monotonic()
 
@@ -101,15 +107,24 @@ class _Scores:
             score = board.now
             yield (
                 f"{program}: {score.rounds} answers, mean expected reward {score.mer:.3f} (oracle "
-                f"{score.oracle_mer:.3f}), improvement {score.improvement:.3f}, cost {score.cost:.3f}, "
+                f"{score.oracle_mer:.3f}), improvement {mean(score.improvement)}, cost {mean(score.cost)}, "
                 f"regret {score.regret:.1f}"
             )
 
 
-def _write(folder: Path, named: NamedWorld, policies: tuple[str, ...]) -> int:
-    for path in write_programs(named.name, named.world, folder, policies).values():
+def _write(folder: Path, named: NamedWorld) -> int:
+    for path in write_programs(named.name, named.world, folder, named.choices).values():
         print(path)
     return 0
+
+
+def _offer(named: NamedWorld, world: TruthWorld) -> None:
+    """Tell the world what its programs suggest, which the oracle needs: the folders of the workers are elsewhere."""
+    choice, parameters = next(iter(named.choices.items()))
+    print("searching the best option of everybody, for the oracle ...", file=sys.stderr, flush=True)
+    with TemporaryDirectory(prefix="onward-") as folder:
+        (spec,) = write_programs(named.name, world, Path(folder), {choice: parameters}).values()
+        offer_options(world, spec)
 
 
 def _simulate(settings: SimulateSettings, scores: _Scores) -> None:

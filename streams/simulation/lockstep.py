@@ -11,15 +11,15 @@ Pure: no Kafka and no clock. Several programs are simulated at once, independent
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
 
-from ...schemas.events import Application, DeadLetter, NoRecourse, Outcome, Recourse, Result, Reward, Value
+from ...schemas.events import Application, DeadLetter, NoRecourse, Option, Outcome, Recourse, Result, Reward, Value
 from ...schemas.headers import CE_ID, cloud_event_headers
 from ...schemas.kinds import ce_type, kinds
 from ..records import Headers
@@ -44,9 +44,16 @@ class DelayedOutcome(Protocol):
     def due(self) -> int:
         """The number of the application after whose answer it is published."""
 
+    @property
+    def option(self) -> int | None:
+        """The index of the option that it is about, from 0; None where it names none."""
+
 
 class World(Protocol):
-    """People who apply, numbered t = 0, 1, ..., and the outcomes of the candidates k that are suggested to them."""
+    """People who apply, numbered t = 0, 1, ..., and the outcomes of what is suggested to them.
+
+    What a suggestion is to this world is up to the ``read`` of its ``SimulatedProgram``.
+    """
 
     @property
     def people(self) -> int:
@@ -61,23 +68,32 @@ class World(Protocol):
     def is_rejected(self, t: int) -> bool:
         """Whether the world's model rejects application t."""
 
-    def outcome(self, t: int, k: int) -> DelayedOutcome | None:
-        """The outcome of suggesting candidate k to application t; None when none will ever be reported."""
+    def outcome(self, t: int, suggestion: Any, /) -> DelayedOutcome | None:
+        """The outcome of a suggestion to application t; None when none will ever be reported."""
 
 
 class SuggestionRecorder(Protocol):
     """Records every suggestion, such as a scoreboard."""
 
-    def record(self, t: int, k: int | None) -> None:
-        """Record the suggestion of candidate k (None: no recourse) to application t."""
+    def record(self, t: int, suggestion: Any, /) -> None:
+        """Record a suggestion (None: no recourse) to application t."""
+
+
+def first_candidate(_: int, options: Sequence[Option]) -> int:
+    """The candidate of the first option, for worlds that know candidates only."""
+    return int(options[0].candidate)
 
 
 class SimulatedProgram(NamedTuple):
-    """A program, the world it serves, and the recorder of its suggestions."""
+    """A program, the world it serves, and the recorder of its suggestions.
+
+    ``read(t, options)`` is what the options of a recourse for application t are to the world and to the recorder.
+    """
 
     program: str
     world: World
     recorder: SuggestionRecorder
+    read: Callable[[int, Sequence[Option]], Any] = first_candidate
 
 
 class OutgoingEvent(NamedTuple):
@@ -146,9 +162,9 @@ class Simulation:
         run = self._runs[event.program]
         match event:
             case Recourse():
-                run.on_answer(event.application, int(event.options[0].candidate))
+                run.on_answer(event.application, event.options)
             case NoRecourse():
-                run.on_answer(event.application, None)
+                run.on_answer(event.application, ())
             case Reward():
                 run.on_fate(event.outcome)
 
@@ -165,13 +181,13 @@ class _ProgramRun:
     without its fate."""
 
     def __init__(self, simulated: SimulatedProgram, prefix: str) -> None:
-        self._program, self._world, self._recorder = simulated
+        self._program, self._world, self._recorder, self._read = simulated
         self._prefix = prefix
         self._next = 0
         self._pending: _PendingApplication | None = None
         self._pending_outcome: str | None = None
         # A heap of (due, tie-breaker, outcome).
-        self._delayed: list[tuple[int, int, DelayedOutcome]] = []
+        self._delayed: list[tuple[int, int, Outcome]] = []
         self._numbers = count()
         self._now_ms = 0
 
@@ -204,15 +220,19 @@ class _ProgramRun:
             else:
                 return
 
-    def on_answer(self, application: str, k: int | None) -> None:
+    def on_answer(self, application: str, options: Sequence[Option]) -> None:
         pending = self._pending
         if pending is None or pending.application != application:
             return
         self._pending = None
-        self._recorder.record(pending.t, k)
-        outcome = None if k is None else self._world.outcome(pending.t, k)
+        suggestion = self._read(pending.t, options) if options else None
+        self._recorder.record(pending.t, suggestion)
+        outcome = self._world.outcome(pending.t, suggestion) if options else None
         if outcome is not None:
-            heapq.heappush(self._delayed, (outcome.due, next(self._numbers), outcome))
+            name = self._prefix + outcome.application
+            option = None if outcome.option is None else options[outcome.option].id
+            event = Outcome(self._program, name, outcome.result, option)
+            heapq.heappush(self._delayed, (outcome.due, next(self._numbers), event))
 
     def on_fate(self, outcome: str | None) -> None:
         if outcome == self._pending_outcome:
@@ -236,8 +256,7 @@ class _ProgramRun:
             self._pending = _PendingApplication(t, name, event_id)
         return OutgoingEvent(event, event_id, name.encode(), self._now_ms)
 
-    def _publish_outcome(self, outcome: DelayedOutcome) -> OutgoingEvent:
-        name = self._prefix + outcome.application
-        event = Outcome(self._program, name, outcome.result)
+    def _publish_outcome(self, event: Outcome) -> OutgoingEvent:
+        name = event.application
         self._pending_outcome = f"{self._program}/outcome/{name}"
         return OutgoingEvent(event, self._pending_outcome, name.encode(), self._now_ms)

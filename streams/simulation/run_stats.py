@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -20,6 +20,11 @@ from msgspec import Struct
 from ...schemas.events import Application, DeadLetter, Fate, NoRecourse, Outcome, Recourse, Reward
 from ..outputs.emission import GENERATION
 from ..records import Record
+
+MANY_CHANGES = 4
+"""Options with more changes are counted: few people carry them out."""
+EXAMPLES = 2
+"""People whose recourse is shown."""
 
 CLOSING_FATES = ("rewarded", "censored", "unseen")
 """The fates that close a recourse."""
@@ -37,12 +42,12 @@ class Score(Protocol):
         """Mean expected reward."""
 
     @property
-    def improvement(self) -> float:
-        """Share of suggestions that really improve."""
+    def improvement(self) -> float | None:
+        """Share of suggestions that really improve whoever carries them out; None without any."""
 
     @property
-    def cost(self) -> float:
-        """Mean cost."""
+    def cost(self) -> float | None:
+        """Mean cost of the suggestions; None without any."""
 
     @property
     def regret(self) -> float:
@@ -52,14 +57,22 @@ class Score(Protocol):
     def oracle_mer(self) -> float:
         """Mean expected reward of the best suggestions."""
 
+    @property
+    def suggestions(self) -> int:
+        """Number of answers that were not for nothing."""
+
 
 class PolicySummary(Struct, frozen=True):
-    """Means over a policy's answers; ``mer`` is the mean expected reward, ``regret`` a sum."""
+    """A policy's score: ``mer`` is the mean expected reward over its answers, ``regret`` a sum over them.
+
+    ``improvement`` and ``cost`` are means over its ``suggestions``, None without any.
+    """
 
     mer: float
-    improvement: float
-    cost: float
+    improvement: float | None
+    cost: float | None
     regret: float
+    suggestions: int = 0
 
 
 class Latency(Struct, frozen=True):
@@ -86,6 +99,12 @@ class Summary(Struct, frozen=True):
     oracle_mer: float
     events_per_second: float
     latency_seconds: Latency
+    none_share: float | None = None
+    options: int = 0
+    mean_changes: float | None = None
+    many_changes_share: float | None = None
+    examples: tuple[Recourse, ...] = ()
+    outcomes_are_simulated: bool = True
 
 
 class _Case(NamedTuple):
@@ -96,11 +115,13 @@ class _Case(NamedTuple):
 class RunStats:
     """Adds records up, in any order.
 
-    ``is_rejected(program, application)`` is whether the world's model rejects an application.
+    ``is_rejected(program, application)`` is whether the world's model rejects an application. The examples are of the
+    first of the programs ``shown``, unless the recourses of a later one have more options.
     """
 
-    def __init__(self, is_rejected: Callable[[str, str], bool]) -> None:
+    def __init__(self, is_rejected: Callable[[str, str], bool], shown: Sequence[str] = ()) -> None:
         self._is_rejected = is_rejected
+        self._examples: dict[str, list[Recourse]] = {program: [] for program in shown}
         self._digests: dict[tuple[str, str], bytes] = {}
         self._sent_ms: dict[_Case, int] = {}
         self._rejected: set[_Case] = set()
@@ -109,6 +130,7 @@ class RunStats:
         self._closed: set[_Case] = set()
         self._counts: Counter[str] = Counter()
         self._fates: Counter[str] = Counter()
+        self._changes: Counter[int] = Counter()
         self._records = 0
         self._first_ms = self._last_ms = 0.0
 
@@ -135,6 +157,9 @@ class RunStats:
         """Everything so far. ``scores`` are those of the policies by name, all in the same world."""
         longest = max(scores.values(), key=lambda score: score.rounds, default=None)
         seconds = (self._last_ms - self._first_ms) / 1000
+        answers, options = self._counts["recourse"] + self._counts["none"], self._changes.total()
+        changes = sum(number * count for number, count in self._changes.items())
+        many = sum(count for number, count in self._changes.items() if number > MANY_CHANGES)
         return Summary(
             applications=len(self._sent_ms),
             rejected=len(self._rejected),
@@ -147,12 +172,17 @@ class RunStats:
             fates={fate: self._fates[fate] for fate in get_args(Fate)},
             open=len(self._recourses - self._closed),
             policies={
-                name: PolicySummary(score.mer, score.improvement, score.cost, score.regret)
+                name: PolicySummary(score.mer, score.improvement, score.cost, score.regret, score.suggestions)
                 for name, score in scores.items()
             },
             oracle_mer=0.0 if longest is None else longest.oracle_mer,
             events_per_second=self._records / seconds if seconds > 0 else 0.0,
             latency_seconds=self._latency(),
+            none_share=self._counts["none"] / answers if answers else None,
+            options=options,
+            mean_changes=changes / options if options else None,
+            many_changes_share=many / options if options else None,
+            examples=tuple(max(self._examples.values(), key=_most_options, default=())),
         )
 
     def _application(self, case: _Case, record: Record) -> None:
@@ -183,11 +213,19 @@ class RunStats:
                     self._closed.add(_Case(event.program, event.application))
             case Recourse():
                 self._counts["recourse"] += 1
+                self._changes.update(len(option.changes) for option in event.options)
+                self._show(event)
                 self._recourses.add(_Case(event.program, event.application))
                 self._answered_ms.setdefault(_Case(event.program, event.application), now_ms)
             case NoRecourse():
                 self._counts["none"] += 1
                 self._answered_ms.setdefault(_Case(event.program, event.application), now_ms)
+
+    def _show(self, event: Recourse) -> None:
+        """Keep the recourses with the first names as examples, in whatever order they are read."""
+        if event.program in self._examples:
+            known = [*self._examples[event.program], event]
+            self._examples[event.program] = sorted(known, key=lambda one: one.application)[:EXAMPLES]
 
     def _latency(self) -> Latency:
         latencies = [
@@ -199,3 +237,7 @@ class RunStats:
             return Latency(None, None)
         p50, p99 = np.quantile(latencies, (0.5, 0.99))
         return Latency(float(p50), float(p99))
+
+
+def _most_options(recourses: Iterable[Recourse]) -> int:
+    return max((len(recourse.options) for recourse in recourses), default=0)

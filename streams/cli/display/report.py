@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...errors import UsageError
-from ...simulation.run_stats import Summary
+from ...simulation.run_stats import MANY_CHANGES, Summary
+from .words import mean, percentage
 
 ORACLE_COLOUR = "#6b7280"
 COLOURS = ("#c2570c", "#0f766e", "#4338ca", "#be185d", "#4d7c0f", "#0369a1")
@@ -51,7 +52,15 @@ def write_report(path: Path, title: str, facts: Mapping[str, str], summary: Summ
         loader=PackageLoader("onward.streams.cli.display"), autoescape=select_autoescape(), undefined=StrictUndefined
     )
     page = templates.get_template("demo.html.j2").render(
-        title=title, facts=facts, summary=summary, reward=_reward(curves), regret=_regret(curves)
+        title=title,
+        facts=facts,
+        summary=summary,
+        examples=[str(recourse).splitlines() for recourse in summary.examples],
+        many_changes=MANY_CHANGES,
+        mean=mean,
+        percentage=percentage,
+        reward=_reward(curves),
+        regret=_regret(curves),
     )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,8 +14,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ...errors import UsageError
-from ...simulation.run_stats import Summary
+from ...simulation.run_stats import MANY_CHANGES, Summary
+from .words import mean, percentage
 
+SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
 BAR_WIDTH = 40
 PICTURE_COLUMNS = 88
 SVG_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
@@ -24,7 +26,7 @@ SVG_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=
 
 def tables(summary: Summary) -> Group:
     """The whole summary, printed at the end of a run."""
-    return Group(_counts(summary), _policies(summary), _fates(summary))
+    return Group(_counts(summary), _policies(summary), _fates(summary), *_examples(summary), Text(SIMULATED, "dim"))
 
 
 def write_picture(path: Path, summary: Summary, total: int) -> None:
@@ -51,7 +53,20 @@ def _screen(summary: Summary, total: int) -> Group:
     served.add_row(
         Text(f"{answered:,} of {total:,} rejected people answered"), ProgressBar(total, answered, width=BAR_WIDTH)
     )
-    return Group(served, Text(_speed(summary)), Text(), _policies(summary), _fates(summary))
+    lines = (Text(_speed(summary)), Text(_options(summary)), Text(SIMULATED, "dim"), Text())
+    # Examples come last: a low terminal cuts the end off.
+    return Group(served, *lines, _policies(summary), _fates(summary), *_examples(summary))
+
+
+def _options(summary: Summary) -> str:
+    none, many = percentage(summary.none_share), percentage(summary.many_changes_share)
+    changes = "-" if summary.mean_changes is None else f"{summary.mean_changes:.1f}"
+    return f"{none} without a way forward, {changes} changes an option, {many} of them more than {MANY_CHANGES}"
+
+
+def _examples(summary: Summary) -> list[Text]:
+    """The recourse of a few people in words, one line an option."""
+    return [Text(str(recourse)) for recourse in summary.examples]
 
 
 def _speed(summary: Summary) -> str:
@@ -69,10 +84,11 @@ def _policies(summary: Summary) -> Table:
     table = Table("policy", *(_right(name) for name in names))
     best = max((policy.mer for policy in summary.policies.values()), default=0.0)
     for name, policy in summary.policies.items():
-        share = policy.mer / summary.oracle_mer if summary.oracle_mer else 0.0
-        figures = (f"{policy.mer:.3f}", f"{share:.0%}", f"{policy.improvement:.3f}", f"{policy.cost:.3f}")
+        share = f"{policy.mer / summary.oracle_mer:.0%}" if summary.oracle_mer else "-"
+        figures = (f"{policy.mer:.3f}", share, mean(policy.improvement), mean(policy.cost))
         table.add_row(name, *figures, f"{policy.regret:.1f}", style="bold green" if policy.mer == best > 0 else "")
-    table.add_row("oracle", f"{summary.oracle_mer:.3f}", "100%", "", "", "0.0", style="dim")
+    whole = "100%" if summary.oracle_mer else "-"
+    table.add_row("oracle", f"{summary.oracle_mer:.3f}", whole, "", "", "0.0", style="dim")
     return table
 
 
@@ -88,6 +104,8 @@ def _counts(summary: Summary) -> Table:
         table.add_row(name, f"{getattr(summary, name):,}")
     for name in ("duplicates", "conflicting_duplicates", "dead_letters"):
         table.add_row(name.replace("_", " "), f"{getattr(summary, name):,}")
+    table.add_row("share of none", percentage(summary.none_share))
+    table.add_row(f"options with more than {MANY_CHANGES} changes", percentage(summary.many_changes_share))
     latency = summary.latency_seconds
     table.add_row("events per second", f"{summary.events_per_second:,.0f}")
     for name, seconds in (("latency p50", latency.p50), ("latency p99", latency.p99)):

@@ -10,15 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 
-from ....environments.improvement import ImprovementWorld
+from ....agents.goals import accepted
+from ....environments.truth import TruthWorld
 from ...errors import UsageError
 from ...programs.artefacts import fit_artefacts, needed_artefacts
 from ...programs.bundle_writer import write_bundle
+from ...programs.margin import measured_margin, retrained
+from ...programs.program import assemble
+from ...programs.scoring import scorer
+from ...programs.spec_check import load_program_spec
 from ...programs.verifier_training import FittedVerifier
+from ...simulation.lockstep import SimulatedProgram, SuggestionRecorder, first_candidate
 from .spec_yaml import spec_yaml
+from .worlds import World
 
 SPEC_FILE = "spec.yaml"
 MODEL_FOLDER = "model"
@@ -26,16 +35,21 @@ MAX_NAME_CHARACTERS = 63
 ARTEFACT_SEED = 0
 REFERENCE_PEOPLE = 500
 
+Choices = Mapping[str, Mapping[str, float]]
+"""Parameters by the name of the choice."""
 
-def write_programs(name: str, world: ImprovementWorld, folder: Path, policies: Sequence[str]) -> Mapping[str, Path]:
+
+def write_programs(name: str, world: World, folder: Path, policies: Sequence[str] | Choices) -> Mapping[str, Path]:
     """Write one program folder for each policy and return the spec files by program, in the order of the policies.
 
     Raises ``UsageError`` when a folder exists already or cannot be written.
     """
-    specs: dict[str, Path] = {}
+    choices: Choices = policies if isinstance(policies, Mapping) else {choice: {} for choice in policies}
     reference = [world.application(t)[1] for t in range(min(world.people, REFERENCE_PEOPLE))]
-    for policy in policies:
-        spec = world.spec(program_name(name, policy), policy)
+    margin = _margin(world, reference)
+    specs: dict[str, Path] = {}
+    for choice, parameters in choices.items():
+        spec = world.spec(program_name(name, choice), choice, parameters)
         program_folder = folder / spec.program
         write_bundle(
             program_folder / MODEL_FOLDER,
@@ -46,10 +60,24 @@ def write_programs(name: str, world: ImprovementWorld, folder: Path, policies: S
             instances=world.instances,
             reference=reference,
             metrics={},
-            verifier=_artefacts(world, policy).get("verifier"),
+            verifier=_artefacts(world, choice).get("verifier"),
+            margin=margin,
         )
         specs[spec.program] = _write(program_folder / SPEC_FILE, spec_yaml(spec))
     return specs
+
+
+def offer_options(world: TruthWorld, spec: Path) -> None:
+    """Tell a world what the program of a spec file can suggest to its people; the oracle takes the best of it."""
+    program = assemble(load_program_spec(spec))
+    proposals = program.generator_under(program.bundle).propose(world.distinct)
+    world.offer(proposals.people, proposals.points[proposals.point])
+
+
+def simulated_programs(world: World, recorders: Mapping[str, SuggestionRecorder]) -> list[SimulatedProgram]:
+    """The programs of a world for a simulation, each with the recorder of its suggestions, such as a scoreboard."""
+    read = world.targets if isinstance(world, TruthWorld) else first_candidate
+    return [SimulatedProgram(program, world, recorder, read) for program, recorder in recorders.items()]
 
 
 def program_name(name: str, policy: str) -> str:
@@ -57,7 +85,18 @@ def program_name(name: str, policy: str) -> str:
     return f"{name[: MAX_NAME_CHARACTERS - 1 - len(policy)]}-{policy}"
 
 
-def _artefacts(world: ImprovementWorld, policy: str) -> Mapping[str, FittedVerifier]:
+def _margin(world: World, reference: Sequence[Mapping[str, Any]]) -> float | UnsetType:
+    """The margin that training would measure for ``margin: auto``; none where the spec gives a number."""
+    if isinstance(world, TruthWorld) and world.codec.spec.policy.margin in ("auto", None):
+        X, labels = world.unseen
+        score = scorer(world.estimator, len(world.columns)).score
+        rejected = X[~accepted(score(X), world.spec("margin", "protoar").model.threshold)]
+        others = retrained(world.estimator, X, labels, np.random.RandomState(ARTEFACT_SEED))
+        return measured_margin(world.codec, score, world.instances, reference, others, rejected)
+    return UNSET
+
+
+def _artefacts(world: World, policy: str) -> Mapping[str, FittedVerifier]:
     if not needed_artefacts(policy):
         return {}
     if world.training is None:

@@ -2,44 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from ....agents.choices import registry
 from ....environments.improvement import ImprovementWorld
-from ....environments.population import ARLIM_SPEC, SPEC, Population
+from ....environments.population import SPEC, Population
+from ....environments.truth import Fitted, Repayment, Truth, TruthWorld
+from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec
 from ....schemas.specfile import SpecError
 from ....schemas.table import Table, TableError, read_table
 from ...errors import UsageError
 from ...programs.spec_check import load_program_spec
 
+World: TypeAlias = ImprovementWorld | TruthWorld
+
 PACKAGED_SPECS = SPEC.parent
 """Specs of well-known data files, by the file's stem."""
 
+GENERATOR = "search"
+"""How options are made for the generated people."""
+OPTIONS = 3
+"""The most options of a recourse of theirs."""
+
 
 class NamedWorld(NamedTuple):
-    """A world, and the name of the spec it was built with."""
+    """A world, the name of the spec it was built with, and the choices that serve it, each with its parameters.
+
+    ``own`` is the choice that the spec itself names, None where the spec comes with Onward.
+    """
 
     name: str
-    world: ImprovementWorld
+    world: World
+    choices: Mapping[str, Mapping[str, float]]
+    own: str | None = None
 
 
-def build_world(data: Path | None, spec: Path | None, *, seed: int, people: int, approved_share: float) -> NamedWorld:
-    """The world of a data file, or of generated people without one.
+def build_world(
+    data: Path | None, spec: Path | None, policies: Sequence[str], *, seed: int, people: int, approved_share: float
+) -> NamedWorld:
+    """The world of a data file, or of generated people without one, and the policies that serve it.
 
-    Without ``spec`` the packaged spec with the data file's name is used. Raises ``UsageError`` for files that cannot be
-    read or used.
+    Without ``spec`` the packaged spec with the data file's name is used. A spec that is given brings a policy of its
+    own, which serves the world beside ``policies``. Options that are made for the person need a world that knows the
+    truth about everything a person could become. Recourse instances are played by ARLIM's protocol, and so are the
+    data files whose spec is packaged. Raises ``UsageError`` for files that cannot be read or used.
     """
     if data is None and spec is not None:
         raise UsageError(f"--spec {spec} describes a data file: give it with --data")
+    check_policies(policies)
     loaded, table = _generated(seed) if data is None else _from_file(data, spec)
+    own = None if spec is None else loaded.policy.choice
+    paper = _copies_instances(loaded) if own else data is not None
+    chosen: dict[str, Mapping[str, float]] = {name: {} for name in policies}
+    if own is not None:
+        chosen = {own: loaded.policy.parameters, **{name: {} for name in policies if name != own}}
     try:
-        world = ImprovementWorld.from_table(table, loaded, seed=seed, people=people, approved_share=approved_share)
-        return NamedWorld(loaded.program, world)
+        build = _paper_world if paper else _truth_world
+        world = build(loaded, table, data, seed, people, approved_share)
+        return NamedWorld(loaded.program, world, chosen, own)
     except ValueError as error:
         raise UsageError(f"{data or 'the generated people'}: {error}; another --seed splits the data anew") from None
+
+
+def _copies_instances(spec: ProgramSpec) -> bool:
+    """Whether every recourse of a program is one recourse instance, at the bare threshold."""
+    policy = spec.policy
+    return policy.generator == "instances" and policy.options == 1 and not policy.margin
+
+
+def _paper_world(
+    spec: ProgramSpec, table: Table, _: Path | None, seed: int, people: int, approved_share: float
+) -> World:
+    nu = spec.policy.nu
+    return ImprovementWorld.from_table(table, spec, seed=seed, people=people, approved_share=approved_share, nu=nu)
+
+
+def _truth_world(
+    spec: ProgramSpec, table: Table, data: Path | None, seed: int, people: int, approved_share: float
+) -> World:
+    labelled, truth = _truth(spec, table, data, seed)
+    return TruthWorld(spec, labelled, truth, seed=seed, people=people, approved_share=approved_share)
+
+
+def _truth(spec: ProgramSpec, table: Table, data: Path | None, seed: int) -> tuple[Table, Truth]:
+    """The truth of a data set, and the data with labels of this truth."""
+    if data is None:
+        return table, Repayment(FeatureCodec(spec))
+    truth = Fitted(table, seed=seed)
+    return truth.relabelled(table, seed=seed), truth
 
 
 def check_policies(policies: Sequence[str]) -> None:
@@ -52,8 +107,10 @@ def check_policies(policies: Sequence[str]) -> None:
 
 
 def _generated(seed: int) -> tuple[ProgramSpec, Table]:
-    spec = load_program_spec(ARLIM_SPEC).spec
-    return spec, Population(seed=seed).table(spec)
+    spec = load_program_spec(SPEC).spec
+    table = Population(seed=seed).table(spec)
+    policy = msgspec.structs.replace(spec.policy, generator=GENERATOR, options=OPTIONS, margin=0.0)
+    return msgspec.structs.replace(spec, policy=policy), table
 
 
 def _from_file(data: Path, spec: Path | None) -> tuple[ProgramSpec, Table]:

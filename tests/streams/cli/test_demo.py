@@ -27,24 +27,33 @@ KEYS = [
     "oracle_mer",
     "events_per_second",
     "latency_seconds",
+    "none_share",
+    "options",
+    "mean_changes",
+    "many_changes_share",
+    "examples",
+    "outcomes_are_simulated",
 ]
 
 
 def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path, capsys):
     page, picture, kept = tmp_path / "page.html", tmp_path / "images" / "demo.svg", tmp_path / "kept"
     files = ["--report", str(page), "--picture", str(picture), "--keep", str(kept)]
-    code = main(["demo", "--people", "60", "--seed", "1", "--json", *files])
+    code = main(["demo", "--people", "40", "--seed", "1", "--json", *files])
     printed = capsys.readouterr()
     assert code == 0, printed.err
     summary = json.loads(printed.out)
     assert list(summary) == KEYS
-    assert summary["applications"] == 3 * 60
+    assert summary["applications"] == 3 * 40
     assert list(summary["policies"]) == ["protoar", "linucb", "posterior"]
     assert summary["recourse"] + summary["none"] == summary["rejected"]
     assert [summary[name] for name in ("lost", "duplicates", "conflicting_duplicates", "dead_letters")] == [0] * 4
     closed = sum(summary["fates"][name] for name in ("rewarded", "censored", "unseen"))
     assert closed + summary["open"] == summary["recourse"]
     assert summary["fates"]["rewarded"] > 0
+    assert (summary["none"], summary["none_share"]) == (0, 0.0)
+    assert summary["many_changes_share"] == 0.0
+    assert [len(example["options"]) for example in summary["examples"]] == [3, 3]
     for policy in summary["policies"].values():
         assert 0 < policy["mer"] < summary["oracle_mer"] < 1
     assert 0 < summary["latency_seconds"]["p50"] <= summary["latency_seconds"]["p99"]
@@ -54,6 +63,8 @@ def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path
     assert 'src="' not in html
     svg = picture.read_text(encoding="utf-8")
     assert "url(http" not in svg
+    change = summary["examples"][1]["options"][2]["changes"][0]["feature"].replace(" ", "&#160;")
+    assert all(change in drawn and "simulated" in drawn for drawn in (html, svg))
     assert all(f"{policy['mer']:.3f}" in drawn for policy in summary["policies"].values() for drawn in (html, svg))
 
 

@@ -9,13 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from onward.environments.improvement import ImprovementWorld
+from onward.environments.population import ARLIM_SPEC, Population
 from onward.schemas.events import Application, Outcome
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
+from onward.schemas.specfile import load_spec
 from onward.streams import cli
 from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.cli.world.program_folders import write_programs
-from onward.streams.cli.world.worlds import build_world
 from onward.streams.errors import UsageError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
@@ -56,7 +58,8 @@ class LoggedProgram:
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoggedProgram]:
     folder = tmp_path_factory.mktemp("evaluate")
-    world = build_world(None, None, seed=2, people=PEOPLE, approved_share=0).world
+    base = load_spec(ARLIM_SPEC).spec
+    world = ImprovementWorld.from_table(Population(seed=2).table(base), base, seed=2, people=PEOPLE)
     [spec] = write_programs("personal-loan", world, folder, ["posterior"]).values()
     text = spec.read_text().replace("choice: posterior,", "choice: posterior, exploration: 1,")
     spec.write_text(text.replace("{steps: 10}", "{time: P1D}") + "candidates: 4\n")

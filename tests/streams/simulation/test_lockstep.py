@@ -14,10 +14,12 @@ import pytest
 from onward.agents.choices import LinUCB, Pull
 from onward.agents.options import Options
 from onward.environments.improvement import ImprovementWorld
-from onward.environments.population import SPEC, Population
+from onward.environments.population import ARLIM_SPEC, Population
+from onward.environments.truth import Repayment, TruthWorld
+from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Application, DeadLetter, NoRecourse, Option, Outcome, Recourse, Reward
 from onward.schemas.specfile import load_spec
-from onward.streams.cli.world.program_folders import write_programs
+from onward.streams.cli.world.program_folders import offer_options, simulated_programs, write_programs
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
 from onward.streams.outputs.decoder import EventDecoder
@@ -33,6 +35,7 @@ class DelayedOutcome(NamedTuple):
     application: str
     result: str
     due: int
+    option: int | None = None
 
 
 @dataclass
@@ -129,6 +132,19 @@ def test_outcomes_after_the_last_application_are_published_in_the_order_they_are
     assert published == ["loan/outcome/1", "loan/outcome/0"]
 
 
+def test_an_outcome_names_the_option_that_it_is_about():
+    world = TinyWorld((True,), {0: 0})
+    world.outcome = lambda t, suggestion: DelayedOutcome(str(t), "improved", 0, option=suggestion.index("b"))
+    recorder = Recorder()
+    run = Simulation([SimulatedProgram("loan", world, recorder, lambda t, options: [one.candidate for one in options])])
+    run.next_events(0)
+    options = tuple(Option(name, (), 0.1, 0.9, 1.0, id) for name, id in (("a", "1"), ("b", "2")))
+    run.receive(Recourse("loan", 0, "0", 0, options, "linucb", "v", "s", "m"))
+    (outcome,) = run.next_events(0)
+    assert outcome.event == Outcome("loan", "0", "improved", "2")
+    assert recorder.suggestions == [(0, ["a", "b"])]
+
+
 def test_duplicates_and_foreign_events_are_ignored():
     run, recorder = simulation(TinyWorld((True, True)))
     run.next_events(0)
@@ -178,7 +194,7 @@ def test_only_rejected_applications_of_this_simulation_are_rejected():
 
 @pytest.fixture(scope="module")
 def world():
-    spec = load_spec(SPEC).spec
+    spec = load_spec(ARLIM_SPEC).spec
     table = Population(seed=3).table(spec, 800)
     return ImprovementWorld.from_table(table, spec, seed=3, people=160, instances=30, approved_share=0.2)
 
@@ -217,13 +233,13 @@ class Memory:
 
 
 async def simulated(world, policies, folder):
-    """The picks of every program: what each rejected application was suggested, in order."""
+    """What each rejected application of every program was suggested, in order, and all rewards."""
     specs = write_programs("loan", world, folder / "programs", policies)
     recorders = {program: Recorder() for program in specs}
-    programs = [SimulatedProgram(program, world, recorder) for program, recorder in recorders.items()]
-    simulation = Simulation(programs)
+    simulation = Simulation(simulated_programs(world, recorders))
     memory = Memory(specs.values(), folder / "state")
     decoder = EventDecoder(memory.topics)
+    rewards = []
     await memory.start()
     now_ms = START_MS
     while not simulation.done:
@@ -232,9 +248,36 @@ async def simulated(world, policies, folder):
             await memory.publish(event)
         for topic in memory.topics.outputs:
             for record in memory.unread(topic):
-                simulation.receive(decoder.read(record).event)
+                event = decoder.read(record).event
+                simulation.receive(event)
+                rewards += [event] if isinstance(event, Reward) else []
     await memory.stop()
-    return {program: recorder.suggestions for program, recorder in recorders.items()}
+    return {program: recorder.suggestions for program, recorder in recorders.items()}, rewards
+
+
+@pytest.fixture(scope="module")
+def truth_world():
+    spec = load_spec(ARLIM_SPEC).spec
+    spec = msgspec.structs.replace(spec, policy=msgspec.structs.replace(spec.policy, generator="search", options=2))
+    table = Population(seed=3).table(spec, 500)
+    return TruthWorld(spec, table, Repayment(FeatureCodec(spec)), seed=3, people=25, approved_share=0.2)
+
+
+async def test_options_made_for_people_are_scored_by_the_truth_and_outcomes_name_the_one_taken(truth_world, tmp_path):
+    suggestions, rewards = await simulated(truth_world, ("protoar",), tmp_path)
+    offer_options(truth_world, tmp_path / "programs" / "loan-protoar" / "spec.yaml")
+    rounds = [t for t in range(truth_world.people) if truth_world.is_rejected(t)]
+    assert [t for t, _ in suggestions["loan-protoar"]] == rounds
+    assert max(len(targets) for _, targets in suggestions["loan-protoar"]) == 2
+    expected = {}
+    for t, targets in suggestions["loan-protoar"]:
+        assert 0 < truth_world.expected_reward(t, targets) <= truth_world.oracle(t)
+        outcome = truth_world.outcome(t, targets)
+        if outcome is not None:
+            expected[outcome.application] = str(outcome.option + 1)
+    credited = {reward.application: reward.option for reward in rewards if reward.fate in ("rewarded", "late")}
+    assert credited == expected
+    assert set(expected.values()) == {"1", "2"}
 
 
 def plain_loop(world, learner):
@@ -257,7 +300,7 @@ def plain_loop(world, learner):
 
 
 async def test_a_world_through_the_pipeline_gives_the_suggestions_of_plain_loops(world, tmp_path):
-    picks = await simulated(world, ("protoar", "linucb"), tmp_path)
+    picks, _ = await simulated(world, ("protoar", "linucb"), tmp_path)
     assert picks["loan-linucb"] == plain_loop(world, LinUCB(np.zeros((len(world.instances), 1)), 10))
     easiest = [
         (t, min((k for k in range(len(world.instances)) if world.is_feasible(t, k)), key=lambda k: world.cost(t, k)))

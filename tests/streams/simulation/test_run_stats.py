@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onward.schemas.events import Application, DeadLetter, NoRecourse, Option, Outcome, Recourse, Reward
+from onward.schemas.events import Application, Change, DeadLetter, NoRecourse, Option, Outcome, Recourse, Reward
 from onward.streams.outputs.emission import GENERATION
 from onward.streams.records import Record
 from onward.streams.simulation.run_stats import Latency, PolicySummary, RunStats
@@ -124,12 +124,13 @@ class Score:
     improvement: float = 0.75
     cost: float = 2.0
     regret: float = 3.0
+    suggestions: int = 4
 
 
 def test_policies_are_scored_and_the_oracle_is_that_of_the_one_furthest_on():
     summary = RunStats(lambda *_: True).summary({"protoar": Score(5, 0.9), "linucb": Score(7, 0.8)})
     assert summary.oracle_mer == 0.8
-    assert summary.policies == {name: PolicySummary(0.5, 0.75, 2.0, 3.0) for name in ("protoar", "linucb")}
+    assert summary.policies == {name: PolicySummary(0.5, 0.75, 2.0, 3.0, 4) for name in ("protoar", "linucb")}
 
 
 EVENTS = [applied("r1"), applied("r2"), answered("r1"), refused("r2"), met("r1", "rewarded"), answered("r1")]
@@ -142,3 +143,28 @@ def test_the_order_of_reading_does_not_matter(order):
     assert msgspec.structs.replace(summary, latency_seconds=nothing) == msgspec.structs.replace(
         other, latency_seconds=nothing
     )
+
+
+def changed(name, *sizes, program="loan"):
+    options = tuple(
+        Option("0", (Change("income", 1, 2),) * size, 0.1, 0.9, 1.0, str(number))
+        for number, size in enumerate(sizes, 1)
+    )
+    return "recourse", Recourse(program, 0, name, 0, options, "p", "v", "s", "m"), f"recourse/{program}/{name}", 1000
+
+
+def test_options_and_their_changes_are_counted_and_the_share_of_none():
+    summary = summarised(changed("r1", 1, 5), changed("r2", 4), refused("r3"), refused("r4"))
+    assert (summary.options, summary.none_share) == (3, 0.5)
+    assert summary.mean_changes == pytest.approx(10 / 3)
+    assert summary.many_changes_share == pytest.approx(1 / 3)
+
+
+def test_examples_are_the_first_names_of_the_first_program_unless_another_suggests_more():
+    stats = RunStats(lambda *_: True, ["own", "loan"])
+    for topic, event, id, timestamp_ms in (changed(name, 1, program="own") for name in ("r3", "r1", "r2")):
+        stats.add(record(topic, event, id, timestamp_ms), id, event, 1000.0)
+    assert [one.application for one in stats.summary({}).examples] == ["r1", "r2"]
+    topic, event, id, timestamp_ms = changed("r9", 1, 2)
+    stats.add(record(topic, event, id, timestamp_ms), id, event, 1000.0)
+    assert stats.summary({}).examples == (event,)

@@ -1,0 +1,148 @@
+"""What learners reach in worlds with a known truth, by the generator of the options: mean expected reward beside the
+oracle's, true improvement of those served, changes, and the share of people without an option.
+
+The program's model is trained on data alone. `protoar` suggests the cheapest option; `evenly` draws one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Literal, NamedTuple
+
+import numpy as np
+from rich.table import Table
+
+from onward.benchmarks import face
+from onward.benchmarks.face import Row, progress
+from onward.benchmarks.truth.baselines import METHODS
+from onward.benchmarks.truth.play import GENERATORS, WINDOW, Game, Played, offer, play
+from onward.benchmarks.truth.settings import NAMES, available, setting
+from onward.environments.truth import Conditions, TruthWorld
+from onward.streams.errors import OnwardError, UsageError
+
+SHOWN = ("protoar", "evenly", "thompson", "posterior", "factored", "linucb")
+METRICS = ("mer", "of the oracle's", "improvement", "changes", "none")
+SEPARATOR = "; "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Args(face.Args):
+    """The command line."""
+
+    worlds: tuple[str, ...] = field(default=NAMES, metadata={"help": "worlds; those without a file are left out"})
+    generators: tuple[str, ...] = field(default=(), metadata={"help": "generators (default: all)"})
+    methods: tuple[str, ...] = field(default=SHOWN, metadata={"help": "choices and baselines"})
+    model: Literal["forest", "logistic"] = field(default="forest", metadata={"help": "the program's model"})
+    people: int = field(default=1000, metadata={"quick": 150, "help": "rejected people of each world"})
+    rows: int = field(default=8000, metadata={"quick": 1500, "help": "most rows of a data set"})
+    options: int = field(default=1, metadata={"help": "most options of a recourse"})
+    margins: tuple[float, ...] = field(default=(0.0,), metadata={"help": "how far above the threshold options score"})
+    inert: tuple[float, ...] = field(default=(0.0,), metadata={"help": "shares of features without an effect"})
+    drift: tuple[float, ...] = field(default=(0.0,), metadata={"help": "shares that lose theirs at half-time"})
+
+
+class Trial(NamedTuple):
+    """What is varied within a world."""
+
+    margin: float
+    inert: float
+    drift: float
+
+    def title(self, world: str, model: str) -> str:
+        """The world, its model, and what is not as usual."""
+        varied = [f"{name} {value:g}" for name, value in zip(self._fields, self, strict=True) if value]
+        return ", ".join([world, model, *varied])
+
+
+def worlds(args: Args) -> Iterator[Row]:
+    """All figures: by world, trial, generator and method."""
+    _check(args)
+    for name in available(args.worlds, args.data):
+        found: dict[tuple[Trial, str, str], dict[int, Played]] = {}
+        for seed in args.seeds:
+            for trial, generator, method, played in _played(name, seed, args):
+                found.setdefault((trial, generator, method), {})[seed] = played
+        for (trial, generator, method), by_seed in found.items():
+            yield from _rows(SEPARATOR.join((trial.title(name, args.model), generator, method)), by_seed)
+
+
+def _check(args: Args) -> None:
+    for flag, names, known in (("methods", args.methods, METHODS), ("generators", args.generators, GENERATORS)):
+        for name in names:
+            if name not in known:
+                raise UsageError(f"--{flag}: there is no {name!r}, use some of {','.join(known)}")
+    for flag in ("margins", "inert", "drift"):
+        if max(getattr(args, flag)) >= 1:
+            raise UsageError(f"--{flag}: give numbers below 1")
+
+
+def _played(name: str, seed: int, args: Args) -> Iterator[tuple[Trial, str, str, Played]]:
+    """Every play of one world and seed."""
+    base = setting(name, args.data, args.model, seed, args.rows)
+    for inert, drift in product(args.inert, args.drift):
+        world = base.world(args.people, Conditions(inert=inert, drift=drift))
+        for margin, generator in product(args.margins, args.generators or GENERATORS):
+            game = _game(world, generator, margin)
+            if game is None:
+                continue
+            trial = Trial(margin, inert, drift)
+            for method in args.methods:
+                learner = METHODS[method](game.offered.arms, WINDOW)
+                yield trial, generator, method, play(game, learner, args.options, seed)
+            progress(f"{trial.title(name, args.model)}, {generator}, seed {seed}: played")
+
+
+def _game(world: TruthWorld, generator: str, margin: float) -> Game | None:
+    try:
+        return Game.of(world, offer(GENERATORS[generator], world, margin))
+    except (ValueError, OnwardError) as error:
+        progress(f"{generator} is left out: {error}")
+        return None
+
+
+def _rows(name: str, by_seed: dict[int, Played]) -> Iterator[Row]:
+    played = {
+        seed: (one.mer, _share(one.mer, one.oracle), one.improvement, one.changes, one.none)
+        for seed, one in by_seed.items()
+    }
+    for index, metric in enumerate(METRICS):
+        values = {seed: figures[index] for seed, figures in played.items()}
+        lower = metric in ("changes", "none")
+        yield Row(
+            f"{name}{SEPARATOR}{metric}",
+            float(np.mean(list(values.values()))),
+            "",
+            better="lower" if lower else "higher",
+            by_seed=values,
+        )
+
+
+def _share(mer: float, oracle: float) -> float:
+    return mer / oracle if oracle else float("nan")
+
+
+def tables(rows: Sequence[Row]) -> Iterable[Table]:
+    """A table for each world: a line for each generator and method; means with their standard errors."""
+    lines: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for row in rows:
+        title, generator, method, _ = row.name.split(SEPARATOR)
+        lines.setdefault(title, {}).setdefault((generator, method), []).append(_figure(row))
+    for title, of_world in lines.items():
+        table = Table("generator", "choice", *METRICS, title=title, title_justify="left", box=None)
+        for names, figures in of_world.items():
+            table.add_row(*names, *figures)
+        yield table
+
+
+def _figure(row: Row) -> str:
+    values = list((row.by_seed or {}).values())
+    if len(values) < 2:
+        return f"{row.value:.3f}"
+    return f"{row.value:.3f} ± {np.std(values, ddof=1) / len(values) ** 0.5:.3f}"
+
+
+if __name__ == "__main__":
+    sys.exit(face.run(Args, worlds, show=tables))

@@ -1,0 +1,10 @@
+"""Worlds in which P(improves | features after, features before) is known for every change that anybody could make."""
+
+from .conditions import Conditions
+from .contract import Truth
+from .fitted import Fitted
+from .improvement import Improvement
+from .lending import Repayment
+from .world import Chances, TruthWorld
+
+__all__ = ["Chances", "Conditions", "Fitted", "Improvement", "Repayment", "Truth", "TruthWorld"]

@@ -1,0 +1,51 @@
+"""The conditions of a world: every number that neither its data nor its truth give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """How people differ, how much of their luck stays, and how late outcomes come. All numbers are invented.
+
+    Parameters
+    ----------
+    luck_kept
+        The probability that the luck of a person without the desired outcome is the same next time. Illness or a slow
+        trade lasts for some and ends for others.
+    feature_spread
+        The standard deviation of the log of a feature's difficulty, the same for everybody. At 0.5 one feature in six
+        is 1.6 times as hard as the program's cost says, and one in six 1.6 times as easy.
+    person_spread
+        The same for what each person finds hard beside that.
+    inert
+        The share of the features that may change whose changes please the model only. At 0 each change has the
+        effect that the truth gives it, as if every relation in the data were causal.
+    drift
+        The share of the features that may change whose changes stop helping at half-time.
+    delay_median
+        The median delay of outcomes, in rounds.
+    delay_tail
+        The exponent of their tail: P(delay > d) falls as d ** -delay_tail. At 1.5 the mean is finite and the
+        variance is not; a fifth of the outcomes come after 10 rounds.
+    """
+
+    luck_kept: float = 0.3
+    feature_spread: float = 0.5
+    person_spread: float = 0.5
+    inert: float = 0.0
+    drift: float = 0.0
+    delay_median: float = 3.0
+    delay_tail: float = 1.5
+
+    def __post_init__(self) -> None:
+        for name in ("luck_kept", "inert", "drift"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}: give a share from 0 to 1")
+        for name in ("feature_spread", "person_spread"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}: give a standard deviation, 0 or more")
+        for name in ("delay_median", "delay_tail"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} is {getattr(self, name)}: give a number above 0")

@@ -1,0 +1,17 @@
+"""What every truth is: who has the desired outcome, as a function of features."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Truth(Protocol):
+    """The data-generating process of a world. The program's model never sees it, only labels drawn from it."""
+
+    def probability(self, X: Floats) -> Floats:
+        """The probability (n,) of the desired outcome of people with encoded features (n, D)."""

@@ -1,0 +1,234 @@
+"""A world in which a person's fate depends on what they become, and how hard that is for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ...agents.costs import execution_probability
+from ...schemas.encoding import FeatureCodec
+from ...schemas.events import Option
+from ...schemas.spec import ModelReference, ProgramSpec
+from ...schemas.table import Table
+from ..improvement import THRESHOLD, Arrivals, DueOutcome, TrainedModel, train
+from ..improvement.people import Row, approval_plan, draw_arms, draw_people
+from . import draws
+from .conditions import Conditions
+from .contract import Truth
+from .improvement import Improvement
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Training = tuple[Floats, NDArray[np.int64]]
+
+ROUNDS_AT_ONCE = 5000
+"""Bounds the memory of ``offer``."""
+
+INSTANCES = 200
+"""The most recourse instances of the world's program, as in ARLIM."""
+
+
+class Chances(NamedTuple):
+    """What options would lead to, (P,) each: the probability that a person who carries one out improves, that they
+    carry it out, and its l1 cost."""
+
+    improvement: Floats
+    execution: Floats
+    cost: Floats
+
+
+class TruthWorld(Arrivals):
+    """People who apply, and the truth about everything that could be suggested to them.
+
+    A suggestion is a matrix of encoded targets (N, D): the options of a recourse, in its order. The person takes up
+    the one that is easiest for them. They carry it out with the probability exp(-nu sum of difficulty x change), with
+    a difficulty of their own for each feature, and then improve with a probability of ``Improvement``. Only
+    improvements are reported, rounds later. All draws are made beforehand, so an outcome is a function of the
+    suggestion.
+
+    The program's model was trained on half of the data. It knows neither the truth nor anybody's difficulties.
+
+    Parameters
+    ----------
+    spec
+        The program's spec; its policy says how options are made, and its ``nu`` is the world's (default 1/D).
+    table
+        The data set: labels drawn from the truth.
+    truth
+        The probability of the desired outcome given the features.
+    seed
+        Another seed is another world: split, model, people, chance.
+    people
+        The number of applications.
+    approved_share
+        About this share of them is such that the model approves.
+    conditions
+        The rest of the world.
+    model
+        The result of ``train`` for the same table and seed, so that several worlds share one fit.
+
+    Raises
+    ------
+    ValueError
+        When the data have no row to accept or no row to reject.
+    """
+
+    def __init__(
+        self,
+        spec: ProgramSpec,
+        table: Table,
+        truth: Truth,
+        *,
+        seed: int,
+        people: int,
+        approved_share: float = 0.0,
+        conditions: Conditions | None = None,
+        model: TrainedModel | None = None,
+    ) -> None:
+        model = model or train(table, seed=seed)
+        conditions = conditions or Conditions()
+        random = np.random.RandomState()
+        random.set_state(model.state)
+        self.codec = FeatureCodec(spec)
+        self.instances: Sequence[Row] = draw_arms(table, model, self.codec, random, INSTANCES, 0.0).rows
+        super().__init__(draw_people(table, model, approval_plan(people, approved_share, seed), random))
+        self.estimator: Any = model.estimator
+        self.columns = self.codec.columns
+        self.training: Training = table.X[model.training], table.labels[model.training]
+        self.unseen: Training = _rows(table, np.concatenate([model.recourse, model.test]))
+        self._base = spec
+        self._nu = 1.0 / self.codec.dimension if spec.policy.nu is None else spec.policy.nu
+        self._encoded = self.codec.encode_many(self._people.rows)
+        self._draw(truth, seed, conditions)
+        self._best: Floats | None = None
+
+    def _draw(self, truth: Truth, seed: int, conditions: Conditions) -> None:
+        features = self._base.features
+        self._uniform = draws.uniforms(seed, self.rejected)
+        self._delay = draws.delays(seed, self.rejected, conditions)
+        self._difficulty = draws.difficulties(seed, self.rejected, len(features), conditions)
+        mutable = np.array([feature.mutable != "none" for feature in features])
+        self._improvement = tuple(
+            Improvement(truth, conditions.luck_kept, half[self.codec.feature_of])
+            for half in draws.ineffective(seed, mutable, conditions)
+        )
+
+    # --- the program -----------------------------------------------------------------------------------------------
+
+    def spec(self, program: str, choice: str, parameters: Mapping[str, float] | None = None) -> ProgramSpec:
+        """The spec of a program that serves this world's people, its model beside it in ``model/manifest.json``.
+
+        Its policy is that of the world's spec with another choice.
+        """
+        return msgspec.structs.replace(
+            self._base,
+            program=program,
+            policy=msgspec.structs.replace(self._base.policy, choice=choice, parameters=dict(parameters or {})),
+            model=ModelReference("model/manifest.json", THRESHOLD),
+            decisions="model",
+            candidates=len(self.instances),
+            shards=1,
+            capacity=None,
+        )
+
+    # --- people ----------------------------------------------------------------------------------------------------
+
+    @property
+    def distinct(self) -> Floats:
+        """The encoded rows (n, D) of the distinct people; ``who`` gives the row of each application."""
+        return self._encoded
+
+    @property
+    def who(self) -> Indices:
+        """The row of each application in ``distinct``, (T,)."""
+        return self._people.who
+
+    def targets(self, t: int, options: Sequence[Option]) -> Floats:
+        """What application t would become by each of N options, encoded, (N, D)."""
+        row = self.application(t)[1]
+        rows = [{**row, **{change.feature: change.target for change in option.changes}} for option in options]
+        return self.codec.encode_many(rows)
+
+    # --- the truth -------------------------------------------------------------------------------------------------
+
+    def chances(self, applications: Indices, targets: Floats) -> Chances:
+        """What becomes of rejected applications (P,) by one target each, (P, D)."""
+        before, rounds = self._encoded[self.who[applications]], self._rounds[applications]
+        second = rounds >= self.rejected // 2
+        improvement = np.empty(len(targets))
+        for half, mask in enumerate((~second, second)):
+            improvement[mask] = self._improvement[half](before[mask], targets[mask])
+        change = np.abs(targets - before)
+        hardness = (change * self._difficulty[rounds][:, self.codec.feature_of]).sum(axis=1)
+        return Chances(improvement, execution_probability(hardness, self._nu), change.sum(axis=1))
+
+    def offer(self, whose: Indices, targets: Floats) -> None:
+        """Say what can be suggested to whom, so that the oracle knows the best of it.
+
+        ``whose`` (P,) are rows of ``distinct``, ascending, with a target each, (P, D).
+        """
+        rounds = self._arrivals
+        first, last = (np.searchsorted(whose, self.who[rounds], side=side) for side in ("left", "right"))
+        best = np.zeros(len(rounds))
+        for start in range(0, len(rounds), ROUNDS_AT_ONCE):
+            block = slice(start, start + ROUNDS_AT_ONCE)
+            counts = last[block] - first[block]
+            ends = np.cumsum(counts)
+            which = np.arange(counts.sum()) + np.repeat(first[block] - ends + counts, counts)
+            chances = self.chances(np.repeat(rounds[block], counts), targets[which])
+            np.maximum.at(
+                best, start + np.repeat(np.arange(len(counts)), counts), chances.improvement * chances.execution
+            )
+        self._best = best
+
+    def oracle(self, t: int) -> float:
+        """The largest expected reward of an option that was offered to application t; 0 when there is none."""
+        assert self._best is not None, "call `offer` first"
+        return float(self._best[self.round_of(t)])
+
+    def expected_reward(self, t: int, targets: Floats) -> float:
+        """The probability that suggesting these options to application t is rewarded."""
+        _, chances = self._taken(t, targets)
+        return float(chances.improvement[0] * chances.execution[0])
+
+    def improvement(self, t: int, targets: Floats) -> float:
+        """The probability that the person improves who carries out the option that they take up."""
+        return float(self._taken(t, targets)[1].improvement[0])
+
+    def cost(self, t: int, targets: Floats) -> float:
+        """The l1 cost of the option that the person takes up."""
+        return float(self._taken(t, targets)[1].cost[0])
+
+    def outcome(self, t: int, targets: Floats) -> DueOutcome | None:
+        """The outcome of suggesting these options to application t; None when there will be none."""
+        if not self.is_rejected(t):
+            return None
+        option, chances = self._taken(t, targets)
+        delay = self.reward_delay(t, float(chances.improvement[0] * chances.execution[0]))
+        return None if delay is None else DueOutcome(self.application(t)[0], "improved", self.due(t, delay), option)
+
+    def reward_delay(self, t: int, expected_reward: float) -> int | None:
+        """The rounds until application t is rewarded for a suggestion of this expected reward; None when it is not.
+
+        1 is at the end of its own round.
+        """
+        number = self.round_of(t)
+        return int(self._delay[number]) if self._uniform[number] < expected_reward else None
+
+    def easiest(self, t: int, targets: Floats) -> int:
+        """The index of the option that is easiest for application t; the first of equals."""
+        change = np.abs(targets - self._encoded[self.who[t]])
+        difficulty = self._difficulty[self.round_of(t)][self.codec.feature_of]
+        return int((change * difficulty).sum(axis=1).argmin())
+
+    def _taken(self, t: int, targets: Floats) -> tuple[int, Chances]:
+        option = self.easiest(t, targets)
+        return option, self.chances(np.array([t]), targets[option : option + 1])
+
+
+def _rows(table: Table, rows: Indices) -> Training:
+    return table.X[rows], table.labels[rows]

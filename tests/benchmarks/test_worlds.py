@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onward.agents.choices import Pull
+from onward.agents.options import Options
+from onward.benchmarks import face
+from onward.benchmarks.truth.baselines import Thompson
+from onward.benchmarks.worlds import SEPARATOR, Args, tables, worlds
+from onward.streams.errors import UsageError
+
+LINE = ["--worlds", "population", "--people", "40", "--rows", "600", "--methods", "protoar,thompson,posterior"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return list(worlds(face.parse(Args, None, [*LINE, "--generators", "search", "--options", "2", "--seeds", "0-1"])))
+
+
+def test_every_method_is_scored_against_the_oracle_of_its_generator(rows):
+    found = {row.name: row for row in rows}
+    assert len(found) == 3 * 5
+    for method in ("protoar", "thompson", "posterior"):
+        name = SEPARATOR.join(("population, forest", "search", method, ""))
+        assert 0 < found[f"{name}of the oracle's"].value < 1
+        assert 1 <= found[f"{name}changes"].value < 4
+        assert found[f"{name}mer"].by_seed.keys() == {0, 1}
+
+
+def test_the_tables_show_standard_errors_over_seeds(rows):
+    (table,) = tables(rows)
+    assert table.row_count == 3
+    assert all("±" in cell for cell in table.columns[2].cells)
+
+
+def test_the_same_seed_plays_the_same(rows):
+    again = worlds(face.parse(Args, None, [*LINE, "--generators", "search", "--options", "2", "--methods", "thompson"]))
+    first = {row.name: row.by_seed[0] for row in rows if "thompson" in row.name}
+    assert {row.name: row.by_seed[0] for row in again} == first
+
+
+def test_thompson_sampling_comes_to_prefer_the_arm_that_is_rewarded():
+    arms = np.arange(3)
+    options = Options(np.zeros(1), arms, np.zeros((3, 1)), arms, np.ones(3))
+    choice = Thompson(np.zeros((3, 1)), window=10)
+    taken = []
+    for step in range(300):
+        arm = choice.choose(options, lambda step=step: np.random.default_rng(step)).arm
+        taken.append(arm)
+        choice.update(Pull(step, arm, 1.0), float(arm == 2))
+    assert set(taken[:60]) == {0, 1, 2}
+    assert taken[-50:].count(2) > 45
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--worlds", "moon"], "--worlds: there is no world 'moon', use some of population,credit"),
+        (["--methods", "wizard"], "--methods: there is no 'wizard', use some of"),
+        (["--generators", "wizard"], "--generators: there is no 'wizard', use some of"),
+        (["--margins", "1"], "--margins: give numbers below 1"),
+    ],
+)
+def test_a_wrong_name_or_number_is_explained_in_one_line(flags, message, capsys):
+    assert face.run(Args, worlds, flags) == UsageError.exit_code
+    told = capsys.readouterr().err
+    assert message in told
+    assert told.count("\n") == 1

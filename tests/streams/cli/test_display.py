@@ -1,0 +1,37 @@
+"""What the demo shows of its summary."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import msgspec
+from rich.console import Console
+
+from onward.schemas.events import Change, Option, Recourse
+from onward.streams.cli.display.summary import panel, tables
+from onward.streams.simulation.run_stats import Latency, PolicySummary, Summary
+
+NOBODY = Summary(
+    5, 5, 0, 5, 0, 0, 0, 0, {}, 0, {"protoar": PolicySummary(0.0, None, None, 0.0)}, 0.0, 1.0, Latency(1.0, 2.0), 1.0
+)
+
+
+def drawn(summary: Summary) -> str:
+    console = Console(width=120, record=True, file=StringIO())
+    console.print(panel(summary, 5), tables(summary))
+    return console.export_text()
+
+
+def test_where_nobody_was_served_nothing_is_a_share_of_the_oracle_s():
+    text = drawn(NOBODY)
+    assert "100%" not in text
+    assert "100.0% without a way forward" in text
+
+
+def test_the_recourse_of_people_is_shown_in_words_and_that_outcomes_are_simulated():
+    option = Option("3", (Change("savings", 100, 2500, "EUR"),), 0.2, 0.9, 1.0)
+    recourse = Recourse("loan", 0, "a7", 0, (option,), "protoar", "v", "s", "m")
+    text = drawn(msgspec.structs.replace(NOBODY, examples=(recourse,)))
+    assert text.count("a7: 1 way forward") == 2
+    assert text.count("raise savings from 100 to 2,500 EUR") == 2
+    assert text.count("outcomes are simulated") == 2
