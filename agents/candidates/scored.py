@@ -77,8 +77,7 @@ def number_rows(rows: Steps, table: Steps, known: Steps, count: int) -> Indices:
     for i in range(len(rows)):
         slot = 0
         for value in rows[i]:
-            slot = slot * 1000003 + value
-        slot %= len(table)
+            slot = (slot * 1000003 + value) % len(table)
         while table[slot] >= 0 and (known[table[slot]] != rows[i]).any():
             slot = (slot + 1) % len(table)
         if table[slot] < 0:

@@ -91,7 +91,9 @@ def main() -> None:
         answer = receive(consumer, person["application"])
         show(answer)
         if answer["kind"] == "recourse":
-            send(producer, "outcomes", "outcome", {**person, "result": "improved"})
+            # Ask people which option they followed: the learner learns from that one.
+            followed = answer["options"][0]["id"]
+            send(producer, "outcomes", "outcome", {**person, "result": "improved", "option": followed})
             reward = receive(consumer, person["application"])
             print(f"{reward['fate']}: {reward['reward']}")
     finally:

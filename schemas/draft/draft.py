@@ -32,8 +32,9 @@ policy:
   generator: search  # the cheapest changes for this person; instances: the situation of another person of the data
   # An outcome counts within 90 days after the recourse: long enough to change something, and to see whether it helped.
   window: {{time: P90D}}
-  # choice: protoar  # suggests the easiest, and does not learn from outcomes; with options: 3 up to three of them
-  # margin: auto     # options that a retrained model accepts too; they ask more of people
+  options: 3  # at most so many ways forward for one person
+  # choice: protoar  # suggests the easiest first, and does not learn from outcomes; by default a learner decides
+  # margin: 0        # the bare threshold: less to change, and a retrained model may reject it; by default measured
   # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 1 / encoded columns
 # constraints: {{max_changes: {most}}}  # an option changes at most so many features
 """

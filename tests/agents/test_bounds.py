@@ -19,6 +19,7 @@ from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.options import Options
 from onward.schemas.encoding import FeatureCodec
+from onward.streams.programs.scoring import LogisticScore
 from onward.streams.programs.space import space_of
 from onward.tests.support.choice_scripts import ARTEFACTS
 from onward.tests.support.random_programs import any_row, any_spec, draw, picks
@@ -67,7 +68,9 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
             random = Random(seed)
             codec = FeatureCodec(any_spec(random))
             rows, people = (codec.encode_many([any_row(random, codec.spec) for _ in range(5)]) for _ in range(2))
-            generator.build(space_of(codec), rows, L1()).under(lambda X: X[:, 0], Threshold(0.3)).propose(people)
+            linear = LogisticScore(np.linspace(-1.0, 1.0, codec.dimension), -1.0)
+            for score in (lambda X: X[:, 0], linear):
+                generator.build(space_of(codec), rows, L1()).under(score, Threshold(0.3)).propose(people)
     for name in registry:
         for instances in MANY:
             for seed in range(2):

@@ -97,13 +97,13 @@ class Spy(Choice):
         self.updates: list[tuple[int, int, float, float]] = []
         self.steps = 0
 
-    def choose(self, options, random):
+    def begin(self, options, random):
         self.seen.append(
             (options.person.tobytes(), options.arm.tolist(), options.execution.tolist(), random().random())
         )
         self.steps += 1
-        if not len(options):
-            return None
+
+    def pick(self, options, random):
         at = -1 if self.last else 0
         return Pick(int(options.arm[at]), 1.0, float(options.execution[at]))
 

@@ -21,11 +21,21 @@ FEATURES: Sequence[Mapping[str, Any]] = (
     {"name": "debts", "type": "integer", "bounds": [0, 10], "mutable": "down"},
 )
 POLICIES: Mapping[str, Mapping[str, Any]] = {
-    "steps": {"policy": {"choice": "linucb", "window": {"steps": 20}}},
-    "timed": {"policy": {"choice": "protoar", "window": {"time": "PT2S", "lateness": "PT1S"}}},
-    "decided": {"policy": {"choice": "linucb", "window": {"steps": 10}}, "decisions": "external"},
+    "steps": {"policy": {"choice": "linucb", "generator": "adapted", "options": 3, "window": {"steps": 20}}},
+    "timed": {
+        "policy": {
+            "choice": "protoar",
+            "generator": "search",
+            "options": 3,
+            "window": {"time": "PT2S", "lateness": "PT1S"},
+        }
+    },
+    "decided": {
+        "policy": {"choice": "linucb", "generator": "instances", "options": 1, "window": {"steps": 10}},
+        "decisions": "external",
+    },
 }
-"""The parts of the specs that differ, by program: one for each kind of window and of decision."""
+"""The parts of the specs that differ, by program: one for each kind of window, of decision and of option."""
 SHARDS = 3
 CANDIDATES = 40
 _LABELLED = 300
@@ -54,7 +64,6 @@ def _write(folder: Path, name: str, policy: Mapping[str, Any]) -> Path:
         "shards": SHARDS,
         **policy,
     }
-    content["policy"] = {"generator": "instances", "options": 1, **policy["policy"]}
     spec = msgspec.convert(content, ProgramSpec, strict=False)
     codec, random = FeatureCodec(spec), np.random.default_rng(7)
     rows = [features(random, max_income=101) for _ in range(_LABELLED)]

@@ -19,8 +19,10 @@ from onward.streams.programs.space import space_of
 
 Array = np.ndarray[Any, Any]
 PEOPLE = 60
-SLACK = {"search": 0.0, "adapted": 0.05}
-"""By how much the share of matches may exceed that of people among each other."""
+SLACK = {"search": 0.02, "adapted": 0.08}
+"""By how much the share of matches may exceed that of people among each other: two standard errors, and what the pull
+towards a real row costs."""
+DRAWS = 5
 
 
 def share_with_a_match(rows: Array, columns: Array, reference: Array, own: Array | None = None) -> float:
@@ -49,7 +51,7 @@ def test_options_match_records_no_more_than_people_match_each_other(name: str) -
     columns = (changed @ of_feature)[several] @ of_feature.T
     assert len(several) > 100
     options, records = (codec.codes(rows)[:, codec.feature_of] for rows in (found.points[found.point], table.X))
-    drawn = np.random.default_rng(1).integers(len(records), size=len(several))
+    drawn = np.random.default_rng(1).integers(len(records), size=(DRAWS, len(several)))
     ours = share_with_a_match(options[several], columns, records)
-    theirs = share_with_a_match(records[drawn], columns, records, own=drawn)
+    theirs = np.mean([share_with_a_match(records[who], columns, records, own=who) for who in drawn])
     assert ours <= theirs + SLACK[name]

@@ -54,7 +54,7 @@ def rename(spec, name, other):
         (["--spec", "SPEC"], (PROGRAM, "another"), UsageError.exit_code, f"none of another is program '{PROGRAM}'"),
         (
             ["--spec", "SPEC"],
-            ("policy: {", "policy: {margin: auto, "),
+            ("margin: 0,", "margin: auto,"),
             UsageError.exit_code,
             "has no margin, which `margin: auto` needs",
         ),

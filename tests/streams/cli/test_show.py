@@ -24,8 +24,8 @@ PROGRAM = "personal-loan-linucb"
 @pytest.fixture(scope="module")
 def told(installation: Installation) -> str:
     """The name of an application that got a recourse and its fate, and an outcome that names a wrong option."""
-    assert installation.simulate("--people", "3", "--run-name", "told", "--no-web") == 0
-    answers = {event["application"]: event for event in installation.answers("told", 3)}
+    assert installation.simulate("--people", "12", "--run-name", "told", "--no-web") == 0
+    answers = {event["application"]: event for event in installation.answers("told", 12)}
     fates = read_events(installation.broker, TOPICS.rewards, 1)
     name = next(fate["application"] for fate in fates if answers[fate["application"]]["kind"] == "recourse")
     outcome = Outcome(PROGRAM, name, "improved", "99")
@@ -65,7 +65,7 @@ def test_json_holds_the_events_and_with_the_program_the_same(
     [own] = found["programs"]
     assert (found["application"], own["program"], own["state"]) == (told, PROGRAM, "closed")
     by_kind = {event["kind"]: event for event in own["events"]}
-    answer = next(event for event in installation.answers("told", 3) if event["application"] == told)
+    answer = next(event for event in installation.answers("told", 12) if event["application"] == told)
     assert by_kind["recourse"]["event"] == answer
     times = [event["time"] for event in own["events"]]
     assert times == sorted(times)

@@ -50,7 +50,8 @@ def folder(tmp_path_factory):
         == 0
     )
     drafted = (folder / "bare.yaml").read_text()
-    (folder / "auto.yaml").write_text(drafted.replace("# margin: auto", "margin: auto"))
+    (folder / "bare.yaml").write_text(drafted.replace("# margin: 0 ", "margin: 0 "))
+    (folder / "auto.yaml").write_text(drafted.replace("# margin: 0 ", "margin: auto "))
     return folder
 
 
@@ -83,7 +84,7 @@ def test_a_model_without_one_is_refused_where_the_spec_asks(folder, capsys, tmp_
 
 def test_a_model_without_a_linear_score_is_refused_where_the_generator_needs_one(folder, capsys):
     drafted = (folder / "bare.yaml").read_text().replace("model/manifest.json", "forest/manifest.json")
-    (folder / "linear.yaml").write_text(f"{drafted}policy: {{generator: linear}}\n")
+    (folder / "linear.yaml").write_text(drafted.replace("generator: search", "generator: linear"))
     line = ["train", str(folder / "loans.csv"), "--spec", str(folder / "bare.yaml"), "--output", str(folder / "forest")]
     assert main(line) == 0
     capsys.readouterr()
