@@ -64,7 +64,7 @@ class Choice(ABC):
     """Picks among a person's options, one step a person, and learns from the rewards that come later.
 
     A step picks one option or several. Each pick is a pull of its arm. Of several, the person takes up one at most: the
-    caller reports the reward of that one and takes the other pulls back, or, without a reward, leaves all of them.
+    caller reports the reward of that one and takes the other pulls back.
 
     A choice is deterministic: the same calls in the same order, with the same random generators, give the same
     picks and the same state. A parameter is a keyword of the constructor, declared once, as

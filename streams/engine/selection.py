@@ -82,7 +82,7 @@ class LookAhead:
         if run is not None and run.batch is assessment.batch:
             run.positions.append(entry.position)
             run.rows.append(assessment.row)
-        elif program.ignores_zero_reward:
+        elif program.ignores_silence:
             run = _Run(assessment.batch, [entry.position], [assessment.row])
             self._open_runs[shard] = self._runs[entry.position] = run
 

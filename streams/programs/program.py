@@ -157,9 +157,10 @@ class Program:
         return hashlib.sha256(content).hexdigest()[:POLICY_VERSION_CHARACTERS]
 
     @cached_property
-    def ignores_zero_reward(self) -> bool:
-        """Whether a reward of 0 teaches its learner nothing."""
-        return choices.registry[self.spec.policy.choice].ignores_zero_reward
+    def ignores_silence(self) -> bool:
+        """Whether a window that closes without an outcome teaches its learner nothing."""
+        choice, several = choices.registry[self.spec.policy.choice], self.spec.policy.options > 1
+        return choice.ignores_zero_reward and not (several and choice.learns)
 
     @cached_property
     def execution_source(self) -> ExecutionSource:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from ...agents import choices
 from ...agents.costs import execution_probability
 from ...agents.evaluation import Evaluation, Expectation, Follower, Log, evaluate
 from ...agents.options import Options
@@ -198,8 +199,12 @@ class _Shard:
         row.rewards = {option.arm: reward for option in credited}
         for option in credited:
             self._expectation.learn(option.arm, option.execution, reward)
-        if closing.censored and self._target.ignores_zero_reward:
+        choice = choices.registry[self._target.spec.policy.choice]
+        if closing.censored and choice.ignores_zero_reward and not several:
             self._follower.close(closing.number)
+        elif len(credited) > 1:
+            easiest = max(credited, key=lambda option: option.execution)
+            self._follower.reward(closing.number, {easiest.arm: reward})
         else:
             self._follower.reward(closing.number, row.rewards)
 

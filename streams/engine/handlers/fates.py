@@ -38,21 +38,21 @@ def learn(shard: Shard, case: Case, reward: float | None, option: int | None) ->
     """Report an outcome's reward to the learner; ``reward`` None means the person never saw the recourse.
 
     The credited option's pull gets the reward and the other pulls are taken back. Without a credited option among
-    several, a reward of 0 goes to every pull, and for a reward above 0 all pulls are taken back. Without a reward, too,
-    all pulls are taken back.
+    several, a reward of 0 is that of the easiest, and for a reward above 0 all pulls are taken back. Without a reward,
+    too, all pulls are taken back.
     """
+    taken_up = _taken_up(case, option, reward)
     for number, pull in enumerate(_pulls(case)):
-        if reward is not None and _rewarded(number, option, reward):
+        if reward is not None and number == taken_up:
             shard.learner.update(pull, reward)
         else:
             shard.learner.retract(pull)
 
 
 def learn_censored(shard: Shard, case: Case) -> None:
-    """Report a reward of 0 for every pull, unless the choice has ``ignores_zero_reward``."""
-    if not shard.program.ignores_zero_reward:
-        for pull in _pulls(case):
-            shard.learner.update(pull, 0.0)
+    """Report a reward of 0, unless that teaches the learner nothing."""
+    if not shard.program.ignores_silence:
+        learn(shard, case, 0.0, None)
 
 
 def close(
@@ -76,8 +76,9 @@ def close(
     )
     fold.count("fates", program, event.fate)
     if reward is not None:
-        judged = [suggested for number, suggested in enumerate(case.options) if _rewarded(number, option, reward)]
-        fold.effects.predictions += [(program, suggested.execution, reward) for suggested in judged]
+        taken_up = _taken_up(case, option, reward)
+        if taken_up is not None:
+            fold.effects.predictions.append((program, case.options[taken_up].execution, reward))
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
 
 
@@ -108,9 +109,15 @@ def _publish(
     fold.emit(event, joined(fate, name, application, entry.id), entry.time_ms, name, shard)
 
 
-def _rewarded(number: int, option: int | None, reward: float) -> bool:
-    """Whether the reward of a recourse, which credits ``option``, is that of its option ``number``."""
-    return number == option or (option is None and not reward)
+def _taken_up(case: Case, option: int | None, reward: float | None) -> int | None:
+    """The 0-based index of the option whose pull gets the reward; ``option`` is the credited one.
+
+    Who does not improve and names no option has most likely tried the easiest.
+    """
+    if option is not None or reward != 0.0:
+        return option
+    executions = [suggested.execution for suggested in case.options]
+    return executions.index(max(executions))
 
 
 def _pulls(case: Case) -> Iterator[Pull]:

@@ -92,7 +92,7 @@ def test_rewards_are_counted_by_the_probability_that_was_predicted(tmp_path):
     assert sum(counted(metrics, "predicted_executions").values()) == pytest.approx(total)
 
 
-def test_of_several_options_the_credited_one_counts_and_without_an_outcome_all(tmp_path):
+def test_of_several_options_the_credited_one_counts_and_without_an_outcome_the_easiest(tmp_path):
     policy = {"generator": "search", "choice": "protoar", "options": 3}
     story = tape(tmp_path, policy=policy, **TIMED)
     for name in ("named", "silent"):
@@ -102,7 +102,7 @@ def test_of_several_options_the_credited_one_counts_and_without_an_outcome_all(t
     metrics = folded(story)
     options = {answer.application: len(answer.options) for answer in story.answers()}
     assert options["named"] > 1
-    assert sum(counted(metrics, "resolved_options").values()) == 1 + options["silent"]
+    assert sum(counted(metrics, "resolved_options").values()) == 2
     assert sum(counted(metrics, "observed_rewards").values()) == 1.0
 
 

@@ -123,6 +123,20 @@ def test_steps_of_several_options_are_evaluated_by_the_option_that_was_taken_up(
     assert row.matched == row.steps
 
 
+@pytest.mark.parametrize("choice", DETERMINISTIC)
+def test_a_policy_of_several_options_learns_from_silence_as_it_did_in_the_log(choice, tmp_path):
+    """Its own log has its picks at every step that was not drawn."""
+    program = with_policy(exploring(choice), options=2)
+    events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
+    evaluator = PolicyEvaluator(program, program)
+    for one in events:
+        evaluator.step(one) if isinstance(one, Step) else evaluator.close(one)
+    rows = [row for shard in evaluator._shards.values() for row in shard.rows.values()]
+    own = [all(option.propensity > SHARE for option in row.taken) for row in rows]
+    assert own == [all(option.wanted for option in row.taken) for row in rows]
+    assert {False, True} == set(own)
+
+
 def test_a_policy_learns_nothing_from_what_comes_later(tmp_path):
     """The same picks and the same expectations at every step, however the log goes on."""
     program = exploring()
