@@ -131,6 +131,23 @@ class FeatureCodec:
             return texts[round(code)]
         return round(code) if feature.type == "integer" else code
 
+    def changed_values(self, person: Vector, target: Vector) -> dict[int, Value]:
+        """The raw values, by feature, of an encoded target (D,) where it differs from an encoded person (D,).
+
+        They are those of ``codes``, for one row and few features at less cost.
+        """
+        changed: dict[int, Value] = {}
+        for column in np.flatnonzero(person != target).tolist():
+            index = self.feature_of.item(column)
+            categories = self.spec.features[index].categories
+            if categories is not None:
+                first = self._starts[index]
+                code = float(target[first : first + len(categories)].argmax())
+            else:
+                code = float((self.low[column] + target[column] * self.scale[column]).round(self.digits[index]))
+            changed[index] = self.value(index, code)
+        return changed
+
     def read(self, features: bytes | Raw) -> Values | Problem:
         """The values of a JSON object of features, or its problem: one of ``check``, or why it cannot be decoded."""
         return self._reader.read(features)

@@ -8,7 +8,7 @@ a retrained model.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -183,25 +183,14 @@ class Program:
     def changes(self, values: Values, person: Array, points: Array, point: int) -> tuple[Change, ...]:
         """The changes from a person, raw ``values`` and encoded (D,), to ``points[point]``, in the spec's order."""
         if self.generator.copies_instances:
-            targets = self._instance_values[point]
+            targets: Iterable[tuple[int, Value]] = enumerate(self._instance_values[point])
         else:
-            targets = self._target_values(values, person, points[point])
+            targets = sorted(self.codec.changed_values(person, points[point]).items())
         return tuple(
             [
-                Change(name, current, target, unit)
-                for current, target, (name, unit) in zip(values, targets, self._units, strict=True)
-                if current != target
-            ]
-        )
-
-    def _target_values(self, values: Values, person: Array, target: Array) -> Values:
-        """The raw values of an encoded target; a feature whose columns are the person's keeps the person's value."""
-        codes = self.codec.codes(target[np.newaxis])[0]
-        changed = set(self.codec.feature_of[person != target].tolist())
-        return tuple(
-            [
-                self.codec.value(index, codes.item(index)) if index in changed else own
-                for index, own in enumerate(values)
+                Change(self._units[index][0], values[index], target, self._units[index][1])
+                for index, target in targets
+                if values[index] != target
             ]
         )
 

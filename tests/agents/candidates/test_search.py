@@ -90,6 +90,9 @@ def test_what_people_read_keeps_the_spec_s_rules_and_encodes_to_the_row_that_was
             feature.name: codec.value(number, row.item(number)) if number in changed else person[feature.name]
             for number, feature in enumerate(spec.features)
         }
+        assert codec.changed_values(encoded, proposals.points[proposals.point[index]]) == {
+            number: codec.value(number, row.item(number)) for number in changed
+        }
         assert can_become(spec, person, target)
         assert codec.check(target) is None
         assert (codec.encode_many([target])[0] == proposals.points[proposals.point[index]]).all()
