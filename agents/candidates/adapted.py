@@ -51,7 +51,7 @@ class Adapted(CandidateGenerator):
     left of them is made smaller. So a person reads a few changes in the direction of an example, not the example.
 
     The work per person is bounded: of the instances that reach the goal only the ``ENOUGH`` easiest are used. Of
-    instances that lead to the same changes the easiest counts.
+    instances that lead to changes of the same features the easiest counts.
 
     Parameters
     ----------
@@ -121,8 +121,10 @@ class Adapted(CandidateGenerator):
             reached = f"the best reaches {floor(best * 100) / 100:.2f}"
             if goal.reached(best):
                 reached += f", with more than {self._most_changes} changes"
-        detail = f"no change of {', '.join(names)} towards one of {len(steps)} instances is an option: the required "
-        return Explanation("out_of_reach", f"{detail}score is {goal.required:.2f}, {reached}{self._relaxation(person)}")
+        detail = f"no change of {', '.join(names)} towards one of {len(steps)} instances is an option: a score "
+        return Explanation(
+            "out_of_reach", f"{detail}above {goal.in_words} is required, {reached}{self._relaxation(person)}"
+        )
 
     # --- one person --------------------------------------------------------------------------------------------------
 
@@ -132,7 +134,7 @@ class Adapted(CandidateGenerator):
         rows = rows.at(rows.valid & rows.allowed & ((rows.steps != 0).sum(axis=1) <= self._most_changes))
         costs = self._costs(person, rows.steps)
         order = np.argsort(costs, kind="stable")
-        _, first = np.unique(rows.steps[order], axis=0, return_index=True)
+        _, first = np.unique(rows.steps[order] != 0, axis=0, return_index=True)
         return _Rows._make(field[order[np.sort(first)]] for field in rows)
 
     def _reaching(self, person: Array) -> _Rows:

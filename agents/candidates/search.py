@@ -137,7 +137,8 @@ class Search(CandidateGenerator):
         if best is not None:
             # Rounded down: a score of .499 does not reach .50.
             reached = f"the best {'' if proven else 'found '}reaches {floor(best * 100) / 100:.2f}"
-        detail = f"{changes} the required score {self._goal.required:.2f}; {reached}{relaxation}"
+            reached += ", which is enough without the margin" if best > self._goal.threshold else ""
+        detail = f"{changes} a score above {self._goal.in_words}; {reached}{relaxation}"
         return Explanation("out_of_reach", detail)
 
     # --- linear scores -----------------------------------------------------------------------------------------------

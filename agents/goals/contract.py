@@ -35,6 +35,12 @@ class Goal(ABC):
     def required(self) -> float:
         """The score that must be exceeded."""
 
+    @property
+    def in_words(self) -> str:
+        """The score that must be exceeded, for people: with the margin that is in it, where there is one."""
+        margin = f" (threshold {self.threshold:.2f} and margin {self.margin:.2f})" if self.margin else ""
+        return f"{self.required:.2f}{margin}"
+
     def reached(self, score: Array) -> Mask:
         """Which scores, shape (n,), reach the goal."""
         return np.asarray(np.greater(score, self.required))

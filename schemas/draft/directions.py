@@ -34,8 +34,9 @@ def direction_of(column: Column, desired: Mask, *, is_ordered: bool) -> Directio
     if column.words & names.HIGHER_IS_BETTER:
         return _towards(1, column, desired) if is_ordered else ANY
     if column.words & names.GROWS and is_ordered:
-        waiting = "; none, if waiting is no advice" if column.words & names.WAITING else ""
-        return Direction("up", f"it can only grow{waiting}")
+        if column.words & names.WAITING:
+            return Direction("none", "it only grows by waiting: up, if that is advice")
+        return Direction("up", "it can only grow")
     if column.words & names.EDUCATION:
         return Direction("none", "it can only grow: type ordinal, with levels from lowest to highest, lets it go up")
     if is_ordered and column.words & names.HIGHER_MAY_BE_BETTER and trend(column, desired) > 0:

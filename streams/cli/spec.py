@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from ...schemas.draft import draft_spec
 from ...schemas.encoding import FeatureCodec
 from ...schemas.specfile import LoadedSpec, SpecError
@@ -81,7 +83,8 @@ def _tell_left_out(csv: Path, left_out: Mapping[str, str]) -> None:
 def _summary(loaded: LoadedSpec) -> str:
     spec, policy = loaded.spec, loaded.spec.policy
     mutable = sum(feature.mutable != "none" for feature in spec.features)
-    window = f"{policy.window.steps} steps" if policy.window.time is None else f"{policy.window.time} of event time"
+    time = policy.window.time
+    window = f"{policy.window.steps} steps" if time is None else f"{msgspec.to_builtins(time)} of event time"
     return (
         f"{loaded.path}: program {spec.program}: {len(spec.features)} features ({mutable} mutable) in "
         f"{FeatureCodec(spec).dimension} columns, policy {policy.choice} with cost {policy.cost} and window {window}, "

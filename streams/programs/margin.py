@@ -25,11 +25,13 @@ Score = Callable[[Floats], Floats]
 RETRAINED = 20
 ACCEPTED = 0.9
 """The share of pairs of a cheapest option and a retrained model in which the model accepts the option."""
-PEOPLE = 50
+PEOPLE = 100
 STEP = 0.05
 """Margins are multiples of it."""
 LEAST_SERVED = 0.9
 """Of the people who have an option without a margin, the share that a margin must leave with one."""
+MOST_CHANGES = 2.0
+"""The most changes that the cheapest options may need on average, unless they need more without a margin."""
 
 
 def retrained(estimator: Any, X: Floats, labels: NDArray[np.int64], random: np.random.RandomState) -> list[Score]:
@@ -61,21 +63,31 @@ def measured_margin(
     spec, cost = codec.spec, cost_of(codec, reference)
     build = candidates.registry[spec.policy.generator].build
     generator = build(space_of(codec), codec.encode_many(instances), cost)
-    return smallest_margin(generator, cost, score, spec.model.threshold, others, rejected[:PEOPLE])
+    return smallest_margin(generator, cost, score, spec.model.threshold, others, rejected[:PEOPLE], codec.feature_of)
 
 
 def smallest_margin(
-    generator: CandidateGenerator, cost: Cost, score: Score, threshold: float, others: Sequence[Score], people: Floats
+    generator: CandidateGenerator,
+    cost: Cost,
+    score: Score,
+    threshold: float,
+    others: Sequence[Score],
+    people: Floats,
+    feature_of: NDArray[np.intp],
 ) -> float:
     """The smallest margin at which ``others`` accept the cheapest options of rejected ``people`` (n, D).
 
-    Where no margin is enough, it is the largest that still leaves nine of ten an option.
+    ``feature_of`` (D,) is the feature of each column.
+
+    Where no margin is enough, it is the largest that still leaves nine of ten an option, of two changes on average.
     """
     margin, served = 0.0, 0
     for number in range(round((1.0 - threshold) / STEP)):
-        targets = _cheapest(generator.under(score, Threshold(threshold, number * STEP)), cost, people)
+        whose, targets = _cheapest(generator.under(score, Threshold(threshold, number * STEP)), cost, people)
         served = served or len(targets)
         if not len(targets) or len(targets) < LEAST_SERVED * served:
+            break
+        if number and _changes(targets != people[whose], feature_of) > MOST_CHANGES:
             break
         margin = number * STEP
         if np.mean([accepted(other(targets), threshold).mean() for other in others]) >= ACCEPTED:
@@ -83,9 +95,15 @@ def smallest_margin(
     return round(margin, 9)
 
 
-def _cheapest(generator: CandidateGenerator, cost: Cost, people: Floats) -> Floats:
-    """The target of the cheapest option of everybody who has one."""
+def _changes(changed: NDArray[np.bool_], feature_of: NDArray[np.intp]) -> float:
+    """The mean number of features that change, from the columns that do (n, D)."""
+    of_feature = np.eye(int(feature_of.max()) + 1, dtype=bool)[feature_of]
+    return float((changed @ of_feature).sum(axis=1).mean())
+
+
+def _cheapest(generator: CandidateGenerator, cost: Cost, people: Floats) -> tuple[NDArray[np.intp], Floats]:
+    """Everybody who has an option, (m,) of the people (n, D), and the target of their cheapest, (m, D)."""
     whose, _, points, point = generator.propose(people)
     order = np.lexsort((cost.of_pairs(points, people, point, whose), whose))
     first = order[np.unique(whose[order], return_index=True)[1]]
-    return np.asarray(points[point[first]])
+    return whose[first], np.asarray(points[point[first]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +20,7 @@ from ..programs.program import Program
 from ..topics import Topics
 
 PORTION_PEOPLE = 100
-"""People who are answered together."""
+"""People who are scored together."""
 
 Features = Mapping[str, Value]
 _encode = msgspec.json.Encoder().encode
@@ -30,20 +30,22 @@ def suggest(program: Program, people: Mapping[str, Features], time_ms: int) -> I
     """The answers to those people whom the program's model rejects, in their order.
 
     ``people`` are raw features by the name of the application; they must have passed the codec's check. Who is approved
-    gets no answer. All of them apply at ``time_ms``.
+    gets no answer. All of them apply at ``time_ms``, each to a learner that has seen nobody: an answer does not depend
+    on the other people.
     """
     with TemporaryDirectory(prefix="onward-") as folder, Ledger(Path(folder) / "ledger.sqlite", "suggest", 0) as ledger:
         state = ledger.load({program.name: program}, required_topics(Topics()), waiting_limit=1)
         everybody = list(people.items())
         for start in range(0, len(everybody), PORTION_PEOPLE):
             portion = everybody[start : start + PORTION_PEOPLE]
-            rejected = _rejected(program, portion)
-            entries = list(_entries(program, rejected, state.offset, time_ms))
-            effects = process(state, entries, ledger.view(state, footprint(entries), {}))
-            ledger.commit(state, effects)
-            for emission in effects.emissions:
-                if isinstance(emission.event, Recourse | NoRecourse):
-                    yield emission.event
+            for name, features in _rejected(program, portion):
+                entries = list(_entries(program, name, features, state.offset, time_ms))
+                effects = process(state, entries, ledger.view(state, footprint(entries), {}))
+                ledger.commit(state, effects)
+                state.shards.clear()
+                for emission in effects.emissions:
+                    if isinstance(emission.event, Recourse | NoRecourse):
+                        yield emission.event
 
 
 def _rejected(program: Program, portion: Sequence[tuple[str, Features]]) -> Iterator[tuple[str, Features]]:
@@ -51,13 +53,12 @@ def _rejected(program: Program, portion: Sequence[tuple[str, Features]]) -> Iter
     return (portion[index] for index in np.flatnonzero(~program.approves(scores)).tolist())
 
 
-def _entries(program: Program, people: Iterable[tuple[str, Features]], offset: int, time_ms: int) -> Iterator[Entry]:
-    """The journal of these applications, with their decisions where the program has them from elsewhere."""
-    for number, (name, features) in enumerate(people):
-        events: list[Struct] = [RawApplication(program.name, name, Raw(_encode(features)))]
-        if program.spec.decisions == "external":
-            events.append(Decision(program.name, name, approved=False))
-        for line, event in enumerate(events):
-            kind, position = kinds.by_struct[type(event)], JournalPosition(offset + number, line)
-            key, raw = CaseKey(program.name, name), Raw(_encode(event))
-            yield Entry(position, key, time_ms, f"{kind.name}/{name}", time_ms, None, 0, kind, event, raw)
+def _entries(program: Program, name: str, features: Features, offset: int, time_ms: int) -> Iterator[Entry]:
+    """The journal of an application, with its decision where the program has them from elsewhere."""
+    events: list[Struct] = [RawApplication(program.name, name, Raw(_encode(features)))]
+    if program.spec.decisions == "external":
+        events.append(Decision(program.name, name, approved=False))
+    for line, event in enumerate(events):
+        kind, position = kinds.by_struct[type(event)], JournalPosition(offset, line)
+        key, raw = CaseKey(program.name, name), Raw(_encode(event))
+        yield Entry(position, key, time_ms, f"{kind.name}/{name}", time_ms, None, 0, kind, event, raw)

@@ -93,7 +93,7 @@ def test_a_person_out_of_reach_is_told_how_far_the_changes_lead() -> None:
     search = Search.build(space, np.zeros((0, 6)), L1()).under(line, Threshold(0.25))
     explanation = search.explain(np.array([0.0, 0.5, 0.0, 1.0, 0.0, 0.0]))
     assert explanation.reason == "out_of_reach"
-    assert "reaches the required score 0.25; the best reaches 0.18" in explanation.detail
+    assert "reaches a score above 0.25; the best reaches 0.18" in explanation.detail
     assert explanation.detail.startswith("no allowed change of ")
 
 

@@ -112,13 +112,13 @@ def test_an_option_with_a_change_that_is_not_needed_is_left_out() -> None:
         (
             ("any", "any", "none"),
             1,
-            "no allowed change of income, savings reaches the required score 0.90; the best reaches 0.60; "
+            "no allowed change of income, savings reaches a score above 0.90; the best reaches 0.60; "
             "it would help if 2 features could change",
         ),
         (
             ("up", "down", "none"),
             2,
-            "no allowed change of income, savings reaches the required score 0.90; the best reaches 0.60; "
+            "no allowed change of income, savings reaches a score above 0.90; the best reaches 0.60; "
             "it would help if savings could also go up",
         ),
         (("none", "none", "none"), None, "nothing that may change has room to"),
@@ -144,4 +144,4 @@ def test_the_work_is_bounded_however_many_features_may_change() -> None:
     assert not len(generator.under(score, Threshold(0.9)).propose(person[np.newaxis]).arm)
     assert scored < 20_000
     detail = generator.under(score, Threshold(0.9)).explain(person).detail
-    assert "was found that reaches the required score 0.90; the best found reaches 0." in detail
+    assert "was found that reaches a score above 0.90; the best found reaches 0." in detail

@@ -130,7 +130,7 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
     }
     draft = draft_spec(written(tmp_path, columns, label), "y")
     assert {name: feature.mutable for name, feature in features(draft).items()} == {
-        "yearsInJob": "up",
+        "yearsInJob": "none",
         "debts_of_others": "down",
         "missed_payments_two_years": "down",
         "loan_amount": "down",
