@@ -25,7 +25,7 @@ Score = Callable[[Floats], Floats]
 RETRAINED = 20
 ACCEPTED = 0.9
 """The share of pairs of a cheapest option and a retrained model in which the model accepts the option."""
-PEOPLE = 100
+PEOPLE = 50
 STEP = 0.05
 """Margins are multiples of it."""
 LEAST_SERVED = 0.9

@@ -78,13 +78,13 @@ def test_serves_everybody_for_whom_there_is_an_option_at_nearly_the_least_cost(m
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), most=st.sampled_from([1, 2, 3, None]))
-def test_costs_no_more_than_the_search_for_any_model(seed: int, most: int | None) -> None:
+def test_costs_no_more_than_the_search_for_any_model_and_a_step(seed: int, most: int | None) -> None:
     search, line, person, _ = drawn(seed, most, STEPS / 10)
     general = Search(search.space, L1(), lambda X: line(X), Threshold(0.5))
     ours, theirs = (np.abs(one.propose(person[np.newaxis]).points - person).sum(axis=1) for one in (search, general))
     assert len(ours) or not len(theirs)
     if len(theirs):
-        assert ours.min() <= theirs.min() * 1.01 + 1e-9
+        assert ours.min() <= theirs.min() + STEPS.max() / 10 + 1e-9
 
 
 def test_a_person_out_of_reach_is_told_how_far_the_changes_lead() -> None:

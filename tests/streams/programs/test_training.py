@@ -1,6 +1,8 @@
 import csv
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -13,7 +15,9 @@ from onward.streams.programs.bundle import load_bundle
 from onward.streams.programs.manifest import MANIFEST
 from onward.streams.programs.training import ESTIMATORS, train
 
-LOADED = load_spec(SPEC)
+NO_MARGIN = msgspec.structs.replace(load_spec(SPEC).spec.policy, margin=0.0)
+"""Measuring a margin takes 20 more models; test_margin.py does."""
+LOADED = replace(load_spec(SPEC), spec=msgspec.structs.replace(load_spec(SPEC).spec, policy=NO_MARGIN))
 CODEC = FeatureCodec(LOADED.spec)
 
 
@@ -56,7 +60,7 @@ def test_a_network_cannot_be_calibrated(data, tmp_path):
 
 def test_a_booster_can_serve_a_policy_that_needs_a_verifier(data, tmp_path):
     spec = tmp_path / "spec.yaml"
-    spec.write_text(SPEC.read_text() + "policy: {choice: tap}\n")
+    spec.write_text(SPEC.read_text() + "policy: {choice: tap, margin: 0}\n")
     manifest = train(data, load_spec(spec), tmp_path / "model", estimator="gradient_boosting", seed=0)
     assert (manifest.model.file, manifest.verifier.file) == ("model.npz", "verifier.npz")
     bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
