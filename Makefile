@@ -32,7 +32,7 @@ check: install
 types: install
 	@mkdir -p build/mypy && ln -sfn ../.. build/mypy/onward
 	cd build && MYPYPATH=mypy ../$(BIN)/mypy --config-file ../pyproject.toml --no-error-summary -p onward
-	MYPYPATH=build/mypy $(BIN)/mypy --no-error-summary docs/examples/*.py docs/examples/*/*.py
+	MYPYPATH=build/mypy $(BIN)/mypy --explicit-package-bases --no-error-summary docs/examples/*.py docs/examples/*/*.py
 
 unit: install
 	$(BIN)/pytest -n 2 -m 'not rl and not kafka'
