@@ -41,18 +41,23 @@ class LedgerSummary(NamedTuple):
 
 
 def summaries(state_dir: Path) -> list[LedgerSummary]:
-    """Every ledger of the folder by partition; ``LedgerError`` when there is none or one cannot be read."""
+    """Every ledger of the folder by partition; ``LedgerError`` when there is none or one cannot be read.
+
+    A ledger that a worker is creating at this moment has no table yet, and is left out.
+    """
     paths = sorted(state_dir.glob("*.sqlite"))
     if not paths:
         raise LedgerError(f"there are no ledgers (*.sqlite) in {state_dir}: is it the worker's --state-dir?")
-    return sorted(map(_summary, paths), key=lambda summary: summary.partition)
+    return sorted(filter(None, map(_summary, paths)), key=lambda summary: summary.partition)
 
 
-def _summary(path: Path) -> LedgerSummary:
+def _summary(path: Path) -> LedgerSummary | None:
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
             # One transaction, so that all numbers are of the same moment.
             db.execute("BEGIN")
+            if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                return None
             meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
             if meta["schema"] != SCHEMA_VERSION:
                 raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")

@@ -40,3 +40,8 @@ def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:
         db.commit()
     with pytest.raises(LedgerError, match="has schema 99"):
         summaries(tmp_path)
+
+
+def test_a_ledger_that_is_being_created_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "journal-0.sqlite").touch()
+    assert summaries(tmp_path) == []
