@@ -17,13 +17,15 @@ WORLD = ["--policies", "linucb", "--seed", "2"]
 PATIENCE_SECONDS = 60
 
 
-def read_events(broker: EmbeddedBroker, topic: str, least: int = 0) -> list[Any]:
-    """All events of a topic, at least ``least``."""
+def read_events(broker: EmbeddedBroker, topic: str, least: int = 0, run_name: str = "") -> list[Any]:
+    """All events of a topic, at least ``least``; with a run's name those about its applications."""
     events: list[Any] = []
     deadline = time.monotonic() + PATIENCE_SECONDS
+    prefix = f"{run_name}-" if run_name else ""
     with EventReader(broker.options(), [topic]) as reader:
         while not reader.caught_up or len(events) < least:
-            events += [json.loads(record.value or b"") for record in reader.poll(0.2)]
+            found = [json.loads(record.value or b"") for record in reader.poll(0.2)]
+            events += [event for event in found if event.get("application", "").startswith(prefix)]
             assert time.monotonic() < deadline, len(events)
     return events
 
@@ -38,5 +40,4 @@ class Installation:
         return main(["simulate", *WORLD, "--approved-share", "0", "--brokers", self.broker.bootstrap, *flags])
 
     def answers(self, run_name: str, least: int) -> list[Any]:
-        events = read_events(self.broker, TOPICS.recourse, least)
-        return [event for event in events if event["application"].startswith(f"{run_name}-")]
+        return read_events(self.broker, TOPICS.recourse, least, run_name)

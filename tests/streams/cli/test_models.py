@@ -25,7 +25,7 @@ def test_a_worker_uses_the_announced_model_from_then_on(installation, program, t
     assert capsys.readouterr().out.splitlines()[-1].startswith(announced)
     assert installation.simulate("--people", "6", "--no-web", "--run-name", "after") == 0
     for run_name, model in (("before", "world-1"), ("after", "second")):
-        assert [answer["model"] for answer in installation.answers(run_name, 12)] == [model] * 6
+        assert [answer["model"] for answer in installation.answers(run_name, 6)] == [model] * 6
 
 
 def test_a_model_of_a_program_that_no_worker_serves_becomes_a_dead_letter(installation, program):

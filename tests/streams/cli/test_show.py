@@ -26,13 +26,14 @@ def told(installation: Installation) -> str:
     """The name of an application that got a recourse and its fate, and an outcome that names a wrong option."""
     assert installation.simulate("--people", "12", "--run-name", "told", "--no-web") == 0
     answers = {event["application"]: event for event in installation.answers("told", 12)}
-    fates = read_events(installation.broker, TOPICS.rewards, 1)
+    fates = read_events(installation.broker, TOPICS.rewards, 1, "told")
     name = next(fate["application"] for fate in fates if answers[fate["application"]]["kind"] == "recourse")
+    earlier = len(read_events(installation.broker, TOPICS.dead_letters))
     outcome = Outcome(PROGRAM, name, "improved", "99")
     headers = cloud_event_headers("wrong", "test", ce_type(outcome), time.time_ns() // 1_000_000)
     with EventWriter(installation.broker.options()) as writer:
         writer.send(TOPICS.outcomes, msgspec.json.encode(outcome), key=name.encode(), headers=headers)
-    read_events(installation.broker, TOPICS.dead_letters, 1)
+    read_events(installation.broker, TOPICS.dead_letters, earlier + 1)
     return name
 
 

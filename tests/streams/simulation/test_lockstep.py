@@ -260,7 +260,7 @@ def truth_world():
     spec = load_spec(ARLIM_SPEC).spec
     spec = msgspec.structs.replace(spec, policy=msgspec.structs.replace(spec.policy, generator="search", options=2))
     table = Population(seed=3).table(spec, 500)
-    return TruthWorld(spec, table, Repayment(FeatureCodec(spec)), seed=3, people=25, approved_share=0.2)
+    return TruthWorld(spec, table, Repayment(FeatureCodec(spec)), seed=3, people=60, approved_share=0.2)
 
 
 async def test_options_made_for_people_are_scored_by_the_truth_and_outcomes_name_the_one_taken(truth_world, tmp_path):
