@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from math import floor
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..costs import Cost
 from ..goals import Goal
-from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Mutable, Proposals, Score, Space
+from .contract import Array, Explanation, Indices, Mask, Proposals, Score, Space
 from .grid import Grid, Steps
+from .scoring_generator import OTHER, ScoringGenerator, either_way, help_by_changes, help_by_direction, in_words
 
 ENOUGH = 16
 """Instances that a person's options are made from: the easiest of those that reach the goal."""
@@ -18,7 +18,6 @@ HALVINGS = 3
 """How often a change is halved at most."""
 AT_ONCE = 24
 """Instances that are scored at once, from the easiest on, until there are enough."""
-OTHER = {"up": "down", "down": "up"}
 
 
 class _Rows(NamedTuple):
@@ -43,7 +42,7 @@ class _Rows(NamedTuple):
         return _Rows._make(field[which] for field in self)
 
 
-class Adapted(CandidateGenerator):
+class Adapted(ScoringGenerator):
     """Instances as examples: each is an arm, and its option for a person goes only where the person may.
 
     Every feature moves towards the instance's value, in whole steps from the person's own, as far as its direction and
@@ -70,7 +69,8 @@ class Adapted(CandidateGenerator):
     def __init__(
         self, space: Space, instances: Array, cost: Cost, score: Score | None = None, goal: Goal | None = None
     ) -> None:
-        self.space, self.arms, self._cost, self._score, self._goal = space, instances, cost, score, goal
+        super().__init__(space, cost, score, goal)
+        self.arms = instances
         self._grid = Grid(space)
         self._most_changes = space.max_changes or len(self._grid.features)
 
@@ -118,7 +118,7 @@ class Adapted(CandidateGenerator):
         best = rows.score[rows.allowed].max(initial=-np.inf)
         reached = "the constraints exclude all of them"
         if np.isfinite(best):
-            reached = f"the best reaches {floor(best * 100) / 100:.2f}"
+            reached = f"the best reaches {in_words(best)}"
             if goal.reached(best):
                 reached += f", with more than {self._most_changes} changes"
         detail = f"no change of {', '.join(names)} towards one of {len(steps)} instances is an option: a score "
@@ -158,13 +158,16 @@ class Adapted(CandidateGenerator):
         return rows
 
     def _smaller(self, person: Array, rows: _Rows) -> _Rows:
-        """Halve the distance to the fewest steps that are enough, one feature of every row at a time."""
+        """Halve the distance to the fewest steps that are enough, one number of every row at a time.
+
+        The category of a one-hot feature has no half way: it stays the instance's.
+        """
         changes = int((rows.steps != 0).sum(axis=1).max(initial=0))
         for which in self._by_cost(person, rows.steps)[:changes]:
             too_few = np.zeros(len(which), dtype=np.int64)
             for _ in range(HALVINGS):
                 own = rows.steps[np.arange(len(which)), which]
-                half = (too_few + own) // 2
+                half = np.where(self._grid.is_number[which], (too_few + own) // 2, own)
                 rows, taken = self._replaced(person, rows, which, half)
                 too_few = np.where(taken, too_few, half)
         return rows
@@ -198,11 +201,6 @@ class Adapted(CandidateGenerator):
         targets, none = self._grid.targets(person, steps), np.zeros(len(steps), dtype=np.intp)
         return self._cost.of_pairs(targets, person[np.newaxis], np.arange(len(steps)), none)
 
-    def _model(self) -> tuple[Score, Goal]:
-        assert self._score is not None, "call `under` before anything is proposed"
-        assert self._goal is not None, "call `under` before anything is proposed"
-        return self._score, self._goal
-
     def _relaxation(self, person: Array) -> str:
         """The first single relaxation of the rules that gives the person an option, in words."""
         space, score, goal = self.space, *self._model()
@@ -211,11 +209,11 @@ class Adapted(CandidateGenerator):
             return bool(len(type(self)(relaxed, self.arms, self._cost, score, goal)._options(person).arm))
 
         for feature, rule in enumerate(space.mutable):
-            if rule in OTHER and helps(space._replace(mutable=_with_any(space, feature))):
-                return f"; it would help if {space.feature_names[feature]} could also go {OTHER[rule]}"
+            if rule in OTHER and helps(either_way(space, feature)):
+                return help_by_direction(space, feature)
         more = self._most_changes + 1
         if more <= len(self._grid.features) and helps(space._replace(max_changes=more)):
-            return f"; it would help if {more} features could change"
+            return help_by_changes(more)
         return ""
 
 
@@ -224,8 +222,3 @@ def _only(steps: Steps, feature: int) -> Steps:
     only = np.zeros_like(steps)
     only[:, feature] = steps[:, feature]
     return only
-
-
-def _with_any(space: Space, feature: int) -> tuple[Mutable, ...]:
-    """The rules of the features, with one of them free to go both ways."""
-    return tuple("any" if number == feature else rule for number, rule in enumerate(space.mutable))

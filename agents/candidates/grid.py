@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from .contract import Array, Indices, Space
+from .contract import Array, Indices, Mask, Space
 
 Layout = tuple[Indices, Indices, Array, Array, Array, Array]
 """For each movable feature its first column, its number of categories (0 for a number), its step, the units in 1 to
@@ -39,7 +39,8 @@ class Grid:
     A number or a level moves up and down by whole steps within its bounds, in the directions that are allowed. For a
     one-hot feature of C categories, k steps lead to the k-th category after the person's own, up to C - 1.
 
-    ``features`` (M,) are the features that may change, ``layout`` describes their columns.
+    ``features`` (M,) are the features that may change, ``layout`` describes their columns. ``is_number`` (M,) tells
+    numbers and levels from one-hot features.
     """
 
     def __init__(self, space: Space) -> None:
@@ -60,8 +61,8 @@ class Grid:
             space.scale[columns],
         )
         mutable = np.array([space.mutable[feature] for feature in self.features], dtype=str)
-        ordered = np.array(self._categories, dtype=np.intp) == 0
-        self._goes_down, self._goes_up = ordered & (mutable != "up"), ordered & (mutable != "down")
+        self.is_number: Mask = np.array(self._categories, dtype=np.intp) == 0
+        self._goes_down, self._goes_up = self.is_number & (mutable != "up"), self.is_number & (mutable != "down")
         self._movable_columns = np.flatnonzero(np.isin(space.feature_of, self.features))
         self._movable_starts: Indices = np.searchsorted(self._movable_columns, columns)
 

@@ -30,13 +30,13 @@ TOLERANCE = 1e-9
 class Solutions(NamedTuple):
     """P options of n people, by person: ``people`` (P,) and ``steps`` (P, M).
 
-    ``best`` (n,) are the highest log odds within each person's reach, ``accepted`` (n,) says who has enough already:
-    they are given no options here.
+    ``best`` (n, M) are the steps to the highest score within each person's reach, ``accepted`` (n,) says who has enough
+    already: they are given no options here.
     """
 
     people: Indices
     steps: Steps
-    best: Array
+    best: Steps
     accepted: Mask
 
 
@@ -74,7 +74,7 @@ class LinearSets:
         """The options of encoded people, shape (n, D)."""
         count, movable = len(people), len(self._may_rise)
         steps = np.zeros((count, MOST_OPTIONS, movable), dtype=np.int64)
-        found, best = np.zeros(count, dtype=np.int64), np.zeros(count)
+        found, best = np.zeros(count, dtype=np.int64), np.zeros((count, movable), dtype=np.int64)
         model = self._weights, self._bias, self._required
         rules = self._may_rise, self._may_fall, self._most_changes
         solve_people(np.ascontiguousarray(people), self._layout, rules, model, self._masks, (steps, found, best))
@@ -98,9 +98,9 @@ def solve_people(
     rules: tuple[Mask, Mask, int],
     model: tuple[Array, float, float],
     masks: NDArray[np.int64],
-    out: tuple[NDArray[np.int64], NDArray[np.int64], Array],
+    out: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
 ) -> None:
-    """Write each person's options to ``out``: steps (n, O, M), their number, -1 for who needs none, and the best odds.
+    """Write each person's options to ``out``: steps (n, O, M), their number, -1 for who needs none, and the best steps.
 
     ``rules`` say which features may rise and fall, and how many may change. ``model`` has the weights (D,), the bias
     and the log odds that must be exceeded.
@@ -117,9 +117,9 @@ def solve_people(
         for d in range(len(weights)):
             odds += people[i, d] * weights[d]
         single_moves(people[i], layout, may_rise, may_fall, weights, (gain, cost, most, move))
-        reach = gain * most
-        largest = np.argsort(-reach)
-        best[i] = odds + reach[largest[:most_changes]].sum()
+        largest = np.argsort(-gain * most)
+        for m in largest[:most_changes]:
+            best[i, m] = most[m] * move[m]
         if odds > required:
             found[i] = -1
             continue

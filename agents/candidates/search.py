@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from functools import cached_property, lru_cache, partial
 from itertools import chain
-from math import floor
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..costs import L1, Cost
 from ..goals import Goal
-from .contract import Array, CandidateGenerator, Explanation, Indices, LinearScore, Proposals, Score, Space
+from .contract import Array, Explanation, Indices, LinearScore, Proposals, Score, Space
 from .effects import MOVES_BY_SIZE, Effects
 from .feature_sets import FeatureSets
 from .grid import Grid, Limits, Steps, count_targets, every_target
 from .linear_sets import LinearSets
 from .scored import Measured, ScoredTargets
+from .scoring_generator import OTHER, ScoringGenerator, either_way, help_by_changes, help_by_direction, in_words
 
 EXHAUSTIVE = 1500
 """A person with at most so many targets has all of them scored."""
@@ -36,7 +36,6 @@ CLIMBS = 8
 """Most features that the beam search changes."""
 ENOUGH = 3
 """Sets of more features are tried for people with fewer options."""
-OTHER = {"up": "down", "down": "up"}
 
 
 class _Options(NamedTuple):
@@ -55,7 +54,7 @@ class _Found(NamedTuple):
     proven: bool
 
 
-class Search(CandidateGenerator):
+class Search(ScoringGenerator):
     """The cheapest option of every set of features that a person could change.
 
     An arm is a set of features: learners learn which kinds of change help. Targets lie on the grid of the features'
@@ -80,7 +79,7 @@ class Search(CandidateGenerator):
     name: ClassVar[str] = "search"
 
     def __init__(self, space: Space, cost: Cost, score: Score | None = None, goal: Goal | None = None) -> None:
-        self.space, self._cost, self._score, self._goal = space, cost, score, goal
+        super().__init__(space, cost, score, goal)
         self._grid = Grid(space)
         movable = len(self._grid.features)
         self._most_changes = min(movable, space.max_changes or movable)
@@ -135,8 +134,7 @@ class Search(CandidateGenerator):
         changes = f"no allowed change of {', '.join(names)}" + (" reaches" if proven else " was found that reaches")
         reached = "the constraints exclude all of them"
         if best is not None:
-            # Rounded down: a score of .499 does not reach .50.
-            reached = f"the best {'' if proven else 'found '}reaches {floor(best * 100) / 100:.2f}"
+            reached = f"the best {'' if proven else 'found '}reaches {in_words(best)}"
             reached += ", which is enough without the margin" if best > self._goal.threshold else ""
         detail = f"{changes} a score above {self._goal.in_words}; {reached}{relaxation}"
         return Explanation("out_of_reach", detail)
@@ -172,13 +170,14 @@ class Search(CandidateGenerator):
 
     def _options(self, person: Array) -> _Found:
         """What there is for a person, by the closed form where it is sure."""
-        people = person[np.newaxis]
-        if self._linear is not None and bool(np.all(self.space.allowed(people))):
-            solved, unsolved = self._solved(people, self._linear)
-            if not len(unsolved):
-                best = 1.0 / (1.0 + np.exp(-self._linear.solve(people).best[0]))
-                return _Found(dict(zip(solved.arm.tolist(), solved.targets, strict=True)), float(best), True)
-        return self._searched(person)
+        if self._linear is None:
+            return self._searched(person)
+        people, (score, _) = person[np.newaxis], self._model()
+        solved, unsolved = self._solved(people, self._linear)
+        best = self._grid.moved(people, self._linear.solve(people).best)
+        if len(unsolved) or not np.all(self.space.allowed(best)):
+            return self._searched(person)
+        return _Found(dict(zip(solved.arm.tolist(), solved.targets, strict=True)), score(best).item(), True)
 
     def _searched(self, person: Array) -> _Found:
         """What a search finds for a person."""
@@ -253,29 +252,24 @@ class Search(CandidateGenerator):
         allowed = np.asarray(self.space.allowed(rows), dtype=bool)
         return Measured(steps, rows, scores, cost, allowed, allowed & goal.reached(scores))
 
-    def _model(self) -> tuple[Score, Goal]:
-        assert self._score is not None, "call `under` before anything is proposed"
-        assert self._goal is not None, "call `under` before anything is proposed"
-        return self._score, self._goal
-
     def _relaxation(self, person: Array) -> str:
         """The first single relaxation of the rules that gives the person an option, in words."""
         space, score, goal = self.space, *self._model()
         # One search with every direction: an option that goes only one wrong way needs only that one.
-        either_way = tuple("any" if mutable in OTHER else mutable for mutable in space.mutable)
-        relaxed = type(self)(space._replace(mutable=either_way), self._cost, score, goal)
+        one_way = [feature for feature, rule in enumerate(space.mutable) if rule in OTHER]
+        relaxed = type(self)(either_way(space, *one_way), self._cost, score, goal)
         found = relaxed._search(person, relaxed._grid.limits(person)).all
         limits = self._grid.limits(person)
         beyond = (found.steps < limits.fewest) | (found.steps > limits.most)
         single = np.flatnonzero(found.valid & (beyond.sum(axis=1) == 1))
         if len(single):
-            feature = self._grid.features[int(beyond[single[found.cost[single].argmin()]].argmax())]
-            other = OTHER[space.mutable[feature]]
-            return f"; it would help if {space.feature_names[feature]} could also go {other}"
+            return help_by_direction(
+                space, self._grid.features[int(beyond[single[found.cost[single].argmin()]].argmax())]
+            )
         if self._most_changes < len(self._grid.features):
             more = self._most_changes + 1
             if type(self)(space._replace(max_changes=more), self._cost, score, goal)._options(person).options:
-                return f"; it would help if {more} features could change"
+                return help_by_changes(more)
         return ""
 
 

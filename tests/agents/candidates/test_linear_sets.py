@@ -97,5 +97,15 @@ def test_a_person_out_of_reach_is_told_how_far_the_changes_lead() -> None:
     assert explanation.detail.startswith("no allowed change of ")
 
 
+def test_what_the_best_reaches_keeps_the_constraints() -> None:
+    line = Line(np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0]), -3.0)
+    rules = ("up", "up", "none", "none")
+    space = scaled_space(FEATURE_OF, rules, STEPS)._replace(allowed=lambda X: X[:, 0] + X[:, 1] <= 1.0 + 1e-9)
+    search = Search.build(space, np.zeros((0, 6)), L1()).under(line, Threshold(0.30))
+    detail = search.explain(np.array([0.0, 0.5, 0.0, 1.0, 0.0, 0.0])).detail
+    assert "no allowed change of " in detail
+    assert "the best reaches 0.11" in detail  # the log odds of 1 + 0 - 3, not of 1 + 1 - 3
+
+
 def test_only_linear_needs_a_linear_score() -> None:
     assert [name for name, kind in registry.items() if kind.needs_linear_score] == ["linear"]
