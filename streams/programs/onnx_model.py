@@ -62,7 +62,28 @@ class OnnxModel:
         return _desired(np.asarray(output), self.how.column, self.how.rows)
 
 
-def load_onnx(content: bytes, how: OnnxScore, columns: int, codec: FeatureCodec | None) -> OnnxModel:
+class ServedOnnxModel:
+    """A checked model as workers use it: a row that it cannot score, or scores NaN, has score 0. Data ends no worker."""
+
+    def __init__(self, model: OnnxModel) -> None:
+        self._model = model
+
+    def score(self, X: Floats) -> Floats:
+        """The probability of the desired class, (n,), of encoded rows (n, D)."""
+        try:
+            scores = self._model.score(X)
+        except ValueError:
+            scores = np.concatenate([self._score_alone(row) for row in X[:, np.newaxis]])
+        return np.where(np.isnan(scores), 0.0, scores)
+
+    def _score_alone(self, row: Floats) -> Floats:
+        try:
+            return self._model.score(row)
+        except ValueError:
+            return np.zeros(1)
+
+
+def load_onnx(content: bytes, how: OnnxScore, columns: int, codec: FeatureCodec | None) -> ServedOnnxModel:
     """The model of a bundle. Raises ValueError when it is refused, or a row's score depends on the rows beside it."""
     parsed = parse_onnx(content)
     if len(parsed.graph.output) != 1:
@@ -70,7 +91,7 @@ def load_onnx(content: bytes, how: OnnxScore, columns: int, codec: FeatureCodec 
     model = OnnxModel(parsed, how, columns, codec)
     if not keeps_rows_apart(model.score, np.random.default_rng(0).random((CHECKED_ROWS, columns))):
         raise ValueError("here the score of a row depends on the rows beside it: import it again on this machine")
-    return model
+    return ServedOnnxModel(model)
 
 
 def independent_model(
