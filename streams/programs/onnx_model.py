@@ -63,7 +63,7 @@ class OnnxModel:
 
 
 class ServedOnnxModel:
-    """A checked model as workers use it: a row that it cannot score, or scores NaN, has score 0. Data ends no worker."""
+    """A checked model as workers use it: a row that it cannot score, or scores NaN, has score 0."""
 
     def __init__(self, model: OnnxModel) -> None:
         self._model = model
