@@ -17,11 +17,11 @@ from ..errors import UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..kafka.client import EventWriter
-from ..programs.bundle import load_bundle, read_manifest
-from ..programs.importing import import_model
-from ..programs.manifest import Manifest
+from ..programs.bundle.loader import load_bundle, read_manifest
+from ..programs.bundle.manifest import Manifest
 from ..programs.program import NO_MARGIN, lacks_margin
 from ..programs.spec_check import load_program_spec
+from ..programs.training.importing import import_model
 from ..settings import ModelSettings
 from .flags import CommandParser, parse_settings
 from .process.client_logs import quiet_kafka_clients

@@ -11,11 +11,11 @@ from rich.table import Table
 
 from ...schemas.specfile import LoadedSpec, SpecError
 from ..errors import UsageError
-from ..programs.manifest import MANIFEST, Manifest
-from ..programs.margin import RETRAINED
+from ..programs.bundle.manifest import MANIFEST, Manifest
 from ..programs.program import uses_margin
 from ..programs.spec_check import load_program_spec
-from ..programs.training import ESTIMATORS, train
+from ..programs.training.margin import RETRAINED
+from ..programs.training.train import ESTIMATORS, train
 from .flags import CommandParser
 
 DESCRIPTION = """Train a model on labelled data and write it, its recourse instances and a manifest to a new folder.

@@ -15,7 +15,7 @@ from onward.schemas.specfile import load_spec
 from onward.streams.cli.world.program_folders import write_programs
 from onward.streams.cli.world.worlds import NamedWorld, build_world
 from onward.streams.errors import UsageError
-from onward.streams.programs import margin
+from onward.streams.programs.training import margin
 
 
 @pytest.fixture(scope="module")
