@@ -10,8 +10,8 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import ValidationError
 from pydantic_settings import CliApp, CliSettingsSource, SettingsError
 
-from ..errors import UsageError
-from ..settings import BrokerSettings
+from ...errors import UsageError
+from ...settings import BrokerSettings
 
 S = TypeVar("S", bound=BrokerSettings)
 

@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from ..errors import LedgerError, UsageError
+from ...errors import LedgerError, UsageError
 
 
 def check_file(flag: str, path: Path) -> None:
