@@ -25,7 +25,7 @@ from ....agents.choices.components.verifier import Verifier
 from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Value
 from ....schemas.problems import JSON_ERRORS
-from ...errors import ModelError
+from ...errors import ModelError, one_line
 from ..models.scoring import DecisionModel
 from ..onnx.score import OnnxScore
 from .manifest import BundleFile, FeatureColumn, Manifest, VerifierFile
@@ -104,7 +104,7 @@ class _Folder:
         try:
             self._system, path = fsspec.core.url_to_fs(address)
         except (ImportError, OSError, ValueError) as error:
-            raise ModelError(f"{address}: not an address that can be read: {_one_line(error)}") from None
+            raise ModelError(f"{address}: not an address that can be read: {one_line(error)}") from None
         folder, _, self.manifest = path.rpartition("/")
         self._folder = f"{folder}/" if folder or path.startswith("/") else ""
 
@@ -117,7 +117,7 @@ class _Folder:
         except FileNotFoundError:
             raise ModelError(f"{self.address}: file {name} is missing") from None
         except Exception as error:  # each file system raises errors of its own
-            raise ModelError(f"{self.address}: file {name} cannot be read: {_one_line(error)}") from None
+            raise ModelError(f"{self.address}: file {name} cannot be read: {one_line(error)}") from None
         if not is_file:
             raise ModelError(f"{self.address}: {name} is not a file")
         if len(content) > limit:
@@ -167,7 +167,7 @@ def _load_model(
     except NotAModelError as error:
         raise ModelError(f"{place} {error}") from None
     except Exception as error:  # the libraries' errors have no base class
-        raise ModelError(f"{place} is refused: {_one_line(error)}") from None
+        raise ModelError(f"{place} is refused: {one_line(error)}") from None
 
 
 def _load_verifier(folder: _Folder, entry: VerifierFile | UnsetType, columns: int) -> BundledVerifier | None:
@@ -191,7 +191,3 @@ def _column_difference(found: Sequence[str], expected: Sequence[str]) -> str:
         return "the model's columns stand in another order than the spec's"
     parts = [f"{verb} {', '.join(names)}" for verb, names in (("lacks", missing), ("adds", surplus)) if names]
     return f"the model's columns are not those of the spec: it {' and '.join(parts)}"
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

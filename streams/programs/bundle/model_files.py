@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
 from ....schemas.encoding import FeatureCodec
+from ...errors import one_line
 from ..models.calibration import folded
 from ..models.scoring import DecisionModel, scorer, type_name
 from ..models.trees import TreeSum, dump_trees, load_trees
@@ -97,7 +98,7 @@ def _read_skops(content: bytes, columns: int) -> DecisionModel:
         _check_unpacked_size(content)
         unknown = sorted(set(skops.io.get_untrusted_types(data=content)).difference(TRUSTED_TYPES))
     except Exception as error:  # skops has no base class for the errors of a broken file
-        raise NotAModelError(f"is not a skops model: {_one_line(error)}") from None
+        raise NotAModelError(f"is not a skops model: {one_line(error)}") from None
     if unknown:
         raise NotAModelError(f"holds types that are not allowed: {', '.join(unknown)}")
     estimator = skops.io.loads(content, trusted=list(TRUSTED_TYPES))
@@ -116,7 +117,3 @@ def _check_unpacked_size(content: bytes) -> None:
         unpacked = sum(entry.file_size for entry in archive.infolist())
     if unpacked > LARGEST_UNPACKED_BYTES:
         raise ValueError(f"it unpacks to {unpacked} bytes, the limit is {LARGEST_UNPACKED_BYTES}")
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from ....schemas.events import Value
 from ....schemas.spec import ProgramSpec
-from ...errors import ModelError, UsageError
+from ...errors import ModelError, UsageError, one_line
 from .manifest import MANIFEST, BundleFile, FeatureColumn, Manifest, VerifierFile
 from .model_files import ModelFile, model_file
 from .raw_rows import write_rows
@@ -129,4 +129,4 @@ def _write_file(path: Path, content: bytes) -> None:
 
 
 def _cannot_write(folder: Path, error: OSError) -> UsageError:
-    return UsageError(f"{folder}: cannot be written: {' '.join(str(error).split()) or type(error).__name__}")
+    return UsageError(f"{folder}: cannot be written: {one_line(error)}")

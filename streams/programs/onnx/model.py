@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....schemas.encoding import FeatureCodec
-from ...errors import ModelError
+from ...errors import ModelError, one_line
 from ..models.row_independence import keeps_rows_apart
 from .check import NEEDS_EXTRA, parse_onnx
 from .inputs import Feeds, inputs_of
@@ -58,7 +58,7 @@ class OnnxModel:
         try:
             (output,) = self._session.run([self._output], feeds)
         except Exception as error:  # onnxruntime has no base class for its errors
-            raise ValueError(f"onnxruntime cannot score it: {' '.join(str(error).split())}") from None
+            raise ValueError(f"onnxruntime cannot score it: {one_line(error)}") from None
         return _desired(np.asarray(output), self.how.column, self.how.rows)
 
 
@@ -104,7 +104,7 @@ def _session(content: bytes) -> Any:
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has no base class for its errors
-        raise ValueError(f"onnxruntime cannot run it: {' '.join(str(error).split())}") from None
+        raise ValueError(f"onnxruntime cannot run it: {one_line(error)}") from None
 
 
 def _desired(output: NDArray[Any], column: int, rows: int) -> Floats:

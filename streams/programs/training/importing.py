@@ -21,7 +21,7 @@ from ....agents.goals import accepted
 from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
 from ....schemas.table import Table
-from ...errors import ModelError, UsageError
+from ...errors import ModelError, UsageError, one_line
 from ..bundle.manifest import LARGEST_FILE_BYTES, Manifest
 from ..bundle.writer import write_bundle
 from ..models.row_independence import keeps_rows_apart
@@ -68,7 +68,7 @@ def import_model(
         scores = model.score(table.X)
         _check_scores(scores, table.labels)
     except ValueError as error:
-        raise ModelError(f"{file}: {' '.join(str(error).split())}") from None
+        raise ModelError(f"{file}: {one_line(error)}") from None
     random = np.random.RandomState(seed)
     order = random.permutation(len(table.rows))
     instances = accepted_rows(csv, table, order, model, codec)[: loaded.spec.candidates]
