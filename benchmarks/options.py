@@ -20,10 +20,10 @@ from onward.benchmarks.recourse.cases import DATA_SETS, MODELS, Case, Options, c
 from onward.benchmarks.recourse.curve import Point, curve, draw
 from onward.benchmarks.recourse.dice import beside_dice, installed
 from onward.benchmarks.recourse.sweep import beside_the_optimum, sweep
-from onward.streams.cli.output_paths import check_file
+from onward.streams.cli.flags.output_paths import check_file
 from onward.streams.errors import UsageError
-from onward.streams.programs.margin import smallest_margin
 from onward.streams.programs.space import space_of
+from onward.streams.programs.training.margin import smallest_margin
 
 AIM_CHANGES, AIM_RETRAINED, AIM_IMPROVEMENT = 2.0, 0.9, 0.75
 WIDTH = 140

@@ -22,8 +22,8 @@ from onward.environments.population import SPEC, Population, repayment_probabili
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import Table, read_table
-from onward.streams.programs.margin import retrained
-from onward.streams.programs.scoring import scorer
+from onward.streams.programs.models.scoring import scorer
+from onward.streams.programs.training.margin import retrained
 
 Floats = NDArray[np.float64]
 

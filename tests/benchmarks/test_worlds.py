@@ -6,7 +6,7 @@ import pytest
 from onward.agents.choices import Pull
 from onward.agents.options import Options
 from onward.benchmarks import face
-from onward.benchmarks.truth.baselines import Thompson
+from onward.benchmarks.truth.baselines import Evenly, Thompson
 from onward.benchmarks.worlds import SEPARATOR, Args, tables, worlds
 from onward.streams.errors import UsageError
 
@@ -51,6 +51,14 @@ def test_thompson_sampling_comes_to_prefer_the_arm_that_is_rewarded():
         choice.update(Pull(step, arm, 1.0), float(arm == 2))
     assert set(taken[:60]) == {0, 1, 2}
     assert taken[-50:].count(2) > 45
+
+
+def test_several_options_drawn_evenly_have_the_probability_that_each_is_among_them():
+    arms = np.arange(4)
+    options = Options(np.zeros(1), arms, np.zeros((4, 1)), arms, np.ones(4))
+    picks = Evenly(np.zeros((4, 1)), window=10).select(options, 3, lambda: np.random.default_rng(0))
+    assert len({pick.arm for pick in picks}) == 3
+    assert {pick.propensity for pick in picks} == {3 / 4}
 
 
 @pytest.mark.parametrize(
