@@ -10,8 +10,8 @@ pytest.importorskip("onnxruntime")
 
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
-from onward.streams.programs.manifest import OnnxScore  # noqa: E402
-from onward.streams.programs.onnx_model import load_onnx  # noqa: E402
+from onward.streams.programs.bundle.manifest import OnnxScore  # noqa: E402
+from onward.streams.programs.onnx.model import load_onnx  # noqa: E402
 
 
 def looks_up_its_score() -> bytes:
