@@ -232,6 +232,11 @@ def _check_policy(spec: ProgramSpec) -> Iterator[Violation]:
     if isinstance(margin, float) and margin > 0 and spec.model.threshold + margin >= 1:
         reached = f"{spec.model.threshold + margin:g}"
         yield ("policy", "margin"), f"no score exceeds the threshold and the margin together, {reached}: give less"
+    target = spec.policy.target
+    if target is not None and margin is not None:
+        yield ("policy", "target"), "a target score and a margin cannot both be given: the target counts from 0"
+    if target is not None and target < spec.model.threshold:
+        yield ("policy", "target"), f"a score of {target:g} is rejected: the threshold is {spec.model.threshold:g}"
     if (window.steps is None) == (window.time is None):
         count = "both are" if window.steps is not None else "neither is"
         yield ("policy", "window"), f"exactly one of steps and time is needed, and {count} given"

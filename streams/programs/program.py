@@ -102,12 +102,15 @@ class Program:
 
     def goal_under(self, bundle: ModelBundle) -> Goal:
         """The score that an option must reach under a model, which may have a margin of its own."""
-        margin, measured = self.spec.policy.margin, bundle.manifest.margin
+        margin, target, threshold = self.spec.policy.margin, self.spec.policy.target, self.spec.model.threshold
+        measured = bundle.manifest.margin
         if margin == "auto":
             assert isinstance(measured, float), f"model {bundle.version} was loaded without a margin"
-        if not isinstance(margin, float):
+        if target is not None:
+            margin = target - threshold
+        elif not isinstance(margin, float):
             margin = measured if isinstance(measured, float) and uses_margin(self.spec) else 0.0
-        return goals.registry[self.spec.policy.goal](self.spec.model.threshold, margin)
+        return goals.registry[self.spec.policy.goal](threshold, margin)
 
     @cached_property
     def promise(self) -> Promise:
@@ -253,8 +256,9 @@ def uses_margin(spec: ProgramSpec) -> bool:
 
     Instances are taken as they are, at the bare threshold, unless the spec asks for a margin.
     """
-    margin = spec.policy.margin
-    return margin == "auto" or (margin is None and not candidates.registry[spec.policy.generator].copies_instances)
+    margin, target = spec.policy.margin, spec.policy.target
+    given = margin is not None or target is not None
+    return margin == "auto" or (not given and not candidates.registry[spec.policy.generator].copies_instances)
 
 
 def lacks_margin(manifest: Manifest, spec: ProgramSpec) -> bool:
@@ -282,6 +286,8 @@ def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
 def _beyond_the_defaults(policy: Policy) -> tuple[object, ...]:
     """The methods that a policy names beside its choice. The paper's policy has a hash without them."""
     named = (policy.generator, policy.goal, policy.promise, policy.options, policy.margin)
+    if policy.target is not None:
+        return ((*named, policy.target),)
     return () if named in PAPERS else (named,)
 
 

@@ -72,7 +72,7 @@ def build_world(
 def _copies_instances(spec: ProgramSpec) -> bool:
     """Whether every recourse of a program is one recourse instance, at the bare threshold."""
     policy = spec.policy
-    return policy.generator == "instances" and policy.options == 1 and not policy.margin
+    return policy.generator == "instances" and policy.options == 1 and not (policy.margin or policy.target)
 
 
 def _paper_world(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pytest
 
+from onward import load_program
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
@@ -95,9 +98,32 @@ def test_a_model_without_a_linear_score_is_refused_where_the_generator_needs_one
     assert "has no linear score, which `generator: linear` needs: give `generator: search`" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("margin", "message"), [("0.5", "no score exceeds"), ("1.5", "margin"), ("often", "margin")])
-def test_a_margin_that_nobody_can_reach_is_refused(folder, tmp_path, capsys, margin, message):
+def test_a_target_score_stands_for_the_margin_up_to_it(folder):
+    drafted = (folder / "bare.yaml").read_text().replace("model/manifest.json", "target/manifest.json")
+    assert train(folder, "bare.yaml", "target") == 0
+    with (folder / "loans.csv").open() as file:
+        people = [row for row, _ in zip(csv.DictReader(file), range(60), strict=False)]
+    answers = {}
+    for rule in ("margin: 0.25", "target: 0.75", "margin: 0"):
+        (folder / "rule.yaml").write_text(drafted.replace("margin: 0 ", f"{rule} "))
+        answers[rule] = [str(answer) for answer in load_program(folder / "rule.yaml").suggest(people)]
+    assert answers["target: 0.75"] == answers["margin: 0.25"] != answers["margin: 0"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("margin: 0.5", "no score exceeds"),
+        ("margin: 1.5", "margin"),
+        ("margin: often", "margin"),
+        ("target: 0.4", "a score of 0.4 is rejected: the threshold is 0.5"),
+        ("target: 1", "target"),
+        ("{target: 0.8, margin: 0.1}", "a target score and a margin cannot both be given"),
+    ],
+)
+def test_a_margin_or_target_that_nobody_can_reach_is_refused(folder, tmp_path, capsys, rule, message):
     spec = tmp_path / "spec.yaml"
-    spec.write_text((folder / "auto.yaml").read_text().replace("margin: auto", f"margin: {margin}"))
+    own = "".join(f"{line}\n  " for line in rule.strip("{}").split(", ")).rstrip()
+    spec.write_text((folder / "auto.yaml").read_text().replace("margin: auto", own))
     assert main(["spec", "check", str(spec)]) == 2
     assert message in capsys.readouterr().err
