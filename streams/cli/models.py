@@ -65,7 +65,6 @@ def import_file(args: Sequence[str]) -> int:
     parser.add_argument("--seed", default=0, type=int, metavar="N", help="seed of the order of rows (default: 0)")
     options = parser.parse_args(list(args))
     loaded = program_spec(options.spec)
-    tell_margin(loaded)
     manifest = import_model(
         options.file,
         options.data,
@@ -73,8 +72,9 @@ def import_file(args: Sequence[str]) -> int:
         options.output,
         seed=options.seed,
         probabilities=options.probabilities,
+        on_margin=tell_margin,
     )
-    print_model(manifest, loaded.spec.candidates, options.output)
+    print_model(manifest, loaded.spec, options.output)
     return 0
 
 

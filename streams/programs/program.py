@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec import UnsetType
 from numpy.typing import NDArray
 
 from ...agents import candidates, choices, goals, promises
@@ -44,6 +45,9 @@ POLICY_VERSION_CHARACTERS = 16
 
 PAPERS = [("instances", "threshold", "none", 1, margin) for margin in (None, 0.0)]
 NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: give `generator: search`"
+NOT_LINEAR = (
+    "{}: `generator: {}` needs a model with a linear score: train a logistic regression, or give `generator: search`"
+)
 NO_MARGIN = "model {} has no margin, which `margin: auto` needs: train a new one, or give a number"
 
 
@@ -102,11 +106,7 @@ class Program:
 
     def goal_under(self, bundle: ModelBundle) -> Goal:
         """The score that an option must reach under a model, which may have a margin of its own."""
-        margin, measured = self.spec.policy.margin, bundle.manifest.margin
-        if margin == "auto":
-            assert isinstance(measured, float), f"model {bundle.version} was loaded without a margin"
-        if not isinstance(margin, float):
-            margin = measured if isinstance(measured, float) and uses_margin(self.spec) else 0.0
+        margin = margin_of(self.spec, bundle.manifest.margin)
         return goals.registry[self.spec.policy.goal](self.spec.model.threshold, margin)
 
     @cached_property
@@ -257,9 +257,26 @@ def uses_margin(spec: ProgramSpec) -> bool:
     return margin == "auto" or (margin is None and not candidates.registry[spec.policy.generator].copies_instances)
 
 
+def margin_of(spec: ProgramSpec, measured: float | UnsetType) -> float:
+    """The margin that a program uses under a model for which training has ``measured`` one."""
+    margin = spec.policy.margin
+    if margin == "auto":
+        assert isinstance(measured, float), "the model was loaded without a margin"
+    if isinstance(margin, float):
+        return margin
+    return measured if isinstance(measured, float) and uses_margin(spec) else 0.0
+
+
 def lacks_margin(manifest: Manifest, spec: ProgramSpec) -> bool:
     """Whether a spec asks for a measured margin that a bundle does not have."""
     return spec.policy.margin == "auto" and not isinstance(manifest.margin, float)
+
+
+def check_linear(model: object, loaded: LoadedSpec) -> None:
+    """Raise ``UsageError`` where the generator of a spec cannot work under a model."""
+    kind = candidates.registry[loaded.spec.policy.generator]
+    if kind.needs_linear_score and not isinstance(model, candidates.LinearScore):
+        raise UsageError(NOT_LINEAR.format(loaded.path, kind.name))
 
 
 def _misfit(bundle: ModelBundle, spec: ProgramSpec) -> str | None:

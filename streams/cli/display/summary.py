@@ -13,8 +13,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
+from ...advice import MANY_CHANGES
 from ...errors import UsageError
-from ...simulation.run_stats import MANY_CHANGES, Summary
+from ...simulation.run_stats import Summary
 from .words import mean, percentage
 
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
