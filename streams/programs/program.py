@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from ...agents import candidates, choices, goals, promises
@@ -24,7 +24,7 @@ from ...agents.choices import Choice
 from ...agents.costs import L1, Cost, MaxPercentileShift
 from ...agents.goals import Goal, accepted
 from ...agents.promises import Promise
-from ...schemas.encoding import FeatureCodec, Values
+from ...schemas.encoding import FeatureCodec, FilledValues, Values
 from ...schemas.events import Change, ExecutionSource, Value
 from ...schemas.spec import Policy, ProgramSpec
 from ...schemas.specfile import LoadedSpec
@@ -186,9 +186,16 @@ class Program:
             targets: Iterable[tuple[int, Value]] = enumerate(self._instance_values[point])
         else:
             targets = sorted(self.codec.changed_values(person, points[point]).items())
+        absent = values.absent if isinstance(values, FilledValues) else ()
         return tuple(
             [
-                Change(self._units[index][0], values[index], target, self._units[index][1])
+                Change(
+                    self._units[index][0],
+                    values[index],
+                    target,
+                    self._units[index][1],
+                    False if index in absent else UNSET,
+                )
                 for index, target in targets
                 if values[index] != target
             ]
