@@ -2,7 +2,8 @@
 
     python docs/examples/suggest.py loans.csv
 
-loans.csv has the columns that SPEC names below: income, debts, region and repaid. docs/python.md explains it step by step.
+loans.csv has the columns that SPEC names below: income, debts, region and repaid.
+docs/python.md explains it step by step.
 """
 
 import sys
