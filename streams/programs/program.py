@@ -223,7 +223,7 @@ def assemble(loaded: LoadedSpec) -> Program:
     for _, fault in policy_faults(spec):
         raise UsageError(f"{loaded.path}: {fault}")
     codec = FeatureCodec(spec)
-    bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns, codec=codec)
+    bundle = load_bundle(address_of(loaded), sha256=None, columns=codec.columns, codec=codec)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
     if misfit := _misfit(bundle, spec):
         raise UsageError(f"{loaded.path}: {misfit}")
@@ -309,7 +309,8 @@ def _beyond_the_defaults(policy: Policy) -> tuple[object, ...]:
     return () if named in PAPERS else (named,)
 
 
-def _address(loaded: LoadedSpec) -> str:
+def address_of(loaded: LoadedSpec) -> str:
+    """The address of the manifest that a spec names."""
     manifest = loaded.spec.model.manifest
     if "://" in manifest or Path(manifest).is_absolute():
         return manifest
