@@ -108,6 +108,8 @@ def demo(settings: DemoSettings) -> int:
     for flag, path in (("--report", report), ("--picture", settings.picture)):
         if path is not None:
             check_file(flag, path)
+    if settings.brokers:
+        connection.connection(settings)  # refuses wrong settings before anything else is done
     console, started = Console(), monotonic()
     with ExitStack() as stack:
         stack.enter_context(quiet_kafka_clients())
