@@ -95,11 +95,10 @@ class FeatureReader:
     def _filled(self, values: Sequence[Value | None]) -> Values:
         """The values, with those of the spec for what is missing."""
         absent = frozenset(number for number, value in enumerate(values) if value is None)
+        complete = (other if value is None else value for value, other in zip(values, self._missing, strict=True))
         if not absent:
-            return tuple(values)  # type: ignore[arg-type]  # none of them is None
-        filled = FilledValues(
-            self._missing[number] if number in absent else value for number, value in enumerate(values)
-        )
+            return tuple(complete)
+        filled = FilledValues(complete)
         filled.absent = absent
         return filled
 

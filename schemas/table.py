@@ -107,7 +107,9 @@ def read_csv(path: str | Path, *, uneven: bool = False) -> RawTable:
             reader = csv.reader(lines_of_text, strict=True, delimiter=_delimiter(first))
             header = [name.strip() for name in next(reader, [])]
             _check_header(file, header)
-            lines, rows, wrong = [], [], {}
+            lines: list[int] = []
+            rows: list[list[str]] = []
+            wrong: dict[int, str] = {}
             for row in reader:
                 if not row:
                     continue
