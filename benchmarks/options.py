@@ -112,7 +112,7 @@ def _rows(title: str, space: Space, case: Case) -> Iterator[Row]:
 def _with_margin(title: str, space: Space, case: Case, bare: Options) -> Iterator[Row]:
     """The options of the margin that ``margin: auto`` measures, beside those at the bare threshold."""
     generator = Search.build(space, case.instances, L1())
-    margin = smallest_margin(generator, L1(), case.score, 0.5, case.retrained, case.people, space.feature_of)
+    margin = smallest_margin(generator, L1(), case.score, 0.5, case.retrained, case.people, space.feature_of).margin
     safe = options_of(Search, space, case, margin)
     title = f"{title}, margin {margin:g}"
     yield Row(f"{title}: none", 1 - len(safe.people) / len(case.people), "share", better="lower")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from math import isfinite
 
+from .contradictions import contradiction
 from .encoding import columns_of
 from .events import Value
 from .feature_check import check_value, listed
@@ -34,7 +35,15 @@ MOST_COLUMNS = 2000
 
 
 def violations(spec: ProgramSpec) -> Iterator[Violation]:
-    """Every rule that a spec violates, in the order of its fields."""
+    """Every rule that a spec violates; whether its constraints contradict each other where it violates none."""
+    found = list(_single_violations(spec))
+    yield from found
+    contradicting = None if found else contradiction(spec)
+    if contradicting is not None:
+        yield ("constraints",), f"no values within the bounds keep {contradicting}"
+
+
+def _single_violations(spec: ProgramSpec) -> Iterator[Violation]:
     for index, feature in enumerate(spec.features):
         for path, message in _check_feature(feature):
             yield ("features", index, *path), f"{feature.name}: {message}" if path != ("name",) else message
@@ -43,6 +52,8 @@ def violations(spec: ProgramSpec) -> Iterator[Violation]:
     yield from _check_label(spec)
     yield from _check_constraints(spec)
     yield from _check_policy(spec)
+    if spec.model.threshold == 1:
+        yield ("model", "threshold"), "no score is above 1: nobody would be approved"
     if not spec.model.manifest:
         yield ("model", "manifest"), "must not be empty"
     for name in ("closed", "undecided"):

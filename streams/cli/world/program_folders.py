@@ -91,7 +91,7 @@ def _margin(world: World, reference: Sequence[Mapping[str, Any]]) -> float | Uns
         score = scorer(world.estimator, len(world.columns)).score
         rejected = X[~accepted(score(X), world.spec("margin", "protoar").model.threshold)]
         others = retrained(world.estimator, X, labels, np.random.RandomState(ARTEFACT_SEED))
-        return measured_margin(world.codec, score, world.instances, reference, others, rejected)
+        return measured_margin(world.codec, score, world.instances, reference, others, rejected).margin
     return UNSET
 
 
