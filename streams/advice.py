@@ -48,4 +48,6 @@ def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
 
 def _lower_goal(spec: ProgramSpec, margin: float) -> str:
     target = spec.policy.target
-    return f"a smaller `policy.margin` than {margin:g}" if target is None else f"a lower `policy.target` than {target:g}"
+    return (
+        f"a smaller `policy.margin` than {margin:g}" if target is None else f"a lower `policy.target` than {target:g}"
+    )
