@@ -16,6 +16,7 @@ label: {name: y}
 model: {manifest: m}
 """
 MORE, BOTH = "let more features change (`mutable`)", "let features change in both directions (`mutable: any`)"
+LARGER = "to serve more people: a larger `max_changes` than 1"
 WHOLE_ROWS = "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
 
 
@@ -34,6 +35,14 @@ WHOLE_ROWS = "generator `instances` copies whole rows of the data; `policy: {gen
             ],
         ),
         ({"constraints: {max_changes: 1}\n": ""}, 0.0, 1.0, 0.0, [f"to serve more people: {MORE}, or {BOTH}"]),
+        ({"mutable: none": "mutable: none, pii: true", "mutable: up": "mutable: any"}, 0.0, 1.0, 0.0, [LARGER]),
+        (
+            {"mutable: none": "mutable: any", "mutable: up": "mutable: any", "constraints: {max_changes: 1}\n": ""},
+            0.0,
+            1.0,
+            0.0,
+            ["to serve more people: wider bounds of the features"],
+        ),
         ({}, 0.0, 0.0, 0.5, ["for options with fewer changes: `constraints: {max_changes: 3}`"]),
         ({"label:": "policy: {generator: instances}\nlabel:"}, 0.0, 0.01, 0.0, [WHOLE_ROWS]),
         ({"label:": "policy: {generator: instances}\nlabel:"}, 0.0, 0.0, 0.0, []),
