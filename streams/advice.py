@@ -11,6 +11,7 @@ MANY_CHANGES = 4
 HIGH = 0.05
 """The share of people without an option, or of options with many changes, from which advice is given."""
 FEW_CHANGES = 3
+WIDER = "wider bounds of the features"
 SEARCH = "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
 
 
@@ -24,7 +25,7 @@ def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterat
             yield SEARCH
         return
     if none >= HIGH:
-        yield f"to serve more people: {', or '.join(_relaxations(spec, margin))}"
+        yield f"to serve more people: {', or '.join(_relaxations(spec, margin)) or WIDER}"
     if many >= HIGH:
         less = f", or {_lower_goal(spec, margin)}" if margin else ""
         yield f"for options with fewer changes: `constraints: {{max_changes: {FEW_CHANGES}}}`{less}"
@@ -33,7 +34,7 @@ def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterat
 def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
     """What would leave more options, as far as the spec does not have it already."""
     kinds = {feature.mutable for feature in spec.features}
-    if "none" in kinds:
+    if any(feature.mutable == "none" and not feature.pii for feature in spec.features):
         yield "let more features change (`mutable`)"
     if kinds & {"up", "down"}:
         yield "let features change in both directions (`mutable: any`)"
@@ -42,8 +43,6 @@ def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
         yield f"a larger `max_changes` than {most}"
     if margin:
         yield _lower_goal(spec, margin)
-    if kinds == {"any"} and not margin:
-        yield "wider bounds of the features"
 
 
 def _lower_goal(spec: ProgramSpec, margin: float) -> str:

@@ -55,10 +55,15 @@ def test_everybody_gets_three_options_or_is_told_how_far_they_could_come():
 
 
 @pytest.mark.parametrize("given", [{"region": "north", "debts": 3}, {"region": "north", "income": None, "debts": 3}])
-def test_a_recourse_says_the_change_from_the_value_that_stands_for_a_missing_one(given):
+def test_a_recourse_marks_a_change_from_the_value_that_stands_for_a_missing_one(given):
     features = [{**feature, "missing": 20} if feature["name"] == "income" else feature for feature in FEATURES]
     program = build_program(features=features, policy={"generator": "search", "choice": "protoar"})
     [answer] = suggest(program, {"ada": given}, START_MS)
     [whole] = suggest(program, {"ada": {**given, "income": 20}}, START_MS)
-    assert [(change.feature, change.current) for change in answer.options[0].changes] == [("income", 20)]
-    assert answer == whole
+    [change] = answer.options[0].changes
+    assert (change.feature, change.current, change.current_given) == ("income", 20, False)
+    answered, expected = answer.to_dict(), whole.to_dict()
+    for option in answered["options"]:
+        for changed in option["changes"]:
+            assert changed.pop("current_given", None) == (False if changed["feature"] == "income" else None)
+    assert answered == expected

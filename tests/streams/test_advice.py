@@ -1,0 +1,55 @@
+"""What owners are told to change: only what their spec leaves to change, and only where a share is high."""
+
+import pytest
+
+from onward.schemas.specfile import parse_spec
+from onward.streams.advice import advice
+
+SPEC = """\
+program: p
+features:
+  - {name: income, type: integer, bounds: [0, 9], mutable: up}
+  - {name: age, type: integer, bounds: [0, 9], mutable: none}
+  - {name: hours, type: integer, bounds: [0, 9]}
+constraints: {max_changes: 1}
+label: {name: y}
+model: {manifest: m}
+"""
+MORE, BOTH = "let more features change (`mutable`)", "let features change in both directions (`mutable: any`)"
+LARGER = "to serve more people: a larger `max_changes` than 1"
+WHOLE_ROWS = "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
+
+
+@pytest.mark.parametrize(
+    ("changed", "margin", "none", "many", "lines"),
+    [
+        ({}, 0.2, 0.04, 0.04, []),
+        (
+            {},
+            0.2,
+            0.05,
+            0.0,
+            [
+                f"to serve more people: {MORE}, or {BOTH}, or a larger `max_changes` than 1, or a smaller "
+                "`policy.margin` than 0.2"
+            ],
+        ),
+        ({"constraints: {max_changes: 1}\n": ""}, 0.0, 1.0, 0.0, [f"to serve more people: {MORE}, or {BOTH}"]),
+        ({"mutable: none": "mutable: none, pii: true", "mutable: up": "mutable: any"}, 0.0, 1.0, 0.0, [LARGER]),
+        (
+            {"mutable: none": "mutable: any", "mutable: up": "mutable: any", "constraints: {max_changes: 1}\n": ""},
+            0.0,
+            1.0,
+            0.0,
+            ["to serve more people: wider bounds of the features"],
+        ),
+        ({}, 0.0, 0.0, 0.5, ["for options with fewer changes: `constraints: {max_changes: 3}`"]),
+        ({"label:": "policy: {generator: instances}\nlabel:"}, 0.0, 0.01, 0.0, [WHOLE_ROWS]),
+        ({"label:": "policy: {generator: instances}\nlabel:"}, 0.0, 0.0, 0.0, []),
+    ],
+)
+def test_advice_names_what_the_spec_leaves_to_change(changed, margin, none, many, lines):
+    text = SPEC
+    for old, new in changed.items():
+        text = text.replace(old, new)
+    assert list(advice(parse_spec(text.encode()), margin, none, many)) == lines
