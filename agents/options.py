@@ -75,6 +75,6 @@ class OptionBatch(NamedTuple):
         fields = (people[person], arms, points, arms if point is arm else point[own], execution[own])
         return tuple.__new__(Options, fields)  # twice as fast as Options(*fields), once a step
 
-    def select(self, rows: Indices) -> OptionBatch:
+    def select(self, rows: Indices | slice) -> OptionBatch:
         """The same for some of the people only, in the order of ``rows``; the option arrays are shared."""
         return OptionBatch(self.people[rows], self.first[rows], self.last[rows], *self[3:])

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from msgspec import Raw
@@ -30,6 +30,7 @@ SIGNIFICANT_DIGITS = 12
 """Of the bounds of a feature: fewer than a float holds, so that the errors of encoding and decoding are rounded off."""
 
 Vector = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 def columns_of(feature: Feature) -> tuple[str, ...]:
@@ -132,22 +133,18 @@ class FeatureCodec:
             return texts[round(code)]
         return round(code) if feature.type == "integer" else code
 
-    def changed_values(self, person: Vector, target: Vector) -> dict[int, Value]:
-        """The raw values, by feature, of an encoded target (D,) where it differs from an encoded person (D,).
+    def changed_codes(self, people: Vector, targets: Vector) -> ChangedCodes:
+        """The ``codes`` of n encoded targets (n, D) where they differ from encoded people (n, D)."""
+        changed = np.logical_or.reduceat(people != targets, self._starts, axis=1)
+        rows, features = np.nonzero(changed)
+        ends = np.searchsorted(rows, np.arange(len(targets) + 1))
+        return ChangedCodes(ends, features, self.codes(targets)[rows, features])
 
-        They are those of ``codes``, for one row and few features at less cost.
-        """
-        changed: dict[int, Value] = {}
-        for column in np.flatnonzero(person != target).tolist():
-            index = self.feature_of.item(column)
-            categories = self.spec.features[index].categories
-            if categories is not None:
-                first = self._starts[index]
-                code = float(target[first : first + len(categories)].argmax())
-            else:
-                code = float((self.low[column] + target[column] * self.scale[column]).round(self.digits[index]))
-            changed[index] = self.value(index, code)
-        return changed
+    def changed_values(self, changed: ChangedCodes, row: int) -> list[tuple[int, Value]]:
+        """The features that a target changes, in the order of the spec, each with its raw value."""
+        own = slice(changed.ends.item(row), changed.ends.item(row + 1))
+        features, codes = changed.features[own].tolist(), changed.codes[own].tolist()
+        return [(feature, self.value(feature, code)) for feature, code in zip(features, codes, strict=True)]
 
     def read(self, features: bytes | Raw) -> Values | Problem:
         """The values of a JSON object of features, or its problem: one of ``check``, or why it cannot be decoded."""
@@ -173,6 +170,17 @@ class FeatureCodec:
         for table, column in zip(self._tables, zip(*map(self._texts, rows), strict=True), strict=False):
             encoded[:, table.columns] = table.encoded[[table.codes[text] for text in column]]
         return encoded
+
+
+class ChangedCodes(NamedTuple):
+    """The features that n targets change, ascending, and their codes, both (C,).
+
+    Those of target i stand from ``ends[i]`` to ``ends[i + 1]``.
+    """
+
+    ends: Indices
+    features: Indices
+    codes: Vector
 
 
 def _digits(feature: Feature) -> int:

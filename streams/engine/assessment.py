@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...agents.costs import execution_probability
 from ...agents.options import OptionBatch, Options
-from ...schemas.encoding import Problem, Values
+from ...schemas.encoding import ChangedCodes, Problem, Values
 from ..journal.entries import JournalPosition
 from ..programs.program import Program
 from .state import CurrentModel
@@ -37,13 +37,15 @@ class Person(Struct, frozen=True, gc=False):
 class Assessment(Struct, frozen=True, gc=False, eq=False):
     """One person: raw values, score under the current model, and where their options are in a batch.
 
-    ``batch`` is None for an approved person.
+    ``batch`` is None for an approved person. ``changed`` is what the options of the batch change, None where they copy
+    instances.
     """
 
     values: Values
     score: float
     batch: OptionBatch | None = None
     row: int = 0
+    changed: ChangedCodes | None = None
 
     @property
     def approved(self) -> bool:
@@ -73,19 +75,21 @@ def assess(program: Program, model: CurrentModel, people: Mapping[JournalPositio
         return assessed
     encoded = program.codec.encode_read(rows)
     scores = model.bundle.model.score(encoded)
-    approved = [people[position].approved for position in positions]
     by_model = program.approves(scores).tolist()
-    rejected = np.flatnonzero(
-        [not (own if given is None else given) for given, own in zip(approved, by_model, strict=True)]
-    )
-    for index, score in enumerate(scores.tolist()):
-        assessed[positions[index]] = Assessment(rows[index], score)
+    rejected: list[int] = []
+    for index, (position, own, score) in enumerate(zip(positions, by_model, scores.tolist(), strict=True)):
+        given = people[position].approved
+        if own if given is None else given:
+            assessed[position] = Assessment(rows[index], score)
+        else:
+            rejected.append(index)
     block = max(1, BATCH_PAIRS // max(1, len(program.arms)))
     for start in range(0, len(rejected), block):
         some = rejected[start : start + block]
         batch = propose(program, model, encoded[some])
-        for row, index in enumerate(some.tolist()):
-            assessed[positions[index]] = Assessment(rows[index], scores.item(index), batch, row)
+        changed = program.changed_codes(batch)
+        for row, (index, score) in enumerate(zip(some, scores[some].tolist(), strict=True)):
+            assessed[positions[index]] = Assessment(rows[index], score, batch, row, changed)
     return assessed
 
 

@@ -91,9 +91,9 @@ class Fold:
 
     def end(self) -> Effects:
         """The effects of the portion. Each case that has changed has the timer that follows from what it is now."""
-        timers = self.timers.changed
+        timers, timers_before = self.timers.changed, self._timers_before
         for key, case in self.effects.cases.items():
-            before, timer = self._timers_before.get(key), timer_of(case)
+            before, timer = timers_before.get(key), timer_of(case)
             if before != timer:
                 if before is not None:
                     timers[before] = False
@@ -126,7 +126,7 @@ class Fold:
         """Write a case that is new or has changed. Its timer follows from it."""
         key = case.key
         self.cases[key] = self.effects.cases[key] = case
-        if case.status is Status.OPEN:
+        if case.forget_ms is None:
             self.timers.load(timer_of(case))
 
     def forget_ms(self, program: Program, time_ms: int, kept_ms: int | None = None) -> int:

@@ -94,9 +94,10 @@ def _look_ahead(fold: Fold, segment: Sequence[Entry], are_new: Sequence[bool]) -
 
 
 def _pass_time(fold: Fold, entry: Entry) -> None:
-    watermarks = fold.state.watermarks
-    moved = [watermarks.advance(source, time_ms) for source, time_ms in clock_moves(entry)]
-    if any(moved):
+    watermarks, moved = fold.state.watermarks, False
+    for source, time_ms in clock_moves(entry):
+        moved |= watermarks.advance(source, time_ms)
+    if moved:
         for decider, watermark_ms in watermarks.known():
             for timer in fold.timers.due_by_time(decider, watermark_ms):
                 timer_handlers[timer.kind].fire(timer, fold)

@@ -30,10 +30,12 @@ COIN = (1,)
 class Selected(Struct, frozen=True, gc=False):
     """An option that a step picked.
 
-    ``point`` is the row of its target in the batch's points. ``cost`` and ``execution`` are those of the person,
-    ``propensity`` is the probability of the pick, ``learner_execution`` the one that the learner counts the pick with.
+    ``index`` is that of the option in the batch's arrays, ``point`` the row of its target in the batch's points.
+    ``cost`` and ``execution`` are those of the person, ``propensity`` is the probability of the pick,
+    ``learner_execution`` the one that the learner counts the pick with.
     """
 
+    index: int
     arm: int
     point: int
     cost: float
@@ -107,14 +109,16 @@ class LookAhead:
 
         Return an empty tuple when the person has no options.
         """
+        selected = self._selected.pop(position, None)
+        if selected is not None:
+            return selected
         run = self._runs.pop(position, None)
-        if run is not None:
-            self._selected.update(zip(run.positions, _take_steps(program, shard, run), strict=True))
-        if position in self._selected:
-            return self._selected.pop(position)
-        assert assessment.batch is not None, "only a rejected person takes a step"
-        [selected] = _take_steps(program, shard, _Run(assessment.batch, [position], [assessment.row]))
-        return selected
+        if run is None:
+            assert assessment.batch is not None, "only a rejected person takes a step"
+            run = _Run(assessment.batch, [position], [assessment.row])
+        first, *others = _take_steps(program, shard, run)
+        self._selected.update(zip(run.positions[1:], others, strict=True))
+        return first
 
     def end(self) -> None:
         """The segment has been folded."""
@@ -148,7 +152,9 @@ def _assess_all(fold: Fold, people: Sequence[tuple[Entry, Person]]) -> Assessed:
 
 
 def _take_steps(program: Program, shard: Shard, run: _Run) -> list[tuple[Selected, ...]]:
-    batch = run.batch.select(np.array(run.rows))
+    # A slice costs less than a copy, which matters where every step is taken alone.
+    rows = np.array(run.rows) if len(run.rows) > 1 else slice(run.rows[0], run.rows[0] + 1)
+    batch = run.batch.select(rows)
     first_step, policy = shard.step, program.spec.policy
 
     def random(after: int) -> np.random.Generator:
@@ -159,16 +165,17 @@ def _take_steps(program: Program, shard: Shard, run: _Run) -> list[tuple[Selecte
         picks = Exploration(shard.learner, policy.exploration).select_batch(batch, policy.options, random, coins)
     else:
         picks = shard.learner.select_batch(batch, policy.options, random)
-    return [tuple([_selected(batch, pick) for pick in of_person]) for of_person in picks]
+    return _selected(batch, picks)
 
 
-def _selected(batch: OptionBatch, pick: BatchPick) -> Selected:
-    index = pick.option_index
-    return Selected(
-        batch.arm.item(index),
-        batch.point.item(index),
-        batch.cost.item(index),
-        batch.execution.item(index),
-        pick.propensity,
-        pick.execution,
-    )
+def _selected(batch: OptionBatch, picks: Sequence[tuple[BatchPick, ...]]) -> list[tuple[Selected, ...]]:
+    _, _, _, arm, _, point, cost, execution = batch
+    return [
+        tuple(
+            [
+                Selected(i, arm.item(i), point.item(i), cost.item(i), execution.item(i), propensity, learner_execution)
+                for i, propensity, learner_execution in of_person
+            ]
+        )
+        for of_person in picks
+    ]

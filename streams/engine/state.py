@@ -80,7 +80,7 @@ class PartitionState:
 
     def has_forgotten(self, program: Program, forget_ms: int) -> bool:
         """Whether the watermark has passed ``forget_ms``."""
-        watermark_ms = self.watermark_ms(program)
+        watermark_ms = self.watermarks.values_ms[program.spec.decisions]
         return watermark_ms is not None and forget_ms < watermark_ms
 
     def shard(self, program: Program, number: int) -> Shard:

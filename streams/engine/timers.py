@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ...schemas.kinds import Decider
-from .cases import Case, ProcessedEvent, Status
+from .cases import Case, ProcessedEvent
 
 EVENT_TIME: Final = -1
 """The ``shard`` of a timer of event time."""
@@ -28,7 +28,10 @@ FORGET_EVENT: Final = "forget-event"
 
 RETENTION: Final = frozenset({FORGET_CASE, FORGET_EVENT})
 ABOUT_A_CASE: Final = frozenset({WINDOW, FORGET_CASE})
-"""Every case has exactly one timer of these kinds, ``timer_of(case)``. It is written when a portion ends."""
+"""Every case has exactly one timer of these kinds, ``timer_of(case)``. It is written when a portion ends.
+
+It is never cancelled: its handler sees by the case whether it still stands.
+"""
 
 
 class Timer(NamedTuple):
@@ -46,10 +49,9 @@ _timer = partial(tuple.__new__, Timer)
 
 
 def timer_of(case: Case) -> Timer:
-    """The timer of a case: the end of its window while it is open, else its retention."""
+    """The timer of a case: its retention, or the end of its window while it is open."""
     program, application = case.key
-    if case.status is not Status.OPEN:
-        assert case.forget_ms is not None, f"{case.key} is closed without a retention"
+    if case.forget_ms is not None:
         return _timer((program, FORGET_CASE, EVENT_TIME, case.forget_ms, application))
     if case.closes_ms is not None:
         return _timer((program, WINDOW, EVENT_TIME, case.closes_ms, application))
@@ -120,7 +122,7 @@ class TimerQueue:
             queue = self._by_time.get((decider, kind), ())
             while queue and queue[0][0] < watermark_ms:
                 timer = heapq.heappop(queue)[2]
-                if self._take(timer):
+                if timer.kind in ABOUT_A_CASE or self._take(timer):
                     yield timer
 
     def due_by_step(self, program: str, shard: int, step: int) -> Iterator[Timer]:
@@ -128,13 +130,10 @@ class TimerQueue:
         queue = self._by_step.get((program, shard), ())
         while queue and queue[0][0] <= step:
             timer = heapq.heappop(queue)[1]
-            if self._take(timer):
+            if timer.kind in ABOUT_A_CASE or self._take(timer):
                 yield timer
 
     def _take(self, timer: Timer) -> bool:
-        if timer.kind in ABOUT_A_CASE:
-            # Its handler sees by the case whether it still stands.
-            return True
         if timer in self._cancelled:
             return False
         self.cancel(timer)

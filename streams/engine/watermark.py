@@ -68,9 +68,11 @@ class Watermarks:
         """Move one clock, never backwards. Return whether a watermark moved."""
         if source.topic not in self._clocked:
             return False
-        known = source in self.clocks
         before = self.clocks.get(source)
-        if known and (time_ms is None or (before is not None and time_ms <= before)):
+        if before is not None:
+            if time_ms is None or time_ms <= before:
+                return False
+        elif time_ms is None and source in self.clocks:
             return False
         self.clocks[source] = time_ms
         moved = False

@@ -13,7 +13,6 @@ from typing import Any
 
 from ...schemas.encoding import Problem
 from ...schemas.events import Journaled, Model, SourcePosition, Tick
-from ...schemas.headers import CloudEvent
 from ...schemas.kinds import Kind, kinds
 from ..errors import ModelError
 from ..journal.dead_letters import dead_letter_of_record
@@ -24,7 +23,7 @@ from ..programs.program import Program
 from ..records import Lag, OutRecord, Publisher, Record, TopicPartition
 from ..topics import Topics
 from .partitioning import partition_of
-from .validation import Limits, Validated, Validator
+from .validation import Limits, Validator
 
 
 class Ingest:
@@ -92,6 +91,7 @@ class Ingest:
     async def journal_records(self, chunk: Sequence[Record]) -> list[OutRecord]:
         """The journal records of a chunk of one topic: for every journal partition its lines, in the chunk's order."""
         validator = self._validators[chunk[0].topic]
+        kind = validator.kind
         now_ms = self._clock_ms()
         validated = [validator.validate(record, now_ms) for record in chunk]
         lines: dict[int, list[Journaled]] = {}
@@ -104,24 +104,15 @@ class Ingest:
                 continue
             if isinstance(body, Model) and problem is None:
                 problem = await self._refused(body)
-            for partition, line in self._lines(record, validator.kind, event, read, problem):
-                lines.setdefault(partition, []).append(line)
+            # A dead letter goes where the event would go: whether there is a problem may depend on the clock or on a
+            # model's file, and when the record is read again after a crash its second result must meet the first.
+            first, *others = self._partitions(kind, body)
+            line = line_of(event, kind, record, read.data) if problem is None else self._dead_letter(record, problem)
+            lines.setdefault(first, []).append(line)
+            # For the same reason every partition of an event about a program learns that the record was handled.
+            for partition in others:
+                lines.setdefault(partition, []).append(line if problem is None else handled_line(record))
         return [packed for partition in sorted(lines) for packed in self._packed(partition, lines[partition])]
-
-    def _lines(
-        self, record: Record, kind: Kind, event: CloudEvent, read: Validated, problem: Problem | None
-    ) -> Iterator[tuple[int, Journaled]]:
-        """The journal partitions that an event goes to, and its line in each.
-
-        A dead letter goes where the event would go: whether there is a problem may depend on the clock or on a model's
-        file, and when the record is read again after a crash its second result must meet the first. For the same reason
-        every partition of an event about a program learns that the record was handled, even if it was refused.
-        """
-        for number, partition in enumerate(self._partitions(kind, read.body)):
-            if problem is None:
-                yield partition, line_of(event, kind, record, read.data)
-            else:
-                yield partition, handled_line(record) if number else self._dead_letter(record, problem)
 
     def _partitions(self, kind: Kind, body: Any) -> Sequence[int]:
         """The journal partitions of an event: that of its case's shard, or those of all shards of its program."""

@@ -23,8 +23,9 @@ from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
 from ...agents.costs import L1, Cost, MaxPercentileShift
 from ...agents.goals import Goal, accepted
+from ...agents.options import OptionBatch
 from ...agents.promises import Promise
-from ...schemas.encoding import FeatureCodec, FilledValues, Values
+from ...schemas.encoding import ChangedCodes, FeatureCodec, FilledValues, Values
 from ...schemas.events import Change, ExecutionSource, Value
 from ...schemas.spec import Policy, ProgramSpec
 from ...schemas.specfile import LoadedSpec
@@ -37,6 +38,8 @@ from .spec_check import policy_faults
 
 Array = NDArray[np.float64]
 Features = Mapping[str, Value]
+_Target = tuple[int, str, Value, str | None]
+"""The index, name, raw target and unit of a feature."""
 
 STEPS_IN_A_TIME_WINDOW = 10
 """The learner's window of pending steps where the program's window is an event time."""
@@ -68,7 +71,7 @@ class Program:
     cost: Cost
     nu: float
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The program's name."""
         return self.spec.program
@@ -180,35 +183,39 @@ class Program:
         """Which scores, shape (n,), the program's own model approves."""
         return np.asarray(accepted(scores, self.spec.model.threshold))
 
-    def changes(self, values: Values, person: Array, points: Array, point: int) -> tuple[Change, ...]:
-        """The changes from a person, raw ``values`` and encoded (D,), to ``points[point]``, in the spec's order."""
+    def changed_codes(self, batch: OptionBatch) -> ChangedCodes | None:
+        """What the options of a batch change; None where they copy instances, whose raw values are known."""
         if self.generator.copies_instances:
-            targets: Iterable[tuple[int, Value]] = enumerate(self._instance_values[point])
+            return None
+        people = np.repeat(np.arange(len(batch)), batch.last - batch.first)
+        return self.codec.changed_codes(batch.people[people], batch.points[batch.point])
+
+    def changes(
+        self, values: Values, batch: OptionBatch, changed: ChangedCodes | None, index: int
+    ) -> tuple[Change, ...]:
+        """The changes from a person's raw values to an option of a batch, in the spec's order."""
+        if changed is None:
+            targets = self._instance_targets[batch.point.item(index)]
         else:
-            targets = sorted(self.codec.changed_values(person, points[point]).items())
+            targets = self._with_units(self.codec.changed_values(changed, index))
         absent = values.absent if isinstance(values, FilledValues) else ()
         return tuple(
             [
-                Change(
-                    self._units[index][0],
-                    values[index],
-                    target,
-                    self._units[index][1],
-                    False if index in absent else UNSET,
-                )
-                for index, target in targets
-                if values[index] != target
+                Change(name, values[feature], target, unit, False if feature in absent else UNSET)
+                for feature, name, target, unit in targets
+                if values[feature] != target
             ]
         )
 
     @cached_property
-    def _instance_values(self) -> list[Values]:
-        """The raw values of every instance, in the spec's order."""
-        return [tuple([row[feature.name] for feature in self.spec.features]) for row in self.instances]
+    def _instance_targets(self) -> list[list[_Target]]:
+        """The targets of every instance."""
+        names = [feature.name for feature in self.spec.features]
+        return [self._with_units((index, row[name]) for index, name in enumerate(names)) for row in self.instances]
 
-    @cached_property
-    def _units(self) -> list[tuple[str, str | None]]:
-        return [(feature.name, feature.unit) for feature in self.spec.features]
+    def _with_units(self, targets: Iterable[tuple[int, Value]]) -> list[_Target]:
+        features = self.spec.features
+        return [(index, features[index].name, target, features[index].unit) for index, target in targets]
 
     @cached_property
     def addresses(self) -> list[tuple[str, bytes]]:

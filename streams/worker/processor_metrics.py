@@ -86,10 +86,11 @@ class ProcessorMetrics:
 
     def _count_predictions(self, effects: Effects) -> None:
         """Count what was predicted and observed of the options whose reward is known."""
-        sums: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+        sums: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
         for program, predicted, reward in effects.predictions:
-            sums[program, DECILES[min(int(10 * predicted), 9)]].append((predicted, reward))
-        for labels, pairs in sums.items():
+            sums[program, min(int(10 * predicted), 9)].append((predicted, reward))
+        for (program, decile), pairs in sums.items():
+            labels = program, DECILES[decile]
             self._metrics.predicted_executions.labels(*labels).inc(sum(predicted for predicted, _ in pairs))
             self._metrics.observed_rewards.labels(*labels).inc(sum(reward for _, reward in pairs))
             self._metrics.resolved_options.labels(*labels).inc(len(pairs))

@@ -67,7 +67,7 @@ def _publish_recourse(
     case: Case, program: Program, shard: Shard, assessment: Assessment, selected: tuple[Selected, ...], fold: Fold
 ) -> None:
     model = fold.state.model(program)
-    case.options = tuple(CaseOption(option.arm, option.learner_execution) for option in selected)
+    case.options = tuple([CaseOption(option.arm, option.learner_execution) for option in selected])
     closes_at = _open(case, program, shard)
     expires_ms = program.goal.until_ms(case.time_ms)
     event = Recourse(
@@ -96,18 +96,18 @@ def _options(
     """The options as people read them; an id is the number of the option in the recourse, from 1."""
     batch, score = assessment.batch, model.bundle.model.score
     assert batch is not None, "only a rejected person has options"
-    person, points = batch.people[assessment.row], batch.points
+    values, changed, guarantee = assessment.values, assessment.changed, program.promise.guarantee
     learned = program.execution_source == "learned"
     return tuple(
         [
             Option(
                 str(option.arm),
-                program.changes(assessment.values, person, points, option.point),
+                program.changes(values, batch, changed, option.index),
                 option.cost,
                 option.execution,
                 option.propensity,
                 str(number),
-                program.promise.guarantee(points[option.point], score),
+                guarantee(batch.points[option.point], score),
                 option.learner_execution if learned else None,
             )
             for number, option in enumerate(selected, 1)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from ...journal.entries import case_key
 from ..cases import Status
 from ..fold import Fold
-from ..timers import WINDOW, Timer, timer_of
+from ..timers import WINDOW, Timer
 from .contract import TimerHandler
 from .fates import close, credited, learn_censored
 
@@ -20,7 +20,7 @@ class WindowTimerHandler(TimerHandler):
     def fire(self, timer: Timer, fold: Fold) -> None:
         """Close the case with a reward of 0, unless it has been closed before its window ended."""
         case = fold.cases[case_key((timer.program, timer.key))]
-        if timer_of(case) != timer:
+        if case.status is not Status.OPEN or timer.due not in (case.closes_ms, case.closes_step):
             return
         shard = fold.state.shard(fold.state.program(timer.program), case.shard)
         learn_censored(shard, case)

@@ -7,8 +7,6 @@ of outcomes: *late* (after the window) and *dangling* (there is no recourse, or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ....agents.choices import Pull
 from ....schemas.events import Fate, Reward
 from ...journal.entries import Entry, shard_of
@@ -41,8 +39,10 @@ def learn(shard: Shard, case: Case, reward: float | None, option: int | None) ->
     several, a reward of 0 is that of the easiest, and for a reward above 0 all pulls are taken back. Without a reward,
     too, all pulls are taken back.
     """
+    assert case.step is not None, f"{case.key} has options without a step"
     taken_up = _taken_up(case, option, reward)
-    for number, pull in enumerate(_pulls(case)):
+    for number, suggested in enumerate(case.options):
+        pull = Pull(case.step, suggested.arm, suggested.execution)
         if reward is not None and number == taken_up:
             shard.learner.update(pull, reward)
         else:
@@ -118,9 +118,3 @@ def _taken_up(case: Case, option: int | None, reward: float | None) -> int | Non
         return option
     executions = [suggested.execution for suggested in case.options]
     return executions.index(max(executions))
-
-
-def _pulls(case: Case) -> Iterator[Pull]:
-    assert case.step is not None, f"{case.key} has options without a step"
-    for option in case.options:
-        yield Pull(case.step, option.arm, option.execution)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from onward.agents.choices import BatchPick, Choice, Pull
+from onward.agents.choices import BatchPick, Choice, Pull, select_one_by_one
 from onward.agents.choices.components.execution_model import SAMPLE
 from onward.agents.options import OptionBatch, Options
 from onward.tests.support.choice_learners import Make, always, apart, everything, fresh, grid, rewarded
@@ -82,18 +86,36 @@ def test_without_arms_there_is_no_pick(make: Make) -> None:
 @given(script=scripts())
 def test_a_batch_gives_the_picks_of_single_steps(make: Make, script: Script) -> None:
     steps = [line for line in script.lines if isinstance(line, Step)]
-    single, ends = Life(make(script.points)).live(steps), np.cumsum([0, *(len(step.feasible) for step in steps)])
-    people = np.array([step.person for step in steps]).reshape(len(steps), script.points.shape[1])
-    feasible = np.concatenate([np.empty(0, dtype=np.intp), *(step.feasible for step in steps)])
-    execution = np.concatenate([np.empty(0), *(step.execution for step in steps)])
-    batch = OptionBatch(people, ends[:-1], ends[1:], feasible, script.points, feasible, 1.0 - execution, execution)
-    whole = make(script.points)
+    single, batch = Life(make(script.points)).live(steps), batch_of(steps, script.points)
+    feasible, whole = batch.arm, make(script.points)
     found = whole.select_batch(batch, 1, np.random.default_rng)
     assert [len(picks) for picks in found] == [int(pick is not None) for pick in single.picks]
     for picks, pick in zip(found, single.picks, strict=True):
         assert [(int(feasible[place]), *rest) for place, *rest in picks] == ([tuple(pick)] if pick else [])
         assert all(type(one) is BatchPick for one in picks)
     assert frozen(whole) == frozen(single.choice)
+
+
+@always
+@given(script=scripts(), most=st.integers(2, 4))
+def test_a_batch_gives_several_options_as_single_steps_do(make: Make, script: Script, most: int) -> None:
+    steps = [line for line in script.lines if isinstance(line, Step)]
+    batch = batch_of(steps, script.points)
+    one_by_one, together = (Life(make(script.points)).live(script.lines).choice for _ in range(2))
+    found = together.select_batch(batch, most, np.random.default_rng)
+    assert found == select_one_by_one(
+        batch, lambda options, draw: one_by_one.select(options, most, draw), np.random.default_rng
+    )
+    assert all(type(one) is BatchPick for picks in found for one in picks)
+    assert frozen(together) == frozen(one_by_one)
+
+
+def batch_of(steps: Sequence[Step], points: NDArray[np.float64]) -> OptionBatch:
+    ends = np.cumsum([0, *(len(step.feasible) for step in steps)])
+    people = np.array([step.person for step in steps]).reshape(len(steps), points.shape[1])
+    feasible = np.concatenate([np.empty(0, dtype=np.intp), *(step.feasible for step in steps)])
+    execution = np.concatenate([np.empty(0), *(step.execution for step in steps)])
+    return OptionBatch(people, ends[:-1], ends[1:], feasible, points, feasible, 1.0 - execution, execution)
 
 
 @always
