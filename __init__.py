@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .streams.api.suggestions import Suggestions
     from .streams.api.training import draft_spec, train
     from .streams.errors import OnwardError
-    from .streams.programs.manifest import Manifest
+    from .streams.programs.bundle.manifest import Manifest
 
 __version__ = "0.1.0"
 
@@ -37,7 +37,7 @@ __all__ = [
 
 _MODULES = {
     "Change": ".schemas.events",
-    "Manifest": ".streams.programs.manifest",
+    "Manifest": ".streams.programs.bundle.manifest",
     "NoRecourse": ".schemas.events",
     "OnwardError": ".streams.errors",
     "Option": ".schemas.events",

@@ -29,8 +29,8 @@ from onward.benchmarks.arena.load import Load, Shape, write_load
 from onward.benchmarks.arena.memory_worker import CHUNK, MemoryWorker
 from onward.benchmarks.face import Row, progress
 from onward.streams.errors import UsageError
-from onward.streams.programs.scoring import scorer
-from onward.streams.programs.verifier_training import fit_verifier
+from onward.streams.programs.models.scoring import scorer
+from onward.streams.programs.training.verifier import fit_verifier
 
 Floats = NDArray[np.float64]
 

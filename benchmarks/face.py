@@ -30,8 +30,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from onward.streams.cli.flags import CommandParser
-from onward.streams.cli.output_paths import check_file
+from onward.streams.cli.flags.output_paths import check_file
+from onward.streams.cli.flags.parsing import CommandParser
 from onward.streams.errors import OnwardError
 
 _PAGE_WIDTH = 100

@@ -22,10 +22,10 @@ from onward.benchmarks.recourse.dice import beside_dice, installed
 from onward.benchmarks.recourse.figures import figures, tables
 from onward.benchmarks.recourse.optimum import beside_the_optimum, sweep
 from onward.benchmarks.recourse.speed import speed
-from onward.streams.cli.output_paths import check_file
+from onward.streams.cli.flags.output_paths import check_file
 from onward.streams.errors import UsageError
-from onward.streams.programs.margin import PEOPLE, smallest_margin
 from onward.streams.programs.space import space_of
+from onward.streams.programs.training.margin import PEOPLE, smallest_margin
 
 WIDTH = 170
 WITH_A_MARGIN = ("search", "adapted")

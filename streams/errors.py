@@ -66,3 +66,8 @@ class FencedError(OnwardError):
     """
 
     exit_code = 6
+
+
+def one_line(error: BaseException) -> str:
+    """The message of any error in one line; its type's name where it has none."""
+    return " ".join(str(error).split()) or type(error).__name__

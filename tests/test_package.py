@@ -2,6 +2,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from importlib import metadata
 from pathlib import Path
 
@@ -47,6 +48,27 @@ def test_what_the_product_imports_is_what_it_requires() -> None:
     lines = [*project["dependencies"], *project["optional-dependencies"]["onnx"]]
     required = {canonicalize_name(Requirement(line).name) for line in lines}
     assert used == required - NOT_IMPORTED
+
+
+def imported_files(path: Path) -> Iterator[Path]:
+    """The files of the product that a file imports, in functions and for types too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            place = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            for name in (alias.name for alias in node.names):
+                ways = (
+                    place / f"{name}.py",
+                    place / name / "__init__.py",
+                    place.with_suffix(".py"),
+                    place / "__init__.py",
+                )
+                yield next(way for way in ways if way.exists())
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    files = [path for top in PRODUCT for path in (ROOT / top).rglob("*.py")]
+    order = list(TopologicalSorter({path: set(imported_files(path)) for path in files}).static_order())
+    assert len(order) > 100
 
 
 def locked() -> dict[str, str]:

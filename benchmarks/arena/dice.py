@@ -27,7 +27,7 @@ from raiutils.exceptions import UserConfigValidationException
 
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import load_spec
-from onward.streams.programs.scoring import scorer
+from onward.streams.programs.models.scoring import scorer
 
 Floats = NDArray[np.float64]
 

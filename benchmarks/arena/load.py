@@ -27,7 +27,7 @@ from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import TableError, read_table
 from onward.streams.errors import UsageError
-from onward.streams.programs.bundle_writer import write_bundle
+from onward.streams.programs.bundle.writer import write_bundle
 from onward.streams.records import Headers
 
 _encode = msgspec.json.Encoder().encode

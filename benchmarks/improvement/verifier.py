@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from onward.agents.choices import Verifier
 from onward.environments.improvement import ImprovementWorld
 from onward.streams.errors import UsageError
-from onward.streams.programs.verifier_training import FittedVerifier, fit_verifier
+from onward.streams.programs.bundle.writer import FittedVerifier
+from onward.streams.programs.training.verifier import fit_verifier
 
 Floats = NDArray[np.float64]
 

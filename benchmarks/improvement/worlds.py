@@ -17,7 +17,7 @@ from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import Table, TableError, read_table
 from onward.streams.errors import UsageError
-from onward.streams.programs.verifier_training import FittedVerifier
+from onward.streams.programs.bundle.writer import FittedVerifier
 
 TITLES = MappingProxyType({"credit": "Credit", "diabetes": "Diabetes", "compas": "COMPAS"})
 """The paper's data sets: the stem of the file, and the name in the paper."""

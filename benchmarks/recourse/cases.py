@@ -24,8 +24,8 @@ from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import parse_spec
 from onward.schemas.table import Table, read_table
-from onward.streams.programs.margin import retrained
-from onward.streams.programs.scoring import scorer
+from onward.streams.programs.models.scoring import scorer
+from onward.streams.programs.training.margin import retrained
 
 Floats = NDArray[np.float64]
 

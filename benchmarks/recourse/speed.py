@@ -14,7 +14,7 @@ from onward.benchmarks.face import Row, progress
 from onward.benchmarks.recourse.cases import MODELS as CLASSIFIERS
 from onward.benchmarks.recourse.cases import Case, options_of
 from onward.benchmarks.recourse.figures import row
-from onward.streams.programs.scoring import scorer
+from onward.streams.programs.models.scoring import scorer
 from onward.streams.programs.space import space_of
 
 ROWS = 15_000

@@ -10,43 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.choices import Choice, Pick, Pull, State, registry
-from onward.agents.choices.contract import Array
+from onward.agents.choices.contract import Array, FixedChoice
 from onward.agents.options import Options
 
 
-class Evenly(Choice):
+class Evenly(FixedChoice):
     """Draws evenly among a person's options. It learns nothing; what a learner gains beyond it, it has learned."""
 
     name: ClassVar[str] = "evenly"
-    learns: ClassVar[bool] = False
-    ignores_zero_reward: ClassVar[bool] = True
 
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
-        """Draw one of the options."""
-        return self.pick(options, random) if len(options) else None
+    def __init__(self, points: Array, window: int) -> None:
+        super().__init__(points, window)
+        self._rank = np.zeros(self.arms)
+        self._propensity = 1.0
 
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
-        """Pick one of F > 0 options."""
-        return self.select(options, 1, random)[0]
+    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:
+        """Put the options in a random order."""
+        order = random().permutation(len(options))
+        self._rank[options.arm[order]] = np.arange(len(options))
+        self._propensity = 1 / max(1, len(options))
 
-    def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
-        """Draw up to ``max_options`` options."""
-        drawn = random().permutation(len(options))[:max_options].tolist()
-        return tuple([Pick(options.arm.item(at), 1 / len(options), options.execution.item(at)) for at in drawn])
-
-    def update(self, pull: Pull, reward: float) -> None:
-        """Learn nothing."""
-
-    def retract(self, pull: Pull) -> None:
-        """Take nothing back."""
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return an empty state."""
-        return {}
-
-    def restore(self, state: State) -> None:
-        """Restore an empty state."""
-        self.check_state(state)
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- drawn before
+        """Pick the first of the options in this order."""
+        first = self._rank[options.arm].argmin()
+        return Pick(options.arm.item(first), self._propensity, options.execution.item(first))
 
 
 class Thompson(Choice):
@@ -66,21 +53,17 @@ class Thompson(Choice):
     def __init__(self, points: Array, window: int) -> None:
         super().__init__(points, window)
         self._rewarded, self._unrewarded = np.zeros(self.arms), np.zeros(self.arms)
+        self._drawn = np.zeros(self.arms)
 
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
-        """Take the option of the largest draw."""
-        return self.pick(options, random) if len(options) else None
-
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
-        """Pick one of F > 0 options."""
-        return self.select(options, 1, random)[0]
-
-    def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
-        """Take the options of the largest draws, up to ``max_options``."""
+    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:
+        """Draw a probability for the arm of each option."""
         arms = options.arm
-        drawn = random().beta(1 + self._rewarded[arms], 1 + self._unrewarded[arms])
-        best = np.argsort(-drawn, kind="stable")[:max_options].tolist()
-        return tuple([Pick(arms.item(at), 1.0, options.execution.item(at)) for at in best])
+        self._drawn[arms] = random().beta(1 + self._rewarded[arms], 1 + self._unrewarded[arms])
+
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- drawn before
+        """Pick the option of the largest draw."""
+        best = self._drawn[options.arm].argmax()
+        return Pick(options.arm.item(best), 1.0, options.execution.item(best))
 
     def update(self, pull: Pull, reward: float) -> None:
         """Count a reward, or that there was none."""

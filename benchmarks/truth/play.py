@@ -22,7 +22,7 @@ from onward.agents.goals import Threshold
 from onward.agents.options import OptionBatch, Options
 from onward.environments.improvement import THRESHOLD
 from onward.environments.truth import Chances, TruthWorld
-from onward.streams.programs.scoring import scorer
+from onward.streams.programs.models.scoring import scorer
 from onward.streams.programs.space import space_of
 
 Floats = NDArray[np.float64]

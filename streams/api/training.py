@@ -6,9 +6,9 @@ from pathlib import Path
 
 from ...schemas import draft
 from ..errors import UsageError
-from ..programs import training
-from ..programs.manifest import Manifest
+from ..programs.bundle.manifest import Manifest
 from ..programs.spec_check import load_program_spec
+from ..programs.training import train as training
 from .one_error import usage_errors
 
 

@@ -30,8 +30,8 @@ from ..simulation.run_stats import RunStats, Summary
 from ..topics import Topics, plan
 from .display.progress import ProgressDisplay, progress_display
 from .display.summary import tables, write_picture
-from .flags import parse_settings
-from .output_paths import check_file, make_new_folder
+from .flags.output_paths import check_file, make_new_folder
+from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
 from .process.worker_process import WorkerProcess

@@ -26,7 +26,7 @@ from ..replay.evaluation import Answer, PolicyEvaluation, PolicyEvaluator, check
 from ..replay.journal_replay import Closing, JournalReplay, Step
 from ..settings import EvaluateSettings
 from ..topics import Topics
-from .flags import parse_settings
+from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 
 DESCRIPTION = """Estimate from the log of a program what another policy would have earned: reads the journal and the

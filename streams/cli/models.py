@@ -17,15 +17,16 @@ from ..errors import UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..kafka.client import EventWriter
-from ..programs.bundle import load_bundle, read_manifest
-from ..programs.importing import import_model
-from ..programs.manifest import Manifest
+from ..programs.bundle.loader import load_bundle, read_manifest
+from ..programs.bundle.manifest import Manifest
 from ..programs.program import NO_MARGIN, lacks_margin
 from ..programs.spec_check import load_program_spec
+from ..programs.training.importing import import_model
 from ..settings import ModelSettings
-from .flags import CommandParser, parse_settings
+from .display.new_model import print_model, tell_margin
+from .flags.new_model import add_model_flags, program_spec
+from .flags.parsing import CommandParser, parse_settings
 from .process.client_logs import quiet_kafka_clients
-from .train import print_model, program_spec, tell_margin
 
 SOURCE = "onward/models"
 USAGE = """usage: onward models import FILE.onnx [FLAGS]
@@ -58,11 +59,9 @@ def import_file(args: Sequence[str]) -> int:
     """Import a model and print how good it is."""
     parser = CommandParser(prog="onward models import", description=IMPORT)
     parser.add_argument("file", type=Path, metavar="FILE.onnx", help="classifier in ONNX")
-    parser.add_argument("--spec", required=True, type=Path, metavar="FILE", help="program spec (YAML)")
     parser.add_argument("--data", required=True, type=Path, metavar="CSV", help="data with features and label")
-    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="new folder for the model")
+    add_model_flags(parser, "the order of rows")
     parser.add_argument("--probabilities", metavar="NAME", help="the output that holds them, where several might")
-    parser.add_argument("--seed", default=0, type=int, metavar="N", help="seed of the order of rows (default: 0)")
     options = parser.parse_args(list(args))
     loaded = program_spec(options.spec)
     tell_margin(loaded)

@@ -19,9 +19,9 @@ from ..kafka.options import KafkaOptions
 from ..records import Record
 from ..replay.history import Happening, History, state_of
 from ..settings import ShowSettings
-from .flags import parse_settings
+from .display.read_progress import ReadProgress
+from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
-from .read_progress import ReadProgress
 
 DESCRIPTION = """Show everything that happened to one application, in the order of event time: what was sent, the
 answer with its options, the outcome, the fate, and dead letters. Reads the topics to where they end now, and writes

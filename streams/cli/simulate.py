@@ -21,7 +21,7 @@ from ..simulation.lockstep import Simulation
 from ..worker.readiness import Readiness
 from ..worker.web import make_app
 from .display.words import mean
-from .flags import missing, parse_settings
+from .flags.parsing import missing, parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
 from .process.web_thread import served

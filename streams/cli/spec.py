@@ -14,7 +14,7 @@ from ...schemas.specfile import LoadedSpec, SpecError
 from ...schemas.table import TableError
 from ..errors import UsageError
 from ..programs.spec_check import load_program_spec
-from .flags import CommandParser
+from .flags.parsing import CommandParser
 
 
 def run(args: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..settings import StatusSettings
 from ..topics import Topics
-from .flags import parse_settings
+from .flags.parsing import parse_settings
 
 if TYPE_CHECKING:
     from ..ledger.summary import LedgerSummary

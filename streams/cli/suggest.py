@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ..api.program import MAX_OPTIONS, load_program
 from ..errors import UsageError
-from .flags import CommandParser
+from .flags.parsing import CommandParser
 
 DESCRIPTION = """Suggest a way forward to every rejected person of a CSV: what a worker with a fresh learner would
 publish. People whom the program's model approves get no line."""

@@ -10,7 +10,7 @@ from ..kafka import connection
 from ..kafka.admin.topics import check_topics, create_topics
 from ..settings import TopicSettings
 from ..topics import plan
-from .flags import parse_settings
+from .flags.parsing import parse_settings
 
 PROPAGATION_SECONDS, RETRY_SECONDS = 10.0, 0.25
 """A new topic becomes known to one broker after the other."""

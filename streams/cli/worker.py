@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from ..settings import WorkerSettings
 from ..worker import logs
-from .flags import parse_settings
-from .output_paths import check_state_dir
+from .flags.output_paths import check_state_dir
+from .flags.parsing import parse_settings
 
 DESCRIPTION = """Run the pipeline: read applications, decisions, outcomes and models; publish recourse, rewards and
 dead letters. Start as many workers of one group as there are partitions. SIGTERM or Ctrl-C ends one cleanly."""

@@ -14,7 +14,7 @@ from ...schemas.kinds import kinds
 from ..journal.dead_letters import dead_letter_of_event
 from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..outputs.emission import Emission
-from ..programs.bundle import ModelBundle
+from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from .cases import Case, ProcessedEvent, Status, processed_event
 from .effects import Effects

@@ -10,7 +10,7 @@ from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
 from ..errors import LedgerError
 from ..journal.entries import Entry
-from ..programs.bundle import ModelBundle
+from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
 from .waiting import WaitingEvents

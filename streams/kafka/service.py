@@ -6,13 +6,13 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Callable, Collection
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from ..ingest.ingest import Ingest
 from ..ingest.validation import DAY_MS, Limits
 from ..metrics import Metrics
-from ..programs.program import assemble_all
+from ..programs.program import Program, assemble_all
 from ..programs.spec_check import load_program_spec
 from ..records import ChunkHandler, Lag, TopicPartition
 from ..settings import WorkerSettings
@@ -73,14 +73,10 @@ async def run_service(
     ``observe`` and ``before_commit`` are called at the steps of delivery, see ``Stage`` and ``run_worker``.
     ``portion_entries`` is as in ``ProcessorConfig``.
     """
-    programs = assemble_all([load_program_spec(path) for path in settings.spec])
+    programs = _programs(settings)
     topics, options, metrics, lag = topic_names(settings), worker_options(settings), Metrics(), _WorkerLag()
     config = _processor_config(settings, portion_entries)
     lease = Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
-    for program in programs.values():
-        log.info(
-            "program", extra={"program": program.name, "sha256": program.sha256, "version": program.bundle.version}
-        )
     gc.freeze()
     gc.set_threshold(GARBAGE_OBJECTS)
     async with AsyncExitStack() as stack:
@@ -93,10 +89,7 @@ async def run_service(
         )
         readiness = CaughtUp(lag, lambda: processor.partitions if processor.assigned_once else None)
         if settings.web:
-            page = make_app(metrics, readiness)
-            port = await stack.enter_async_context(serve(page, settings.web_host, settings.web_port))
-            log.info("serving /metrics, /healthz and /readyz", extra={"address": f"{settings.web_host}:{port}"})
-
+            await stack.enter_async_context(_pages(settings, metrics, readiness))
         timers = _timers(settings, ingest, processor, metrics, lag, lease)
         handlers: dict[str, ChunkHandler] = {**dict.fromkeys(topics.inputs, ingest), topics.journal: processor}
         try:
@@ -113,6 +106,20 @@ async def run_service(
         except BaseException as error:
             readiness.fail(error)
             raise
+
+
+def _programs(settings: WorkerSettings) -> Mapping[str, Program]:
+    programs = assemble_all([load_program_spec(path) for path in settings.spec])
+    for name, program in programs.items():
+        log.info("program", extra={"program": name, "sha256": program.sha256, "version": program.bundle.version})
+    return programs
+
+
+@asynccontextmanager
+async def _pages(settings: WorkerSettings, metrics: Metrics, readiness: CaughtUp) -> AsyncIterator[None]:
+    async with serve(make_app(metrics, readiness), settings.web_host, settings.web_port) as port:
+        log.info("serving /metrics, /healthz and /readyz", extra={"address": f"{settings.web_host}:{port}"})
+        yield
 
 
 def _timers(

@@ -27,7 +27,7 @@ from ..engine.waiting import WaitingEvent, WaitingEvents
 from ..engine.watermark import Watermarks
 from ..errors import LedgerError
 from ..journal.entries import CaseKey, JournalPosition
-from ..programs.bundle import ModelBundle
+from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
 from .array_codec import pack, unpack

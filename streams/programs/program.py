@@ -29,8 +29,8 @@ from ...schemas.spec import Policy, ProgramSpec
 from ...schemas.specfile import LoadedSpec
 from ..errors import ModelError, UsageError
 from ..journal.entries import journal_key
-from .bundle import ModelBundle, load_bundle
-from .manifest import Manifest
+from .bundle.loader import ModelBundle, load_bundle
+from .bundle.manifest import Manifest
 from .space import space_of
 from .spec_check import policy_faults
 

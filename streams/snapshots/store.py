@@ -38,7 +38,7 @@ from fsspec.implementations.local import LocalFileSystem
 from msgspec import Meta, Struct
 
 from ...schemas.problems import JSON_ERRORS
-from ..errors import UsageError
+from ..errors import UsageError, one_line
 from ..ledger.check import LedgerCheckError, LedgerMeta, check_copy
 from ..ledger.file import copy_beside, copy_ledger, has_room
 from ..records import TopicPartition
@@ -87,7 +87,7 @@ class Snapshots:
         try:
             self._system, root = fsspec.core.url_to_fs(address)
         except (ImportError, OSError, ValueError) as error:
-            raise UsageError(f"--snapshots {address}: not an address that can be used: {_line(error)}") from None
+            raise UsageError(f"--snapshots {address}: not an address that can be used: {one_line(error)}") from None
         self._root = root.rstrip("/")
         self._keep = keep
 
@@ -256,7 +256,7 @@ def _copied(ledger: Path, copy: Path, now_ms: int, stop: Event, *, values: bool)
         sha256 = digest.hexdigest()
         return Snapshot(f"{found.offset:020}-{sha256[:16]}.sqlite", copy.stat().st_size, sha256, now_ms, found)
     except (OSError, sqlite3.Error) as error:
-        raise SnapshotError(f"{ledger} cannot be copied: {_line(error)}") from error
+        raise SnapshotError(f"{ledger} cannot be copied: {one_line(error)}") from error
 
 
 def _checked_meta(copy: Path, stop: Event, *, values: bool = True) -> LedgerMeta:
@@ -300,8 +300,4 @@ def _store_errors(path: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise _MissingError(f"{path} is missing") from error
     except Exception as error:
-        raise SnapshotError(f"{path}: {_line(error)}") from error
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+        raise SnapshotError(f"{path}: {one_line(error)}") from error

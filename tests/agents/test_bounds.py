@@ -19,7 +19,7 @@ from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.options import Options
 from onward.schemas.encoding import FeatureCodec
-from onward.streams.programs.scoring import LogisticScore
+from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.space import space_of
 from onward.tests.support.choice_scripts import ARTEFACTS
 from onward.tests.support.random_programs import any_row, any_spec, draw, picks

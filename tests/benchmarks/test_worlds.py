@@ -6,7 +6,7 @@ import pytest
 from onward.agents.choices import Pull
 from onward.agents.options import Options
 from onward.benchmarks import face
-from onward.benchmarks.truth.baselines import Thompson
+from onward.benchmarks.truth.baselines import Evenly, Thompson
 from onward.benchmarks.worlds import SEPARATOR, Args, tables, worlds
 from onward.streams.errors import UsageError
 
@@ -58,6 +58,14 @@ def test_a_generator_that_refuses_the_model_is_left_out(capsys):
     names = [row.name.split(SEPARATOR)[1] for row in worlds(face.parse(Args, None, flags))]
     assert set(names) == {"adapted"}
     assert "linear is left out: the model's score is not linear" in capsys.readouterr().err
+
+
+def test_several_options_drawn_evenly_have_the_probability_that_each_is_among_them():
+    arms = np.arange(4)
+    options = Options(np.zeros(1), arms, np.zeros((4, 1)), arms, np.ones(4))
+    picks = Evenly(np.zeros((4, 1)), window=10).select(options, 3, lambda: np.random.default_rng(0))
+    assert len({pick.arm for pick in picks}) == 3
+    assert {pick.propensity for pick in picks} == {3 / 4}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from onward.schemas.spec_rules import MOST_COLUMNS
 from onward.schemas.specfile import MAX_PROBLEMS, parse_spec
 from onward.schemas.table import TableError, read_csv, read_table
 from onward.streams.engine.selection import step_generator
-from onward.streams.programs.raw_rows import read_rows, write_rows
+from onward.streams.programs.bundle.raw_rows import read_rows, write_rows
 from onward.streams.programs.spec_check import policy_faults
 
 SPEC = b"""\

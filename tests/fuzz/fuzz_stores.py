@@ -22,15 +22,15 @@ from sklearn.neural_network import MLPClassifier
 
 from onward.streams.errors import ModelError
 from onward.streams.ledger.check import LedgerMeta
-from onward.streams.programs.bundle import load_bundle, read_manifest
-from onward.streams.programs.manifest import BundleFile, FeatureColumn, Manifest
-from onward.streams.programs.onnx_check import parse_onnx
-from onward.streams.programs.onnx_inputs import inputs_of
-from onward.streams.programs.onnx_outputs import desired_column, with_one_output
-from onward.streams.programs.onnx_trees import flattened
-from onward.streams.programs.raw_rows import write_rows
-from onward.streams.programs.scoring import scorer
-from onward.streams.programs.trees import dump_trees
+from onward.streams.programs.bundle.loader import load_bundle, read_manifest
+from onward.streams.programs.bundle.manifest import BundleFile, FeatureColumn, Manifest
+from onward.streams.programs.bundle.raw_rows import write_rows
+from onward.streams.programs.models.scoring import scorer
+from onward.streams.programs.models.trees import dump_trees
+from onward.streams.programs.onnx.check import parse_onnx
+from onward.streams.programs.onnx.inputs import inputs_of
+from onward.streams.programs.onnx.outputs import desired_column, with_one_output
+from onward.streams.programs.onnx.trees import flattened
 from onward.streams.records import TopicPartition
 from onward.streams.snapshots.store import LIST_FILE, Snapshot, SnapshotError, Snapshots
 
@@ -133,7 +133,7 @@ def onnx(data: bytes) -> None:
 
 
 def _onnx_seeds() -> list[bytes]:
-    files = Path(__file__).parents[1] / "streams" / "programs" / "boosters"
+    files = Path(__file__).parents[1] / "streams" / "programs" / "onnx" / "boosters"
     return [file.read_bytes() for file in sorted(files.glob("*.onnx"))]
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from onward.streams.cli.flags import parse_settings
+from onward.streams.cli.flags.parsing import parse_settings
 from onward.streams.errors import UsageError
 from onward.streams.journal.dead_letters import HEADER_BYTES, dead_letter_of_record
 from onward.streams.kafka.connection import connection, worker_options

@@ -15,7 +15,7 @@ from typing import Self
 
 Main = Callable[[list[str]], int]
 _STOP_SECONDS = 15.0
-_PRELOADED = ["onward.streams.kafka.service", "onward.streams.programs.training"]
+_PRELOADED = ["onward.streams.kafka.service", "onward.streams.programs.training.train"]
 """Modules with slow imports, which the server imports once."""
 
 

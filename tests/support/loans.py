@@ -1,8 +1,19 @@
-"""Labelled data as users have it: the README's loans.csv."""
+"""Labelled data as users have it: the README's loans.csv, and its spec after people have reviewed it."""
 
+import ast
 import csv
 import random
 from pathlib import Path
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "suggest.py"
+
+
+def reviewed_spec() -> str:
+    """The ``SPEC`` of docs/examples/suggest.py."""
+    for node in ast.parse(EXAMPLE.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SPEC":
+            return str(ast.literal_eval(node.value))
+    raise ValueError(f"{EXAMPLE} has no SPEC")
 
 
 def write_loans(path: Path) -> None:

@@ -22,8 +22,8 @@ from onward.schemas.spec import ProgramSpec
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.lines import pack_lines, tick_line
 from onward.streams.metrics import Metrics
-from onward.streams.programs.bundle import BundledVerifier, ModelBundle
-from onward.streams.programs.manifest import BundleFile, Manifest
+from onward.streams.programs.bundle.loader import BundledVerifier, ModelBundle
+from onward.streams.programs.bundle.manifest import BundleFile, Manifest
 from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics

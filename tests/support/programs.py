@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Value
 from onward.schemas.spec import ProgramSpec
-from onward.streams.programs.bundle_writer import write_bundle
+from onward.streams.programs.bundle.writer import write_bundle
 
 FEATURES: Sequence[Mapping[str, Any]] = (
     {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},

@@ -1,1 +1,1 @@
-"""Displays of a simulation: progress on the screen, tables of its summary, an HTML report."""
+"""What the commands show: progress, a new model, and a simulation's summary on the screen or as an HTML report."""

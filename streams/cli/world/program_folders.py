@@ -18,13 +18,12 @@ from msgspec import UNSET, UnsetType
 from ....agents.goals import accepted
 from ....environments.truth import TruthWorld
 from ...errors import UsageError
-from ...programs.artefacts import fit_artefacts, needed_artefacts
-from ...programs.bundle_writer import write_bundle
-from ...programs.margin import measured_margin, retrained
+from ...programs.bundle.writer import FittedVerifier, write_bundle
+from ...programs.models.scoring import scorer
 from ...programs.program import assemble
-from ...programs.scoring import scorer
 from ...programs.spec_check import load_program_spec
-from ...programs.verifier_training import FittedVerifier
+from ...programs.training.artefacts import fit_artefacts, needed_artefacts
+from ...programs.training.margin import measured_margin, retrained
 from ...simulation.lockstep import SimulatedProgram, SuggestionRecorder, first_candidate
 from .spec_yaml import spec_yaml
 from .worlds import World

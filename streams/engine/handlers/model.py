@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ....schemas.events import Model
 from ...journal.entries import Entry, JournalPosition
-from ...programs.bundle import ModelBundle
+from ...programs.bundle.loader import ModelBundle
 from ..fold import Fold
 from ..selection import LookAhead
 from ..state import CurrentModel, PartitionState

@@ -14,7 +14,7 @@ from onward.agents.goals import Threshold
 from onward.environments.population import SPEC, Population
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import load_spec
-from onward.streams.programs.scoring import scorer
+from onward.streams.programs.models.scoring import scorer
 from onward.streams.programs.space import space_of
 
 Array = np.ndarray[Any, Any]

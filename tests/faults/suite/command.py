@@ -19,8 +19,8 @@ from pathlib import Path
 
 import msgspec
 
-from onward.streams.cli.flags import CommandParser
-from onward.streams.cli.output_paths import check_file, make_new_folder
+from onward.streams.cli.flags.output_paths import check_file, make_new_folder
+from onward.streams.cli.flags.parsing import CommandParser
 from onward.streams.cli.process.signals import interruptible
 from onward.streams.errors import BrokerError, UsageError
 from onward.tests.faults.suite.brokers import Brokers

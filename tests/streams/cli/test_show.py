@@ -13,7 +13,6 @@ from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams import cli
 from onward.streams.cli import show
-from onward.streams.cli.read_progress import EVERY_SECONDS, ReadProgress
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.tests.support.installations import TOPICS, Installation, read_events
@@ -122,12 +121,3 @@ def test_a_reader_of_some_partitions_reads_no_other(broker: EmbeddedBroker) -> N
         while not reader.caught_up:
             found += [record.value for record in reader.poll(1)]
     assert found == [b"1"]
-
-
-def test_a_long_read_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    now = [0.0]
-    progress = ReadProgress(4_000, lambda: now[0])
-    for _ in range(3):
-        now[0] += EVERY_SECONDS / 2
-        progress.add(500)
-    assert capsys.readouterr().err == "read 1,000 of 4,000 records (25%)\n"

@@ -6,25 +6,14 @@ import pytest
 from onward.schemas.events import NoRecourse, Recourse
 from onward.schemas.kinds import kinds
 from onward.streams.cli import main
-from onward.tests.support.loans import write_loans
-
-SPEC = """\
-program: loans
-features:
-  - {name: income, type: integer, bounds: [0, 100], unit: kEUR, mutable: up}
-  - {name: debts, type: integer, bounds: [0, 20], mutable: down}
-  - {name: region, type: categorical, categories: [north, south], mutable: none}
-label: {name: repaid, desired: 1}
-model: {manifest: model/manifest.json}
-policy: {generator: search, choice: protoar, options: 3}
-"""
+from onward.tests.support.loans import reviewed_spec, write_loans
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("loans")
     write_loans(folder / "loans.csv")
-    (folder / "loans.yaml").write_text(SPEC)
+    (folder / "loans.yaml").write_text(reviewed_spec())
     train = [
         "train",
         str(folder / "loans.csv"),

@@ -221,15 +221,21 @@ def test_a_value_that_is_damaged_under_a_worker_ends_it_once(tmp_path, uninterru
     assert (story.run.outputs(), dump(again.ledger)) == uninterrupted
 
 
+async def after_a_snapshot(story, snapshots):
+    """A worker that took a snapshot and has folded more since."""
+    worker = Worker(story, "first", snapshots)
+    await worker.open()
+    await worker.fold(0, FIRST)
+    await worker.processor.take_snapshots()
+    await worker.fold(FIRST, SECOND)
+    return worker
+
+
 def test_a_damaged_value_is_not_taken_into_a_snapshot(tmp_path, uninterrupted):
     story, snapshots = write_journal(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=1)
 
     async def work():
-        worker = Worker(story, "first", snapshots)
-        await worker.open()
-        await worker.fold(0, FIRST)
-        await worker.processor.take_snapshots()
-        await worker.fold(FIRST, SECOND)
+        worker = await after_a_snapshot(story, snapshots)
         not_utf8(worker.ledger)
         await worker.processor.take_snapshots()
         assert worker.count("onward_snapshot_failures_total", action="take") == 1
@@ -248,11 +254,7 @@ def test_a_last_snapshot_is_checked_in_its_pages_when_taken_and_in_its_values_wh
     story, snapshots = write_journal(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=2)
 
     async def work():
-        worker = Worker(story, "first", snapshots)
-        await worker.open()
-        await worker.fold(0, FIRST)
-        await worker.processor.take_snapshots()
-        await worker.fold(FIRST, SECOND)
+        worker = await after_a_snapshot(story, snapshots)
         with closing(sqlite3.connect(worker.ledger)) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         spoil(worker.ledger)

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from onward.streams.cli.flags import parse_settings
+from onward.streams.cli.flags.parsing import parse_settings
 from onward.streams.errors import OnwardError
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.produce.publisher import KafkaPublisher

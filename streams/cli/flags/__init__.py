@@ -1,0 +1,1 @@
+"""What the commands read from their command lines, and check before they begin."""

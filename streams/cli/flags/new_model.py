@@ -1,0 +1,25 @@
+"""Flags of the commands that make a model: ``onward train`` and ``onward models import``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ....schemas.specfile import LoadedSpec, SpecError
+from ...errors import UsageError
+from ...programs.spec_check import load_program_spec
+from .parsing import CommandParser
+
+
+def add_model_flags(parser: CommandParser, seed: str) -> None:
+    """Add the flags of spec, new folder and seed; ``seed`` says what it decides."""
+    parser.add_argument("--spec", required=True, type=Path, metavar="FILE", help="program spec (YAML)")
+    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="new folder for the model")
+    parser.add_argument("--seed", default=0, type=int, metavar="N", help=f"seed of {seed} (default: 0)")
+
+
+def program_spec(path: Path) -> LoadedSpec:
+    """The spec of a file; raise ``UsageError`` with its problems."""
+    try:
+        return load_program_spec(path)
+    except SpecError as error:
+        raise UsageError(str(error)) from None

@@ -1,0 +1,108 @@
+"""Flags of the commands: argparse with one-line errors, and settings classes as command lines."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import ValidationError
+from pydantic_settings import CliApp, CliSettingsSource, SettingsError
+
+from ...errors import UsageError
+from ...settings import BrokerSettings
+
+S = TypeVar("S", bound=BrokerSettings)
+
+METAVARS = {
+    "tuple[str,...]": "A,B",
+    "tuple[Path,...]": "FILE",
+    "Path": "PATH",
+    "SecretStr": "SECRET",
+    "str": "TEXT",
+    "int": "N",
+    "float": "N",
+}
+FLAG_METAVARS = {"--parameter": "NAME=NUMBER"}
+"""Metavars of flags that are more specific than their type's."""
+
+EMPTY_DEFAULTS = (" (default: ())", " (default: None)", " (default: )")
+QUOTES_AND_SPACES = str.maketrans("", "", "' ")
+TUPLE_DEFAULT = re.compile(r"\(default: \(([^)]+)\)\)")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """An argument parser whose errors are ``UsageError`` (exit code 2, one line) instead of a printed usage."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise ``UsageError``."""
+        raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+
+def parse_settings(settings: type[S], prog: str, description: str, args: Sequence[str]) -> S:
+    """The settings from flags and environment, flags first; ``UsageError`` names every wrong one in one line."""
+    parser = CommandParser(prog=prog, description=description)
+    source = CliSettingsSource[Any](settings, root_parser=parser, add_argument_method=_add_argument)
+    try:
+        return CliApp.run(settings, cli_args=list(args), cli_settings_source=source)
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
+    except ValidationError as error:
+        raise UsageError("; ".join(_messages(settings, error.errors()))) from None
+
+
+def _add_argument(container: argparse.ArgumentParser, *names: str, **options: Any) -> argparse.Action:
+    """Add a flag with a readable metavar, and without an empty default in its help."""
+    metavar = options.get("metavar")
+    if metavar is not None:
+        options["metavar"] = FLAG_METAVARS.get(names[-1]) or METAVARS.get(metavar, metavar)
+    for default in EMPTY_DEFAULTS:
+        options["help"] = options["help"].replace(default, "")
+    options["help"] = TUPLE_DEFAULT.sub(_plain_default, options["help"])
+    return container.add_argument(*names, **options)
+
+
+def _plain_default(match: re.Match[str]) -> str:
+    return f"(default: {match[1].translate(QUOTES_AND_SPACES)})"
+
+
+def missing(*names: str) -> str:
+    """The message for required settings that are missing."""
+    flags, variables = (_listed(form(name) for name in names) for form in (_flag, _variable))
+    verb, pronoun = ("is", "it") if len(names) == 1 else ("are", "them")
+    return f"{flags} {verb} missing: give {pronoun}, or set {variables}"
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _variable(name: str) -> str:
+    return f"ONWARD_{name.upper()}"
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _messages(settings: type[BrokerSettings], errors: Sequence[Any]) -> Iterator[str]:
+    absent = [str(error["loc"][0]) for error in errors if error["type"] == "missing"]
+    if absent:
+        yield missing(*absent)
+    for error in errors:
+        if error["type"] != "missing":
+            yield _message(settings, error)
+
+
+def _message(settings: type[BrokerSettings], error: Any) -> str:
+    if not error["loc"]:
+        return str(error["msg"]).removeprefix("Value error, ")
+    name = str(error["loc"][0])
+    value = "" if "Secret" in str(settings.names()[name].annotation) else f" (it is {error['input']!r})"
+    message = str(error["msg"])
+    return f"{_flag(name)} or {_variable(name)}: {message[0].lower()}{message[1:]}{value}"

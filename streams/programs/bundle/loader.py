@@ -1,0 +1,193 @@
+"""Model bundles, loaded: what ``onward train`` writes (``writer.py``) and a worker uses.
+
+A bundle is a folder (any fsspec address) that is never written to again:
+
+    manifest.json    the sha256 and size of every other file
+    model.skops      the fitted estimator; or model.npz, its trees; or model.onnx (``model_files.py``)
+    instances.csv    raw rows that the model accepts: the recourse instances; their order is the candidate index
+    reference.csv    raw rows of the population, for costs that count in percentiles
+    verifier.skops   (or verifier.npz) a classifier of pairs, where the policy needs one (``training/artefacts.py``)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import fsspec
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ....agents.choices.components.verifier import Verifier
+from ....schemas.encoding import FeatureCodec
+from ....schemas.events import Value
+from ....schemas.problems import JSON_ERRORS
+from ...errors import ModelError, one_line
+from ..models.scoring import DecisionModel
+from ..onnx.score import OnnxScore
+from .manifest import BundleFile, FeatureColumn, Manifest, VerifierFile
+from .model_files import NotAModelError, read_model
+from .raw_rows import read_rows
+
+LARGEST_MANIFEST_BYTES = 4 << 20
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class BundledVerifier(NamedTuple):
+    """The verifier of a bundle. Its model takes pairs of people (n, 2 D): the columns of one, then of the other."""
+
+    model: DecisionModel
+    tolerance: float
+
+
+@dataclass(frozen=True)
+class ModelBundle:
+    """A loaded bundle. ``manifest_sha256`` is the hash of the manifest's bytes, which hold the hash of every file."""
+
+    version: str
+    address: str
+    manifest_sha256: str
+    manifest: Manifest
+    model: DecisionModel
+    instances: list[dict[str, Value]]
+    reference: list[dict[str, Value]]
+    verifier: BundledVerifier | None = None
+
+    def artefact(self, name: str) -> Any:
+        """An artefact that a choice needs (``Choice.needs``), None where the bundle lacks it."""
+        if name != "verifier" or self.verifier is None:
+            return None
+        return Verifier(self.verifier.model.score, self.model.score, self.verifier.tolerance)
+
+
+def read_manifest(address: str, *, sha256: str | None = None) -> tuple[Manifest, str]:
+    """The manifest at ``address``, a local path or any fsspec url, and the sha256 of its bytes.
+
+    ``sha256`` is the expected hash, None to accept any. Raises ``ModelError``.
+    """
+    return _manifest(_Folder(address), sha256)
+
+
+def load_bundle(
+    address: str, *, sha256: str | None, columns: tuple[str, ...], codec: FeatureCodec | None = None
+) -> ModelBundle:
+    """Load the bundle whose manifest is at ``address``, a local path or any fsspec url.
+
+    ``sha256`` is the expected hash of the manifest, None to accept any; ``columns`` are the encoded columns of the
+    program, and ``codec`` its codec, which an ONNX model of raw features needs. Raises ``ModelError``, one line that
+    names the file and the reason.
+    """
+    folder = _Folder(address)
+    manifest, digest = _manifest(folder, sha256)
+    if manifest.columns != columns:
+        raise ModelError(f"{address}: {_column_difference(manifest.columns, columns)}")
+    return ModelBundle(
+        version=manifest.version,
+        address=address,
+        manifest_sha256=digest,
+        manifest=manifest,
+        model=_load_model(folder, manifest.model, len(columns), manifest.onnx, codec),
+        instances=_load_rows(folder, manifest.instances, manifest.features),
+        reference=_load_rows(folder, manifest.reference, manifest.features),
+        verifier=_load_verifier(folder, manifest.verifier, len(columns)),
+    )
+
+
+class _Folder:
+    """The folder of a manifest, on any file system."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        try:
+            self._system, path = fsspec.core.url_to_fs(address)
+        except (ImportError, OSError, ValueError) as error:
+            raise ModelError(f"{address}: not an address that can be read: {one_line(error)}") from None
+        folder, _, self.manifest = path.rpartition("/")
+        self._folder = f"{folder}/" if folder or path.startswith("/") else ""
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The bytes of a file of the folder, at most ``limit``. An address may lead to a device, which has no end."""
+        path = self._folder + name
+        try:
+            is_file = self._system.info(path)["type"] == "file"
+            content = self._read_start(path, limit + 1) if is_file else b""
+        except FileNotFoundError:
+            raise ModelError(f"{self.address}: file {name} is missing") from None
+        except Exception as error:  # each file system raises errors of its own
+            raise ModelError(f"{self.address}: file {name} cannot be read: {one_line(error)}") from None
+        if not is_file:
+            raise ModelError(f"{self.address}: {name} is not a file")
+        if len(content) > limit:
+            raise ModelError(f"{self.address}: file {name} has more than {limit} bytes")
+        return content
+
+    def read_checked(self, entry: BundleFile) -> bytes:
+        """The bytes of a file, checked against its size and hash in the manifest."""
+        name = entry.file
+        if not FILE_NAME.fullmatch(name):
+            raise ModelError(f"{self.address}: file name {name!r} leaves the bundle's folder")
+        content = self.read(name, entry.size)
+        if len(content) != entry.size:
+            raise ModelError(f"{self.address}: file {name} has {len(content)} bytes, not {entry.size}")
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != entry.sha256:
+            raise ModelError(f"{self.address}: sha256 of file {name} is {digest}, not {entry.sha256}")
+        return content
+
+    def _read_start(self, path: str, size: int) -> bytes:
+        with self._system.open(path, "rb") as file:
+            return bytes(file.read(size))
+
+
+def _manifest(folder: _Folder, sha256: str | None) -> tuple[Manifest, str]:
+    content = folder.read(folder.manifest, LARGEST_MANIFEST_BYTES)
+    digest = hashlib.sha256(content).hexdigest()
+    if sha256 is not None and digest != sha256:
+        raise ModelError(f"{folder.address}: sha256 is {digest}, not the expected {sha256}")
+    try:
+        return msgspec.json.decode(content, type=Manifest), digest
+    except JSON_ERRORS as error:
+        raise ModelError(f"{folder.address}: not a model manifest: {error}") from None
+
+
+def _load_model(
+    folder: _Folder,
+    entry: BundleFile,
+    columns: int,
+    onnx: OnnxScore | UnsetType = UNSET,
+    codec: FeatureCodec | None = None,
+) -> DecisionModel:
+    content = folder.read_checked(entry)
+    place = f"{folder.address}: file {entry.file}"
+    try:
+        return read_model(entry.file, content, columns, onnx, codec)
+    except NotAModelError as error:
+        raise ModelError(f"{place} {error}") from None
+    except Exception as error:  # the libraries' errors have no base class
+        raise ModelError(f"{place} is refused: {one_line(error)}") from None
+
+
+def _load_verifier(folder: _Folder, entry: VerifierFile | UnsetType, columns: int) -> BundledVerifier | None:
+    if isinstance(entry, UnsetType):
+        return None
+    return BundledVerifier(_load_model(folder, entry, 2 * columns), entry.tolerance)
+
+
+def _load_rows(folder: _Folder, entry: BundleFile, features: Sequence[FeatureColumn]) -> list[dict[str, Value]]:
+    content = folder.read_checked(entry)
+    try:
+        return read_rows(content, {feature.name: feature.type for feature in features})
+    except ValueError as error:
+        raise ModelError(f"{folder.address}: file {entry.file}: {error}") from None
+
+
+def _column_difference(found: Sequence[str], expected: Sequence[str]) -> str:
+    missing = [name for name in expected if name not in found]
+    surplus = [name for name in found if name not in expected]
+    if not missing and not surplus:
+        return "the model's columns stand in another order than the spec's"
+    parts = [f"{verb} {', '.join(names)}" for verb, names in (("lacks", missing), ("adds", surplus)) if names]
+    return f"the model's columns are not those of the spec: it {' and '.join(parts)}"

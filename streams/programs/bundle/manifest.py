@@ -1,0 +1,58 @@
+"""The manifest of a model bundle: the description of every file in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from ....schemas.events import Identifier, ProgramName
+from ....schemas.spec import FeatureType, Name
+from ..onnx.score import OnnxScore
+
+MANIFEST = "manifest.json"
+LARGEST_FILE_BYTES = 1 << 30
+
+
+class BundleFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of the bundle. ``size`` is in bytes."""
+
+    file: str
+    size: Annotated[int, Meta(ge=0, le=LARGEST_FILE_BYTES)]
+    sha256: str
+
+
+class VerifierFile(BundleFile, frozen=True, forbid_unknown_fields=True):
+    """The file of a verifier, and the largest distance from the model at which it is trusted."""
+
+    tolerance: Annotated[float, Meta(ge=0, le=1)]
+
+
+class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
+    """A raw column of the bundle's tables."""
+
+    name: Name
+    type: FeatureType
+
+
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The content of a bundle. ``columns`` are the encoded columns that the model was fitted on, in order.
+
+    The model's file is skops, npz or onnx by its ending; ``onnx`` belongs to the last.
+    ``margin`` is the one at which retrained models accept the options too (``training/margin.py``).
+    """
+
+    format: Literal[1] = 1
+    program: ProgramName
+    version: Identifier
+    estimator: str
+    columns: tuple[str, ...]
+    features: tuple[FeatureColumn, ...]
+    model: BundleFile
+    instances: BundleFile
+    reference: BundleFile
+    verifier: VerifierFile | UnsetType = UNSET
+    onnx: OnnxScore | UnsetType = UNSET
+    margin: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    metrics: dict[str, float] = {}
+    libraries: dict[str, str] = {}

@@ -1,0 +1,119 @@
+"""The files that hold models: skops for scikit-learn estimators, npz for trees, ONNX for everything else.
+
+None of them can run code: skops reads estimators, never pickle, and only types on a short list are accepted; npz holds
+arrays; ONNX holds standard operators (``onnx/check.py``).
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import skops.io
+from msgspec import UNSET, UnsetType
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+
+from ....schemas.encoding import FeatureCodec
+from ...errors import one_line
+from ..models.calibration import folded
+from ..models.scoring import DecisionModel, scorer, type_name
+from ..models.trees import TreeSum, dump_trees, load_trees
+from ..onnx.score import OnnxScore
+
+if TYPE_CHECKING:
+    from ..onnx.model import OnnxModel
+
+TRUSTED_TYPES = (
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    "sklearn.tree._tree.Tree",
+)
+"""Types that a model may hold beside those that skops trusts: the optimizers that an ``MLPClassifier`` was fitted with
+(plain attributes), and the arrays of a tree (``models/forests.py`` checks them)."""
+
+KEPT_AS_SKOPS = (ExtraTreesClassifier, LogisticRegression, MLPClassifier, RandomForestClassifier)
+"""The estimators that a file of skops may hold. Others are kept as trees."""
+
+LARGEST_UNPACKED_BYTES = 4 << 30
+"""Of a model's arrays, which a file holds compressed."""
+
+
+class ModelFile(NamedTuple):
+    """A model as a file: its ending, its bytes, the name of its type, and how it is scored if it is ONNX."""
+
+    ending: str
+    content: bytes
+    estimator: str
+    onnx: OnnxScore | UnsetType = UNSET
+
+
+def model_file(model: Any, columns: int) -> ModelFile:
+    """The file of a fitted estimator, of a ``TreeSum``, or of an ``OnnxModel``.
+
+    Raises ValueError for an estimator that could not be loaded again.
+    """
+    if isinstance(model, TreeSum):
+        return ModelFile(".npz", dump_trees(model), "trees")
+    if not hasattr(model, "get_params"):
+        return _onnx_file(model)
+    scores = scorer(model, columns)
+    if isinstance(scores, TreeSum):
+        return ModelFile(".npz", dump_trees(scores), type_name(model))
+    kept = folded(model, columns) if isinstance(model, CalibratedClassifierCV) else model
+    return ModelFile(".skops", skops.io.dumps(kept, compression=ZIP_DEFLATED), type_name(model))
+
+
+def read_model(
+    name: str, content: bytes, columns: int, onnx: OnnxScore | UnsetType = UNSET, codec: FeatureCodec | None = None
+) -> DecisionModel:
+    """The model of a file by its ending.
+
+    ``codec`` is the program's, which only an ONNX model of raw features needs. Raises an error, one line of which says
+    why the file is refused.
+    """
+    ending = PurePosixPath(name).suffix
+    if ending == ".npz":
+        _check_unpacked_size(content)
+        return load_trees(content, columns)
+    if ending != ".onnx":
+        return _read_skops(content, columns)
+    if isinstance(onnx, UnsetType):
+        raise ValueError("the manifest does not say how it is scored: import it with `onward models import`")
+    from ..onnx.model import load_onnx
+
+    return load_onnx(content, onnx, columns, codec)
+
+
+def _onnx_file(model: OnnxModel) -> ModelFile:
+    return ModelFile(".onnx", model.content, "onnx", model.how)
+
+
+def _read_skops(content: bytes, columns: int) -> DecisionModel:
+    try:
+        _check_unpacked_size(content)
+        unknown = sorted(set(skops.io.get_untrusted_types(data=content)).difference(TRUSTED_TYPES))
+    except Exception as error:  # skops has no base class for the errors of a broken file
+        raise NotAModelError(f"is not a skops model: {one_line(error)}") from None
+    if unknown:
+        raise NotAModelError(f"holds types that are not allowed: {', '.join(unknown)}")
+    estimator = skops.io.loads(content, trusted=list(TRUSTED_TYPES))
+    if type(estimator) not in KEPT_AS_SKOPS:
+        names = ", ".join(kind.__name__ for kind in KEPT_AS_SKOPS)
+        raise ValueError(f"type {type_name(estimator)} is not supported in a skops file (use one of {names})")
+    return scorer(estimator, columns)
+
+
+class NotAModelError(ValueError):
+    """A file that is no model. Its text follows the file's name."""
+
+
+def _check_unpacked_size(content: bytes) -> None:
+    with ZipFile(io.BytesIO(content)) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > LARGEST_UNPACKED_BYTES:
+        raise ValueError(f"it unpacks to {unpacked} bytes, the limit is {LARGEST_UNPACKED_BYTES}")

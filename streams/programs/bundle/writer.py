@@ -1,0 +1,132 @@
+"""Writes model bundles (``loader.py`` describes their files)."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ....schemas.events import Value
+from ....schemas.spec import ProgramSpec
+from ...errors import ModelError, UsageError, one_line
+from .manifest import MANIFEST, BundleFile, FeatureColumn, Manifest, VerifierFile
+from .model_files import ModelFile, model_file
+from .raw_rows import write_rows
+
+Rows = Sequence[Mapping[str, Value]]
+
+LIBRARIES = {
+    ".skops": ("scikit-learn", "skops"),
+    ".npz": ("numpy", "scikit-learn"),
+    ".onnx": ("onnx", "onnxruntime"),
+}
+"""The libraries whose versions a manifest tells, by the ending of the model's file."""
+
+
+class FittedVerifier(NamedTuple):
+    """A classifier of pairs (n, 2 D), 1 for the same label, and the largest trusted distance from the model."""
+
+    estimator: Any
+    tolerance: float
+
+
+def write_bundle(
+    folder: Path,
+    spec: ProgramSpec,
+    columns: tuple[str, ...],
+    *,
+    version: str,
+    estimator: Any,
+    instances: Rows,
+    reference: Rows,
+    metrics: Mapping[str, float],
+    verifier: FittedVerifier | None = None,
+    margin: float | UnsetType = UNSET,
+) -> Manifest:
+    """Write a bundle to a folder that does not exist yet (or is empty); it appears whole or not at all.
+
+    ``columns`` are the encoded columns of the program, and ``estimator`` is a fitted estimator or an imported model
+    (``model_files.py``). Raises ``UsageError`` when the folder is not empty or cannot be written, ``ModelError`` when
+    the estimator could not be loaded again.
+    """
+    model = _model_file(folder, estimator, len(columns))
+    files = {"model": (f"model{model.ending}", model.content)}
+    types = {feature.name: feature.type for feature in spec.features}
+    files["instances"] = ("instances.csv", write_rows(instances, types))
+    files["reference"] = ("reference.csv", write_rows(reference, types))
+    if verifier is not None:
+        judge = _model_file(folder, verifier.estimator, 2 * len(columns))
+        files["verifier"] = (f"verifier{judge.ending}", judge.content)
+    entries = {role: _entry(name, content) for role, (name, content) in files.items()}
+    manifest = Manifest(
+        program=spec.program,
+        version=version,
+        estimator=model.estimator,
+        columns=columns,
+        features=tuple(FeatureColumn(name, kind) for name, kind in types.items()),
+        model=entries["model"],
+        instances=entries["instances"],
+        reference=entries["reference"],
+        verifier=UNSET if verifier is None else _verifier_entry(entries["verifier"], verifier.tolerance),
+        onnx=model.onnx,
+        margin=margin,
+        metrics=dict(metrics),
+        libraries={name: importlib.metadata.version(name) for name in LIBRARIES[model.ending]},
+    )
+    description = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
+    _write_folder(folder, {**dict(files.values()), MANIFEST: description})
+    return manifest
+
+
+def _model_file(folder: Path, estimator: Any, columns: int) -> ModelFile:
+    try:
+        return model_file(estimator, columns)
+    except ValueError as error:
+        raise ModelError(f"{folder}: {error}") from None
+
+
+def _entry(name: str, content: bytes) -> BundleFile:
+    return BundleFile(name, len(content), hashlib.sha256(content).hexdigest())
+
+
+def _verifier_entry(entry: BundleFile, tolerance: float) -> VerifierFile:
+    return VerifierFile(entry.file, entry.size, entry.sha256, tolerance)
+
+
+def _write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write a temporary folder, then rename it: renaming onto a folder that is not empty fails."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except OSError as error:
+        raise _cannot_write(folder, error) from None
+    try:
+        for name, content in contents.items():
+            _write_file(temporary / name, content)
+        temporary.chmod(0o755)
+        temporary.rename(folder)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if folder.exists():
+            message = f"{folder}: already holds something; a bundle is never overwritten, name another"
+            raise UsageError(message) from None
+        raise _cannot_write(folder, error) from None
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _cannot_write(folder: Path, error: OSError) -> UsageError:
+    return UsageError(f"{folder}: cannot be written: {one_line(error)}")

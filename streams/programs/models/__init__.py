@@ -1,0 +1,1 @@
+"""Decision models: scored row by row, the same bit for bit in any batch."""

@@ -1,0 +1,229 @@
+"""Sums of trees in flat arrays: boosters and forests of any library, scored by one compiled loop.
+
+The score of a row is ``link(base + the value of its leaf in every tree)``. The link is the logistic function, or none
+where the leaves hold shares of a probability.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....agents.compiled import compiled
+from .sigmoid import sigmoid
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Indices = NDArray[np.intp]
+Nodes = NDArray[np.int32]
+Thresholds = NDArray[np.floating[Any]]
+
+LEAF = -1
+"""The column and the child of a leaf."""
+
+
+class Tree(NamedTuple):
+    """One tree of N nodes, the root first and every child after its parent.
+
+    ``feature`` is the column that an inner node asks for, ``LEAF`` in a leaf. A row goes left where its column is at
+    most ``threshold``. ``value`` counts in leaves only.
+    """
+
+    feature: Ints
+    left: Ints
+    right: Ints
+    threshold: Thresholds
+    value: Floats
+
+
+@dataclass(frozen=True)
+class TreeSum:
+    """Trees in flat arrays, and how their sum becomes a score.
+
+    ``roots`` (T,) are the trees' first nodes. A row of ``nodes`` (N, 3) is the node's column, negative in a leaf, and
+    its left and right child. The type of ``threshold`` (N,), float32 or float64, is that in which rows are compared.
+    """
+
+    roots: Indices
+    nodes: Nodes
+    threshold: Thresholds
+    value: Floats
+    base: float
+    logistic: bool
+
+    def score(self, X: Floats) -> Floats:
+        """The probability of the desired class, (n,), of encoded rows (n, D) without NaN."""
+        rows = np.ascontiguousarray(X, dtype=self.threshold.dtype)
+        total = np.full(len(rows), self.base)
+        add_leaves(rows, self.roots, self.nodes, self.threshold, self.value, total)
+        # Shares of a probability are rounded, so that their sum may be just above 1.
+        return sigmoid(total) if self.logistic else total.clip(0.0, 1.0)
+
+    def mapped(self, slope: float, intercept: float, *, logistic: bool) -> TreeSum:
+        """The trees whose sum is ``slope`` times this one's, plus ``intercept``."""
+        base = slope * self.base + intercept
+        return replace(self, value=slope * self.value, base=base, logistic=logistic)
+
+
+@compiled
+def add_leaves(
+    rows: Thresholds,
+    roots: Indices,
+    nodes: Nodes,
+    threshold: Thresholds,
+    value: Floats,
+    total: Floats,
+) -> None:
+    """Add to ``total`` (n,) the value of the leaf of every tree for each of ``rows`` (n, D), tree by tree.
+
+    A node of ``nodes`` (N, 3) is its column, negative in a leaf, and its left and right child.
+    ``rows`` and ``threshold`` (N,) are of the same type, float32 or float64.
+
+    Rows that mostly agree, such as variants of one person, cost less: in each tree the row of the most common values
+    is followed to its leaf, and the others are followed only from where they leave its path.
+    """
+    common = most_common(rows)
+    differing, counts = rows_that_differ(rows, common)
+    leaves_to = np.full(len(rows), -1, np.int32)
+    for root in roots:
+        node = root
+        while nodes[node, 0] >= 0:
+            column = nodes[node, 0]
+            holds = common[column] <= threshold[node]
+            for j in range(counts[column]):
+                i = differing[column, j]
+                if leaves_to[i] < 0 and (rows[i, column] <= threshold[node]) != holds:
+                    leaves_to[i] = nodes[node, 2] if holds else nodes[node, 1]
+            node = nodes[node, 1] if holds else nodes[node, 2]
+        for i in range(len(rows)):
+            own = leaves_to[i]
+            if own < 0:
+                total[i] += value[node]
+                continue
+            leaves_to[i] = -1
+            while nodes[own, 0] >= 0:
+                own = nodes[own, 1] if rows[i, nodes[own, 0]] <= threshold[own] else nodes[own, 2]
+            total[i] += value[own]
+
+
+@compiled
+def most_common(rows: Thresholds) -> Thresholds:
+    """The value of more than half of the rows (n, D) in each column, (D,); where there is none, any row's value.
+
+    This is the majority vote of Boyer and Moore (1991): one pass without counting values.
+    """
+    found = rows[0].copy() if len(rows) else np.zeros(rows.shape[1], rows.dtype)
+    for column in range(rows.shape[1]):
+        votes = 0
+        for i in range(len(rows)):
+            if votes == 0:
+                found[column] = rows[i, column]
+            votes += 1 if rows[i, column] == found[column] else -1
+    return found
+
+
+@compiled
+def rows_that_differ(rows: Thresholds, common: Thresholds) -> tuple[Nodes, Indices]:
+    """For each column the numbers of the rows that have another value than ``common`` (D,), and how many they are."""
+    differing = np.empty(rows.shape[::-1], np.int32)
+    counts = np.zeros(rows.shape[1], np.intp)
+    for i in range(len(rows)):
+        for column in range(rows.shape[1]):
+            if rows[i, column] != common[column]:
+                differing[column, counts[column]] = i
+                counts[column] += 1
+    return differing, counts
+
+
+def tree_sum(trees: Sequence[Tree], base: float, *, logistic: bool) -> TreeSum:
+    """The sum of trees, in flat arrays; their thresholds are of one type."""
+    if not trees:
+        raise ValueError("it has no trees")
+    roots = np.cumsum([0, *(len(tree.feature) for tree in trees[:-1])])
+    children = [[tree.left + root, tree.right + root] for tree, root in zip(trees, roots, strict=True)]
+    feature = np.concatenate([tree.feature for tree in trees])
+    left, right = (np.concatenate([pair[side] for pair in children]) for side in (0, 1))
+    nodes = np.stack([feature, left, right], axis=1)
+    nodes[feature == LEAF, 1:] = 0
+    if nodes.min() < LEAF or nodes.max() > np.iinfo(np.int32).max:
+        raise ValueError("its trees have numbers of columns or nodes that are out of range")
+    return TreeSum(
+        roots.astype(np.intp),
+        nodes.astype(np.int32),
+        np.concatenate([tree.threshold for tree in trees]),
+        np.concatenate([tree.value for tree in trees]).astype(np.float64),
+        base,
+        logistic,
+    )
+
+
+def check_trees(trees: TreeSum, columns: int) -> TreeSum:
+    """The trees, when every descent ends inside the arrays and asks for one of ``columns``; else raise ValueError."""
+    roots, nodes, count = trees.roots, trees.nodes, len(trees.nodes)
+    if nodes.shape != (count, 3) or trees.threshold.shape != (count,) or trees.value.shape != (count,):
+        raise ValueError("the arrays of its trees have different lengths")
+    if roots.ndim != 1 or not len(roots) or roots[0] != 0 or roots[-1] >= count or (np.diff(roots) < 1).any():
+        raise ValueError("the roots of its trees are not in ascending order")
+    if not (np.isfinite(trees.value).all() and np.isfinite(trees.base)) or np.isnan(trees.threshold).any():
+        raise ValueError("its trees hold numbers that are not finite")
+    inner = nodes[:, 0] >= 0
+    ends = np.repeat([*roots[1:], count], np.diff([*roots, count]))[inner, np.newaxis]
+    children = nodes[inner, 1:]
+    if not ((children > np.flatnonzero(inner)[:, np.newaxis]) & (children < ends)).all():
+        raise ValueError("its trees have a node whose child does not come after it in the same tree")
+    if (nodes[:, 0] >= columns).any():
+        raise ValueError(f"its trees ask for column {nodes[:, 0].max()}, the spec has {columns}")
+    return trees
+
+
+def down_to_float32(threshold: Floats) -> NDArray[np.float32]:
+    """The largest float32 not above each threshold: for a float32 x, x <= threshold exactly when x <= this one."""
+    near = threshold.astype(np.float32)
+    below: NDArray[np.float32] = np.where(near > threshold, np.nextafter(near, np.float32(-np.inf)), near)
+    return below
+
+
+def dump_trees(trees: TreeSum) -> bytes:
+    """The arrays as a compressed npz file; equal trees give equal bytes."""
+    file = io.BytesIO()
+    np.savez_compressed(
+        file,
+        roots=trees.roots.astype(np.int64),
+        nodes=trees.nodes,
+        threshold=trees.threshold,
+        value=trees.value,
+        base=np.float64(trees.base),
+        logistic=np.bool_(trees.logistic),
+    )
+    return file.getvalue()
+
+
+def load_trees(content: bytes, columns: int) -> TreeSum:
+    """The trees of an npz file.
+
+    Raises an error when it is no such file, or its trees are not trees over ``columns``.
+    """
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in LAYOUT}
+    for name, (dimensions, types) in LAYOUT.items():
+        array = arrays[name]
+        if array.ndim != dimensions or array.dtype.name not in types:
+            raise ValueError(f"array {name} is of {array.dtype.name} with {array.ndim} dimensions")
+    roots, base, logistic = arrays["roots"].astype(np.intp), float(arrays["base"]), bool(arrays["logistic"])
+    return check_trees(TreeSum(roots, arrays["nodes"], arrays["threshold"], arrays["value"], base, logistic), columns)
+
+
+LAYOUT: Mapping[str, tuple[int, Sequence[str]]] = {
+    "roots": (1, ["int64"]),
+    "nodes": (2, ["int32"]),
+    "threshold": (1, ["float32", "float64"]),
+    "value": (1, ["float64"]),
+    "base": (0, ["float64"]),
+    "logistic": (0, ["bool"]),
+}
+"""The arrays of an npz file: their dimensions and types."""

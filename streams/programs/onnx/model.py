@@ -1,0 +1,137 @@
+"""ONNX models that onnxruntime scores: on one thread, in batches of a fixed size.
+
+The kernels of onnxruntime choose their way by the size of a batch, so a row's last bits would depend on how many rows
+stand beside it. A batch is always filled up to ``rows``; where that is not enough, rows are scored one by one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....schemas.encoding import FeatureCodec
+from ...errors import ModelError, one_line
+from ..models.row_independence import keeps_rows_apart
+from .check import NEEDS_EXTRA, parse_onnx
+from .inputs import Feeds, inputs_of
+from .score import OnnxScore
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+Floats = NDArray[np.float64]
+
+BATCH_ROWS = 32
+LARGEST_DIFFERENCE = 1e-4
+"""Between the score of a row in a batch and alone, of kernels that add in another order. Beyond it, rows mix."""
+CHECKED_ROWS = 100
+
+
+class OnnxModel:
+    """A checked ONNX model with one output, and how its scores are read.
+
+    Raises ValueError when the model does not fit ``columns`` encoded columns, or onnxruntime cannot run it.
+    """
+
+    def __init__(self, model: ModelProto, how: OnnxScore, columns: int, codec: FeatureCodec | None) -> None:
+        self.content: bytes = model.SerializeToString()
+        self.how = how
+        self._inputs = inputs_of(model, columns, codec)
+        if self._inputs.one_by_one and how.rows != 1:
+            raise ValueError("it takes a single row at a time")
+        self._output = model.graph.output[0].name
+        self._session = _session(self.content)
+
+    def score(self, X: Floats) -> Floats:
+        """The probability of the desired class, (n,), of encoded rows (n, D). Raises ValueError for other results."""
+        feeds, size = self._inputs.feeds(X), self.how.rows
+        scores = np.empty(len(X))
+        for start in range(0, len(X), size):
+            batch = np.minimum(np.arange(start, start + size), len(X) - 1)
+            found = self._run({name: values[batch] for name, values in feeds.items()})
+            scores[start : start + size] = found[: len(X) - start]
+        return scores
+
+    def _run(self, feeds: Feeds) -> Floats:
+        try:
+            (output,) = self._session.run([self._output], feeds)
+        except Exception as error:  # onnxruntime has no base class for its errors
+            raise ValueError(f"onnxruntime cannot score it: {one_line(error)}") from None
+        return _desired(np.asarray(output), self.how.column, self.how.rows)
+
+
+class ServedOnnxModel:
+    """A checked model as workers use it: a row that it cannot score, or scores NaN, has score 0."""
+
+    def __init__(self, model: OnnxModel) -> None:
+        self._model = model
+
+    def score(self, X: Floats) -> Floats:
+        """The probability of the desired class, (n,), of encoded rows (n, D)."""
+        try:
+            scores = self._model.score(X)
+        except ValueError:
+            scores = np.concatenate([self._score_alone(row) for row in X[:, np.newaxis]])
+        return np.where(np.isnan(scores), 0.0, scores)
+
+    def _score_alone(self, row: Floats) -> Floats:
+        try:
+            return self._model.score(row)
+        except ValueError:
+            return np.zeros(1)
+
+
+def load_onnx(content: bytes, how: OnnxScore, columns: int, codec: FeatureCodec | None) -> ServedOnnxModel:
+    """The model of a bundle. Raises ValueError when it is refused, or a row's score depends on the rows beside it."""
+    parsed = parse_onnx(content)
+    if len(parsed.graph.output) != 1:
+        raise ValueError(f"it has {len(parsed.graph.output)} outputs: import it with `onward models import`")
+    model = OnnxModel(parsed, how, columns, codec)
+    if not keeps_rows_apart(model.score, np.random.default_rng(0).random((CHECKED_ROWS, columns))):
+        raise ValueError("here the score of a row depends on the rows beside it: import it again on this machine")
+    return ServedOnnxModel(model)
+
+
+def independent_model(
+    model: ModelProto, column: int, columns: int, codec: FeatureCodec | None, rows: Floats
+) -> OnnxModel:
+    """The model with the largest batches in which the scores of ``rows`` (n, D) do not depend on each other.
+
+    Raises ValueError where there are none.
+    """
+    one_by_one = inputs_of(model, columns, codec).one_by_one
+    single = OnnxModel(model, OnnxScore(column=column, rows=1), columns, codec)
+    if not keeps_rows_apart(single.score, rows):
+        raise ValueError("it gives equal rows different scores")
+    if one_by_one:
+        return single
+    batched = OnnxModel(model, OnnxScore(column=column, rows=BATCH_ROWS), columns, codec)
+    if np.abs(batched.score(rows) - single.score(rows)).max() > LARGEST_DIFFERENCE:
+        raise ValueError("the score of a row depends on the rows beside it")
+    return batched if keeps_rows_apart(batched.score, rows) else single
+
+
+def _session(content: bytes) -> Any:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise ModelError(NEEDS_EXTRA) from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.use_deterministic_compute = True
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has no base class for its errors
+        raise ValueError(f"onnxruntime cannot run it: {one_line(error)}") from None
+
+
+def _desired(output: NDArray[Any], column: int, rows: int) -> Floats:
+    """The desired class's column, (rows,), of an output (rows, 2), or an output (rows,) or (rows, 1) itself."""
+    if output.shape == (rows, 2):
+        output = output[:, column]
+    if output.shape not in ((rows,), (rows, 1)):
+        raise ValueError(f"its output is of shape {output.shape} for {rows} rows, not ({rows}, 2) or ({rows},)")
+    return output.reshape(rows).astype(np.float64)

@@ -1,0 +1,160 @@
+"""Importing a classifier in ONNX as the model of a program.
+
+Nothing is fitted. Every row of the data is scored: those that the model accepts become the recourse instances, and all
+of them measure it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+from ....agents.goals import accepted
+from ....schemas.encoding import FeatureCodec
+from ....schemas.specfile import LoadedSpec
+from ....schemas.table import Table
+from ...errors import ModelError, UsageError, one_line
+from ..bundle.manifest import LARGEST_FILE_BYTES, Manifest
+from ..bundle.writer import write_bundle
+from ..models.row_independence import keeps_rows_apart
+from ..models.scoring import scorer
+from ..models.trees import TreeSum
+from ..onnx.check import parse_onnx
+from ..onnx.model import OnnxModel, independent_model
+from ..onnx.outputs import desired_column, with_one_output
+from ..onnx.trees import flattened
+from ..program import uses_margin
+from .artefacts import needed_artefacts
+from .margin import measured_margin, retrained
+from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of, read_labelled
+
+Floats = NDArray[np.float64]
+
+CHECKED_ROWS = 2000
+"""Rows on which flattened trees must score as onnxruntime does."""
+ROUNDING = 1e-5
+"""How far sums of float32 may be from those of float64."""
+
+
+SURROGATES: Sequence[Callable[[np.random.RandomState], Any]] = (
+    *ESTIMATORS.values(),
+    lambda random: LogisticRegression(C=100.0, max_iter=1000, random_state=random),
+)
+"""What may stand in for an imported model: what ``onward train`` fits, and a logistic regression that is hardly
+penalised, as it is after features were standardised."""
+
+
+def import_model(
+    file: Path, csv: Path, loaded: LoadedSpec, output: Path, *, seed: int, probabilities: str | None = None
+) -> Manifest:
+    """Write the bundle of an ONNX file to the folder ``output``, which must not exist.
+
+    ``probabilities`` names the output where several could be it. ``seed`` decides the order of the instances, and the
+    models that measure the margin. Raises ``ModelError`` when the file is refused, ``UsageError`` for wrong data.
+    """
+    _check_policy(loaded)
+    table, codec = read_labelled(csv, loaded), FeatureCodec(loaded.spec)
+    content = _read(file)
+    try:
+        model = onnx_model(content, codec, table.X, probabilities)
+        scores = model.score(table.X)
+        _check_scores(scores, table.labels)
+    except ValueError as error:
+        raise ModelError(f"{file}: {one_line(error)}") from None
+    random = np.random.RandomState(seed)
+    order = random.permutation(len(table.rows))
+    instances = accepted_rows(csv, table, order, model, codec)[: loaded.spec.candidates]
+    reference = [table.rows[index] for index in order[:REFERENCE_ROWS]]
+    margin: float | UnsetType = UNSET
+    if uses_margin(loaded.spec):
+        others = surrogates(scores, table, random)
+        rejected = table.X[order][~accepted(scores[order], loaded.spec.model.threshold)]
+        margin = measured_margin(codec, model.score, instances, reference, others, rejected)
+    return write_bundle(
+        output,
+        loaded.spec,
+        codec.columns,
+        version=f"onnx-{_digest(content, csv, loaded, seed)}",
+        estimator=model,
+        instances=instances,
+        reference=reference,
+        margin=margin,
+        metrics=metrics_of(table, order, model, loaded.spec.model.threshold) | {"instances": len(instances)},
+    )
+
+
+def onnx_model(content: bytes, codec: FeatureCodec, X: Floats, probabilities: str | None = None) -> TreeSum | OnnxModel:
+    """The model of an ONNX file's bytes, checked on encoded rows ``X`` (n, D).
+
+    One tree ensemble over encoded columns becomes a ``TreeSum``, when its scores are those of onnxruntime. Raises
+    ValueError with the reason when the file is refused.
+    """
+    parsed = parse_onnx(content)
+    column = desired_column(parsed, codec.spec.label.desired)
+    with_one_output(parsed, probabilities)
+    model = independent_model(parsed, column, codec.dimension, codec, X)
+    trees = flattened(parsed, column, codec.dimension)
+    if trees is None or not _agree(trees, model, X[:CHECKED_ROWS]):
+        return model
+    return trees
+
+
+def surrogates(scores: Floats, table: Table, random: np.random.RandomState) -> list[Any]:
+    """Retrained models in place of those of an imported one, which cannot be fitted.
+
+    They are of the kind among ``SURROGATES`` whose scores, fitted on one half of the rows, are nearest to
+    ``scores`` (n,) on the other half: the smallest mean absolute difference.
+    """
+    half = random.permutation(len(scores)) % 2 == 0
+    with threadpool_limits(1):
+        fitted = [build(random).fit(table.X[half], table.labels[half]) for build in SURROGATES]
+        away = [np.abs(scorer(each, table.X.shape[1]).score(table.X[~half]) - scores[~half]).mean() for each in fitted]
+        return retrained(fitted[int(np.argmin(away))], table.X, table.labels, random)
+
+
+def _agree(trees: TreeSum, model: OnnxModel, X: Floats) -> bool:
+    return keeps_rows_apart(trees.score, X) and bool(np.abs(trees.score(X) - model.score(X)).max() <= ROUNDING)
+
+
+def _check_policy(loaded: LoadedSpec) -> None:
+    choice = loaded.spec.policy.choice
+    for name in sorted(needed_artefacts(choice)):
+        raise UsageError(f"{loaded.path}: {choice} needs a {name}, which only `onward train` fits: use another choice")
+
+
+def _check_scores(scores: Floats, labels: NDArray[np.int64]) -> None:
+    low, high = float(scores.min()), float(scores.max())
+    if not (low >= 0.0 and high <= 1.0):
+        raise ValueError(f"its scores of the data go from {low:g} to {high:g}; a model gives probabilities")
+    if low == high:
+        raise ValueError(f"it gives every row of the data the score {low:g}")
+    good, bad = scores[labels == 1], scores[labels == 0]
+    if len(bad) and good.mean() < bad.mean():
+        raise ValueError(
+            f"rows with the desired label have a mean score of {good.mean():.2f}, the others of {bad.mean():.2f}: "
+            "its classes are the other way round; fit it with the desired outcome as class 1"
+        )
+
+
+def _read(file: Path) -> bytes:
+    try:
+        size = file.stat().st_size
+        if size > LARGEST_FILE_BYTES:
+            raise ModelError(f"{file}: it has {size} bytes; a model may have {LARGEST_FILE_BYTES}")
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _digest(content: bytes, csv: Path, loaded: LoadedSpec, seed: int) -> str:
+    data = hashlib.sha256(csv.read_bytes()).hexdigest()
+    parts = (hashlib.sha256(content).hexdigest(), data, loaded.sha256, str(seed))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

@@ -1,0 +1,109 @@
+"""The margin of a model: how far above the threshold an option must score, so that retrained models accept it too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ....agents import candidates
+from ....agents.candidates import CandidateGenerator
+from ....agents.costs import Cost
+from ....agents.goals import Threshold, accepted
+from ....schemas.encoding import FeatureCodec
+from ..models.scoring import scorer
+from ..program import Features, cost_of
+from ..space import space_of
+from .seeding import seeded
+
+Floats = NDArray[np.float64]
+Score = Callable[[Floats], Floats]
+
+RETRAINED = 20
+ACCEPTED = 0.9
+"""The share of pairs of a cheapest option and a retrained model in which the model accepts the option."""
+PEOPLE = 50
+STEP = 0.05
+"""Margins are multiples of it."""
+LEAST_SERVED = 0.9
+"""Of the people who have an option without a margin, the share that a margin must leave with one."""
+MOST_CHANGES = 2.0
+"""The most changes that the cheapest options may need on average, unless they need more without a margin."""
+
+
+def retrained(estimator: Any, X: Floats, labels: NDArray[np.int64], random: np.random.RandomState) -> list[Score]:
+    """The scores of ``RETRAINED`` models: the estimator fitted anew, each on a resample of the rows (n, D) and (n,).
+
+    Give rows that the estimator was not fitted on: models of resamples of its own rows agree with it too much.
+    """
+    scores: list[Score] = []
+    while len(scores) < RETRAINED:
+        rows = random.randint(len(X), size=len(X))
+        if len(np.unique(labels[rows])) == 2:
+            model = seeded(clone(estimator), random.randint(2**31 - 1))
+            scores.append(scorer(model.fit(X[rows], labels[rows]), X.shape[1]).score)
+    return scores
+
+
+def measured_margin(
+    codec: FeatureCodec,
+    score: Score,
+    instances: Sequence[Features],
+    reference: Sequence[Features],
+    others: Sequence[Score],
+    rejected: Floats,
+) -> float:
+    """The margin for the program of a codec's spec: of the options that its generator proposes to ``rejected`` (n, D).
+
+    ``instances`` and ``reference`` are the raw rows of its bundle.
+    """
+    spec, cost = codec.spec, cost_of(codec, reference)
+    build = candidates.registry[spec.policy.generator].build
+    generator = build(space_of(codec), codec.encode_many(instances), cost)
+    return smallest_margin(generator, cost, score, spec.model.threshold, others, rejected[:PEOPLE], codec.feature_of)
+
+
+def smallest_margin(
+    generator: CandidateGenerator,
+    cost: Cost,
+    score: Score,
+    threshold: float,
+    others: Sequence[Score],
+    people: Floats,
+    feature_of: NDArray[np.intp],
+) -> float:
+    """The smallest margin at which ``others`` accept the cheapest options of rejected ``people`` (n, D).
+
+    ``feature_of`` (D,) is the feature of each column.
+
+    Where no margin is enough, it is the largest that still leaves nine of ten an option, of two changes on average.
+    """
+    margin, served = 0.0, 0
+    for number in range(round((1.0 - threshold) / STEP)):
+        whose, targets = _cheapest(generator.under(score, Threshold(threshold, number * STEP)), cost, people)
+        served = served or len(targets)
+        if not len(targets) or len(targets) < LEAST_SERVED * served:
+            break
+        if number and _changes(targets != people[whose], feature_of) > MOST_CHANGES:
+            break
+        margin = number * STEP
+        if np.mean([accepted(other(targets), threshold).mean() for other in others]) >= ACCEPTED:
+            break
+    return round(margin, 9)
+
+
+def _changes(changed: NDArray[np.bool_], feature_of: NDArray[np.intp]) -> float:
+    """The mean number of features that change, from the columns that do (n, D)."""
+    of_feature = np.eye(int(feature_of.max()) + 1, dtype=bool)[feature_of]
+    return float((changed @ of_feature).sum(axis=1).mean())
+
+
+def _cheapest(generator: CandidateGenerator, cost: Cost, people: Floats) -> tuple[NDArray[np.intp], Floats]:
+    """Everybody who has an option, (m,) of the people (n, D), and the target of their cheapest, (m, D)."""
+    whose, _, points, point = generator.propose(people)
+    order = np.lexsort((cost.of_pairs(points, people, point, whose), whose))
+    first = order[np.unique(whose[order], return_index=True)[1]]
+    return whose[first], np.asarray(points[point[first]])

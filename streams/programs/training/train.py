@@ -1,0 +1,175 @@
+"""Training a program's first model from a data file.
+
+The rows are split 2:1:1, stratified by label, as in ARLIM (Kanamori et al. 2025, section 6.1). One half fits the model.
+Of one quarter, the rows that the model accepts become the recourse instances. The last quarter measures the model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import sklearn
+from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier
+from threadpoolctl import threadpool_limits
+
+from ....agents.goals import accepted
+from ....schemas.encoding import FeatureCodec
+from ....schemas.events import Value
+from ....schemas.specfile import LoadedSpec
+from ....schemas.table import Table, TableError, read_table
+from ...errors import UsageError
+from ..bundle.manifest import Manifest
+from ..bundle.writer import write_bundle
+from ..models.calibration import CALIBRATED
+from ..models.scoring import DecisionModel, scorer
+from ..program import uses_margin
+from .artefacts import fit_artefacts
+from .margin import measured_margin, retrained
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+EstimatorName = Literal["random_forest", "logistic_regression", "mlp", "gradient_boosting"]
+
+REFERENCE_ROWS = 5000
+"""Rows of the training half kept as the population of percentile costs."""
+
+ESTIMATORS: Mapping[EstimatorName, Callable[[np.random.RandomState], Any]] = {
+    "random_forest": lambda random: RandomForestClassifier(random_state=random),
+    "logistic_regression": lambda random: LogisticRegression(max_iter=1000, random_state=random),
+    "mlp": lambda random: MLPClassifier(max_iter=500, early_stopping=True, n_iter_no_change=30, random_state=random),
+    "gradient_boosting": lambda random: HistGradientBoostingClassifier(random_state=random),
+}
+
+CALIBRATION_FOLDS = 5
+
+
+def train(
+    csv: Path, loaded: LoadedSpec, output: Path, *, estimator: EstimatorName, seed: int, calibrate: bool = False
+) -> Manifest:
+    """Train on a CSV with labels and write the bundle to the folder ``output``, which must not exist.
+
+    ``calibrate`` maps the scores to probabilities that the labels confirm, by Platt's sigmoid. The version names the
+    estimator and a hash of everything the model depends on: the same data, spec, seed and library give the same
+    version and the same scores. Raises ``UsageError`` for data that cannot be trained on, or an estimator that cannot
+    be calibrated.
+    """
+    # On one thread sums are added in one order. OpenMP's threads would also wait for each other on a busy machine.
+    with threadpool_limits(1):
+        return _train(csv, loaded, output, estimator, seed, calibrate)
+
+
+def _train(
+    csv: Path, loaded: LoadedSpec, output: Path, estimator: EstimatorName, seed: int, calibrate: bool
+) -> Manifest:
+    table = read_labelled(csv, loaded)
+    codec = FeatureCodec(loaded.spec)
+    random = np.random.RandomState(seed)
+    fit, recourse, held_out = _split(table.labels, csv, random)
+    fitted = _estimator(estimator, random, calibrate).fit(table.X[fit], table.labels[fit])
+    model = scorer(fitted, codec.dimension)
+    threshold = loaded.spec.model.threshold
+    instances = accepted_rows(csv, table, recourse, model, codec)
+    kept = instances[: loaded.spec.candidates]
+    reference = [table.rows[index] for index in fit[:REFERENCE_ROWS]]
+    margin: float | UnsetType = UNSET
+    if uses_margin(loaded.spec):
+        rejected = table.X[recourse][~accepted(model.score(table.X[recourse]), threshold)]
+        unseen = np.concatenate([recourse, held_out])
+        others = retrained(fitted, table.X[unseen], table.labels[unseen], random)
+        margin = measured_margin(codec, model.score, kept, reference, others, rejected)
+    artefacts = fit_artefacts(loaded.spec.policy.choice, fitted, table.X[fit], table.labels[fit], random)
+    return write_bundle(
+        output,
+        loaded.spec,
+        codec.columns,
+        version=_version(csv, loaded, f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}", seed),
+        estimator=fitted,
+        instances=kept,
+        reference=reference,
+        verifier=artefacts.get("verifier"),
+        margin=margin,
+        metrics=metrics_of(table, held_out, model, threshold)
+        | {"training_rows": len(fit), "instances": len(instances)},
+    )
+
+
+def _estimator(name: EstimatorName, random: np.random.RandomState, calibrate: bool) -> Any:
+    """An estimator that is not yet fitted."""
+    estimator = ESTIMATORS[name](random)
+    if not calibrate:
+        return estimator
+    if type(estimator) not in CALIBRATED:
+        raise UsageError(f"--calibrate: {name} cannot be calibrated; leave the flag out, or use another --estimator")
+    return CalibratedClassifierCV(estimator, method="sigmoid", cv=CALIBRATION_FOLDS, ensemble=False)
+
+
+def read_labelled(csv: Path, loaded: LoadedSpec) -> Table:
+    """The rows of a CSV with labels; raise ``UsageError`` when it does not fit the spec."""
+    try:
+        return read_table(csv, loaded.spec)
+    except TableError as error:
+        raise UsageError(str(error)) from None
+
+
+def _split(labels: NDArray[np.int64], csv: Path, random: np.random.RandomState) -> tuple[Indices, Indices, Indices]:
+    """Shuffled row indices: half, quarter, quarter."""
+    try:
+        fit, rest = train_test_split(np.arange(len(labels)), test_size=0.5, stratify=labels, random_state=random)
+        recourse, held_out = train_test_split(rest, test_size=0.5, stratify=labels[rest], random_state=random)
+    except ValueError:
+        desired = int(labels.sum())
+        raise UsageError(
+            f"{csv}: {desired} rows with the desired label and {len(labels) - desired} without: too few to split 2:1:1"
+        ) from None
+    return fit, recourse, held_out
+
+
+def accepted_rows(
+    csv: Path, table: Table, recourse: Indices, model: DecisionModel, codec: FeatureCodec
+) -> Sequence[Mapping[str, Value]]:
+    """The rows that the model accepts and that violate no constraint of the program.
+
+    Raises ``UsageError`` when there are none.
+    """
+    threshold = codec.spec.model.threshold
+    approved = accepted(model.score(table.X[recourse]), threshold)
+    rows = (table.rows[index] for index in recourse[approved])
+    found = [row for row in rows if codec.violated_constraint(row) is None]
+    if not found:
+        raise UsageError(
+            f"{csv}: the model accepts none of the {len(recourse)} rows set aside as recourse instances; "
+            f"lower model.threshold ({threshold}) or give more data"
+        )
+    return found
+
+
+def metrics_of(table: Table, held_out: Indices, model: DecisionModel, threshold: float) -> dict[str, float]:
+    """How good a model is on the rows ``held_out`` of a table, for its manifest."""
+    score, label = model.score(table.X[held_out]), table.labels[held_out]
+    approved = accepted(score, threshold).astype(np.int64)
+    return {
+        "accuracy": float(accuracy_score(label, approved)),
+        "balanced_accuracy": float(balanced_accuracy_score(label, approved)),
+        "roc_auc": float(roc_auc_score(label, score)),
+        "brier_score": float(brier_score_loss(label, score)),
+        "approval_rate": float(approved.mean()),
+        "desired_rate": float(label.mean()),
+        "held_out_rows": float(len(held_out)),
+    }
+
+
+def _version(csv: Path, loaded: LoadedSpec, name: str, seed: int) -> str:
+    parts = (hashlib.sha256(csv.read_bytes()).hexdigest(), loaded.sha256, name.replace("-", "_"), str(seed))
+    digest = hashlib.sha256("\n".join([*parts, sklearn.__version__]).encode()).hexdigest()
+    return f"{name}-{digest[:12]}"

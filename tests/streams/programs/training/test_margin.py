@@ -1,0 +1,103 @@
+"""The margin of a model: what training measures, and what happens where it is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onward.agents.candidates.search import Search
+from onward.agents.costs import L1
+from onward.agents.goals import Threshold
+from onward.streams.cli import main
+from onward.streams.programs.training.margin import smallest_margin
+from onward.tests.support.loans import write_loans
+from onward.tests.support.spaces import scaled_space
+
+PEOPLE = np.linspace(0.0, 0.45, 10)[:, np.newaxis] * [1.0, 0.0]
+GENERATOR = Search.build(scaled_space(np.arange(2), ("up", "none"), np.full(2, 0.01)), np.zeros((0, 2)), L1())
+
+
+def score(X):
+    return X[:, 0]
+
+
+def shifted(by):
+    return lambda X: X[:, 0] - by
+
+
+def test_it_is_the_smallest_at_which_nine_of_ten_others_accept():
+    others = [shifted(0.0)] * 2 + [shifted(0.12)] * 17 + [shifted(0.3)]
+    assert smallest_margin(GENERATOR, L1(), score, 0.5, others, PEOPLE, np.arange(2)) == 0.15
+    targets = GENERATOR.under(score, Threshold(0.5, 0.15)).propose(PEOPLE).points
+    assert np.mean([(other(targets) > 0.5).mean() for other in others]) >= 0.9
+
+
+def test_without_a_margin_that_is_enough_it_leaves_nine_of_ten_people_an_option():
+    assert smallest_margin(GENERATOR, L1(), score, 0.5, [shifted(0.9)], PEOPLE, np.arange(2)) == 0.45
+    assert (
+        smallest_margin(GENERATOR, L1(), lambda X: X[:, 0].clip(max=0.62), 0.5, [shifted(0.9)], PEOPLE, np.arange(2))
+        == 0.1
+    )
+
+
+def test_models_that_agree_need_none():
+    assert smallest_margin(GENERATOR, L1(), score, 0.5, [score], PEOPLE, np.arange(2)) == 0.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("margin")
+    write_loans(folder / "loans.csv")
+    assert (
+        main(["spec", "draft", str(folder / "loans.csv"), "--label", "repaid", "--output", str(folder / "bare.yaml")])
+        == 0
+    )
+    drafted = (folder / "bare.yaml").read_text()
+    (folder / "bare.yaml").write_text(drafted.replace("# margin: 0 ", "margin: 0 "))
+    (folder / "auto.yaml").write_text(drafted.replace("# margin: 0 ", "margin: auto "))
+    return folder
+
+
+def train(folder, spec, model):
+    line = ["train", str(folder / "loans.csv"), "--spec", str(folder / spec), "--output", str(folder / model)]
+    return main([*line, "--estimator", "logistic_regression"])
+
+
+def suggest(folder):
+    return main(["suggest", str(folder / "loans.csv"), "--spec", str(folder / "auto.yaml"), "--json"])
+
+
+def test_training_measures_it_where_the_spec_asks(folder, capsys):
+    assert train(folder, "auto.yaml", "model") == 0
+    told = capsys.readouterr()
+    assert "fitting 20 more models on resamples of the data, to measure the margin" in told.err
+    assert "above the threshold" in told.out
+    assert '"margin": ' in (folder / "model" / "manifest.json").read_text()
+    assert suggest(folder) == 0
+
+
+def test_a_model_without_one_is_refused_where_the_spec_asks(folder, capsys, tmp_path):
+    assert train(folder, "bare.yaml", "without") == 0
+    text = (folder / "auto.yaml").read_text().replace("model/manifest.json", str(folder / "without" / "manifest.json"))
+    (tmp_path / "auto.yaml").write_text(text)
+    capsys.readouterr()
+    assert main(["suggest", str(folder / "loans.csv"), "--spec", str(tmp_path / "auto.yaml")]) == 2
+    assert "has no margin, which `margin: auto` needs: train a new one, or give a number" in capsys.readouterr().err
+
+
+def test_a_model_without_a_linear_score_is_refused_where_the_generator_needs_one(folder, capsys):
+    drafted = (folder / "bare.yaml").read_text().replace("model/manifest.json", "forest/manifest.json")
+    (folder / "linear.yaml").write_text(drafted.replace("generator: search", "generator: linear"))
+    line = ["train", str(folder / "loans.csv"), "--spec", str(folder / "bare.yaml"), "--output", str(folder / "forest")]
+    assert main(line) == 0
+    capsys.readouterr()
+    assert main(["suggest", str(folder / "loans.csv"), "--spec", str(folder / "linear.yaml")]) == 2
+    assert "has no linear score, which `generator: linear` needs: give `generator: search`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("margin", "message"), [("0.5", "no score exceeds"), ("1.5", "margin"), ("often", "margin")])
+def test_a_margin_that_nobody_can_reach_is_refused(folder, tmp_path, capsys, margin, message):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text((folder / "auto.yaml").read_text().replace("margin: auto", f"margin: {margin}"))
+    assert main(["spec", "check", str(spec)]) == 2
+    assert message in capsys.readouterr().err

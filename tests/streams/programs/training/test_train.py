@@ -1,0 +1,136 @@
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from onward.environments.population import SPEC, Population
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.specfile import load_spec
+from onward.streams.cli import train as train_command
+from onward.streams.errors import UsageError
+from onward.streams.programs.bundle.loader import load_bundle
+from onward.streams.programs.bundle.manifest import MANIFEST
+from onward.streams.programs.training.train import ESTIMATORS, train
+
+NO_MARGIN = msgspec.structs.replace(load_spec(SPEC).spec.policy, margin=0.0)
+"""Measuring a margin takes 20 more models; test_margin.py does."""
+LOADED = replace(load_spec(SPEC), spec=msgspec.structs.replace(load_spec(SPEC).spec, policy=NO_MARGIN))
+CODEC = FeatureCodec(LOADED.spec)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    table = Population(seed=1).table(LOADED.spec, 1200)
+    file = tmp_path_factory.mktemp("data") / "loans.csv"
+    with file.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, [*table.rows[0], "repaid"])
+        writer.writeheader()
+        writer.writerows({**row, "repaid": label} for row, label in zip(table.rows, table.labels, strict=True))
+    return file
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_trained_model_is_better_than_guessing_and_accepts_its_instances(data, tmp_path, estimator):
+    manifest = train(data, LOADED, tmp_path / "model", estimator=estimator, seed=0)
+    assert manifest.metrics["roc_auc"] > 0.7
+    assert manifest.metrics["accuracy"] > manifest.metrics["desired_rate"]
+    bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
+    assert 0 < len(bundle.instances) <= LOADED.spec.candidates
+    assert (bundle.model.score(CODEC.encode_many(bundle.instances)) > LOADED.spec.model.threshold).all()
+
+
+@pytest.mark.parametrize("estimator", ["logistic_regression", "gradient_boosting"])
+def test_a_calibrated_model_keeps_the_order_of_people_and_says_probabilities(data, tmp_path, estimator):
+    plain = train(data, LOADED, tmp_path / "plain", estimator=estimator, seed=0)
+    manifest = train(data, LOADED, tmp_path / "model", estimator=estimator, seed=0, calibrate=True)
+    assert manifest.version.startswith(f"calibrated-{estimator.replace('_', '-')}-")
+    assert manifest.metrics["roc_auc"] == pytest.approx(plain.metrics["roc_auc"], abs=1e-9)
+    assert manifest.metrics["brier_score"] < plain.metrics["brier_score"] + 0.005
+    bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
+    assert (bundle.model.score(CODEC.encode_many(bundle.instances)) > LOADED.spec.model.threshold).all()
+
+
+def test_a_network_cannot_be_calibrated(data, tmp_path):
+    with pytest.raises(UsageError, match="--calibrate: mlp cannot be calibrated; leave the flag out"):
+        train(data, LOADED, tmp_path / "model", estimator="mlp", seed=0, calibrate=True)
+
+
+def test_a_booster_can_serve_a_policy_that_needs_a_verifier(data, tmp_path):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(SPEC.read_text() + "policy: {choice: tap, margin: 0}\n")
+    manifest = train(data, load_spec(spec), tmp_path / "model", estimator="gradient_boosting", seed=0)
+    assert (manifest.model.file, manifest.verifier.file) == ("model.npz", "verifier.npz")
+    bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
+    assert bundle.verifier.model.score(np.zeros((3, 2 * CODEC.dimension))).shape == (3,)
+
+
+def test_rows_are_split_in_half_and_two_quarters(data, tmp_path):
+    manifest = train(data, LOADED, tmp_path / "model", estimator="logistic_regression", seed=0)
+    assert (manifest.metrics["training_rows"], manifest.metrics["held_out_rows"]) == (600, 300)
+    assert manifest.metrics["instances"] <= 300
+
+
+def test_the_same_seed_gives_the_same_scores_and_version_and_another_seed_another(data, tmp_path):
+    versions, scores = zip(
+        *(trained(data, tmp_path / str(number), seed) for number, seed in enumerate((4, 4, 5))), strict=True
+    )
+    assert versions[0] == versions[1] != versions[2]
+    assert scores[0] == scores[1] != scores[2]
+
+
+def trained(data: Path, folder: Path, seed: int) -> tuple[str, bytes]:
+    manifest = train(data, LOADED, folder, estimator="mlp", seed=seed)
+    bundle = load_bundle(str(folder / MANIFEST), sha256=None, columns=CODEC.columns)
+    rows = np.random.default_rng(0).random((50, CODEC.dimension))
+    return manifest.version, bundle.model.score(rows).tobytes()
+
+
+def test_too_few_rows_of_one_label_are_a_usage_error(data, tmp_path):
+    lines = data.read_text().splitlines()
+    good = [line for line in lines[1:] if line.endswith(",1")]
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join([lines[0], *good[:20], good[0].removesuffix("1") + "0"]))
+    with pytest.raises(UsageError, match=r"few\.csv: 20 rows with the desired label and 1 without: too few"):
+        train(few, LOADED, tmp_path / "model", estimator="random_forest", seed=0)
+
+
+def test_a_threshold_nobody_reaches_is_a_usage_error(data, tmp_path):
+    strict = tmp_path / "strict.yaml"
+    strict.write_text(SPEC.read_text().replace("manifest.json}", "manifest.json, threshold: 1.0}"))
+    with pytest.raises(UsageError, match=r"accepts none of the 300 rows .* lower model\.threshold \(1\.0\)"):
+        train(data, load_spec(strict), tmp_path / "model", estimator="logistic_regression", seed=0)
+
+
+def test_instances_that_break_a_constraint_are_left_out(data, tmp_path):
+    narrow = tmp_path / "narrow.yaml"
+    rule = "  rules:\n    - {if: {feature: savings, at_least: 0}, then: {feature: savings, at_least: 5000}}\nlabel:"
+    narrow.write_text(SPEC.read_text().replace("label:", rule))
+    train(data, load_spec(narrow), tmp_path / "model", estimator="logistic_regression", seed=0)
+    bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
+    assert min(row["savings"] for row in bundle.instances) >= 5000
+
+
+def test_the_command_prints_the_metrics_and_the_manifest(data, tmp_path, capsys):
+    flags = ["--spec", str(SPEC), "--output", str(tmp_path / "model"), "--estimator", "logistic_regression"]
+    assert train_command.run([str(data), *flags]) == 0
+    printed = capsys.readouterr().out
+    assert "personal-loan: model logistic-regression-" in printed
+    assert "roc auc" in printed
+    assert f"manifest: {tmp_path / 'model' / MANIFEST}\n" in printed
+
+
+@pytest.mark.parametrize(
+    ("csv", "spec", "estimator", "says"),
+    [
+        ("loans.csv", SPEC, "oracle", "argument --estimator: invalid choice: 'oracle'"),
+        ("loans.csv", "nowhere.yaml", "mlp", "nowhere.yaml:1: cannot be read"),
+        ("nowhere.csv", SPEC, "mlp", "nowhere.csv: cannot be read"),
+    ],
+)
+def test_the_command_explains_wrong_arguments(data, tmp_path, csv, spec, estimator, says):
+    flags = ["--spec", str(spec), "--output", str(tmp_path / "model"), "--estimator", estimator]
+    with pytest.raises(UsageError, match=says):
+        train_command.run([str(data.with_name(csv)), *flags])
