@@ -21,6 +21,7 @@ from .constraints import CrossFeatureRules
 from .events import Value
 from .feature_check import check_value, quoted
 from .feature_reader import FeatureReader, Features
+from .feature_reader import FilledValues as FilledValues
 from .feature_reader import Values as Values
 from .problems import Problem as Problem
 from .spec import Feature, ProgramSpec

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 UNPRINTABLE = "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff"
 """The control and format characters of Unicode's first plane, for a regular expression."""
@@ -100,6 +100,9 @@ class Suggested(Struct, frozen=True, gc=False):
 class Change(Suggested, frozen=True, gc=False):
     """One feature to change, in raw values.
 
+    ``current_given`` is false where the application did not give the feature: ``current`` is then the spec's
+    ``missing`` value, not the person's own. It is absent everywhere else.
+
     Examples
     --------
     >>> change = Change("income", current=59, target=68, unit="kEUR")
@@ -107,15 +110,21 @@ class Change(Suggested, frozen=True, gc=False):
     raise income from 59 to 68 kEUR
     >>> change.target - change.current
     9
+    >>> print(Change("income", current=59, target=68, unit="kEUR", current_given=False))
+    change income to 68 kEUR (the current value was not given)
     """
 
     feature: str
     current: Value
     target: Value
     unit: str | None = None
+    current_given: bool | UnsetType = UNSET
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
+        if self.current_given is False:
+            target = self.target if isinstance(self.target, str) else f"{self.target:,.10g}"
+            return f"change {self.feature} to {target}{unit} (the current value was not given)"
         if isinstance(self.current, str) or isinstance(self.target, str):
             return f"change {self.feature} from {self.current} to {self.target}{unit}"
         verb = "raise" if self.target > self.current else "lower"
@@ -135,6 +144,8 @@ class Option(Suggested, frozen=True, gc=False):
     >>> changes = Change("income", 59, 63), Change("debts", 6, 5)
     >>> option = Option("3", changes, cost=0.15, execution_probability=0.96, propensity=1.0)
     >>> print(option)
+    raise income from 59 to 63; lower debts from 6 to 5  (cost 0.150)
+    >>> print(option.in_words("told"))
     raise income from 59 to 63; lower debts from 6 to 5  (cost 0.150, carried out with probability 0.96)
     >>> [change.feature for change in option.changes]
     ['income', 'debts']
@@ -150,10 +161,18 @@ class Option(Suggested, frozen=True, gc=False):
     learned_execution_probability: float | None = None
 
     def __str__(self) -> str:
-        learned = self.learned_execution_probability
-        probability = self.execution_probability if learned is None else learned
-        changes = "; ".join(map(str, self.changes))
-        return f"{changes}  (cost {self.cost:.3f}, carried out with probability {probability:.2f})"
+        return self.in_words()
+
+    def in_words(self, execution_source: ExecutionSource | None = None) -> str:
+        """The changes, the cost, and the probability that a person carries them out where its source is known.
+
+        An assumed probability is left out: nobody knows it.
+        """
+        probability = self.learned_execution_probability
+        if probability is None and execution_source == "told":
+            probability = self.execution_probability
+        known = "" if probability is None else f", carried out with probability {probability:.2f}"
+        return f"{'; '.join(map(str, self.changes))}  (cost {self.cost:.3f}{known})"
 
 
 class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse"):
@@ -176,7 +195,7 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     ... )
     >>> print(recourse)
     ada: 1 way forward
-      1. lower debts from 6 to 4  (cost 0.222, carried out with probability 0.95)
+      1. lower debts from 6 to 4  (cost 0.222)
     >>> recourse.to_dict()["options"][0]["changes"]
     [{'feature': 'debts', 'current': 6, 'target': 4, 'unit': None}]
     """
@@ -199,7 +218,9 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     def __str__(self) -> str:
         count = len(self.options)
         ways = f"{self.application}: {count} {'way' if count == 1 else 'ways'} forward"
-        return "\n".join([ways, *(f"  {option.id}. {option}" for option in self.options)])
+        return "\n".join(
+            [ways, *(f"  {option.id}. {option.in_words(self.execution_source)}" for option in self.options)]
+        )
 
 
 class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none"):

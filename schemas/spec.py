@@ -99,6 +99,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``margin`` is how far above the threshold an option must score. ``auto`` takes the one that training measured, and
     refuses a model without one. Without a margin in the spec the measured one is taken where the model has one.
+    ``target`` names the score that an option must exceed instead.
 
     ``nu`` scales cost in the execution probability exp(-nu cost); by default 1/D with D the encoded features.
     ``parameters`` are those of the choice (its page in docs/ lists them). ``exploration`` is the share of steps whose
@@ -110,6 +111,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     generator: Name = "search"
     goal: Name = "threshold"
     margin: Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None = None
+    target: Annotated[float, Meta(ge=0, lt=1)] | None = None
     promise: Name = "none"
     options: Annotated[int, Meta(ge=1, le=10)] = 3
     cost: Literal["l1", "max_percentile_shift"] = "l1"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from math import isfinite
 
+from .contradictions import contradiction
 from .encoding import columns_of
 from .events import Value
 from .feature_check import check_value, listed
@@ -34,7 +35,15 @@ MOST_COLUMNS = 2000
 
 
 def violations(spec: ProgramSpec) -> Iterator[Violation]:
-    """Every rule that a spec violates, in the order of its fields."""
+    """Every rule that a spec violates; whether its constraints contradict each other where it violates none."""
+    found = list(_single_violations(spec))
+    yield from found
+    contradicting = None if found else contradiction(spec)
+    if contradicting is not None:
+        yield ("constraints",), f"no values within the bounds keep {contradicting}"
+
+
+def _single_violations(spec: ProgramSpec) -> Iterator[Violation]:
     for index, feature in enumerate(spec.features):
         for path, message in _check_feature(feature):
             yield ("features", index, *path), f"{feature.name}: {message}" if path != ("name",) else message
@@ -43,6 +52,8 @@ def violations(spec: ProgramSpec) -> Iterator[Violation]:
     yield from _check_label(spec)
     yield from _check_constraints(spec)
     yield from _check_policy(spec)
+    if spec.model.threshold == 1:
+        yield ("model", "threshold"), "no score is above 1: nobody would be approved"
     if not spec.model.manifest:
         yield ("model", "manifest"), "must not be empty"
     for name in ("closed", "undecided"):
@@ -232,6 +243,11 @@ def _check_policy(spec: ProgramSpec) -> Iterator[Violation]:
     if isinstance(margin, float) and margin > 0 and spec.model.threshold + margin >= 1:
         reached = f"{spec.model.threshold + margin:g}"
         yield ("policy", "margin"), f"no score exceeds the threshold and the margin together, {reached}: give less"
+    target = spec.policy.target
+    if target is not None and margin is not None:
+        yield ("policy", "target"), "a target score and a margin cannot both be given: the target counts from 0"
+    if target is not None and target < spec.model.threshold:
+        yield ("policy", "target"), f"a score of {target:g} is rejected: the threshold is {spec.model.threshold:g}"
     if (window.steps is None) == (window.time is None):
         count = "both are" if window.steps is not None else "neither is"
         yield ("policy", "window"), f"exactly one of steps and time is needed, and {count} given"

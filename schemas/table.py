@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from .encoding import FeatureCodec, columns_of
 from .events import Value
 from .feature_check import check_value, quoted
-from .feature_reader import spelling
+from .feature_reader import Features, spelling
 from .normal_form import normal_form
 from .problems import did_you_mean
 from .spec import Feature, ProgramSpec
@@ -35,6 +36,8 @@ NOT_GIVEN = frozenset(("", "na", "n/a", "nan", "null", "none", "nil", "?", "-", 
 """What people write into a column of numbers for a cell without a value, in lower case."""
 QUOTED = re.compile(r'"[^"]*("|$)')
 DECIMAL_COMMA = re.compile(r"[-+]?[0-9]*,[0-9]+")
+NOT_ONE_HOT = "\0"
+"""Stands for the category in a row whose one-hot columns are not one 1 and else 0; no category is written so."""
 NO_VALUE = "the cell has no value: give one, or `missing: VALUE` for the feature in the spec"
 
 
@@ -64,17 +67,37 @@ class Table:
 
 @dataclass(frozen=True)
 class RawTable:
-    """A CSV as text: the cells of each column by its name, and the line of the file each row ends in."""
+    """A CSV as text: the cells of each column by its name, and the line of the file each row ends in.
+
+    ``uneven`` are the rows, by number from 0, that have not one cell for each column, with a message.
+    """
 
     file: Path
     columns: Mapping[str, Column]
     lines: Lines
+    uneven: Mapping[int, str] = field(default_factory=dict)
 
 
-def read_csv(path: str | Path) -> RawTable:
+class PeopleRead(NamedTuple):
+    """The raw features of people by name, and what is wrong with the rows that cannot be used.
+
+    A feature is None where its cell is empty and the spec has a ``missing`` value for it.
+    """
+
+    people: dict[str, dict[str, Value | None]]
+    problems: list[TableError]
+
+    def all(self) -> dict[str, dict[str, Value | None]]:
+        """The people; raise ``TableError`` with the first problems where there are any."""
+        _raise_first(self.problems)
+        return self.people
+
+
+def read_csv(path: str | Path, *, uneven: bool = False) -> RawTable:
     """A CSV with a header line, in UTF-8 with or without a byte order mark. Raises ``TableError``.
 
     Semicolons, tabs or vertical bars may stand in for the commas. Its texts are brought into Unicode's normal form C.
+    A row of too many or too few cells is an error, unless ``uneven`` rows are to be kept in the table.
     """
     file = Path(path)
     try:
@@ -84,14 +107,18 @@ def read_csv(path: str | Path) -> RawTable:
             reader = csv.reader(lines_of_text, strict=True, delimiter=_delimiter(first))
             header = [name.strip() for name in next(reader, [])]
             _check_header(file, header)
-            lines, rows = [], []
+            lines: list[int] = []
+            rows: list[list[str]] = []
+            wrong: dict[int, str] = {}
             for row in reader:
                 if not row:
                     continue
                 if len(row) != len(header):
-                    raise TableError(file, reader.line_num, None, f"{len(row)} cells for {len(header)} columns")
+                    wrong[len(rows)] = f"{len(row)} cells for {len(header)} columns"
+                    if not uneven:
+                        raise TableError(file, reader.line_num, None, wrong[len(rows)])
                 lines.append(reader.line_num)
-                rows.append(row)
+                rows.append([*row, *[""] * len(header)][: len(header)])
     except OSError as error:
         raise TableError(file, None, None, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -100,42 +127,51 @@ def read_csv(path: str | Path) -> RawTable:
         raise TableError(file, reader.line_num, None, f"not CSV: {error}") from None
     if not rows:
         raise TableError(file, None, None, "no rows below the header")
-    return RawTable(file, dict(zip(header, zip(*rows, strict=True), strict=True)), lines)
+    return RawTable(file, dict(zip(header, zip(*rows, strict=True), strict=True)), lines, wrong)
 
 
 def read_table(path: str | Path, spec: ProgramSpec) -> Table:
     """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with its first errors."""
     raw, codec = _respelled(read_csv(path), spec), FeatureCodec(spec)
-    rows = _feature_rows(raw, spec)
-    _raise_first([*_problems(raw, rows, codec), *_empty_labels(raw, spec.label.name)])
+    _check_columns(raw, spec, label=spec.label.name)
+    given = _feature_rows(raw, spec)
+    wrong = _problems(raw, given, spec)
+    problems = [TableError(raw.file, raw.lines[row], None, message) for row in wrong for message in wrong[row]]
+    _raise_first([*problems, *_empty_labels(raw, spec.label.name)])
+    rows = [dict(codec.completed(row)) for row in given]
     return Table(rows, _labels(raw, spec), codec.encode_many(rows))
 
 
-def read_people(path: str | Path, spec: ProgramSpec, id_column: str | None = None) -> dict[str, dict[str, Value]]:
-    """The raw features of people by name; a file of people needs no label.
+def read_people(path: str | Path, spec: ProgramSpec, id_column: str | None = None) -> PeopleRead:
+    """The people of a CSV; a file of people needs no label.
 
-    The name is the cell of ``id_column``, else the number of the row from 0. Raises ``TableError`` with the first
-    errors.
+    The name is the cell of ``id_column``, else the number of the row from 0. Raises ``TableError`` where the file as a
+    whole cannot be used. A row that cannot be used is left out, with all its problems.
     """
-    return people_of(read_csv(path), spec, id_column)
+    return people_of(read_csv(path, uneven=True), spec, id_column)
 
 
-def people_of(raw: RawTable, spec: ProgramSpec, id_column: str | None = None) -> dict[str, dict[str, Value]]:
+def people_of(raw: RawTable, spec: ProgramSpec, id_column: str | None = None) -> PeopleRead:
     """The people of a table that has been read, as of ``read_people``."""
-    raw, codec = _respelled(raw, spec), FeatureCodec(spec)
+    raw = _respelled(raw, spec)
     id_column = None if id_column is None else normal_form(id_column)
-    if id_column is not None and id_column not in raw.columns:
-        raise TableError(raw.file, 1, id_column, "the column is missing")
+    _check_columns(raw, spec, id_column=id_column)
     rows = _feature_rows(raw, spec)
-    _raise_first(_problems(raw, rows, codec))
-    names = map(str, range(len(rows))) if id_column is None else map(str.strip, raw.columns[id_column])
-    people: dict[str, dict[str, Value]] = {}
-    for line, name, row in zip(raw.lines, names, rows, strict=True):
-        if not name or name in people:
+    wrong = _problems(raw, rows, spec)
+    names = list(map(str, range(len(rows))) if id_column is None else map(str.strip, raw.columns[id_column]))
+    people: dict[str, dict[str, Value | None]] = {}
+    problems: list[TableError] = []
+    taken: set[str] = set()
+    for number, (line, name, row) in enumerate(zip(raw.lines, names, rows, strict=True)):
+        if number not in raw.uneven and (not name or name in taken):
             what = f"the name {name!r} is given twice" if name else "the name is empty"
-            raise TableError(raw.file, line, id_column, what)
-        people[name] = row
-    return people
+            problems.append(TableError(raw.file, line, id_column, what))
+        elif number not in wrong:
+            people[name] = row
+        who = f"{name}: " if id_column is not None and number not in raw.uneven and name else ""
+        problems += [TableError(raw.file, line, None, f"{who}{message}") for message in wrong.get(number, ())]
+        taken.add(name)
+    return PeopleRead(people, problems)
 
 
 def label_cells(raw: RawTable, name: str) -> list[str]:
@@ -174,29 +210,63 @@ def _respelled(raw: RawTable, spec: ProgramSpec) -> RawTable:
     return replace(raw, columns=columns)
 
 
-def _feature_rows(raw: RawTable, spec: ProgramSpec) -> list[dict[str, Value]]:
+def _check_columns(raw: RawTable, spec: ProgramSpec, *, label: str | None = None, id_column: str | None = None) -> None:
+    """Raise one ``TableError`` that names all columns which are missing."""
+    missing: dict[str, str] = {}
+    if id_column is not None and id_column not in raw.columns:
+        missing[id_column] = "the column is missing"
+    for feature in spec.features:
+        missing |= _missing_columns(raw, feature)
+    if label is not None and label not in raw.columns:
+        missing[label] = "the label column is missing"
+    if len(missing) == 1:
+        [(name, message)] = missing.items()
+        raise TableError(raw.file, 1, name, message)
+    if missing:
+        names = ", ".join(name + did_you_mean(name, raw.columns) for name in missing)
+        raise TableError(raw.file, 1, names, "the columns are missing")
+
+
+def _missing_columns(raw: RawTable, feature: Feature) -> dict[str, str]:
+    """The columns that a feature lacks: its own, or some of its one-hot columns where there are others of them."""
+    columns = columns_of(feature)
+    missing = [column for column in columns if column not in raw.columns]
+    if feature.name in raw.columns or not missing:
+        return {}
+    if feature.type != "categorical" or len(missing) == len(columns):
+        return {feature.name: f"the column is missing{did_you_mean(feature.name, raw.columns)}"}
+    return dict.fromkeys(missing, f"the column is missing (one-hot, feature {feature.name})")
+
+
+def _feature_rows(raw: RawTable, spec: ProgramSpec) -> list[dict[str, Value | None]]:
+    """The features of every row; None where a cell is empty and the spec has a ``missing`` value."""
     features = {feature.name: list(_feature_values(raw, feature)) for feature in spec.features}
     return [dict(zip(features, values, strict=True)) for values in zip(*features.values(), strict=True)]
 
 
-def _problems(raw: RawTable, rows: Sequence[Mapping[str, Value]], codec: FeatureCodec) -> list[TableError]:
-    problems = ((line, row, codec.check(row)) for line, row in zip(raw.lines, rows, strict=True))
-    return [
-        TableError(raw.file, line, None, _explained(codec.spec, row) or problem.detail)
-        for line, row, problem in problems
-        if problem is not None
-    ]
+def _problems(raw: RawTable, rows: Sequence[Features], spec: ProgramSpec) -> dict[int, list[str]]:
+    """All that is wrong with the rows that cannot be used, by the number of the row."""
+    wrong = {number: [message] for number, message in raw.uneven.items()}
+    for number, row in enumerate(rows):
+        problems = (_problem(feature, row[feature.name]) for feature in spec.features)
+        messages = [problem for problem in problems if problem is not None]
+        if messages:
+            wrong.setdefault(number, messages)
+    return wrong
 
 
-def _explained(spec: ProgramSpec, row: Mapping[str, Value]) -> str | None:
-    """What is wrong with a row's first cell that is no value of its feature, where a data file needs other words."""
-    feature = next(feature for feature in spec.features if check_value(feature, row[feature.name]) is not None)
-    cell = row[feature.name]
+def _problem(feature: Feature, cell: Value | None) -> str | None:
+    """What is wrong with a cell, in the words of data files; None where it is a value, or has one by the spec."""
+    problem = None if cell is None else check_value(feature, cell)
+    if problem is None:
+        return None
     message = _not_a_value(feature, cell) if isinstance(cell, str) else None
-    return None if message is None else f"{feature.name}: {message}"
+    return problem.detail if message is None else f"{feature.name}: {message}"
 
 
 def _not_a_value(feature: Feature, cell: str) -> str | None:
+    if cell == NOT_ONE_HOT:
+        return f"of the columns {', '.join(columns_of(feature))} one must be 1, others 0"
     if is_not_given(cell) if feature.bounds is not None else not cell:
         return NO_VALUE
     if feature.bounds is None:
@@ -242,28 +312,20 @@ def _check_header(file: Path, header: Sequence[str]) -> None:
             raise TableError(file, 1, name, "two columns have this name")
 
 
-def _feature_values(raw: RawTable, feature: Feature) -> Iterator[Value]:
+def _feature_values(raw: RawTable, feature: Feature) -> Iterator[Value | None]:
     if feature.name in raw.columns:
         return map(_reader(feature), raw.columns[feature.name])
-    columns = columns_of(feature)
-    missing = [column for column in columns if column not in raw.columns]
-    if feature.type != "categorical" or len(missing) == len(columns):
-        message = f"the column is missing{did_you_mean(feature.name, raw.columns)}"
-        raise TableError(raw.file, 1, feature.name, message)
-    if missing:
-        raise TableError(raw.file, 1, missing[0], f"the column is missing (one-hot, feature {feature.name})")
-    return _categories(raw, feature, columns)
+    return _categories(raw, feature, columns_of(feature))
 
 
-def _reader(feature: Feature) -> Callable[[str], Value]:
+def _reader(feature: Feature) -> Callable[[str], Value | None]:
     read: Callable[[str], Value] = str.strip
     if feature.bounds is not None:
         read = number if feature.type == "continuous" else _whole_number
-    default = feature.missing
-    if default is None:
+    if feature.missing is None:
         return read
     is_missing = is_not_given if feature.bounds is not None else _is_blank
-    return lambda text: default if is_missing(text) else read(text)
+    return lambda text: None if is_missing(text) else read(text)
 
 
 def _is_blank(text: str) -> bool:
@@ -275,17 +337,15 @@ def _whole_number(text: str) -> Value:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _categories(raw: RawTable, feature: Feature, columns: Sequence[str]) -> Iterator[Value]:
+def _categories(raw: RawTable, feature: Feature, columns: Sequence[str]) -> Iterator[Value | None]:
     categories = feature.categories or ()
-    for line, *cells in zip(raw.lines, *(raw.columns[column] for column in columns), strict=True):
+    for cells in zip(*(raw.columns[column] for column in columns), strict=True):
         if feature.missing is not None and all(map(_is_blank, cells)):
-            yield feature.missing
+            yield None
             continue
         values = [number(cell) for cell in cells]
-        if values.count(1) != 1 or values.count(0) != len(values) - 1:
-            message = f"of the columns {', '.join(columns)} one must be 1, others 0"
-            raise TableError(raw.file, line, feature.name, message)
-        yield categories[values.index(1)]
+        is_one_hot = values.count(1) == 1 and values.count(0) == len(values) - 1
+        yield categories[values.index(1)] if is_one_hot else NOT_ONE_HOT
 
 
 def _labels(raw: RawTable, spec: ProgramSpec) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ import numpy
 import pytest
 
 import onward
+from onward.schemas.table import NO_VALUE
 from onward.streams.cli import main
 from onward.tests.support.loans import write_loans
 
@@ -135,8 +136,9 @@ def test_answers_are_found_by_name_and_by_place_and_nobody_is_no_error(program):
     suggestions = program.suggest([{**ADA, "who": "ada"}, {**BOB, "who": "bob"}], id="who")
     assert suggestions["ada"] is suggestions[0] is suggestions[:1][0]
     assert repr(suggestions) == "<Suggestions: 1 of 2 people rejected>"
-    with pytest.raises(KeyError):
-        suggestions["bob"]
+    for error in (KeyError, onward.OnwardError):
+        with pytest.raises(error, match=r"^no answer to a person named 'bob': they are approved, left out, or not"):
+            suggestions["bob"]
     assert list(program.suggest([])) == []
 
 
@@ -170,6 +172,7 @@ def test_a_value_that_is_not_there_is_an_empty_cell(program, tmp_path, nothing):
         ([{**ADA, "income": "much"}], "people:0: income: "),
         ([ADA, {**ADA, "debts": 21}], "people:1: debts: 21 is outside 0 to 20"),
         ([{"income": 1, "debts": 1}], "people: region: the column is missing"),
+        ([{"Income": 1, "debts": 1}], "people: income (did you mean Income?), region: the columns are missing"),
         ([ADA, ["north", 1]], "people:1: a list: give a list of dicts, a data frame, or the path of a CSV"),
         (ADA, "people are a dict: give a list of dicts, a data frame, or the path of a CSV"),
         (3, "people are a int: give a list of dicts, a data frame, or the path of a CSV"),
@@ -181,6 +184,24 @@ def test_people_that_cannot_be_read_are_told_in_one_line(program, people, line):
         program.suggest(people)
     assert str(error.value).startswith(line)
     assert len(str(error.value).splitlines()) == 1
+
+
+def test_people_who_do_not_fit_can_be_left_out(program):
+    people = [{**ADA, "who": "ada"}, {"who": "eve", "income": "much", "debts": 21, "region": "north"}, {"who": "ada"}]
+    suggestions = program.suggest(people, id="who", skip_invalid=True)
+    assert [answer.application for answer in suggestions] == ["ada"]
+    assert suggestions.problems == (
+        "people:1: eve: income: 'much' is not a number",
+        "people:1: eve: debts: 21 is outside 0 to 20",
+        "people:2: who: the name 'ada' is given twice",
+        *(f"people:2: ada: {name}: {NO_VALUE}" for name in program.features),
+    )
+    assert suggestions.summary().splitlines()[:2] == [
+        "1 of 1 person rejected",
+        "left out, since they do not fit the spec: 2",
+    ]
+    with pytest.raises(onward.OnwardError, match="eve: income: 'much' is not a number\n"):
+        program.suggest(people, id="who")
 
 
 def test_every_other_mistake_raises_the_same_exception(folder, program, tmp_path):

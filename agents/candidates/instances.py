@@ -24,8 +24,8 @@ Reason = Literal[
     "unchanged",
 ]
 
-BY_FEATURE = ("immutable", "direction", "step")
-"""The rules that look at single features."""
+NOT_ALLOWED = {"direction": "in a direction that is not allowed", "step": "that is smaller than the smallest step"}
+"""What is wrong with a change, by the rule that forbids it."""
 
 TOLERANCE = 1e-9
 """A change may be this much, scaled, below the smallest change: raw steps do not divide a range exactly."""
@@ -78,8 +78,9 @@ class RecourseInstances(CandidateGenerator):
     >>> proposals = instances.propose(people)
     >>> proposals.people, proposals.arm
     (array([0, 0, 1]), array([0, 1, 0]))
-    >>> instances.explain(people[2])
-    Explanation(reason='immutable', detail='origin')
+    >>> instances.explain(people[2])  # doctest: +NORMALIZE_WHITESPACE
+    Explanation(reason='immutable', detail='no allowed change of income leads to a recourse instance: each of the 3
+    that the model accepts and the constraints allow differs from the person in what may not change')
 
     References
     ----------
@@ -135,8 +136,9 @@ class RecourseInstances(CandidateGenerator):
     def explain(self, person: Array) -> Explanation:
         """The rule that leaves a person, shape (D,), without any instance; rules apply in the order of ``Reason``.
 
-        Where a rule looks at features, the detail names those by which it excludes all instances that the rules
-        before it left: each that does so alone, or, where only several together do, all that take part.
+        The detail is a sentence that is true for this person. It names the features that may change, and where a rule
+        forbids some of their changes, those by which it excludes all instances that the rules before it left: each that
+        does so alone, or, where only several together do, all that take part. No immutable feature is named.
 
         Raises
         ------
@@ -145,11 +147,11 @@ class RecourseInstances(CandidateGenerator):
         """
         left = np.ones(len(self.arms), dtype=bool)
         if not left.any():
-            return Explanation("no_candidates", "")
+            return Explanation("no_candidates", "the model came without recourse instances")
         for reason, excluded in self._exclusions(person):
             kept = left & ~excluded.any(axis=0)
             if not kept.any():
-                return Explanation(reason, self._detail(reason, person, excluded[:, left], left))
+                return Explanation(reason, self._sentence(reason, person, excluded[:, left], left))
             left = kept
         raise ValueError(f"{left.sum()} candidates are feasible for this person: no rule binds")
 
@@ -168,16 +170,27 @@ class RecourseInstances(CandidateGenerator):
         yield "max_changes", count > self._max_changes
         yield "unchanged", count == 0
 
-    def _detail(self, reason: Reason, person: Array, excluded: Mask, left: Mask) -> str:
+    def _sentence(self, reason: Reason, person: Array, excluded: Mask, left: Mask) -> str:
+        """Why a rule excludes all instances that are ``left`` (K,), from what it excludes of them."""
+        count = left.sum()
+        if reason == "not_valid_under_model":
+            return f"no recourse instance of {count} reaches the required score under the current model"
+        if reason == "constraint":
+            return f"no recourse instance of the {count} that the model accepts keeps the constraints"
         if reason == "max_changes":
             changed = self._any_column(person[:, None] != self.arms[left].T)
             fewest = changed.sum(axis=0).min()
             return f"at least {fewest} features would change, {self.space.max_changes} may"
-        if reason not in BY_FEATURE:
-            return ""
+        if reason == "unchanged":
+            return f"each of the {count} recourse instances that are left is like the person already"
+        movable = [name for name, kind in zip(self.space.feature_names, self._mutable, strict=True) if kind != "none"]
+        start = f"no allowed change of {', '.join(movable)} leads to a recourse instance: each of the {count} that "
+        if reason == "immutable":
+            return f"{start}the model accepts and the constraints allow differs from the person in what may not change"
         alone = excluded.all(axis=1)
-        taking_part = alone if alone.any() else excluded.any(axis=1)
-        return ", ".join(self.space.feature_names[feature] for feature in np.flatnonzero(taking_part).tolist())
+        taking_part = np.flatnonzero(alone if alone.any() else excluded.any(axis=1)).tolist()
+        names = (" and " if alone.any() else " or ").join(self.space.feature_names[feature] for feature in taking_part)
+        return f"{start}are like the person in what may not change needs a change of {names} {NOT_ALLOWED[reason]}"
 
     def _check(self) -> None:
         instances, features = len(self.arms), len(self._mutable)

@@ -65,7 +65,7 @@ def show(recourse: dict[str, Any]) -> None:
         return
     for option in recourse["options"]:
         changes = [f"{one['feature']} from {one['current']} to {one['target']}" for one in option["changes"]]
-        print(f"recourse: {', '.join(changes)} (chance to carry it out {option['execution_probability']:.2f})")
+        print(f"recourse: {', '.join(changes)}")
 
 
 def main() -> None:

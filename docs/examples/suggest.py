@@ -2,6 +2,7 @@
 
     python docs/examples/suggest.py loans.csv
 
+loans.csv has the columns that SPEC names below: income, debts, region and repaid.
 docs/python.md explains it step by step.
 """
 

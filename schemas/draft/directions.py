@@ -48,7 +48,7 @@ def fixed_by_name(words: frozenset[str]) -> Direction | None:
     """``none`` for what nobody can or should change."""
     if words & names.PERSONAL:
         return Direction("none", "personal data", is_personal=True)
-    if words & names.PLACE:
+    if words & names.PLACE or names.is_housing(words):
         return Direction("none", "nobody is told to move")
     if words & (names.PAST | names.PURPOSE):
         return Direction("none", "nobody can change that")

@@ -22,7 +22,7 @@ from .names import BAD_NAME, is_name
 from .yaml_text import text
 
 HEAD = """\
-# Drafted from {file}: review every line before use, the guesses first.
+# Drafted from {file}: review every line before use, those marked decide and guess first.
 # mutable: none for what a person cannot change, up or down for what goes one way only; pii: true for personal data.
 # bounds are the least and the largest value of the file; an application outside them is refused.
 # step is the smallest change that a person is told to make. missing stands for a value that an application lacks.

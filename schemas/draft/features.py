@@ -16,21 +16,30 @@ from .left_out import MOST_CODES
 from .steps import step_of
 from .yaml_text import flow_list, number_text, text
 
+UNDECIDED = "can a person change it? `mutable: none` if not"
+UNDECIDED_ORDERED = "can a person change it, and which way? `mutable: none` if not, up or down if only one"
+"""What people must decide where nothing was guessed, for a feature without an order and with one."""
+
 
 class DraftedFeature(NamedTuple):
-    """A feature of the draft: its fields in YAML, its direction, and what else was guessed."""
+    """A feature of the draft: its fields in YAML, its direction, what else was guessed, and whether it has an order."""
 
     fields: str
     direction: Direction
     guesses: tuple[str, ...] = ()
+    is_ordered: bool = True
 
     def line(self) -> str:
-        """The line of YAML, with the guesses as a comment."""
+        """The line of YAML; the comment says what was guessed, and what could not be and people must decide."""
         mutable, reason, is_personal = self.direction
         fields = self.fields + (f", mutable: {mutable}" if mutable != "any" else "")
         fields += ", pii: true" if is_personal else ""
         guesses = "; ".join([*self.guesses, *([reason] if reason else [])])
-        return f"  - {{{fields}}}{f'  # guess: {guesses}' if guesses else ''}\n"
+        marks = [f"guess: {guesses}"] if guesses else []
+        if mutable == "any" and not reason:
+            marks.append(f"decide: {UNDECIDED_ORDERED if self.is_ordered else UNDECIDED}")
+        comment = f"  # {'; '.join(marks)}" if marks else ""
+        return f"  - {{{fields}}}{comment}\n"
 
 
 def drafted(column: Column, desired: Mask) -> DraftedFeature:
@@ -42,13 +51,13 @@ def drafted(column: Column, desired: Mask) -> DraftedFeature:
     missing = text(_most_frequent(column)) if not column.given.all() else None
     guesses = (*(("this order",) if levels else ()), *_missing_guess(column))
     direction = direction_of(column, desired, is_ordered=levels is not None)
-    return DraftedFeature(_fields(column.name, kind, missing), direction, guesses)
+    return DraftedFeature(_fields(column.name, kind, missing), direction, guesses, is_ordered=levels is not None)
 
 
 def drafted_one_hot(name: str, columns: Mapping[str, str]) -> DraftedFeature:
     """The categorical feature of one-hot columns, given with their categories."""
     values = f"categorical, categories: {flow_list(columns.values())}, one_hot: {flow_list(columns)}"
-    return DraftedFeature(_fields(name, values), fixed_by_name(names.words_of(name)) or ANY)
+    return DraftedFeature(_fields(name, values), fixed_by_name(names.words_of(name)) or ANY, is_ordered=False)
 
 
 def with_something_to_change(features: Iterable[DraftedFeature]) -> list[DraftedFeature]:
@@ -89,7 +98,8 @@ def _missing_guess(column: Column) -> tuple[str, ...]:
 
 def _code_guess(column: Column, direction: Direction) -> tuple[str, ...]:
     distinct = len(np.unique(column.values))
-    is_code = column.is_whole and 2 < distinct <= MOST_CODES and column.words & names.CODED and direction == ANY
+    is_open = direction == ANY or names.is_housing(column.words)
+    is_code = column.is_whole and 2 < distinct <= MOST_CODES and column.words & names.CODED and is_open
     return ("a number; if it is a code: type categorical, with the codes as texts",) if is_code else ()
 
 

@@ -22,6 +22,10 @@ PLACE = _words(
     "city state region district county country province postcode zip zipcode address residence neighbourhood "
     "neighborhood urban rural"
 )
+HOUSING = _words(
+    "housing home homes house houses homeowner homeowners homeownership dwelling accommodation tenant tenancy"
+)
+OWN_OR_RENT = _words("own rent"), _words("owner tenant")
 PAST = _words(
     "history prior priors previous past juv juvenile conviction convictions offence offences offense offenses charge "
     "arrests bankruptcy bankruptcies pedigree"
@@ -57,6 +61,12 @@ BAD_NAME = "the column needs a printable name of 1 to 100 characters, no quotati
 def words_of(name: str) -> frozenset[str]:
     """The words of a name in lower case: ``DebtsOf_Others`` has debts, of and others."""
     return frozenset(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))
+
+
+def is_housing(words: frozenset[str]) -> bool:
+    """Whether these words name how somebody lives, and nothing that has a direction, such as debts."""
+    directed = LOWER_IS_BETTER | HIGHER_IS_BETTER | HIGHER_MAY_BE_BETTER | ASKED_FOR | GROWS
+    return bool(words & HOUSING or any(words >= both for both in OWN_OR_RENT)) and not words & directed
 
 
 def is_asked_for(words: frozenset[str]) -> bool:

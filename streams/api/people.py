@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...schemas.events import Value
 from ...schemas.normal_form import normal_form
 from ...schemas.spec import ProgramSpec
-from ...schemas.table import RawTable, TableError, people_of, read_people
+from ...schemas.table import PeopleRead, RawTable, TableError, people_of, read_people
 from ..errors import UsageError
 from .one_error import usage_errors
 
@@ -31,23 +31,47 @@ People = str | Path | Iterable[Mapping[str, Any]] | Frame
 """A CSV's path, dicts of features, or a data frame."""
 
 
-def read(people: People, spec: ProgramSpec, id_column: str | None = None) -> dict[str, dict[str, Value]]:
+class ValidPeople(NamedTuple):
+    """The raw features of the people whose rows can be used, by name, and the problems of the others, one a line.
+
+    A feature is None where it is not given and the spec has a ``missing`` value for it. ``left_out`` is the number of
+    rows with problems; a row has a line for each.
+    """
+
+    people: dict[str, dict[str, Value | None]]
+    problems: tuple[str, ...]
+    left_out: int
+
+
+def read(people: People, spec: ProgramSpec, id_column: str | None = None) -> dict[str, dict[str, Value | None]]:
     """The raw features of people by name, checked against the spec. Other columns are ignored.
 
     The name is the value of ``id_column``, else the number of the row from 0. Raise ``UsageError`` with the first
     problems, one a line.
     """
     with usage_errors():
-        if isinstance(people, str | Path):
-            return read_people(people, spec, id_column)
-        records = _records(people)
-        try:
-            return people_of(_table(records), spec, id_column) if records else {}
-        except TableError as error:
-            # A missing column is missing in every row; in a CSV it is the header's fault.
-            text = str(error)
-            is_header = error.message.startswith("the column is missing")
-            raise UsageError(text.replace(f"{IN_MEMORY}:1: ", f"{IN_MEMORY}: ", 1) if is_header else text) from None
+        return _read(people, spec, id_column).all()
+
+
+def read_valid(people: People, spec: ProgramSpec, id_column: str | None = None) -> ValidPeople:
+    """Those of ``read`` whose rows can be used, and what is wrong with the others.
+
+    Raise ``UsageError`` where nothing can be read, such as a file without a column that is needed.
+    """
+    with usage_errors():
+        found, problems = _read(people, spec, id_column)
+    return ValidPeople(found, tuple(map(str, problems)), len({problem.line for problem in problems}))
+
+
+def _read(people: People, spec: ProgramSpec, id_column: str | None) -> PeopleRead:
+    if isinstance(people, str | Path):
+        return read_people(people, spec, id_column)
+    records = _records(people)
+    try:
+        return people_of(_table(records), spec, id_column) if records else PeopleRead({}, [])
+    except TableError as error:
+        # A missing column is missing in every row; in a CSV it is the header's fault.
+        raise UsageError(str(error).replace(f"{IN_MEMORY}:1: ", f"{IN_MEMORY}: ", 1)) from None
 
 
 def _records(people: Any) -> list[Mapping[str, Any]]:

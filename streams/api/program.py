@@ -18,7 +18,7 @@ from ..programs.program import assemble
 from ..programs.spec_check import load_program_spec
 from ..replay.suggestions import suggest
 from .one_error import usage_errors
-from .people import People, read
+from .people import People, ValidPeople, read, read_valid
 from .suggestions import Suggestions
 
 MAX_OPTIONS = 10
@@ -65,7 +65,9 @@ class Program:
         """The score from which its model approves, between 0 and 1."""
         return self._program.spec.model.threshold
 
-    def suggest(self, people: People, *, id: str | None = None, at: datetime | None = None) -> Suggestions:
+    def suggest(
+        self, people: People, *, id: str | None = None, at: datetime | None = None, skip_invalid: bool = False
+    ) -> Suggestions:
         """Answer the rejected ones among some people.
 
         Parameters
@@ -77,29 +79,48 @@ class Program:
             The column with people's names; by default a person's name is the number of the row, from 0.
         at
             When all of them apply, with a time zone; now by default.
+        skip_invalid
+            Leave out people who do not fit the spec and answer the others; the result's ``problems`` say what is wrong.
+            By default one such person is an error, and nobody is answered.
 
         Raises
         ------
         OnwardError
-            When people do not fit the spec: one line a problem.
+            When people do not fit the spec: one line a problem, ten at most. With ``skip_invalid`` only where nobody
+            can be read, such as a CSV without a column that is needed.
         """
-        checked = read(people, self._program.spec, id)
-        answers = list(self.answers(checked, at=at))
-        return Suggestions(answers, len(checked), self._program.spec.policy, self._program.execution_source)
+        valid = self.read_valid(people, id=id) if skip_invalid else ValidPeople(self.read(people, id=id), (), 0)
+        return self.summarised(list(self.answers(valid.people, at=at)), valid)
 
-    def read(self, people: People, *, id: str | None = None) -> dict[str, dict[str, Value]]:
-        """The features of people by name, checked against the spec; the parameters are those of ``suggest``."""
+    def read(self, people: People, *, id: str | None = None) -> dict[str, dict[str, Value | None]]:
+        """The features of people by name, checked against the spec; the parameters are those of ``suggest``.
+
+        A feature is None where it is not given and the spec has a ``missing`` value for it.
+        """
         return read(people, self._program.spec, id)
 
+    def read_valid(self, people: People, *, id: str | None = None) -> ValidPeople:
+        """The ``people`` who fit the spec, as of ``read``, and the ``problems`` of the others, one a line."""
+        return read_valid(people, self._program.spec, id)
+
     def answers(
-        self, people: Mapping[str, Mapping[str, Value]], *, at: datetime | None = None
+        self, people: Mapping[str, Mapping[str, Value | None]], *, at: datetime | None = None
     ) -> Iterator[Recourse | NoRecourse]:
         """The answers of ``suggest`` one after the other, for people of ``read``: many need not be in memory."""
         return suggest(self._program, people, _milliseconds(at))
 
-    def summarised(self, answers: list[Recourse | NoRecourse], people: int) -> Suggestions:
-        """Answers of ``answers`` to this number of ``people``, with their summary."""
-        return Suggestions(answers, people, self._program.spec.policy, self._program.execution_source)
+    def summarised(self, answers: list[Recourse | NoRecourse], valid: ValidPeople) -> Suggestions:
+        """Answers of ``answers`` to people of ``read_valid``, with their summary."""
+        program = self._program
+        return Suggestions(
+            answers,
+            len(valid.people),
+            program.spec,
+            program.goal.margin,
+            program.execution_source,
+            valid.problems,
+            valid.left_out,
+        )
 
     def score(self, people: People) -> list[float]:
         """The score of every person under the model, between 0 and 1."""
@@ -133,7 +154,7 @@ def load_program(spec: str | Path, *, options: int | None = None) -> Program:
     >>> person = {"income": 20, "debts": 8, "region": "north"}
     >>> print(program.suggest([person]))  # doctest: +ELLIPSIS
     0: 1 way forward
-      1. raise income from 20 to ... kEUR  (cost 0..., carried out with probability 0...)
+      1. raise income from 20 to ... kEUR  (cost 0...)
     """
     with usage_errors():
         loaded = load_program_spec(spec)

@@ -7,12 +7,25 @@ from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from ...schemas.events import ExecutionSource, NoRecourse, Recourse
-from ...schemas.spec import Policy
+from ...schemas.spec import ProgramSpec
+from ..advice import MANY_CHANGES, advice
+from ..errors import UsageError
 
-MANY_CHANGES = 4
-"""Options with more changes are counted: few people carry them out."""
+UNKNOWN_EXECUTION = (
+    "how likely people carry an option out is unknown; `policy: {nu: NUMBER}` in the spec tells what you know"
+)
 
 Answer = Recourse | NoRecourse
+
+
+class NoAnswerError(UsageError, KeyError):
+    """A person has no answer: they are approved, left out, or not among the people."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no answer to a person named {name!r}: they are approved, left out, or not among the people")
+
+    __str__ = Exception.__str__
+    """That of ``KeyError`` puts the line into quotation marks."""
 
 
 class Suggestions(Sequence[Answer]):
@@ -26,10 +39,16 @@ class Suggestions(Sequence[Answer]):
         The answers.
     people
         The number of people, the approved ones among them.
-    policy
-        The policy of the program's spec.
+    spec
+        The program's spec.
+    margin
+        The margin above the threshold that the program's options reach.
     execution_source
         Where the program's execution probabilities come from.
+    problems
+        What is wrong with people who were left out, one a line.
+    left_out
+        Their number.
 
     Examples
     --------
@@ -41,8 +60,8 @@ class Suggestions(Sequence[Answer]):
     (1, 2)
     >>> print(suggestions)  # doctest: +ELLIPSIS
     0: 2 ways forward
-      1. raise income from 55 to ... kEUR  (cost ..., carried out with probability ...)
-      2. lower debts from 6 to ...  (cost ..., carried out with probability ...)
+      1. raise income from 55 to ... kEUR  (cost ...)
+      2. lower debts from 6 to ...  (cost ...)
     >>> suggestions["0"] == suggestions[0]
     True
     >>> [len(option.changes) for option in suggestions[0].options]
@@ -54,12 +73,21 @@ class Suggestions(Sequence[Answer]):
     """
 
     def __init__(
-        self, answers: Sequence[Answer], people: int, policy: Policy, execution_source: ExecutionSource
+        self,
+        answers: Sequence[Answer],
+        people: int,
+        spec: ProgramSpec,
+        margin: float,
+        execution_source: ExecutionSource,
+        problems: Sequence[str] = (),
+        left_out: int = 0,
     ) -> None:
         self._answers = tuple(answers)
         self._by_name = {answer.application: answer for answer in self._answers}
         self.people = people
-        self._policy = policy
+        self.problems = tuple(problems)
+        self._left_out = left_out
+        self._spec, self._margin = spec, margin
         self._execution_source = execution_source
 
     @overload
@@ -69,8 +97,15 @@ class Suggestions(Sequence[Answer]):
     def __getitem__(self, at: slice) -> tuple[Answer, ...]: ...
 
     def __getitem__(self, at: int | str | slice) -> Answer | tuple[Answer, ...]:
-        """The answer at a place, or to the person of a name; ``KeyError`` where that person has none."""
-        return self._by_name[at] if isinstance(at, str) else self._answers[at]
+        """The answer at a place, or to the person of a name.
+
+        Raise ``NoAnswerError``, an ``OnwardError`` and a ``KeyError``, for a name without an answer.
+        """
+        if not isinstance(at, str):
+            return self._answers[at]
+        if at not in self._by_name:
+            raise NoAnswerError(at)
+        return self._by_name[at]
 
     def __len__(self) -> int:
         """The number of rejected people."""
@@ -93,6 +128,8 @@ class Suggestions(Sequence[Answer]):
     def _facts(self) -> Iterator[str]:
         rejected = len(self._answers)
         yield f"{rejected} of {self.people} {'person' if self.people == 1 else 'people'} rejected"
+        if self._left_out:
+            yield f"left out, since they do not fit the spec: {self._left_out}"
         if not rejected:
             return
         none = Counter(answer.reason for answer in self._answers if isinstance(answer, NoRecourse))
@@ -100,12 +137,8 @@ class Suggestions(Sequence[Answer]):
         yield f"without a way forward: {none.total() / rejected:.1%}" + (f" ({reasons})" if reasons else "")
         options = [option for answer in self._answers if isinstance(answer, Recourse) for option in answer.options]
         many = sum(len(option.changes) > MANY_CHANGES for option in options)
-        if options:
+        if many:
             yield f"options with more than {MANY_CHANGES} changes: {many / len(options):.1%}"
-            yield from self._probabilities()
-        if (none or many) and self._policy.generator == "instances":
-            yield "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
-
-    def _probabilities(self) -> Iterator[str]:
-        if self._execution_source == "assumed":
-            yield "the probabilities are assumed from the cost; `policy: {nu: NUMBER}` in the spec tells what you know"
+        yield from advice(self._spec, self._margin, none.total() / rejected, many / max(len(options), 1))
+        if options and self._execution_source == "assumed":
+            yield UNKNOWN_EXECUTION

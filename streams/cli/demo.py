@@ -16,6 +16,8 @@ from rich.console import Console
 
 from ...environments.rounds import Scoreboard
 from ...environments.truth import TruthWorld
+from ...schemas.spec import ProgramSpec
+from ..advice import advice
 from ..errors import OnwardError
 from ..kafka import connection
 from ..kafka.admin.topics import create_topics
@@ -23,6 +25,9 @@ from ..kafka.client import EventReader
 from ..kafka.embedded import EmbeddedBroker
 from ..kafka.options import KafkaOptions
 from ..outputs.decoder import DecodedEvent, EventDecoder
+from ..programs.bundle.loader import read_manifest
+from ..programs.program import address_of, margin_of
+from ..programs.spec_check import load_program_spec
 from ..records import Record
 from ..settings import BrokerSettings, DemoSettings
 from ..simulation.lockstep import Simulation
@@ -64,8 +69,9 @@ class _Kafka:
 class _Session:
     """The simulation of every program, and its statistics."""
 
-    def __init__(self, named: NamedWorld, specs: Mapping[str, Path]) -> None:
+    def __init__(self, named: NamedWorld, specs: Mapping[str, Path], rules: tuple[ProgramSpec, float]) -> None:
         self.name = named.name
+        self._rules = rules
         self.specs = specs
         self.total = named.world.rejected * len(specs)
         self.scoreboards = {choice: Scoreboard(named.world, every=CURVE_ROUNDS) for choice in named.choices}
@@ -84,6 +90,10 @@ class _Session:
         """Everything counted so far."""
         return self._stats.summary({policy: board.now for policy, board in self.scoreboards.items()})
 
+    def advice(self, summary: Summary) -> Iterator[str]:
+        """What to change in the spec where many people get no option, or options with many changes."""
+        return advice(*self._rules, summary.none_share or 0.0, summary.many_changes_share or 0.0)
+
 
 def run(args: Sequence[str]) -> int:
     """Run to the end; Ctrl-C and SIGTERM stop everything that was started."""
@@ -98,6 +108,8 @@ def demo(settings: DemoSettings) -> int:
     for flag, path in (("--report", report), ("--picture", settings.picture)):
         if path is not None:
             check_file(flag, path)
+    if settings.brokers:
+        connection.connection(settings)  # refuses wrong settings before anything else is done
     console, started = Console(), monotonic()
     with ExitStack() as stack:
         stack.enter_context(quiet_kafka_clients())
@@ -117,7 +129,6 @@ def demo(settings: DemoSettings) -> int:
 
 
 def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Session:
-    screen.note("building the world and its model ...")
     named = build_world(
         settings.data,
         settings.spec,
@@ -125,12 +136,20 @@ def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Se
         seed=settings.seed,
         people=settings.people,
         approved_share=settings.approved_share,
+        on_build=lambda: screen.note("building the world and its model ..."),
     )
     specs = write_programs(named.name, named.world, work / "programs", named.choices)
     if isinstance(named.world, TruthWorld):
         screen.note("searching the best option of everybody, for the oracle ...")
         offer_options(named.world, next(iter(specs.values())))
-    return _Session(named, specs)
+    return _Session(named, specs, _margin(next(iter(specs.values()))))
+
+
+def _margin(spec: Path) -> tuple[ProgramSpec, float]:
+    """A program's spec, and the margin of its options; the other programs differ in their choice only."""
+    loaded = load_program_spec(spec)
+    manifest, _ = read_manifest(address_of(loaded))
+    return loaded.spec, margin_of(loaded.spec, manifest.margin)
 
 
 @contextmanager
@@ -234,6 +253,8 @@ def _conclude(
         sys.stdout.write(msgspec.json.encode(summary).decode() + "\n")
     else:
         console.print(tables(summary))
+        for line in session.advice(summary):
+            console.print(line, highlight=False, soft_wrap=True, markup=False)
     if settings.picture is not None:
         write_picture(settings.picture, summary, session.total)
     if report is not None:

@@ -64,7 +64,6 @@ def import_file(args: Sequence[str]) -> int:
     parser.add_argument("--probabilities", metavar="NAME", help="the output that holds them, where several might")
     options = parser.parse_args(list(args))
     loaded = program_spec(options.spec)
-    tell_margin(loaded)
     manifest = import_model(
         options.file,
         options.data,
@@ -72,8 +71,9 @@ def import_file(args: Sequence[str]) -> int:
         options.output,
         seed=options.seed,
         probabilities=options.probabilities,
+        on_margin=tell_margin,
     )
-    print_model(manifest, loaded.spec.candidates, options.output)
+    print_model(manifest, loaded.spec, options.output)
     return 0
 
 

@@ -140,7 +140,7 @@ def _in_words(happening: Happening) -> Iterator[str]:
     where = f"{happening.topic}/{happening.partition}@{happening.offset}"
     yield f"{format_time(happening.time_ms)}  {what:<12} {where:<20} {_facts(happening)}{_notes(happening)}"
     if isinstance(event, Recourse):
-        yield from (f"{INDENT}{option.id}. {option}" for option in event.options)
+        yield from (f"{INDENT}{option.id}. {option.in_words(event.execution_source)}" for option in event.options)
 
 
 def _printable(line: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,11 +14,15 @@ from ..errors import UsageError
 from .flags.parsing import CommandParser
 
 DESCRIPTION = """Suggest a way forward to every rejected person of a CSV: what a worker with a fresh learner would
-publish. People whom the program's model approves get no line."""
+publish. People whom the program's model approves get no line. Rows that cannot be used are reported on standard error,
+the others are answered, and the exit code is then 2."""
 
 
 def run(args: Sequence[str]) -> int:
-    """Print the answers, then the share of people without a recourse and why."""
+    """Print the answers, then the share of people without a recourse and why.
+
+    Return 2 when there are rows that cannot be used, else 0.
+    """
     parser = CommandParser(prog="onward suggest", description=DESCRIPTION)
     parser.add_argument("people", type=Path, metavar="PEOPLE", help="CSV with the spec's features; it needs no label")
     parser.add_argument("--spec", required=True, type=Path, metavar="FILE", help="program spec (YAML)")
@@ -28,11 +33,13 @@ def run(args: Sequence[str]) -> int:
     if options.options is not None and not 1 <= options.options <= MAX_OPTIONS:
         raise UsageError(f"--options is {options.options}: give a number from 1 to {MAX_OPTIONS}")
     program = load_program(options.spec, options=options.options)
-    people = program.read(options.people, id=options.id)
+    people = program.read_valid(options.people, id=options.id)
+    for problem in people.problems:
+        print(f"onward: {problem}", file=sys.stderr)
     answers = []
-    for answer in program.answers(people):
+    for answer in program.answers(people.people):
         print(msgspec.json.encode(answer).decode() if options.json else f"{answer}\n")
         answers.append(answer)
-    summary = program.summarised(answers, len(people)).summary()
+    summary = program.summarised(answers, people).summary()
     Console(stderr=True).print(summary, highlight=False, soft_wrap=True, markup=False)
-    return 0
+    return UsageError.exit_code if people.problems else 0

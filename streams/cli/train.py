@@ -32,7 +32,6 @@ def run(args: Sequence[str]) -> int:
     )
     options = parser.parse_args(list(args))
     loaded = program_spec(options.spec)
-    tell_margin(loaded)
     manifest = train(
         options.csv,
         loaded,
@@ -40,6 +39,7 @@ def run(args: Sequence[str]) -> int:
         estimator=options.estimator,
         seed=options.seed,
         calibrate=options.calibrate,
+        on_margin=tell_margin,
     )
-    print_model(manifest, loaded.spec.candidates, options.output)
+    print_model(manifest, loaded.spec, options.output)
     return 0

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from ...agents import candidates, choices, goals, promises
@@ -23,7 +24,7 @@ from ...agents.choices import Choice
 from ...agents.costs import L1, Cost, MaxPercentileShift
 from ...agents.goals import Goal, accepted
 from ...agents.promises import Promise
-from ...schemas.encoding import FeatureCodec, Values
+from ...schemas.encoding import FeatureCodec, FilledValues, Values
 from ...schemas.events import Change, ExecutionSource, Value
 from ...schemas.spec import Policy, ProgramSpec
 from ...schemas.specfile import LoadedSpec
@@ -44,6 +45,9 @@ POLICY_VERSION_CHARACTERS = 16
 
 PAPERS = [("instances", "threshold", "none", 1, margin) for margin in (None, 0.0)]
 NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: give `generator: search`"
+NOT_LINEAR = (
+    "{}: `generator: {}` needs a model with a linear score: train a logistic regression, or give `generator: search`"
+)
 NO_MARGIN = "model {} has no margin, which `margin: auto` needs: train a new one, or give a number"
 
 
@@ -102,11 +106,7 @@ class Program:
 
     def goal_under(self, bundle: ModelBundle) -> Goal:
         """The score that an option must reach under a model, which may have a margin of its own."""
-        margin, measured = self.spec.policy.margin, bundle.manifest.margin
-        if margin == "auto":
-            assert isinstance(measured, float), f"model {bundle.version} was loaded without a margin"
-        if not isinstance(margin, float):
-            margin = measured if isinstance(measured, float) and uses_margin(self.spec) else 0.0
+        margin = margin_of(self.spec, bundle.manifest.margin)
         return goals.registry[self.spec.policy.goal](self.spec.model.threshold, margin)
 
     @cached_property
@@ -186,9 +186,16 @@ class Program:
             targets: Iterable[tuple[int, Value]] = enumerate(self._instance_values[point])
         else:
             targets = sorted(self.codec.changed_values(person, points[point]).items())
+        absent = values.absent if isinstance(values, FilledValues) else ()
         return tuple(
             [
-                Change(self._units[index][0], values[index], target, self._units[index][1])
+                Change(
+                    self._units[index][0],
+                    values[index],
+                    target,
+                    self._units[index][1],
+                    False if index in absent else UNSET,
+                )
                 for index, target in targets
                 if values[index] != target
             ]
@@ -216,7 +223,7 @@ def assemble(loaded: LoadedSpec) -> Program:
     for _, fault in policy_faults(spec):
         raise UsageError(f"{loaded.path}: {fault}")
     codec = FeatureCodec(spec)
-    bundle = load_bundle(_address(loaded), sha256=None, columns=codec.columns, codec=codec)
+    bundle = load_bundle(address_of(loaded), sha256=None, columns=codec.columns, codec=codec)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
     if misfit := _misfit(bundle, spec):
         raise UsageError(f"{loaded.path}: {misfit}")
@@ -253,13 +260,33 @@ def uses_margin(spec: ProgramSpec) -> bool:
 
     Instances are taken as they are, at the bare threshold, unless the spec asks for a margin.
     """
+    margin, target = spec.policy.margin, spec.policy.target
+    given = margin is not None or target is not None
+    return margin == "auto" or (not given and not candidates.registry[spec.policy.generator].copies_instances)
+
+
+def margin_of(spec: ProgramSpec, measured: float | UnsetType) -> float:
+    """The margin that a program uses under a model for which training has ``measured`` one."""
     margin = spec.policy.margin
-    return margin == "auto" or (margin is None and not candidates.registry[spec.policy.generator].copies_instances)
+    if margin == "auto":
+        assert isinstance(measured, float), "the model was loaded without a margin"
+    if isinstance(margin, float):
+        return margin
+    if spec.policy.target is not None:
+        return spec.policy.target - spec.model.threshold
+    return measured if isinstance(measured, float) and uses_margin(spec) else 0.0
 
 
 def lacks_margin(manifest: Manifest, spec: ProgramSpec) -> bool:
     """Whether a spec asks for a measured margin that a bundle does not have."""
     return spec.policy.margin == "auto" and not isinstance(manifest.margin, float)
+
+
+def check_linear(model: object, loaded: LoadedSpec) -> None:
+    """Raise ``UsageError`` where the generator of a spec cannot work under a model."""
+    kind = candidates.registry[loaded.spec.policy.generator]
+    if kind.needs_linear_score and not isinstance(model, candidates.LinearScore):
+        raise UsageError(NOT_LINEAR.format(loaded.path, kind.name))
 
 
 def _misfit(bundle: ModelBundle, spec: ProgramSpec) -> str | None:
@@ -282,10 +309,13 @@ def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
 def _beyond_the_defaults(policy: Policy) -> tuple[object, ...]:
     """The methods that a policy names beside its choice. The paper's policy has a hash without them."""
     named = (policy.generator, policy.goal, policy.promise, policy.options, policy.margin)
+    if policy.target is not None:
+        return ((*named, policy.target),)
     return () if named in PAPERS else (named,)
 
 
-def _address(loaded: LoadedSpec) -> str:
+def address_of(loaded: LoadedSpec) -> str:
+    """The address of the manifest that a spec names."""
     manifest = loaded.spec.model.manifest
     if "://" in manifest or Path(manifest).is_absolute():
         return manifest

@@ -22,7 +22,7 @@ from ..topics import Topics
 PORTION_PEOPLE = 100
 """People who are scored together."""
 
-Features = Mapping[str, Value]
+Features = Mapping[str, Value | None]
 _encode = msgspec.json.Encoder().encode
 
 

@@ -18,11 +18,10 @@ import numpy as np
 from msgspec import Struct
 
 from ...schemas.events import Application, DeadLetter, Fate, NoRecourse, Outcome, Recourse, Reward
+from ..advice import MANY_CHANGES
 from ..outputs.emission import GENERATION
 from ..records import Record
 
-MANY_CHANGES = 4
-"""Options with more changes are counted: few people carry them out."""
 EXAMPLES = 2
 """People whose recourse is shown."""
 

@@ -61,6 +61,15 @@ CASES = [
     ("mutable: none", "missing: west", [(6, "features[3].missing", "'west' is not one of 'north', 'south'")]),
     ("step: 1", "step: 101", [(3, "features[0].step", "does not fit")]),
     ("step: 1", "step: 0", [(3, "features[0].step", "> 0")]),
+    ("max_changes: 2", "max_changes: 0", [(8, "constraints.max_changes", "a whole number >= 1")]),
+    ("manifest.json}", "manifest.json, threshold: 1}", [(13, "model.threshold", "nobody would be approved")]),
+    ("policy:", "policy:\n  margin: 0.5", [(15, "policy.margin", "no score exceeds the threshold and the margin")]),
+    (
+        "at_least: 5}}",
+        "at_least: 5}}\n    - {if: {feature: debts, at_least: 0}, then: {feature: school, equals: high}}\n"
+        "    - {if: {feature: income, at_least: 5}, then: {feature: school, equals: basic}}",
+        [(8, "constraints", "no values within the bounds keep rule 1 and rule 2 and rule 3")],
+    ),
     ("[0, 10]}", "[0, 10], step: 0.5}", [(4, "features[1].step", "whole")]),
     ("[none, basic, high]", "[high]", [(5, "features[2].levels", "at least two")]),
     (

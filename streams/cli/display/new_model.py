@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import UNSET
 from rich.console import Console
 from rich.table import Table
 
-from ....schemas.specfile import LoadedSpec
+from ....schemas.spec import ProgramSpec
+from ...advice import MANY_CHANGES, advice
 from ...programs.bundle.manifest import MANIFEST, Manifest
-from ...programs.program import uses_margin
-from ...programs.training.margin import RETRAINED
+from ...programs.program import margin_of
+from ...programs.training.margin import ACCEPTED, RETRAINED
+
+IN_WORDS = frozenset(
+    (
+        "instances",
+        "retrained_accept",
+        "rejected_sampled",
+        "without_option",
+        "without_option_at_threshold",
+        "many_changes",
+    )
+)
+"""Metrics that are told in sentences."""
 
 
-def tell_margin(loaded: LoadedSpec) -> None:
-    """Say on standard error what takes so long, where a margin is measured."""
-    if uses_margin(loaded.spec):
-        text = f"fitting {RETRAINED} more models on resamples of the data, to measure the margin"
-        Console(stderr=True).print(text, highlight=False, soft_wrap=True, markup=False)
+def tell_margin() -> None:
+    """Say on standard error what takes so long."""
+    text = f"fitting {RETRAINED} more models on resamples of the data, to measure the margin"
+    Console(stderr=True).print(text, highlight=False, soft_wrap=True, markup=False)
 
 
-def print_model(manifest: Manifest, candidates: int, output: Path) -> None:
-    """Print how good a new model is, and where it is."""
-    metrics = dict(manifest.metrics)
-    found = int(metrics.pop("instances"))
+def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
+    """Print how good a new model is, whom it leaves without an option, and where it is."""
     table = Table("metric", "value")
-    for name, value in metrics.items():
-        table.add_row(name.replace("_", " "), f"{value:.4f}" if value != int(value) else f"{value:.0f}")
-    margin = () if manifest.margin is UNSET else (f"margin: {manifest.margin:g} above the threshold",)
+    for name, value in manifest.metrics.items():
+        if name not in IN_WORDS:
+            table.add_row(name.replace("_", " "), f"{value:.4f}" if value != int(value) else f"{value:.0f}")
+    found, candidates = int(manifest.metrics["instances"]), spec.candidates
     lines = (
-        *margin,
+        *_margin(manifest),
+        *_served(manifest, spec),
         f"recourse instances: {min(found, candidates)} kept of {found} found (candidates in the spec: {candidates})",
         f"manifest: {output / MANIFEST}",
     )
@@ -39,3 +52,33 @@ def print_model(manifest: Manifest, candidates: int, output: Path) -> None:
     console.print(table)
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _margin(manifest: Manifest) -> Iterator[str]:
+    """The margin, and whether it is what was wanted."""
+    if manifest.margin is UNSET:
+        return
+    share, line = manifest.metrics.get("retrained_accept"), f"margin: {manifest.margin:g} above the threshold"
+    if share is None:
+        yield f"{line}: it could not be measured, because no rejected person has an option even at the bare threshold"
+    elif share < ACCEPTED:
+        yield (
+            f"{line}: retrained models accept {share:.0%} of the options; the wanted {ACCEPTED:.0%} is reached by no "
+            "margin that leaves nine of ten people an option of few changes (`policy.margin` sets another)"
+        )
+    else:
+        yield line
+
+
+def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
+    """The share of rejected people without an option, that of options with many changes, and what to do about it."""
+    metrics, margin = manifest.metrics, margin_of(spec, manifest.margin)
+    if "without_option" not in metrics:
+        return
+    none, many = metrics["without_option"], metrics.get("many_changes", 0.0)
+    bare = metrics.get("without_option_at_threshold", none)
+    people = f"of {metrics['rejected_sampled']:.0f} rejected people of the data"
+    line = f"{people} {none:.1%} have no option" if none else f"{people} all have an option"
+    line += f" ({bare:.1%} without the margin)" if bare < none else ""
+    yield line + (f"; {many:.1%} of the options have more than {MANY_CHANGES} changes" if many else "")
+    yield from advice(spec, margin, none, many)

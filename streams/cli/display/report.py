@@ -12,8 +12,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...advice import MANY_CHANGES
 from ...errors import UsageError
-from ...simulation.run_stats import MANY_CHANGES, Summary
+from ...simulation.run_stats import Summary
 from .words import mean, percentage
 
 ORACLE_COLOUR = "#6b7280"

@@ -13,8 +13,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
+from ...advice import MANY_CHANGES
 from ...errors import UsageError
-from ...simulation.run_stats import MANY_CHANGES, Summary
+from ...simulation.run_stats import Summary
 from .words import mean, percentage
 
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
@@ -59,9 +60,10 @@ def _screen(summary: Summary, total: int) -> Group:
 
 
 def _options(summary: Summary) -> str:
-    none, many = percentage(summary.none_share), percentage(summary.many_changes_share)
+    none, many = percentage(summary.none_share), summary.many_changes_share
     changes = "-" if summary.mean_changes is None else f"{summary.mean_changes:.1f}"
-    return f"{none} without a way forward, {changes} changes an option, {many} of them more than {MANY_CHANGES}"
+    more = f", more than {MANY_CHANGES} in {percentage(many)} of them" if many else ""
+    return f"{none} without a way forward, {changes} changes an option{more}"
 
 
 def _examples(summary: Summary) -> list[Text]:
@@ -105,7 +107,8 @@ def _counts(summary: Summary) -> Table:
     for name in ("duplicates", "conflicting_duplicates", "dead_letters"):
         table.add_row(name.replace("_", " "), f"{getattr(summary, name):,}")
     table.add_row("share of none", percentage(summary.none_share))
-    table.add_row(f"options with more than {MANY_CHANGES} changes", percentage(summary.many_changes_share))
+    if summary.many_changes_share:
+        table.add_row(f"options with more than {MANY_CHANGES} changes", percentage(summary.many_changes_share))
     latency = summary.latency_seconds
     table.add_row("events per second", f"{summary.events_per_second:,.0f}")
     for name, seconds in (("latency p50", latency.p50), ("latency p99", latency.p99)):

@@ -20,7 +20,7 @@ from ....environments.truth import TruthWorld
 from ...errors import UsageError
 from ...programs.bundle.writer import FittedVerifier, write_bundle
 from ...programs.models.scoring import scorer
-from ...programs.program import assemble
+from ...programs.program import assemble, uses_margin
 from ...programs.spec_check import load_program_spec
 from ...programs.training.artefacts import fit_artefacts, needed_artefacts
 from ...programs.training.margin import measured_margin, retrained
@@ -85,13 +85,13 @@ def program_name(name: str, policy: str) -> str:
 
 
 def _margin(world: World, reference: Sequence[Mapping[str, Any]]) -> float | UnsetType:
-    """The margin that training would measure for ``margin: auto``; none where the spec gives a number."""
-    if isinstance(world, TruthWorld) and world.codec.spec.policy.margin in ("auto", None):
+    """The margin that training would measure for ``margin: auto``; none where the spec gives one or a target."""
+    if isinstance(world, TruthWorld) and uses_margin(world.codec.spec):
         X, labels = world.unseen
         score = scorer(world.estimator, len(world.columns)).score
         rejected = X[~accepted(score(X), world.spec("margin", "protoar").model.threshold)]
         others = retrained(world.estimator, X, labels, np.random.RandomState(ARTEFACT_SEED))
-        return measured_margin(world.codec, score, world.instances, reference, others, rejected)
+        return measured_margin(world.codec, score, world.instances, reference, others, rejected).margin
     return UNSET
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -43,19 +43,28 @@ class NamedWorld(NamedTuple):
 
 
 def build_world(
-    data: Path | None, spec: Path | None, policies: Sequence[str], *, seed: int, people: int, approved_share: float
+    data: Path | None,
+    spec: Path | None,
+    policies: Sequence[str],
+    *,
+    seed: int,
+    people: int,
+    approved_share: float,
+    on_build: Callable[[], None] = lambda: None,
 ) -> NamedWorld:
     """The world of a data file, or of generated people without one, and the policies that serve it.
 
     Without ``spec`` the packaged spec with the data file's name is used. A spec that is given brings a policy of its
     own, which serves the world beside ``policies``. Options that are made for the person need a world that knows the
     truth about everything a person could become. Recourse instances are played by ARLIM's protocol, and so are the
-    data files whose spec is packaged. Raises ``UsageError`` for files that cannot be read or used.
+    data files whose spec is packaged. ``on_build`` is called when all files have been read. Raises ``UsageError`` for
+    files that cannot be read or used.
     """
     if data is None and spec is not None:
         raise UsageError(f"--spec {spec} describes a data file: give it with --data")
     check_policies(policies)
     loaded, table = _generated(seed) if data is None else _from_file(data, spec)
+    on_build()
     own = None if spec is None else loaded.policy.choice
     paper = _copies_instances(loaded) if own else data is not None
     chosen: dict[str, Mapping[str, float]] = {name: {} for name in policies}
@@ -72,7 +81,7 @@ def build_world(
 def _copies_instances(spec: ProgramSpec) -> bool:
     """Whether every recourse of a program is one recourse instance, at the bare threshold."""
     policy = spec.policy
-    return policy.generator == "instances" and policy.options == 1 and not policy.margin
+    return policy.generator == "instances" and policy.options == 1 and not (policy.margin or policy.target)
 
 
 def _paper_world(

@@ -86,6 +86,19 @@ def write_bundle(
     return manifest
 
 
+def check_new(folder: Path) -> None:
+    """Raise ``UsageError`` where a bundle cannot be written, before anything is computed for it."""
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise _occupied(folder)
+    except OSError as error:
+        raise _cannot_write(folder, error) from None
+
+
+def _occupied(folder: Path) -> UsageError:
+    return UsageError(f"{folder}: already holds something; a bundle is never overwritten, name another")
+
+
 def _model_file(folder: Path, estimator: Any, columns: int) -> ModelFile:
     try:
         return model_file(estimator, columns)
@@ -116,8 +129,7 @@ def _write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
         if folder.exists():
-            message = f"{folder}: already holds something; a bundle is never overwritten, name another"
-            raise UsageError(message) from None
+            raise _occupied(folder) from None
         raise _cannot_write(folder, error) from None
 
 

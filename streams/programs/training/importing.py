@@ -23,7 +23,7 @@ from ....schemas.specfile import LoadedSpec
 from ....schemas.table import Table
 from ...errors import ModelError, UsageError, one_line
 from ..bundle.manifest import LARGEST_FILE_BYTES, Manifest
-from ..bundle.writer import write_bundle
+from ..bundle.writer import check_new, write_bundle
 from ..models.row_independence import keeps_rows_apart
 from ..models.scoring import scorer
 from ..models.trees import TreeSum
@@ -31,9 +31,10 @@ from ..onnx.check import parse_onnx
 from ..onnx.model import OnnxModel, independent_model
 from ..onnx.outputs import desired_column, with_one_output
 from ..onnx.trees import flattened
-from ..program import uses_margin
+from ..program import check_linear, uses_margin
 from .artefacts import needed_artefacts
 from .margin import measured_margin, retrained
+from .served import measure_served
 from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of, read_labelled
 
 Floats = NDArray[np.float64]
@@ -53,13 +54,22 @@ penalised, as it is after features were standardised."""
 
 
 def import_model(
-    file: Path, csv: Path, loaded: LoadedSpec, output: Path, *, seed: int, probabilities: str | None = None
+    file: Path,
+    csv: Path,
+    loaded: LoadedSpec,
+    output: Path,
+    *,
+    seed: int,
+    probabilities: str | None = None,
+    on_margin: Callable[[], None] = lambda: None,
 ) -> Manifest:
     """Write the bundle of an ONNX file to the folder ``output``, which must not exist.
 
     ``probabilities`` names the output where several could be it. ``seed`` decides the order of the instances, and the
-    models that measure the margin. Raises ``ModelError`` when the file is refused, ``UsageError`` for wrong data.
+    models that measure the margin; ``on_margin`` is called before that. Raises ``ModelError`` when the file is refused,
+    ``UsageError`` for wrong data.
     """
+    check_new(output)
     _check_policy(loaded)
     table, codec = read_labelled(csv, loaded), FeatureCodec(loaded.spec)
     content = _read(file)
@@ -69,15 +79,20 @@ def import_model(
         _check_scores(scores, table.labels)
     except ValueError as error:
         raise ModelError(f"{file}: {one_line(error)}") from None
+    check_linear(model.score, loaded)
     random = np.random.RandomState(seed)
     order = random.permutation(len(table.rows))
     instances = accepted_rows(csv, table, order, model, codec)[: loaded.spec.candidates]
     reference = [table.rows[index] for index in order[:REFERENCE_ROWS]]
+    rejected = table.X[order][~accepted(scores[order], loaded.spec.model.threshold)]
     margin: float | UnsetType = UNSET
+    measured: dict[str, float] = {}
     if uses_margin(loaded.spec):
+        on_margin()
         others = surrogates(scores, table, random)
-        rejected = table.X[order][~accepted(scores[order], loaded.spec.model.threshold)]
-        margin = measured_margin(codec, model.score, instances, reference, others, rejected)
+        margin, share = measured_margin(codec, model.score, instances, reference, others, rejected)
+        measured = {} if share is None else {"retrained_accept": share}
+    measured |= measure_served(codec, model.score, instances, reference, margin, rejected)
     return write_bundle(
         output,
         loaded.spec,
@@ -87,7 +102,7 @@ def import_model(
         instances=instances,
         reference=reference,
         margin=margin,
-        metrics=metrics_of(table, order, model, loaded.spec.model.threshold) | {"instances": len(instances)},
+        metrics=metrics_of(table, order, model, loaded.spec.model.threshold) | {"instances": len(instances)} | measured,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,16 @@ MOST_CHANGES = 2.0
 """The most changes that the cheapest options may need on average, unless they need more without a margin."""
 
 
+class MeasuredMargin(NamedTuple):
+    """A margin, and the share of pairs of a cheapest option and a retrained model in which it accepts the option.
+
+    The share is None where nobody has an option, even at the bare threshold.
+    """
+
+    margin: float
+    accepted: float | None
+
+
 def retrained(estimator: Any, X: Floats, labels: NDArray[np.int64], random: np.random.RandomState) -> list[Score]:
     """The scores of ``RETRAINED`` models: the estimator fitted anew, each on a resample of the rows (n, D) and (n,).
 
@@ -55,7 +65,7 @@ def measured_margin(
     reference: Sequence[Features],
     others: Sequence[Score],
     rejected: Floats,
-) -> float:
+) -> MeasuredMargin:
     """The margin for the program of a codec's spec: of the options that its generator proposes to ``rejected`` (n, D).
 
     ``instances`` and ``reference`` are the raw rows of its bundle.
@@ -74,14 +84,14 @@ def smallest_margin(
     others: Sequence[Score],
     people: Floats,
     feature_of: NDArray[np.intp],
-) -> float:
+) -> MeasuredMargin:
     """The smallest margin at which ``others`` accept the cheapest options of rejected ``people`` (n, D).
 
     ``feature_of`` (D,) is the feature of each column.
 
     Where no margin is enough, it is the largest that still leaves nine of ten an option, of two changes on average.
     """
-    margin, served = 0.0, 0
+    margin, share, served = 0.0, None, 0
     for number in range(round((1.0 - threshold) / STEP)):
         whose, targets = _cheapest(generator.under(score, Threshold(threshold, number * STEP)), cost, people)
         served = served or len(targets)
@@ -90,9 +100,10 @@ def smallest_margin(
         if number and _changes(targets != people[whose], feature_of) > MOST_CHANGES:
             break
         margin = number * STEP
-        if np.mean([accepted(other(targets), threshold).mean() for other in others]) >= ACCEPTED:
+        share = float(np.mean([accepted(other(targets), threshold).mean() for other in others]))
+        if share >= ACCEPTED:
             break
-    return round(margin, 9)
+    return MeasuredMargin(round(margin, 9), share)
 
 
 def _changes(changed: NDArray[np.bool_], feature_of: NDArray[np.intp]) -> float:

@@ -30,12 +30,13 @@ from ....schemas.specfile import LoadedSpec
 from ....schemas.table import Table, TableError, read_table
 from ...errors import UsageError
 from ..bundle.manifest import Manifest
-from ..bundle.writer import write_bundle
+from ..bundle.writer import check_new, write_bundle
 from ..models.calibration import CALIBRATED
 from ..models.scoring import DecisionModel, scorer
-from ..program import uses_margin
+from ..program import check_linear, uses_margin
 from .artefacts import fit_artefacts
 from .margin import measured_margin, retrained
+from .served import measure_served
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -55,22 +56,37 @@ CALIBRATION_FOLDS = 5
 
 
 def train(
-    csv: Path, loaded: LoadedSpec, output: Path, *, estimator: EstimatorName, seed: int, calibrate: bool = False
+    csv: Path,
+    loaded: LoadedSpec,
+    output: Path,
+    *,
+    estimator: EstimatorName,
+    seed: int,
+    calibrate: bool = False,
+    on_margin: Callable[[], None] = lambda: None,
 ) -> Manifest:
     """Train on a CSV with labels and write the bundle to the folder ``output``, which must not exist.
 
     ``calibrate`` maps the scores to probabilities that the labels confirm, by Platt's sigmoid. The version names the
     estimator and a hash of everything the model depends on: the same data, spec, seed and library give the same
-    version and the same scores. Raises ``UsageError`` for data that cannot be trained on, or an estimator that cannot
-    be calibrated.
+    version and the same scores. ``on_margin`` is called before a margin is measured, which takes long. Raises
+    ``UsageError`` for data that cannot be trained on, a folder that holds something, or an estimator that cannot be
+    calibrated.
     """
+    check_new(output)
     # On one thread sums are added in one order. OpenMP's threads would also wait for each other on a busy machine.
     with threadpool_limits(1):
-        return _train(csv, loaded, output, estimator, seed, calibrate)
+        return _train(csv, loaded, output, estimator, seed, calibrate, on_margin)
 
 
 def _train(
-    csv: Path, loaded: LoadedSpec, output: Path, estimator: EstimatorName, seed: int, calibrate: bool
+    csv: Path,
+    loaded: LoadedSpec,
+    output: Path,
+    estimator: EstimatorName,
+    seed: int,
+    calibrate: bool,
+    on_margin: Callable[[], None],
 ) -> Manifest:
     table = read_labelled(csv, loaded)
     codec = FeatureCodec(loaded.spec)
@@ -78,16 +94,21 @@ def _train(
     fit, recourse, held_out = _split(table.labels, csv, random)
     fitted = _estimator(estimator, random, calibrate).fit(table.X[fit], table.labels[fit])
     model = scorer(fitted, codec.dimension)
+    check_linear(model.score, loaded)
     threshold = loaded.spec.model.threshold
     instances = accepted_rows(csv, table, recourse, model, codec)
     kept = instances[: loaded.spec.candidates]
     reference = [table.rows[index] for index in fit[:REFERENCE_ROWS]]
+    rejected = table.X[recourse][~accepted(model.score(table.X[recourse]), threshold)]
     margin: float | UnsetType = UNSET
+    measured: dict[str, float] = {}
     if uses_margin(loaded.spec):
-        rejected = table.X[recourse][~accepted(model.score(table.X[recourse]), threshold)]
+        on_margin()
         unseen = np.concatenate([recourse, held_out])
         others = retrained(fitted, table.X[unseen], table.labels[unseen], random)
-        margin = measured_margin(codec, model.score, kept, reference, others, rejected)
+        margin, share = measured_margin(codec, model.score, kept, reference, others, rejected)
+        measured = {} if share is None else {"retrained_accept": share}
+    measured |= measure_served(codec, model.score, kept, reference, margin, rejected)
     artefacts = fit_artefacts(loaded.spec.policy.choice, fitted, table.X[fit], table.labels[fit], random)
     return write_bundle(
         output,
@@ -100,7 +121,8 @@ def _train(
         verifier=artefacts.get("verifier"),
         margin=margin,
         metrics=metrics_of(table, held_out, model, threshold)
-        | {"training_rows": len(fit), "instances": len(instances)},
+        | {"training_rows": len(fit), "instances": len(instances)}
+        | measured,
     )
 
 

@@ -125,11 +125,43 @@ PERSON = np.array([0.5, 0.5, 1.0, 0.0, 0.5])
 @pytest.mark.parametrize(
     ("changes", "explanation"),
     [
-        ({"valid": np.array([False])}, ("not_valid_under_model", "")),
-        ({"allowed": lambda _: np.array([False])}, ("constraint", "")),
-        ({"mutable": ("none", "none", "none", "any")}, ("immutable", "income, housing")),
-        ({"mutable": ("any", "down", "any", "up")}, ("direction", "income, debt")),
-        ({"smallest_change": np.array([0.0, 0.3, 0.0, 0.1])}, ("step", "income")),
+        (
+            {"valid": np.array([False])},
+            (
+                "not_valid_under_model",
+                "no recourse instance of 1 reaches the required score under the current model",
+            ),
+        ),
+        (
+            {"allowed": lambda _: np.array([False])},
+            ("constraint", "no recourse instance of the 1 that the model accepts keeps the constraints"),
+        ),
+        (
+            {"mutable": ("none", "none", "none", "any")},
+            (
+                "immutable",
+                "no allowed change of debt leads to a recourse instance: each of the 1 that the model accepts and the "
+                "constraints allow differs from the person in what may not change",
+            ),
+        ),
+        (
+            {"mutable": ("none", "down", "any", "up")},
+            (
+                "direction",
+                "no allowed change of income, housing, debt leads to a recourse instance: each of the 1 that are like "
+                "the person in what may not change needs a change of income and debt in a direction that is not "
+                "allowed",
+            ),
+        ),
+        (
+            {"smallest_change": np.array([0.0, 0.3, 0.0, 0.1])},
+            (
+                "step",
+                "no allowed change of age, income, housing, debt leads to a recourse instance: each of the 1 that are "
+                "like the person in what may not change needs a change of income that is smaller than the smallest "
+                "step",
+            ),
+        ),
         ({"max_changes": 2}, ("max_changes", "at least 3 features would change, 2 may")),
     ],
 )
@@ -140,24 +172,18 @@ def test_the_detail_names_the_features(changes: dict[str, Any], explanation: tup
 
 def test_features_that_bind_together_are_all_named() -> None:
     points = np.array([[0.0, 0.5, 1.0, 0.0, 1.0], [0.5, 0.0, 1.0, 0.0, 1.0]])
-    instances = one_instance(
-        [],
-        instances=points,
-        valid=np.array([True, True]),
-        mutable=("none", "none", "any", "any"),
-    )
-    assert instances.explain(PERSON) == ("immutable", "age, income")
+    instances = one_instance([], instances=points, valid=np.array([True, True]), mutable=("up", "up", "any", "any"))
+    reason, detail = instances.explain(PERSON)
+    assert reason == "direction"
+    assert detail.endswith(" needs a change of age or income in a direction that is not allowed")
 
 
 def test_a_feature_that_binds_alone_is_named_alone() -> None:
     points = np.array([[0.0, 0.0, 1.0, 0.0, 1.0], [0.0, 0.5, 1.0, 0.0, 1.0]])
-    instances = one_instance(
-        [],
-        instances=points,
-        valid=np.array([True, True]),
-        mutable=("none", "none", "any", "any"),
-    )
-    assert instances.explain(PERSON) == ("immutable", "age")
+    instances = one_instance([], instances=points, valid=np.array([True, True]), mutable=("up", "up", "any", "any"))
+    reason, detail = instances.explain(PERSON)
+    assert reason == "direction"
+    assert detail.endswith(" needs a change of age in a direction that is not allowed")
 
 
 def test_a_change_of_category_is_one_change() -> None:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from onward.schemas.draft import draft_spec
+from onward.schemas.draft.features import UNDECIDED, UNDECIDED_ORDERED
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.schemas.table import TableError, read_table
@@ -124,6 +125,10 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
         "school": [generator.choice(["art", "music"]) for _ in quality],
         "region": [generator.choice(["north", "south"]) for _ in quality],
         "prior_loans": noise["shoe_size"],
+        "person_home_ownership": [generator.choice(["own", "rent"]) for _ in quality],
+        "own_or_rent": noise["shoe_size"],
+        "housing_debts": noise["debts_of_others"],
+        "sector": [generator.choice(["trade", "health"]) for _ in quality],
         "monthlyIncome": [round(100 + 10 * value) for value in quality],
         "income_share_asked": [round(100 - 10 * value) for value in quality],
         "last_payment": [round(100 + 10 * value + generator.gauss(0, 5)) for value in quality],
@@ -140,6 +145,10 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
         "school": "none",
         "region": "none",
         "prior_loans": "none",
+        "person_home_ownership": "none",
+        "own_or_rent": "none",
+        "housing_debts": "down",
+        "sector": "any",
         "monthlyIncome": "up",
         "income_share_asked": "any",
         "last_payment": "up",
@@ -149,7 +158,9 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
     lines = (line for line in draft.text.splitlines() if line.startswith("  - {name: "))
     comments = dict(line.removeprefix("  - {name: ").split(",", 1) for line in lines)
     unmarked = [name for name, rest in comments.items() if "# guess: " not in rest]
-    assert unmarked == ["shoe_size"]
+    assert unmarked == ["shoe_size", "sector"]
+    assert comments["shoe_size"].endswith("# decide: " + UNDECIDED_ORDERED)
+    assert comments["sector"].endswith("# decide: " + UNDECIDED)
     assert "higher should be better by its name, but not in the data: decide" in comments["income_share_asked"]
 
 

@@ -92,7 +92,7 @@ def test_it_runs_on_a_kafka_that_is_there(cluster, capsys):
 )
 def test_wrong_flags_are_explained_in_one_line(flags, message, capsys):
     assert main(["demo", "--json", "--people", "5", "--policies", "protoar", *flags]) == UsageError.exit_code
-    error = capsys.readouterr().err.splitlines()[-1]
+    (error,) = capsys.readouterr().err.splitlines()
     assert error.startswith("onward: ")
     assert message in error
 

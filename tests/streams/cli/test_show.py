@@ -50,7 +50,7 @@ def test_what_happened_is_told_line_by_line(
     words = [line.split()[1] for line in lines if not line.startswith(show.INDENT)]
     assert words[:2] == ["application", "recourse"]
     assert {"outcome", "dead-letter"} <= set(words)
-    assert any(line.startswith(f"{show.INDENT}1. ") and "carried out with probability" in line for line in lines)
+    assert any(line.startswith(f"{show.INDENT}1. ") and "  (cost " in line for line in lines)
     assert any("could not be used: unknown_option: " in line for line in lines)
     assert any(" applications/0@" in line for line in lines)
 

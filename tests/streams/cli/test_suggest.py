@@ -5,6 +5,7 @@ import pytest
 
 from onward.schemas.events import NoRecourse, Recourse
 from onward.schemas.kinds import kinds
+from onward.schemas.table import NO_VALUE
 from onward.streams.cli import main
 from onward.tests.support.loans import reviewed_spec, write_loans
 
@@ -63,18 +64,8 @@ def test_the_number_of_options_can_be_given(folder, capsys):
     ("people", "args", "message"),
     [
         ("income,debts\n1,1\n", (), "people.csv:1: region: the column is missing"),
-        ("income,debts,region\n1,1,west\n", (), "people.csv:2: region: 'west' is not one of 'north', 'south'"),
-        (
-            "income,debts,region\n1,,north\n",
-            (),
-            "people.csv:2: debts: the cell has no value: give one, or `missing: VALUE`",
-        ),
+        ("income\n1\n", (), "people.csv:1: debts, region: the columns are missing"),
         ("income,debts,region\n1,1,north\n", ("--id", "name"), "people.csv:1: name: the column is missing"),
-        (
-            "n,income,debts,region\na,1,1,north\na,1,1,north\n",
-            ("--id", "n"),
-            "people.csv:3: n: the name 'a' is given twice",
-        ),
         ("income,debts,region\n1,1,north\n", ("--options", "11"), "--options is 11: give a number from 1 to 10"),
     ],
 )
@@ -84,3 +75,60 @@ def test_what_is_wrong_is_told_in_one_line(folder, tmp_path, capsys, people, arg
     told = capsys.readouterr().err
     assert message in told
     assert len(told.splitlines()) == 1
+
+
+ROWS = """\
+n,income,debts,region
+ada,20,8,north
+bob,20,,west
+ada,20,8,north
+cid,1200,many,north
+,20,8,south
+eve,20,8
+fay,20,8,south
+"""
+
+
+def test_rows_that_cannot_be_used_are_told_and_the_others_answered(folder, tmp_path, capsys):
+    people = tmp_path / "people.csv"
+    people.write_text(ROWS)
+    assert main(["suggest", str(people), "--spec", str(folder / "loans.yaml"), "--id", "n", "--json"]) == 2
+    told = capsys.readouterr()
+    assert [msgspec.json.decode(line)["application"] for line in told.out.splitlines()] == ["ada", "fay"]
+    assert told.err.splitlines()[:9] == [
+        f"onward: {people}:{problem}"
+        for problem in (
+            f"3: bob: debts: {NO_VALUE}",
+            "3: bob: region: 'west' is not one of 'north', 'south'",
+            "4: n: the name 'ada' is given twice",
+            "5: cid: income: 1200 is outside 0 to 100",
+            "5: cid: debts: 'many' is not a number",
+            "6: n: the name is empty",
+            "7: 3 cells for 4 columns",
+        )
+    ] + ["2 of 2 people rejected", "left out, since they do not fit the spec: 5"]
+
+
+def test_a_value_that_was_not_given_is_not_told_as_the_person_s_own(folder, tmp_path, capsys):
+    spec = tmp_path / "loans.yaml"
+    text = (folder / "loans.yaml").read_text().replace("model/manifest.json", str(folder / "model" / "manifest.json"))
+    spec.write_text(text.replace("mutable: up}", "mutable: up, missing: 20}"))
+    (tmp_path / "people.csv").write_text("income,debts,region\nNA,4,north\n20,4,north\n")
+    answers = []
+    for flags in ([], ["--json"]):
+        assert main(["suggest", str(tmp_path / "people.csv"), "--spec", str(spec), "--options", "1", *flags]) == 0
+        answers.append(capsys.readouterr().out.split("\n\n" if not flags else "\n"))
+    (lacks, given, *_), (lacks_json, given_json, *_) = answers
+    assert "raise income from 20 to " in given
+    assert "change income to " in lacks
+    assert "kEUR (the current value was not given)" in lacks
+    assert "20" not in lacks
+    (change,) = msgspec.json.decode(lacks_json)["options"][0]["changes"]
+    assert (change["current"], change["current_given"]) == (20, False)
+    assert "current_given" not in given_json
+
+
+def test_the_row_number_names_a_person_whatever_rows_cannot_be_used(folder, tmp_path, capsys):
+    (tmp_path / "people.csv").write_text("income,debts,region\n1\n20,8,north\n")
+    assert main(["suggest", str(tmp_path / "people.csv"), "--spec", str(folder / "loans.yaml"), "--json"]) == 2
+    assert msgspec.json.decode(capsys.readouterr().out)["application"] == "1"

@@ -1,4 +1,10 @@
+import msgspec
+import pytest
+
+from onward.schemas.specfile import parse_spec
 from onward.streams.cli import main
+from onward.streams.cli.display.new_model import print_model
+from onward.streams.programs.bundle.manifest import BundleFile, Manifest
 
 SPEC = """\
 program: loans
@@ -18,3 +24,64 @@ def test_it_tells_how_many_instances_were_found_and_are_kept(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "recourse instances: 7 kept of 15 found (candidates in the spec: 7)\n" in told
     assert len((tmp_path / "model" / "instances.csv").read_text().splitlines()) == 1 + 7
+    assert "of 10 rejected people of the data all have an option\n" in told
+
+
+FILE = BundleFile("f", 0, "")
+MANIFEST = Manifest(
+    program="loans",
+    version="v",
+    estimator="e",
+    columns=(),
+    features=(),
+    model=FILE,
+    instances=FILE,
+    reference=FILE,
+    margin=0.3,
+    metrics={"instances": 9},
+)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "margin", "told"),
+    [
+        ({"retrained_accept": 0.93}, 0.3, ["margin: 0.3 above the threshold"]),
+        ({"retrained_accept": 0.71}, 0.3, ["models accept 71% of the options; the wanted 90% is reached by no margin"]),
+        (
+            {},
+            0.0,
+            ["margin: 0 above the threshold: it could not be measured, because no rejected person has an option"],
+        ),
+        (
+            {"rejected_sampled": 50, "without_option": 0.4, "without_option_at_threshold": 0.1, "many_changes": 0.2},
+            0.3,
+            [
+                "of 50 rejected people of the data 40.0% have no option (10.0% without the margin); "
+                "20.0% of the options have more than 4 changes",
+                "to serve more people: let features change in both directions (`mutable: any`), or a smaller "
+                "`policy.margin` than 0.3",
+                "for options with fewer changes: `constraints: {max_changes: 3}`, or a smaller `policy.margin` than",
+            ],
+        ),
+    ],
+)
+def test_it_tells_who_gets_no_option_what_the_margin_reaches_and_what_to_do(tmp_path, capsys, metrics, margin, told):
+    spec = parse_spec(SPEC.replace("[0, 99]", "[0, 99], mutable: up").encode())
+    manifest = msgspec.structs.replace(MANIFEST, margin=margin, metrics={"instances": 9, **metrics})
+    print_model(manifest, spec, tmp_path)
+    printed = capsys.readouterr().out
+    assert all(line in printed for line in told), printed
+
+
+def test_what_is_wrong_is_told_before_anything_is_fitted(tmp_path, capsys):
+    data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
+    spec.write_text(SPEC)
+    data.write_text("income,repaid\n" + "".join(f"{income},{int(income > 40)}\n" for income in range(100)))
+    for flags, line in (
+        (["--output", str(tmp_path)], f"onward: {tmp_path}: already holds something"),
+        (["--output", str(tmp_path / "new"), "--estimator", "mlp", "--calibrate"], "onward: --calibrate: mlp"),
+    ):
+        assert main(["train", str(data), "--spec", str(spec), *flags]) == 2
+        told = capsys.readouterr().err
+        assert told.startswith(line)
+        assert len(told.splitlines()) == 1

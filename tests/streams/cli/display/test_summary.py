@@ -28,6 +28,13 @@ def test_where_nobody_was_served_nothing_is_a_share_of_the_oracle_s():
     assert "100.0% without a way forward" in text
 
 
+def test_many_changes_are_shown_where_there_are_any():
+    assert "more than 4" not in drawn(msgspec.structs.replace(NOBODY, many_changes_share=0.0, mean_changes=1.5))
+    text = drawn(msgspec.structs.replace(NOBODY, many_changes_share=0.25, mean_changes=3.0))
+    assert "3.0 changes an option, more than 4 in 25.0% of them" in text
+    assert "options with more than 4 changes" in text
+
+
 def test_the_recourse_of_people_is_shown_in_words_and_that_outcomes_are_simulated():
     option = Option("3", (Change("savings", 100, 2500, "EUR"),), 0.2, 0.9, 1.0)
     recourse = Recourse("loan", 0, "a7", 0, (option,), "protoar", "v", "s", "m")

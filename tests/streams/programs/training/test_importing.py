@@ -275,7 +275,7 @@ def test_data_with_other_columns_is_refused(folder, tmp_path, capsys):
         csv.writer(stream).writerows([["income", "repaid"], [20, 1]])
     line = ["models", "import", str(tmp_path / "x.onnx"), "--spec", str(folder / "loans.yaml")]
     assert main([*line, "--data", str(tmp_path / "few.csv"), "--output", str(tmp_path / "model")]) == 2
-    assert capsys.readouterr().err == f"onward: {tmp_path / 'few.csv'}:1: debts: the column is missing\n"
+    assert capsys.readouterr().err == f"onward: {tmp_path / 'few.csv'}:1: debts, region: the columns are missing\n"
 
 
 @pytest.mark.parametrize("package", ["onnx", "onnxruntime"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pytest
 
+from onward import load_program
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
@@ -27,21 +30,25 @@ def shifted(by):
 
 def test_it_is_the_smallest_at_which_nine_of_ten_others_accept():
     others = [shifted(0.0)] * 2 + [shifted(0.12)] * 17 + [shifted(0.3)]
-    assert smallest_margin(GENERATOR, L1(), score, 0.5, others, PEOPLE, np.arange(2)) == 0.15
+    assert smallest_margin(GENERATOR, L1(), score, 0.5, others, PEOPLE, np.arange(2)) == (0.15, 0.95)
     targets = GENERATOR.under(score, Threshold(0.5, 0.15)).propose(PEOPLE).points
     assert np.mean([(other(targets) > 0.5).mean() for other in others]) >= 0.9
 
 
 def test_without_a_margin_that_is_enough_it_leaves_nine_of_ten_people_an_option():
-    assert smallest_margin(GENERATOR, L1(), score, 0.5, [shifted(0.9)], PEOPLE, np.arange(2)) == 0.45
-    assert (
-        smallest_margin(GENERATOR, L1(), lambda X: X[:, 0].clip(max=0.62), 0.5, [shifted(0.9)], PEOPLE, np.arange(2))
-        == 0.1
-    )
+    assert smallest_margin(GENERATOR, L1(), score, 0.5, [shifted(0.9)], PEOPLE, np.arange(2)) == (0.45, 0.0)
+    assert smallest_margin(
+        GENERATOR, L1(), lambda X: X[:, 0].clip(max=0.62), 0.5, [shifted(0.9)], PEOPLE, np.arange(2)
+    ) == (0.1, 0.0)
+
+
+def test_where_nobody_has_an_option_it_is_not_measured():
+    nobody = smallest_margin(GENERATOR, L1(), lambda X: 0 * X[:, 0], 0.5, [score], PEOPLE, np.arange(2))
+    assert nobody == (0.0, None)
 
 
 def test_models_that_agree_need_none():
-    assert smallest_margin(GENERATOR, L1(), score, 0.5, [score], PEOPLE, np.arange(2)) == 0.0
+    assert smallest_margin(GENERATOR, L1(), score, 0.5, [score], PEOPLE, np.arange(2)) == (0.0, 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +100,37 @@ def test_a_model_without_a_linear_score_is_refused_where_the_generator_needs_one
     capsys.readouterr()
     assert main(["suggest", str(folder / "loans.csv"), "--spec", str(folder / "linear.yaml")]) == 2
     assert "has no linear score, which `generator: linear` needs: give `generator: search`" in capsys.readouterr().err
+    line = [str(folder / "linear.yaml") if word.endswith("bare.yaml") else word for word in line]
+    assert main([*line[:-1], str(folder / "another")]) == 2
+    assert "`generator: linear` needs a model with a linear score: train a logistic reg" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("margin", "message"), [("0.5", "no score exceeds"), ("1.5", "margin"), ("often", "margin")])
-def test_a_margin_that_nobody_can_reach_is_refused(folder, tmp_path, capsys, margin, message):
+def test_a_target_score_stands_for_the_margin_up_to_it(folder):
+    drafted = (folder / "bare.yaml").read_text().replace("model/manifest.json", "target/manifest.json")
+    assert train(folder, "bare.yaml", "target") == 0
+    with (folder / "loans.csv").open() as file:
+        people = [row for row, _ in zip(csv.DictReader(file), range(60), strict=False)]
+    answers = {}
+    for rule in ("margin: 0.25", "target: 0.75", "margin: 0"):
+        (folder / "rule.yaml").write_text(drafted.replace("margin: 0 ", f"{rule} "))
+        answers[rule] = [str(answer) for answer in load_program(folder / "rule.yaml").suggest(people)]
+    assert answers["target: 0.75"] == answers["margin: 0.25"] != answers["margin: 0"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("margin: 0.5", "no score exceeds"),
+        ("margin: 1.5", "margin"),
+        ("margin: often", "margin"),
+        ("target: 0.4", "a score of 0.4 is rejected: the threshold is 0.5"),
+        ("target: 1", "target"),
+        ("{target: 0.8, margin: 0.1}", "a target score and a margin cannot both be given"),
+    ],
+)
+def test_a_margin_or_target_that_nobody_can_reach_is_refused(folder, tmp_path, capsys, rule, message):
     spec = tmp_path / "spec.yaml"
-    spec.write_text((folder / "auto.yaml").read_text().replace("margin: auto", f"margin: {margin}"))
+    own = "".join(f"{line}\n  " for line in rule.strip("{}").split(", ")).rstrip()
+    spec.write_text((folder / "auto.yaml").read_text().replace("margin: auto", own))
     assert main(["spec", "check", str(spec)]) == 2
     assert message in capsys.readouterr().err

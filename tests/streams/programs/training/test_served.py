@@ -1,0 +1,32 @@
+"""What training says of the people whom a new model leaves without an option."""
+
+import numpy as np
+import pytest
+
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.specfile import parse_spec
+from onward.streams.programs.training.served import PEOPLE, measure_served
+
+FEATURES = [f"{{name: f{number}, type: integer, bounds: [0, 10], mutable: up}}" for number in range(6)]
+SPEC = f"program: p\nfeatures: [{', '.join(FEATURES)}]\nlabel: {{name: y}}\nmodel: {{manifest: m}}\n"
+
+
+def measured(score, margin, people):
+    return measure_served(FeatureCodec(parse_spec(SPEC.encode())), score, [], [], margin, people)
+
+
+def test_shares_are_of_the_first_people_with_the_margin_and_without_it():
+    # Whoever raises one of the first four features scores .55, and nobody more.
+    people = np.tile(np.eye(10, 6), (PEOPLE // 10 + 1, 1))
+    served = measured(lambda X: np.where(X[:, 0:4].any(axis=1), 0.55, 0.2), 0.1, people)
+    assert served == {"rejected_sampled": PEOPLE, "without_option": 1.0, "without_option_at_threshold": 0.0}
+
+
+def test_options_with_many_changes_are_counted():
+    served = measured(lambda X: X.mean(axis=1) * 0.6, 0.0, np.zeros((3, 6)))
+    assert served == {"rejected_sampled": 3, "without_option": 0.0, "many_changes": 1.0}
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.2])
+def test_nobody_rejected_is_nothing_to_say(margin):
+    assert measured(lambda X: X[:, 0], margin, np.zeros((0, 6))) == {}
