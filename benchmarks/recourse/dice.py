@@ -1,8 +1,9 @@
-"""The search beside DiCE: the same people, spec and model."""
+"""The generators beside DiCE: the same people, spec and model."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import tempfile
@@ -13,16 +14,18 @@ from pathlib import Path
 import numpy as np
 import skops.io
 
-from onward.agents.candidates import Space
+from onward.agents.candidates import Space, registry
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.recourse.cases import Case, Options, cheapest, mean, options_of
+from onward.benchmarks.recourse.figures import SEPARATOR, figures, row
 from onward.benchmarks.recourse.rules import broken_rules
 
 PYTHON = Path(__file__).resolve().parents[2] / "build" / "dice" / "bin" / "python"
 """DiCE has an environment of its own."""
+GENERATORS = ("search", "adapted")
 METHODS = ("random", "genetic", "kdtree")
 AIM_TIMES_FASTER = 20.0
 
@@ -35,44 +38,43 @@ def installed() -> bool:
 
 
 def beside_dice(title: str, space: Space, case: Case, people: int, patience_seconds: float) -> Iterator[Row]:
-    """The rows of every method of DiCE, with the search's as their references, of the first ``people``."""
+    """The figures of the generators and of every method of DiCE, of the first ``people``."""
     case = case._replace(people=case.people[:people])
-    ours = _ours(space, case)
+    title = f"{title}, {len(case.people)} people beside DiCE"
+    search = options_of(Search, space, case)
+    for name in GENERATORS:
+        found = search if name == "search" else options_of(registry[name], space, case)
+        yield from figures(title, name, case, found)
+        made = registry[name].build(space, case.instances, L1()).under(case.score, Threshold(0.5)).propose(case.people)
+        yield _broken_rules(title, name, _broken(case, space, made.people, made.points[made.point]), len(made.people))
     for method in METHODS:
         answer = _asked(method, case, patience_seconds)
         if answer is not None:
-            yield from _rows(f"{title}, DiCE {method}", case, space, answer, ours)
-
-
-def _ours(space: Space, case: Case) -> tuple[Options, float]:
-    """The search's cheapest options, and the share of all its options that break a rule."""
-    made = Search(space, L1(), case.score, Threshold(0.5)).propose(case.people)
-    broken = _broken(case, space, made.people, made.points)
-    return options_of(Search, space, case), broken.total() / max(1, len(made.people))
+            yield from _rows(title, f"DiCE {method}", case, space, answer, search)
 
 
 def _rows(
-    title: str, case: Case, space: Space, answer: dict[str, np.ndarray], ours: tuple[Options, float]
+    title: str, line: str, case: Case, space: Space, answer: dict[str, np.ndarray], search: Options
 ) -> Iterator[Row]:
     """What DiCE returned and the model accepts, as the search's options are accepted."""
     whose, targets, seconds = answer["whose"], answer["targets"], float(answer["seconds"])
     accepted = case.score(targets) > 0.5 if len(targets) else np.zeros(0, dtype=bool)
     whose, targets = whose[accepted], targets[accepted]
-    theirs, (search, search_broken) = cheapest(case.source.codec, case.people, whose, targets), ours
-    broken, count = _broken(case, space, whose, targets), len(case.people)
-    none, search_none = (1 - len(found.people) / count for found in (theirs, search))
-    progress(f"{title}: {len(targets)} options of {count} people, broken rules {dict(broken)}, {seconds:.1f} s")
-    yield Row(f"{title}: none", none, "share", search_none, better="lower")
-    yield Row(
-        f"{title}: broken rules an option", broken.total() / max(1, len(targets)), "", search_broken, better="lower"
-    )
-    yield Row(f"{title}: changes", mean(theirs.changes), "", mean(search.changes), better="lower")
-    both, here, there = np.intersect1d(search.people, theirs.people, return_indices=True)
-    if len(both):
+    theirs = cheapest(case.source.codec, case.people, whose, targets, seconds)
+    broken = _broken(case, space, whose, targets)
+    progress(f"{title}, {line}: {len(targets)} options, broken rules {dict(broken)}, {seconds:.1f} s")
+    yield from figures(title, line, case, theirs)
+    yield _broken_rules(title, line, broken, len(targets))
+    _, here, there = np.intersect1d(search.people, theirs.people, return_indices=True)
+    if len(here):
         costs = mean(theirs.cost[there]), mean(search.cost[here])
-        yield Row(f"{title}: cost, of those with both", costs[0], "", costs[1], better="lower")
-    yield Row(f"{title}: CPU of a person", seconds / count, "s", search.seconds / count, better="lower")
-    yield Row(f"{title}: CPU, times the search's", seconds / search.seconds, "x", aim=AIM_TIMES_FASTER)
+        yield row(title, line, "cost / search's", costs[0] / costs[1] if costs[1] else math.inf, "x")
+    times = SEPARATOR.join((title, line, "CPU / search's"))
+    yield Row(times, seconds / search.seconds, "x", aim=AIM_TIMES_FASTER)
+
+
+def _broken_rules(title: str, line: str, broken: Counter[str], options: int) -> Row:
+    return row(title, line, "broken rules an option", broken.total() / max(1, options))
 
 
 def _broken(case: Case, space: Space, whose: np.ndarray, targets: np.ndarray) -> Counter[str]:
@@ -87,8 +89,9 @@ def _asked(method: str, case: Case, patience_seconds: float) -> dict[str, np.nda
         folder, table = Path(name), case.source.table
         skops.io.dump(case.estimator, folder / "model.skops")
         np.savez(folder / "rows.npz", people=case.people, X=table.X[case.fitted], labels=table.labels[case.fitted])
-        asked = {"spec": str(case.source.spec), "method": method, "patience_seconds": patience_seconds}
+        asked = {"spec": str(folder / "spec.yaml"), "method": method, "patience_seconds": patience_seconds}
         (folder / "asked.json").write_text(json.dumps(asked))
+        (folder / "spec.yaml").write_bytes(case.source.spec)
         command = [str(PYTHON), "-m", "onward.benchmarks.arena.dice", name]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
         if done.returncode:

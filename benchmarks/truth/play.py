@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents import candidates
-from onward.agents.candidates import CandidateGenerator
+from onward.agents.candidates import CandidateGenerator, LinearScore
 from onward.agents.choices import Choice, Pick, Pull
 from onward.agents.costs import L1, execution_probability
 from onward.agents.goals import Threshold
@@ -78,6 +78,8 @@ def offer(generator: type[CandidateGenerator], world: TruthWorld, margin: float)
     instances = codec.encode_many(world.instances)
     built = generator.build(space_of(codec), instances, L1())
     score = scorer(world.estimator, codec.dimension).score
+    if generator.needs_linear_score and not isinstance(score, LinearScore):
+        raise ValueError("the model's score is not linear")
     whose, arm, points, point = built.under(score, Threshold(THRESHOLD, margin)).propose(people)
     cost = L1().of_pairs(points, people, point, whose)
     ends = np.searchsorted(whose, np.arange(len(people) + 1))

@@ -63,6 +63,13 @@ def setting(name: str, folder: Path | None, model: str, seed: int, rows: int) ->
     return Setting(name, seed, spec, table, truth, trained)
 
 
+def spec_text(name: str, folder: Path) -> bytes:
+    """The spec of a data set's file in the folder: the one that comes with Onward, else the draft."""
+    if name in LABELS:
+        return draft_spec(folder / f"{name}.csv", LABELS[name]).text.encode()
+    return (SPEC.parent / f"{name}.yaml").read_bytes()
+
+
 def available(names: tuple[str, ...], folder: Path | None) -> list[str]:
     """Those of the names whose data are there. Raises ``UsageError`` for a name that no world has."""
     for name in names:
@@ -79,8 +86,7 @@ def _population(seed: int, rows: int) -> tuple[ProgramSpec, Table, Truth]:
 def _fitted(name: str, folder: Path | None, seed: int, rows: int) -> tuple[ProgramSpec, Table, Truth]:
     """The truth is fitted to all rows of the file; the world has so many of them."""
     assert folder is not None, "only worlds whose files are there"
-    file, packaged = folder / f"{name}.csv", SPEC.parent / f"{name}.yaml"
-    spec = parse_spec(draft_spec(file, LABELS[name]).text.encode()) if name in LABELS else load_spec(packaged).spec
+    file, spec = folder / f"{name}.csv", parse_spec(spec_text(name, folder))
     assert isinstance(spec, ProgramSpec), f"the draft of {file} is no spec: {spec}"
     table = read_table(file, spec)
     truth = Fitted(table, seed=seed)

@@ -53,6 +53,13 @@ def test_thompson_sampling_comes_to_prefer_the_arm_that_is_rewarded():
     assert taken[-50:].count(2) > 45
 
 
+def test_a_generator_that_refuses_the_model_is_left_out(capsys):
+    flags = [*LINE, "--generators", "adapted,linear", "--methods", "protoar"]
+    names = [row.name.split(SEPARATOR)[1] for row in worlds(face.parse(Args, None, flags))]
+    assert set(names) == {"adapted"}
+    assert "linear is left out: the model's score is not linear" in capsys.readouterr().err
+
+
 def test_several_options_drawn_evenly_have_the_probability_that_each_is_among_them():
     arms = np.arange(4)
     options = Options(np.zeros(1), arms, np.zeros((4, 1)), arms, np.ones(4))

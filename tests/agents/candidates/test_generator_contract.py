@@ -140,3 +140,103 @@ def test_another_model_leaves_the_arms_alone(name: str) -> None:
 def test_no_people_have_no_options(name: str) -> None:
     generator, _, people = build(name, 1, 40)
     assert not len(generator.propose(people[:0]).arm)
+
+
+# --- many features, fine steps ---------------------------------------------------------------------------------------
+
+MANY = 50
+KINDS = 5
+"""Numbers with a thousand steps each, and one feature of so many categories."""
+MANY_FEATURE_OF = np.concatenate([np.arange(MANY), np.full(KINDS, MANY)])
+INSTANCES = 60
+MOST_ROWS = {
+    "instances": lambda features, instances: 0,
+    "linear": lambda features, instances: 32,
+    "search": lambda features, instances: 13_000 + 24 * features,
+    "adapted": lambda features, instances: instances + 64 * features,
+}
+"""The most rows that a generator scores for a person, by the number of features and of instances (docs/options.md);
+``linear`` scores as many as ``search`` for a person whom a constraint across features limits."""
+
+
+class Line:
+    """A linear score over the first few features, or over all of them."""
+
+    def __init__(self, random: np.random.Generator) -> None:
+        self.weights = random.normal(0, 2, len(MANY_FEATURE_OF))
+        self.weights[random.integers(4, MANY) :] = 0.0
+        self.bias = float(random.uniform(-4, 0))
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        return 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
+
+
+class Bumps(Line):
+    """The same with steps, and pairs of features that help each other: what an ensemble of trees looks like."""
+
+    weights: np.ndarray
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        return super().__call__(np.floor(X * 7) / 7 * (0.3 + np.roll(X, 1, axis=1)))
+
+
+class Counted:
+    """A score that counts the rows it is asked for."""
+
+    def __init__(self, line: Line) -> None:
+        self._line, self.rows = line, 0
+        if type(line) is Line:  # else it is no linear score
+            self.weights, self.bias = line.weights, line.bias
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        self.rows += len(X)
+        return self._line(X)
+
+
+def many_rows(random: np.random.Generator, count: int) -> np.ndarray:
+    """Encoded rows of thousandths, and a category."""
+    return np.concatenate(
+        [random.integers(0, 1001, (count, MANY)) / 1000, np.eye(KINDS)[random.integers(0, KINDS, count)]], axis=1
+    )
+
+
+def build_many(name: str, seed: int, required: float) -> tuple[CandidateGenerator, Counted, np.ndarray]:
+    """A generator with many features and fine steps, its score, and people."""
+    random = np.random.default_rng(seed)
+    mutable = [str(kind) for kind in random.choice(["none", "up", "down", "any"], MANY, p=[0.1, 0.2, 0.2, 0.5])]
+    space = scaled_space(MANY_FEATURE_OF, [*mutable, "any"], max_changes=random.choice([None, 1, 2, 3, 4]))
+    line = Line(random) if registry[name].needs_linear_score else Bumps(random)
+    instances = many_rows(random, 20 * INSTANCES)
+    instances = instances[np.argsort(-line(instances), kind="stable")[:INSTANCES]]
+    generator, counted = registry[name].build(space, instances, L1()), Counted(line)
+    people = many_rows(random, 4)
+    people = people[line(people) <= required]
+    return generator.under(counted, Threshold(required)), counted, people
+
+
+hard = pytest.mark.parametrize("required", [0.2, 0.6, 0.99])
+rarely = settings(max_examples=8, deadline=None)
+
+
+@every
+@hard
+@rarely
+@given(seed=st.integers(0, 2**32))
+def test_the_work_for_a_person_is_bounded(name: str, required: float, seed: int) -> None:
+    generator, counted, people = build_many(name, seed, required)
+    for person in people:
+        counted.rows = 0
+        generator.propose(person[np.newaxis])
+        assert counted.rows <= MOST_ROWS[name](MANY + 1, INSTANCES)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in registry.items() if not kind.copies_instances])
+@hard
+@rarely
+@given(seed=st.integers(0, 2**32))
+def test_no_two_options_of_a_person_change_the_same_features(name: str, required: float, seed: int) -> None:
+    generator, _, people = build_many(name, seed, required)
+    proposals = generator.propose(people)
+    changed = (proposals.points[proposals.point] != people[proposals.people]) @ np.eye(MANY + 1)[MANY_FEATURE_OF] > 0
+    whose_and_which = np.column_stack([proposals.people, changed])
+    assert len(np.unique(whose_and_which, axis=0)) == len(whose_and_which)
