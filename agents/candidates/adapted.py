@@ -14,18 +14,23 @@ from .scoring_generator import OTHER, ScoringGenerator, either_way, help_by_chan
 
 ENOUGH = 16
 """Instances that a person's options are made from: the easiest of those that reach the goal."""
+PEOPLE_AT_ONCE = 64
+"""People whose options are made together, so that many small steps are few calls."""
 HALVINGS = 3
 """How often a change is halved at most."""
 AT_ONCE = 24
 """Instances that are scored at once, from the easiest on, until there are enough."""
 
+EMPTY = np.zeros(0, dtype=np.intp)
+
 
 class _Rows(NamedTuple):
-    """R targets on their way: the numbers of their instances (R,), steps (R, M), and which of them are fine.
+    """R targets on their way: the numbers of their people and instances (R,), steps (R, M), and which of them are fine.
 
     ``allowed`` are those that keep the constraints, ``valid`` those that reach the goal, ``score`` (R,) is theirs.
     """
 
+    whose: Indices
     arm: Indices
     steps: Steps
     score: Array
@@ -85,16 +90,15 @@ class Adapted(ScoringGenerator):
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
-        made = [self._options(person) for person in people]
-        order = [np.argsort(rows.arm) for rows in made]
-        arms = [rows.arm[by_arm] for rows, by_arm in zip(made, order, strict=True)]
-        targets = [
-            self._grid.targets(person, rows.steps[by_arm])
-            for person, rows, by_arm in zip(people, made, order, strict=True)
-        ]
-        whose = np.repeat(np.arange(len(people)), [len(arm) for arm in arms])
-        points = np.concatenate([people[:0], *targets])
-        return Proposals(whose, np.concatenate([whose[:0], *arms]), points, np.arange(len(points)))
+        blocks = range(0, len(people), PEOPLE_AT_ONCE)
+        made = [self._options(people[start : start + PEOPLE_AT_ONCE]) for start in blocks]
+        whose = np.concatenate([EMPTY, *(rows.whose + start for rows, start in zip(made, blocks, strict=True))])
+        arm = np.concatenate([EMPTY, *(rows.arm for rows in made)])
+        steps = np.concatenate([np.zeros((0, len(self._grid.features)), np.int64), *(rows.steps for rows in made)])
+        order = np.lexsort((arm, whose))
+        return Proposals(
+            whose[order], arm[order], self._grid.moved(people[whose[order]], steps[order]), np.arange(len(order))
+        )
 
     def explain(self, person: Array) -> Explanation:
         """How far the instances lead, and the smallest relaxation of the rules that would help.
@@ -104,7 +108,7 @@ class Adapted(ScoringGenerator):
         ValueError
             When the person has an option.
         """
-        options = self._options(person)
+        options = self._options(person[np.newaxis])
         if len(options.arm):
             raise ValueError(f"{len(options.arm)} options are feasible for this person")
         if not len(self.arms):
@@ -114,7 +118,8 @@ class Adapted(ScoringGenerator):
         if not names:
             return Explanation("no_allowed_change", "nothing that may change has room to move towards an instance")
         _, goal = self._model()
-        rows = self._scored(person, np.arange(len(steps)), steps)
+        none = np.zeros(len(steps), dtype=np.intp)
+        rows = self._scored(person[np.newaxis], none, np.arange(len(steps)), steps)
         best = rows.score[rows.allowed].max(initial=-np.inf)
         reached = "the constraints exclude all of them"
         if np.isfinite(best):
@@ -126,63 +131,73 @@ class Adapted(ScoringGenerator):
             "out_of_reach", f"{detail}above {goal.in_words} is required, {reached}{self._relaxation(person)}"
         )
 
-    # --- one person --------------------------------------------------------------------------------------------------
+    # --- some people -------------------------------------------------------------------------------------------------
 
-    def _options(self, person: Array) -> _Rows:
-        """The options, the easiest first."""
-        rows = self._smaller(person, self._fewer(person, self._reaching(person)))
+    def _options(self, people: Array) -> _Rows:
+        """The options of people (n, D), by person, the easiest first."""
+        rows = self._smaller(people, self._fewer(people, self._reaching(people)))
         rows = rows.at(rows.valid & rows.allowed & ((rows.steps != 0).sum(axis=1) <= self._most_changes))
-        costs = self._costs(person, rows.steps)
-        order = np.argsort(costs, kind="stable")
-        _, first = np.unique(rows.steps[order] != 0, axis=0, return_index=True)
+        order = np.lexsort((self._costs(people, rows.whose, rows.steps), rows.whose))
+        sets = np.column_stack((rows.whose, rows.steps != 0))[order]
+        _, first = np.unique(sets, axis=0, return_index=True)
         return _Rows._make(field[order[np.sort(first)]] for field in rows)
 
-    def _reaching(self, person: Array) -> _Rows:
-        """The easiest instances that reach the goal as far as the person may follow them."""
-        steps = self._grid.toward(person, self.arms)
-        order = np.argsort(self._costs(person, steps), kind="stable")
-        order = order[(steps[order] != 0).any(axis=1)]
-        parts = [self._scored(person, order[:0], steps[:0])]
-        for start in range(0, len(order), AT_ONCE):
-            chosen = order[start : start + AT_ONCE]
-            parts.append(self._scored(person, chosen, steps[chosen]))
-            if sum(int(part.valid.sum()) for part in parts) >= ENOUGH:
-                break
+    def _reaching(self, people: Array) -> _Rows:
+        """Each person's easiest instances that reach the goal as far as the person may follow them."""
+        count, arms, movable = len(people), len(self.arms), len(self._grid.features)
+        steps = np.stack([self._grid.toward(person, self.arms) for person in people])
+        costs = self._costs(people, np.repeat(np.arange(count), arms), steps.reshape(count * arms, movable))
+        costs = np.where((steps != 0).any(axis=2), costs.reshape(count, arms), np.inf)
+        order, useful = np.argsort(costs, axis=1, kind="stable"), np.isfinite(costs).sum(axis=1)
+        found, parts = np.zeros(count, dtype=np.intp), [self._scored(people, EMPTY, EMPTY, steps[0, :0])]
+        for start in range(0, arms, AT_ONCE):
+            chosen = (found < ENOUGH)[:, np.newaxis] & (
+                np.arange(start, min(start + AT_ONCE, arms)) < useful[:, np.newaxis]
+            )
+            whose, place = np.nonzero(chosen)
+            arm = order[whose, start + place]
+            part = self._scored(people, whose, arm, steps[whose, arm])
+            parts.append(part.at(part.valid))
+            found += np.bincount(part.whose[part.valid], minlength=count)
         rows = _Rows.joined(parts)
-        return _Rows._make(field[:ENOUGH] for field in rows.at(rows.valid))
+        rows = _Rows._make(field[np.argsort(rows.whose, kind="stable")] for field in rows)
+        rank = np.arange(len(rows.whose)) - np.searchsorted(rows.whose, rows.whose)
+        return rows.at(rank < ENOUGH)
 
-    def _fewer(self, person: Array, rows: _Rows) -> _Rows:
-        """Give changes back, one feature of every row at a time, the dearest first."""
-        for which in self._by_cost(person, rows.steps):
-            rows, _ = self._replaced(person, rows, which, np.zeros(len(which), dtype=np.int64))
+    def _fewer(self, people: Array, rows: _Rows) -> _Rows:
+        """Give changes back, one feature of every row at a time, the most expensive first."""
+        for which in self._by_cost(people, rows):
+            rows, _ = self._replaced(people, rows, which, np.zeros(len(which), dtype=np.int64))
         return rows
 
-    def _smaller(self, person: Array, rows: _Rows) -> _Rows:
+    def _smaller(self, people: Array, rows: _Rows) -> _Rows:
         """Halve the distance to the fewest steps that are enough, one number of every row at a time.
 
         The category of a one-hot feature has no half way: it stays the instance's.
         """
         changes = int((rows.steps != 0).sum(axis=1).max(initial=0))
-        for which in self._by_cost(person, rows.steps)[:changes]:
+        for which in self._by_cost(people, rows)[:changes]:
             too_few = np.zeros(len(which), dtype=np.int64)
             for _ in range(HALVINGS):
                 own = rows.steps[np.arange(len(which)), which]
                 half = np.where(self._grid.is_number[which], (too_few + own) // 2, own)
-                rows, taken = self._replaced(person, rows, which, half)
+                rows, taken = self._replaced(people, rows, which, half)
                 too_few = np.where(taken, too_few, half)
         return rows
 
-    def _by_cost(self, person: Array, steps: Steps) -> Steps:
-        """Which feature of each of R rows is the dearest, which the next, and so on: (M, R)."""
-        costs = np.stack([self._costs(person, _only(steps, m)) for m in range(steps.shape[1])])
+    def _by_cost(self, people: Array, rows: _Rows) -> Steps:
+        """Which feature of each of R rows is the most expensive, which the next, and so on: (M, R)."""
+        costs = np.empty(rows.steps.T.shape)
+        for feature in range(len(costs)):
+            costs[feature] = self._costs(people, rows.whose, _only(rows.steps, feature))
         return np.argsort(-costs, axis=0, kind="stable")
 
-    def _replaced(self, person: Array, rows: _Rows, which: Indices, by: Steps) -> tuple[_Rows, Mask]:
+    def _replaced(self, people: Array, rows: _Rows, which: Indices, by: Steps) -> tuple[_Rows, Mask]:
         """The rows with other steps of one feature each, where the goal is then reached; and where it is."""
         steps = rows.steps.copy()
         steps[np.arange(len(steps)), which] = by
         tried = np.flatnonzero((steps != rows.steps).any(axis=1) & steps.any(axis=1))
-        found = self._scored(person, rows.arm[tried], steps[tried])
+        found = self._scored(people, rows.whose[tried], rows.arm[tried], steps[tried])
         taken = np.zeros(len(steps), dtype=np.bool_)
         better = found.valid & (found.allowed | ~rows.allowed[tried])
         taken[tried[better]] = True
@@ -191,22 +206,23 @@ class Adapted(ScoringGenerator):
             field[tried[better]] = new[better]
         return _Rows._make(fields), taken
 
-    def _scored(self, person: Array, arm: Indices, steps: Steps) -> _Rows:
+    def _scored(self, people: Array, whose: Indices, arm: Indices, steps: Steps) -> _Rows:
         score, goal = self._model()
-        targets = self._grid.targets(person, steps)
+        targets = self._grid.moved(people[whose], steps)
         scores = score(targets)
-        return _Rows(arm, steps, scores, np.asarray(self.space.allowed(targets), dtype=bool), goal.reached(scores))
+        allowed = np.asarray(self.space.allowed(targets), dtype=bool)
+        return _Rows(whose, arm, steps, scores, allowed, goal.reached(scores))
 
-    def _costs(self, person: Array, steps: Steps) -> Array:
-        targets, none = self._grid.targets(person, steps), np.zeros(len(steps), dtype=np.intp)
-        return self._cost.of_pairs(targets, person[np.newaxis], np.arange(len(steps)), none)
+    def _costs(self, people: Array, whose: Indices, steps: Steps) -> Array:
+        targets = self._grid.moved(people[whose], steps)
+        return self._cost.of_pairs(targets, people, np.arange(len(steps)), whose)
 
     def _relaxation(self, person: Array) -> str:
         """The first single relaxation of the rules that gives the person an option, in words."""
         space, score, goal = self.space, *self._model()
 
         def helps(relaxed: Space) -> bool:
-            return bool(len(type(self)(relaxed, self.arms, self._cost, score, goal)._options(person).arm))
+            return bool(len(type(self)(relaxed, self.arms, self._cost, score, goal)._options(person[np.newaxis]).arm))
 
         for feature, rule in enumerate(space.mutable):
             if rule in OTHER and helps(either_way(space, feature)):

@@ -42,3 +42,10 @@ def test_every_change_leads_towards_the_instance_and_no_set_of_changes_comes_twi
             assert (target[2:] == person[2:]).all() or (target[2:] == instance[2:]).all()
             sets.add(tuple(np.unique(FEATURE_OF[target != person])))
         assert len(sets) == own.sum()
+
+
+def test_where_nothing_may_change_nobody_has_an_option() -> None:
+    instances = rows(np.random.default_rng(0), 3)
+    adapted = Adapted.build(scaled_space(FEATURE_OF, ("none", "none", "none"), STEPS), instances, L1())
+    found = adapted.under(lambda X: X[:, 0], Threshold(0.0)).propose(instances)
+    assert not len(found.arm)
