@@ -51,8 +51,9 @@ class Adapted(ScoringGenerator):
     """Instances as examples: each is an arm, and its option for a person goes only where the person may.
 
     Every feature moves towards the instance's value, in whole steps from the person's own, as far as its direction and
-    bounds allow. Then changes are given back, the dearest first, wherever the goal is reached without them, and what is
-    left of them is made smaller. So a person reads a few changes in the direction of an example, not the example.
+    bounds allow. Then changes are given back, the most expensive first, wherever the goal is reached without them, and
+    what is left of them is made smaller. So a person reads a few changes in the direction of an example, not the
+    example.
 
     The work per person is bounded: of the instances that reach the goal only the ``ENOUGH`` easiest are used. Of
     instances that lead to changes of the same features the easiest counts.
@@ -64,7 +65,7 @@ class Adapted(ScoringGenerator):
     instances
         Encoded rows that the program's first model accepts, (K, D).
     cost
-        What makes an instance easy and a change dear.
+        What makes an instance easy and a change expensive.
     score, goal
         The current model, and what its score must reach.
     """

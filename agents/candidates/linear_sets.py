@@ -45,8 +45,8 @@ class LinearSets:
 
     A step of a feature has a gain in log odds and a cost. So the cheapest changes of a set fill its features in the
     order of cost for gain, a fractional knapsack whose one dual variable is the ratio of the last feature in use.
-    Whole steps make the last feature overshoot; what is then too much is taken back from the dearest features. A single
-    feature is exact. A set that costs no less than a part of it is left out.
+    Whole steps make the last feature overshoot; what is then too much is taken back from the most expensive features.
+    A single feature is exact. A set that costs no less than a part of it is left out.
 
     Parameters
     ----------
