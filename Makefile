@@ -100,9 +100,9 @@ build/dice/installed: pyproject.toml | install
 	build/dice/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[bench-dice]'
 	@touch $@
 
-bench-options: install ## what the generators propose: make bench-options DATA=DIR ARGS="--people 50 --plot FILE.svg"
+bench-options: install ## what the generators propose: make bench-options DATA=DIR ARGS="--people 50"
 	@$(MAKE) --no-print-directory build/dice/installed || echo "DiCE could not be installed: it is left out"
-	$(BIN)/python -m onward.benchmarks.options $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/options.json
+	$(BIN)/python -m onward.benchmarks.options --plot build/options.svg $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/options.json
 
 bench-worlds: install ## learners in worlds with a known truth: make bench-worlds DATA=DIR ARGS="--seeds 0-4"
 	$(BIN)/python -m onward.benchmarks.worlds $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/worlds.json
