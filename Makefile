@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-pythons check types unit kafka-test faults fuzz bench generate fmt clean
+.PHONY: help install demo test test-pythons check types unit test-rl kafka-test faults fuzz bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ types: install
 
 unit: install
 	$(BIN)/pytest -n 2 -m 'not rl and not kafka'
+
+test-rl: install ## train small recommenders with torch, and check that they learn
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,rl]'
+	$(BIN)/pytest -m rl
 
 PYTHONS ?= $(shell for minor in 11 12 13 14; do if python3.$$minor -c "" 2>/dev/null; then echo python3.$$minor; fi; done)
 
