@@ -20,16 +20,19 @@ from numpy.typing import NDArray
 from ...compiled import compiled
 from ..contract import Array
 
-TOLERANCE = 1e-4
+TOLERANCE = 1e-3
 """In log probability: a plan's joint success is at most this far from the largest."""
 SMALLEST_CHANGE = 60.0
 """The z at which a change starts to grow: its failure has probability 1e-26."""
 LEAST_Z = 1e-9
 ROOT_ERROR = 1e-4
 """The last relative step of Newton's method: the error is about its square."""
+RESPONSE_ERROR = 1e-2
+"""The same, of the best changes at a price that is not the last: their values are stationary there."""
 STARTING_STEPS = 4
 NEWTON_STEPS = 60
 DUAL_STEPS = 60
+LARGEST_PRICE = 200.0
 MOST_BOUNDED = 400
 """Intervals that are bounded for one person at most."""
 MOST_OPEN = 60
@@ -37,6 +40,9 @@ MOST_OPEN = 60
 
 Person = tuple[Array, Array, Array, Array]
 """Of each of M features: own value, sign of a helpful change, theta, and the gain in log odds for a unit of change."""
+
+Sides = tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]
+"""The changes that gain too little and those that gain enough, and for both which of them are on the convex part."""
 
 
 @compiled
@@ -103,7 +109,7 @@ def low_root(start: float, price: float, own: float, sign: float, theta: float, 
         z += step
         if z <= 0.0:
             return -1.0
-        if abs(step) <= ROOT_ERROR * z:
+        if abs(step) <= RESPONSE_ERROR * z:
             return z
     return -1.0
 
@@ -130,7 +136,7 @@ def high_root(z: float, price: float, own: float, sign: float, theta: float, gai
         following = z + (price - value) / slope if slope < 0.0 else 0.5 * (least + most)
         if not least < following < most:
             following = 0.5 * (least + most)
-        if abs(following - z) <= ROOT_ERROR * z:
+        if abs(following - z) <= RESPONSE_ERROR * z:
             return following
         z = following
     return z
@@ -139,6 +145,7 @@ def high_root(z: float, price: float, own: float, sign: float, theta: float, gai
 @compiled
 def best_change(
     price: float,
+    scale: float,
     interval: tuple[float, float, float, float],
     end: tuple[float, float, float],
     feature: tuple[float, float, float, float],
@@ -147,11 +154,11 @@ def best_change(
     """The change in an interval that has the least loss minus price times gain: the change, this value, the z of the
     low root, and whether the change is that of the low root.
 
-    The ``interval`` has its ends and the losses there; ``end`` is what ``end_of`` says of it.
+    The ``price`` is a logarithm, ``scale`` what a unit of change is worth at it. The ``interval`` has its ends and the
+    losses there; ``end`` is what ``end_of`` says of it.
     """
     own, sign, theta, gain = feature
     low, high, low_loss, high_loss = interval
-    scale = math.exp(price) * gain
     change, value, from_root = low, low_loss - scale * low, False
     if high_loss - scale * high < value:
         change, value = high, high_loss - scale * high
@@ -293,12 +300,12 @@ def respond(
     """
     own, sign, theta, gain = person
     low_loss, high_loss, ends = known
-    total, gained = 0.0, 0.0
+    total, gained, unit = 0.0, 0.0, math.exp(price)
     for m in range(len(own)):
         interval = (low[m], high[m], low_loss[m], high_loss[m])
         feature = (own[m], sign[m], theta[m], gain[m])
         end = (ends[m, 0], ends[m, 1], ends[m, 2])
-        change[m], value, root, from_root[m] = best_change(price, interval, end, feature, z[m])
+        change[m], value, root, from_root[m] = best_change(price, unit * gain[m], interval, end, feature, z[m])
         if root > 0.0:
             z[m] = root
         total += value
@@ -346,144 +353,166 @@ def refined(
 
 
 @compiled
+def kept(loss: float, change: Array, best: float, plan: Array) -> float:
+    """Keep a plan as the best one if its loss is less; return the least loss."""
+    if loss < best:
+        plan[:] = change
+        return loss
+    return best
+
+
+@compiled
+def describe(low: Array, high: Array, person: Person, known: tuple[Array, Array, Array]) -> float:
+    """Write what is known of intervals: the losses at both ends, and ``end_of`` (M, 3); return their largest gain."""
+    own, sign, theta, gain = person
+    low_loss, high_loss, ends = known
+    reach = 0.0
+    for m in range(len(own)):
+        reach += gain[m] * high[m]
+        low_loss[m] = loss_of(low[m], own[m], sign[m], theta[m])
+        high_loss[m] = loss_of(high[m], own[m], sign[m], theta[m])
+        ends[m, 0], ends[m, 1], ends[m, 2] = end_of(high[m], (own[m], sign[m], theta[m], gain[m]))
+    return reach
+
+
+@compiled
+def alike(sides: Sides) -> bool:
+    """Whether both sides differ by nothing but changes on the convex parts."""
+    first, second, first_free, second_free = sides
+    for m in range(len(first)):
+        if first_free[m] != second_free[m] or not (first_free[m] or first[m] == second[m]):
+            return False
+    return True
+
+
+@compiled
+def bounded(
+    task: tuple[float, float, float],
+    intervals: tuple[Array, Array],
+    room: Array,
+    person: Person,
+    known: tuple[Array, Array, Array],
+    roots: tuple[Array, Array],
+    sides: Sides,
+    plan: Array,
+) -> tuple[float, float, float]:
+    """Raise the dual's bound until the prices just below and above the required gain meet, or no plan can be better.
+
+    The ``task`` is what is missing, the first log price, and the loss of the best plan. Return the loss of the best
+    plan, the last price, and the gain of the first of the ``sides``: infinite when nothing is left to be searched.
+    """
+    missing, price, best = task
+    first, second, first_free, second_free = sides
+    own, sign, theta, gain = person
+    change, free = np.empty(len(own)), np.empty(len(own), dtype=np.bool_)
+    bound, below, above, stride = -math.inf, -math.inf, math.inf, 0.1
+    below_bound, above_bound, below_gain, above_gain = 0.0, 0.0, 0.0, 0.0
+    for _ in range(DUAL_STEPS):
+        value, gained = respond(price, intervals[0], intervals[1], person, known, roots[1], change, free)
+        here = math.exp(price) * missing + value
+        bound = max(bound, here)
+        if bound >= best - TOLERANCE:
+            return best, price, math.inf
+        if gained < missing:
+            below, below_bound, below_gain = price, here, gained
+            first[:], first_free[:] = change, free
+        else:
+            above, above_bound, above_gain = price, here, gained
+            second[:], second_free[:] = change, free
+        if below == -math.inf or above == math.inf:
+            if abs(price) > LARGEST_PRICE:
+                # The intervals' lowest ends gain enough, or all of them together hardly do.
+                return (
+                    kept(total_loss(change, person), change, best, plan) if gained >= missing else best,
+                    price,
+                    math.inf,
+                )
+            price += stride if gained < missing else -stride
+            stride *= 3.0
+            continue
+        lower, upper = math.exp(below), math.exp(above)
+        # Where the tangents of the dual at both prices cross: it is nowhere higher.
+        crossing = (above_bound - below_bound + (missing - below_gain) * lower - (missing - above_gain) * upper) / (
+            above_gain - below_gain
+        )
+        highest = below_bound + (missing - below_gain) * (crossing - lower)
+        if highest - bound <= 0.25 * TOLERANCE or above - below < 1e-12:
+            break
+        price = math.log(min(max(crossing, lower + 0.01 * (upper - lower)), upper - 0.01 * (upper - lower)))
+        if alike(sides):  # then one plan between is best, and has the price of all its convex parts
+            loss = refined(missing, first, first_free, room, person, roots[0], change)
+            best = kept(loss, change, best, plan)
+            for m in range(len(own)):
+                if loss < math.inf and first_free[m] and change[m] < room[m]:
+                    exact, _ = log_slope(roots[0][m], own[m], sign[m], theta[m], gain[m])
+                    price = exact if below < exact < above else price
+                    break
+    return best, price, below_gain
+
+
+@compiled
 def least_loss(missing: float, room: Array, person: Person, plan: Array) -> bool:
     """Write the changes of least loss that gain what is missing to ``plan``; say whether that is proven.
 
-    All ``room`` together is enough. Both ends of an interval of changes are candidates, as are the roots between.
+    All ``room`` together is enough.
     """
     own, sign, theta, gain = person
     count = len(own)
-    z, root_z = np.empty(count), np.full(count, SMALLEST_CHANGE)
-    change, free = np.empty(count), np.ones(count, dtype=np.bool_)
-    low, high = np.empty((MOST_OPEN + 2, count)), np.empty((MOST_OPEN + 2, count))
-    low_loss, high_loss, ends = np.zeros(count), np.empty(count), np.empty((count, 3))
-    start = np.zeros(MOST_OPEN + 2)
+    z, root_z, change, free = np.empty(count), np.full(count, SMALLEST_CHANGE), np.empty(count), np.ones(count) > 0.0
+    known = (np.empty(count), np.empty(count), np.empty((count, 3)))
+    low, high, start = np.empty((MOST_OPEN + 2, count)), np.empty((MOST_OPEN + 2, count)), np.zeros(MOST_OPEN + 2)
+    first, second = np.empty(count), np.empty(count)
+    sides = (first, second, np.ones(count) > 0.0, np.ones(count) > 0.0)
     low[0], high[0] = 0.0, room
     plan[:] = room
     best = total_loss(room, person)
+    # Step 1: the convex parts alone.
     if spread(missing, free, room, person, z, change):
-        loss = total_loss(change, person)
-        if loss < best:
-            best = loss
-            plan[:] = change
+        best = kept(total_loss(change, person), change, best, plan)
         for m in range(count):
             root_z[m] = z[m]
             if change[m] < room[m]:
                 start[0], _ = log_slope(z[m], own[m], sign[m], theta[m], gain[m])
-    open_nodes, bounded = 1, 0
-    first, second = np.empty(count), np.empty(count)
-    first_free, second_free = np.ones(count, dtype=np.bool_), np.ones(count, dtype=np.bool_)
-    while open_nodes > 0:
-        if bounded >= MOST_BOUNDED or open_nodes > MOST_OPEN:
-            return False
-        bounded += 1
-        open_nodes -= 1
-        lows, highs, price = low[open_nodes].copy(), high[open_nodes].copy(), start[open_nodes]
-        reach = 0.0
+    # Step 2: bound, and split where a feature jumps, until nothing better is possible.
+    waiting = 1
+    for _ in range(MOST_BOUNDED):
+        if waiting == 0:
+            return True
+        waiting -= 1
+        lows, highs = low[waiting].copy(), high[waiting].copy()
+        if describe(lows, highs, person, known) < missing - 1e-12:
+            continue
+        best, price, below_gain = bounded(
+            (missing, start[waiting], best), (lows, highs), room, person, known, (z, root_z), sides, plan
+        )
+        if below_gain == math.inf:
+            continue
+        best = kept(total_loss(second, person), second, best, plan)
+        best = kept(refined(missing, first, sides[2], room, person, z, change), change, best, plan)
+        best = kept(refined(missing, second, sides[3], room, person, z, change), change, best, plan)
+        widest = 0
         for m in range(count):
-            reach += gain[m] * highs[m]
-            low_loss[m] = loss_of(lows[m], own[m], sign[m], theta[m])
-            high_loss[m] = loss_of(highs[m], own[m], sign[m], theta[m])
-            ends[m, 0], ends[m, 1], ends[m, 2] = end_of(highs[m], (own[m], sign[m], theta[m], gain[m]))
-        if reach < missing - 1e-12:
-            continue
-        # The dual: the bound rises until the two prices around the required gain meet.
-        bound, below, above = -math.inf, -math.inf, math.inf
-        below_bound, above_bound, below_gain, above_gain = 0.0, 0.0, 0.0, 0.0
-        stride, settled = 0.5, False
-        for _ in range(DUAL_STEPS):
-            value, gained = respond(price, lows, highs, person, (low_loss, high_loss, ends), root_z, change, free)
-            here = math.exp(price) * missing + value
-            bound = max(bound, here)
-            if bound >= best - TOLERANCE:
-                settled = True
-                break
-            if gained < missing:
-                below, below_bound, below_gain = price, here, gained
-                first[:], first_free[:] = change, free
-            else:
-                above, above_bound, above_gain = price, here, gained
-                second[:], second_free[:] = change, free
-            if below == -math.inf:
-                price -= stride
-                stride *= 2.0
-                if price < -200.0:
-                    break
-                continue
-            if above == math.inf:
-                price += stride
-                stride *= 2.0
-                if price > 200.0:
-                    break
-                continue
-            same = True
-            for m in range(count):
-                same = same and first_free[m] == second_free[m]
-            lower, upper = math.exp(below), math.exp(above)
-            # Where the tangents of the dual at both prices cross: it is nowhere higher.
-            crossing = (above_bound - below_bound + (missing - below_gain) * lower - (missing - above_gain) * upper) / (
-                above_gain - below_gain
-            )
-            highest = below_bound + (missing - below_gain) * (crossing - lower)
-            if highest - bound <= 0.25 * TOLERANCE or above - below < 1e-12:
-                break
-            if same:
-                share = (missing - below_gain) / (above_gain - below_gain)
-                price = below + min(max(share, 0.05), 0.95) * (above - below)
-            else:
-                price = math.log(min(max(crossing, lower + 0.01 * (upper - lower)), upper - 0.01 * (upper - lower)))
-        if settled:
-            continue
-        if above == math.inf or below == -math.inf:
-            if above < math.inf and above_gain >= missing:
-                loss = total_loss(second, person)
-                if loss < best:
-                    best = loss
-                    plan[:] = second
-            continue
-        loss = total_loss(second, person)
-        if loss < best:
-            best = loss
-            plan[:] = second
-        for side in range(2):
-            loss = refined(
-                missing,
-                first if side == 0 else second,
-                first_free if side == 0 else second_free,
-                room,
-                person,
-                z,
-                change,
-            )
-            if loss < best:
-                best = loss
-                plan[:] = change
-        widest, jump = 0, -1.0
-        for m in range(count):
-            if gain[m] * abs(second[m] - first[m]) > jump:
-                widest, jump = m, gain[m] * abs(second[m] - first[m])
+            if gain[m] * abs(second[m] - first[m]) > gain[widest] * abs(second[widest] - first[widest]):
+                widest = m
         cut = first[widest] + (missing - below_gain) / gain[widest]
-        for m in range(count):
-            change[m] = first[m]
-        change[widest] = min(cut, highs[widest])
         if cut <= highs[widest]:
-            loss = total_loss(change, person)
-            if loss < best:
-                best = loss
-                plan[:] = change
-        if bound >= best - TOLERANCE or jump <= 1e-9 * missing:
+            change[:] = first
+            change[widest] = cut
+            best = kept(total_loss(change, person), change, best, plan)
+        jump = second[widest] - first[widest]
+        if gain[widest] * abs(jump) <= 1e-9 * missing:
             continue
-        from_end = 0.05 * (second[widest] - first[widest])
-        cut = min(max(cut, first[widest] + from_end), second[widest] - from_end)
-        for side in range(2):
-            low[open_nodes], high[open_nodes] = lows, highs
-            if side == 0:
-                low[open_nodes, widest] = cut
+        if waiting >= MOST_OPEN:
+            return False
+        cut = min(max(cut, first[widest] + 0.05 * jump), second[widest] - 0.05 * jump)
+        for upper in range(2):
+            low[waiting], high[waiting], start[waiting] = lows, highs, price
+            if upper == 0:
+                low[waiting, widest] = cut
             else:
-                high[open_nodes, widest] = cut
-            start[open_nodes] = 0.5 * (below + above)
-            open_nodes += 1
-    return True
+                high[waiting, widest] = cut
+            waiting += 1
+    return waiting == 0
 
 
 @compiled

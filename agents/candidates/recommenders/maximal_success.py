@@ -22,7 +22,7 @@ class MaximalSuccess(Recommender):
     The problem separates by feature at a price $\lambda$ per unit of gain. $-\log p_i$ is convex in the change while
     $p_i$ is above about .8, so while all changes are small the dual has no gap, and its one equation is solved by
     Newton's method. Beyond, a feature may be better changed all the way: then intervals of changes are bounded by the
-    dual and split (``joint_success.py``), until the plan is proven to be within 1e-4 of the largest log probability.
+    dual and split (``joint_success.py``), until the plan is proven to be within 1e-3 of the largest log probability.
 
     By eq 7 a change downwards succeeds more easily the nearer it ends to 0, and always at 0. A plan may then gain more
     than is missing.
