@@ -111,6 +111,9 @@ bench-options: install ## what the generators propose: make bench-options DATA=D
 bench-worlds: install ## learners in worlds with a known truth: make bench-worlds DATA=DIR ARGS="--seeds 0-4"
 	$(BIN)/python -m onward.benchmarks.worlds $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/worlds.json
 
+bench-durable_recommenders: install ## table 1 of durable recourse: make bench-durable_recommenders ARGS="--target 0.9"
+	$(BIN)/python -m onward.benchmarks.durable_recommenders $(ARGS) --json build/benchmarks/durable_recommenders.json
+
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
 
