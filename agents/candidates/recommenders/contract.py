@@ -11,7 +11,8 @@ from ...compiled import compiled
 from ..contract import Array, LinearScore, Mask
 
 SLACK = 1e-10
-"""In log odds: so far beyond the target a plan aims, so that no rounding error keeps it below."""
+SCORE_SLACK = 1e-11
+"""So far beyond the target a plan aims, in log odds and in the score, so that no rounding error keeps it below."""
 LEAST_ROOM = 1e-12
 """A feature with less room stays as it is."""
 
@@ -110,8 +111,10 @@ def task_of(score: LinearScore, people: Array, targets: Array, bounds: Bounds) -
     """The task of n encoded people (n, D) who need scores of ``targets`` (n,)."""
     weights = np.ascontiguousarray(score.weights, dtype=np.float64)
     people = np.ascontiguousarray(people, dtype=np.float64)
+    targets = np.clip(targets, 0.0, 1.0)
+    aims = np.where(targets > 0.0, np.minimum(targets + SCORE_SLACK, 0.5 * (1.0 + targets)), 0.0)
     with np.errstate(divide="ignore"):
-        needed = np.log(np.clip(targets, 0.0, 1.0)) - np.log1p(-np.clip(targets, 0.0, 1.0))
+        needed = np.log(aims) - np.log1p(-aims)
     rising = np.clip(bounds.highest - people, 0.0, None)
     falling = np.clip(people - bounds.lowest, 0.0, None)
     room = np.where(weights > 0.0, rising, np.where(weights < 0.0, falling, 0.0))

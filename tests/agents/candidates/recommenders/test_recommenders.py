@@ -23,6 +23,7 @@ from onward.agents.candidates.recommenders import (
 )
 from onward.agents.candidates.recommenders.joint_success import plan_people
 from onward.agents.costs import plan_success
+from onward.streams.programs.scoring import LogisticScore
 
 Array = np.ndarray[Any, Any]
 FEATURES = 3
@@ -111,6 +112,18 @@ def test_targets_beyond_all_scores_are_out_of_reach_or_reached(recommender: Reco
     plans = recommender.recommend(line, people, np.zeros(len(people)), bounds)
     assert plans.reached.all()
     assert np.array_equal(plans.targets, people)
+
+
+@exact
+def test_no_rounding_leaves_a_plan_below_its_target(recommender: Recommender) -> None:
+    """Targets of 1e-7, where a score from a hyperbolic tangent is exact to 1e-17 only, and just above the person."""
+    score = LogisticScore(np.array([20.0, 3.0, 0.5]), -25.0)
+    people = np.random.default_rng(0).uniform(0.0, 0.4, (200, FEATURES))
+    for targets in (np.full(200, 1e-7), np.full(200, 1.0 - 1e-9), score(people) + 1e-12):
+        plans = recommender.recommend(score, people, targets, Bounds(np.zeros(1), np.full(1, 3.0)))
+        assert plans.reached.all()
+        assert (score(plans.targets) >= targets).all()
+        assert (score(plans.targets) <= np.maximum(targets, score(people)) + 1e-9).all()
 
 
 @every
