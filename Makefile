@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-pythons check types unit kafka-test faults fuzz bench generate fmt clean
+.PHONY: help install demo test test-pythons check types unit test-rl kafka-test faults fuzz bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ types: install
 
 unit: install
 	$(BIN)/pytest -n 2 -m 'not rl and not kafka'
+
+test-rl: install ## train small recommenders with torch, and check that they learn
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,rl]'
+	$(BIN)/pytest -m rl
 
 PYTHONS ?= $(shell for minor in 11 12 13 14; do if python3.$$minor -c "" 2>/dev/null; then echo python3.$$minor; fi; done)
 
@@ -106,6 +110,9 @@ bench-options: install ## what the generators propose: make bench-options DATA=D
 
 bench-worlds: install ## learners in worlds with a known truth: make bench-worlds DATA=DIR ARGS="--seeds 0-4"
 	$(BIN)/python -m onward.benchmarks.worlds $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/worlds.json
+
+bench-durable_recommenders: install ## table 1 of durable recourse: make bench-durable_recommenders ARGS="--target 0.9"
+	$(BIN)/python -m onward.benchmarks.durable_recommenders $(ARGS) --json build/benchmarks/durable_recommenders.json
 
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json

@@ -13,6 +13,7 @@ import pytest
 
 import onward.agents
 from onward.agents import candidates
+from onward.agents.candidates.recommenders import Bounds, MaximalSuccess
 from onward.agents.choices import registry
 from onward.agents.compiled import compiled
 from onward.agents.costs import L1
@@ -71,6 +72,9 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
             linear = LogisticScore(np.linspace(-1.0, 1.0, codec.dimension), -1.0)
             for score in (lambda X: X[:, 0], linear):
                 generator.build(space_of(codec), rows, L1()).under(score, Threshold(0.3)).propose(people)
+    people = np.random.default_rng(0).uniform(0.1, 0.9, (8, 6))  # with difficulties at which plans need a proof
+    hard, score = MaximalSuccess(np.geomspace(0.005, 0.05, 6)), LogisticScore(np.linspace(1.0, 5.0, 6), -11.0)
+    hard.recommend(score, people, np.full(8, 0.8), Bounds(np.zeros(1), np.ones(1)))
     for name in registry:
         for instances in MANY:
             for seed in range(2):
