@@ -245,7 +245,7 @@ def _check_policy(spec: ProgramSpec) -> Iterator[Violation]:
         yield ("policy", "margin"), f"no score exceeds the threshold and the margin together, {reached}: give less"
     target = spec.policy.target
     if target is not None and margin is not None:
-        yield ("policy", "target"), "a target score and a margin cannot both be given: the target counts from 0"
+        yield ("policy", "target"), "a target score and a margin cannot both be given: take one of them out"
     if target is not None and target < spec.model.threshold:
         yield ("policy", "target"), f"a score of {target:g} is rejected: the threshold is {spec.model.threshold:g}"
     if (window.steps is None) == (window.time is None):

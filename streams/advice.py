@@ -33,16 +33,16 @@ def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterat
 
 def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
     """What would leave more options, as far as the spec does not have it already."""
+    if margin:
+        yield _lower_goal(spec, margin)
     kinds = {feature.mutable for feature in spec.features}
     if any(feature.mutable == "none" and not feature.pii for feature in spec.features):
         yield "let more features change (`mutable`)"
     if kinds & {"up", "down"}:
-        yield "let features change in both directions (`mutable: any`)"
+        yield "let features change in both directions where that is sensible (`mutable: any`)"
     most, mutable = spec.constraints.max_changes, sum(feature.mutable != "none" for feature in spec.features)
     if most is not None and most < mutable:
         yield f"a larger `max_changes` than {most}"
-    if margin:
-        yield _lower_goal(spec, margin)
 
 
 def _lower_goal(spec: ProgramSpec, margin: float) -> str:

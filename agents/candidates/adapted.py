@@ -124,7 +124,7 @@ class Adapted(ScoringGenerator):
         best = rows.score[rows.allowed].max(initial=-np.inf)
         reached = "the constraints exclude all of them"
         if np.isfinite(best):
-            reached = f"the best reaches {in_words(best)}"
+            reached = f"the best reaches {in_words(best, goal)}"
             if goal.reached(best):
                 reached += f", with more than {self._most_changes} changes"
         detail = f"no change of {', '.join(names)} towards one of {len(steps)} instances is an option: a score "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import floor
 
+import numpy as np
+
 from ..costs import Cost
 from ..goals import Goal
 from .contract import CandidateGenerator, Mutable, Score, Space
@@ -34,9 +36,10 @@ class ScoringGenerator(CandidateGenerator):
         return self._score, self._goal
 
 
-def in_words(score: float) -> str:
-    """A score, rounded down: .499 does not reach .50."""
-    return f"{floor(score * 100) / 100:.2f}"
+def in_words(score: float, goal: Goal) -> str:
+    """A score, rounded down: .499 does not reach .50. One that only equals the goal's is said to be no more."""
+    text = f"{floor(score * 100) / 100:.2f}"
+    return f"{text}, not more" if text == f"{goal.required:.2f}" and not goal.reached(np.array(score)) else text
 
 
 def either_way(space: Space, *features: int) -> Space:

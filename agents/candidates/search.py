@@ -134,7 +134,7 @@ class Search(ScoringGenerator):
         changes = f"no allowed change of {', '.join(names)}" + (" reaches" if proven else " was found that reaches")
         reached = "the constraints exclude all of them"
         if best is not None:
-            reached = f"the best {'' if proven else 'found '}reaches {in_words(best)}"
+            reached = f"the best {'' if proven else 'found '}reaches {in_words(best, self._goal)}"
             reached += ", which is enough without the margin" if best > self._goal.threshold else ""
         detail = f"{changes} a score above {self._goal.in_words}; {reached}{relaxation}"
         return Explanation("out_of_reach", detail)

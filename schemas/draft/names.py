@@ -28,7 +28,7 @@ HOUSING = _words(
 OWN_OR_RENT = _words("own rent"), _words("owner tenant")
 PAST = _words(
     "history prior priors previous past juv juvenile conviction convictions offence offences offense offenses charge "
-    "arrests bankruptcy bankruptcies pedigree"
+    "arrests bankruptcy bankruptcies pedigree missed late delinquency delinquencies delinquent"
 )
 PURPOSE = _words("purpose purposes")
 CODED = _words("status type kind class category group sector industry property housing job occupation plan plans")
@@ -38,7 +38,7 @@ GROWS = _words("years tenure experience seniority education school schooling deg
 WAITING = _words("years tenure experience seniority")
 EDUCATION = _words("education school schooling degree qualification")
 LOWER_IS_BETTER = _words(
-    "debt debts arrears overdue missed late delinquency delinquencies delinquent overdraft overdrafts utilisation "
+    "debt debts arrears overdue overdraft overdrafts utilisation "
     "utilization owed liabilities installment installments instalment instalments bmi glucose cholesterol"
 )
 HIGHER_IS_BETTER = _words(

@@ -15,7 +15,8 @@ constraints: {max_changes: 1}
 label: {name: y}
 model: {manifest: m}
 """
-MORE, BOTH = "let more features change (`mutable`)", "let features change in both directions (`mutable: any`)"
+MORE = "let more features change (`mutable`)"
+BOTH = "let features change in both directions where that is sensible (`mutable: any`)"
 LARGER = "to serve more people: a larger `max_changes` than 1"
 WHOLE_ROWS = "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
 
@@ -30,8 +31,8 @@ WHOLE_ROWS = "generator `instances` copies whole rows of the data; `policy: {gen
             0.05,
             0.0,
             [
-                f"to serve more people: {MORE}, or {BOTH}, or a larger `max_changes` than 1, or a smaller "
-                "`policy.margin` than 0.2"
+                f"to serve more people: a smaller `policy.margin` than 0.2, or {MORE}, or {BOTH}, or a larger "
+                "`max_changes` than 1"
             ],
         ),
         ({"constraints: {max_changes: 1}\n": ""}, 0.0, 1.0, 0.0, [f"to serve more people: {MORE}, or {BOTH}"]),

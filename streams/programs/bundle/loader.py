@@ -25,6 +25,7 @@ from ....agents.choices.components.verifier import Verifier
 from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Value
 from ....schemas.problems import JSON_ERRORS
+from ....schemas.spec import Feature
 from ...errors import ModelError, one_line
 from ..models.scoring import DecisionModel
 from ..onnx.score import OnnxScore
@@ -84,6 +85,8 @@ def load_bundle(
     manifest, digest = _manifest(folder, sha256)
     if manifest.columns != columns:
         raise ModelError(f"{address}: {_column_difference(manifest.columns, columns)}")
+    if codec is not None:
+        _check_scales(address, manifest.features, codec.spec.features)
     return ModelBundle(
         version=manifest.version,
         address=address,
@@ -182,6 +185,20 @@ def _load_rows(folder: _Folder, entry: BundleFile, features: Sequence[FeatureCol
         return read_rows(content, {feature.name: feature.type for feature in features})
     except ValueError as error:
         raise ModelError(f"{folder.address}: file {entry.file}: {error}") from None
+
+
+def _check_scales(address: str, trained: Sequence[FeatureColumn], features: Sequence[Feature]) -> None:
+    """Refuse bounds or levels that training did not have: the model would read every value as another."""
+    own = {feature.name: FeatureColumn.of(feature) for feature in features}
+    for column in trained:
+        for name in ("bounds", "levels"):
+            was, now = getattr(column, name), getattr(own.get(column.name), name, UNSET)
+            if was is not UNSET and was != now:
+                is_now = "none" if now is UNSET else list(now)
+                raise ModelError(
+                    f"{address}: the {name} of {column.name} are {is_now}, the model was trained with {list(was)}: "
+                    "give these, or train a new model"
+                )
 
 
 def _column_difference(found: Sequence[str], expected: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ....schemas.events import Identifier, ProgramName
-from ....schemas.spec import FeatureType, Name
+from ....schemas.spec import Feature, FeatureType, Name
 from ..onnx.score import OnnxScore
 
 MANIFEST = "manifest.json"
@@ -29,10 +29,25 @@ class VerifierFile(BundleFile, frozen=True, forbid_unknown_fields=True):
 
 
 class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
-    """A raw column of the bundle's tables."""
+    """A raw column of the bundle's tables.
+
+    ``bounds`` and ``levels`` are those that the model was trained with, where the feature has some.
+    """
 
     name: Name
     type: FeatureType
+    bounds: tuple[float, float] | UnsetType = UNSET
+    levels: tuple[str, ...] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, feature: Feature) -> FeatureColumn:
+        """The column of a feature."""
+        return cls(
+            feature.name,
+            feature.type,
+            UNSET if feature.bounds is None else feature.bounds,
+            UNSET if feature.levels is None else feature.levels,
+        )
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -71,7 +71,7 @@ def write_bundle(
         version=version,
         estimator=model.estimator,
         columns=columns,
-        features=tuple(FeatureColumn(name, kind) for name, kind in types.items()),
+        features=tuple(map(FeatureColumn.of, spec.features)),
         model=entries["model"],
         instances=entries["instances"],
         reference=entries["reference"],

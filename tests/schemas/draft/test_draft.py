@@ -137,7 +137,7 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
     assert {name: feature.mutable for name, feature in features(draft).items()} == {
         "yearsInJob": "none",
         "debts_of_others": "down",
-        "missed_payments_two_years": "down",
+        "missed_payments_two_years": "none",
         "loan_amount": "down",
         "shoe_size": "any",
         "age": "none",

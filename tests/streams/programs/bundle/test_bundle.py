@@ -236,6 +236,15 @@ def test_columns_that_are_not_the_programs_are_refused(folder, columns, says):
         load(folder, columns=columns)
 
 
+def test_bounds_that_training_did_not_have_are_refused(folder):
+    income, *others = CODEC.spec.features
+    wider = (msgspec.structs.replace(income, bounds=(0.0, 200.0)), *others)
+    codec = FeatureCodec(msgspec.structs.replace(CODEC.spec, features=wider))
+    with pytest.raises(ModelError, match=r"the bounds of income are \[0.0, 200.0\], the model was trained with \["):
+        load_bundle(str(folder / MANIFEST), sha256=None, columns=CODEC.columns, codec=codec)
+    assert load_bundle(str(folder / MANIFEST), sha256=None, columns=CODEC.columns, codec=CODEC).version == "v1"
+
+
 def test_a_type_that_is_not_on_the_list_is_named(folder):
     model = LogisticRegression().fit(X, Y)
     model.note = Stranger()
