@@ -1,0 +1,134 @@
+"""The capacity forecast: the lowest goal at which those who reach it will find places."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..choices.interval import Interval
+from .components.rejected_share import rejected_share
+from .components.score_distribution import ScoreDistribution
+from .rounds import TOLERANCE, Array, ClosedRound, Prospects, RoundGoal, logit, sigmoid
+
+STEPS = 4.0 * np.sinh(np.linspace(-3.0, 3.0, 25)) / math.sinh(3.0)
+"""The logits of the candidates, from the centre: dense near it."""
+
+PRIOR_PEOPLE = 5.0
+"""The weight of the assumption that all who succeed come back in the next round."""
+
+
+class Capacity(RoundGoal):
+    r"""The lowest goal whose expected rejected share, of those who succeed, is at most $\alpha = 1 -$ coverage.
+
+    People who are told a goal $g$ reach it in the next round with the probabilities $p_i(g)$; so their number $S$ has a
+    Poisson-binomial distribution. Ahead of them are newcomers with a score of at least $g$, a binomial number, and
+    those who reach a higher goal of an earlier round: together $B$. With $k$ places,
+
+    $$g = \min \{g : E[\max(0, S - \max(0, k - B)) / S \mid S > 0] \le \alpha\}$$
+
+    The scores of newcomers are learned from the rounds. So are the shares $r_l$ of those predicted to succeed who have
+    come back successful after $l$ rounds, because some give up and some come later.
+
+    Parameters
+    ----------
+    memory
+        The weight of a round's newcomers and returns relative to those of the next round, between 0 and 1.
+    """
+
+    name: ClassVar[str] = "capacity"
+    needs_prospects: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        coverage: float,
+        horizon: int,
+        *,
+        offset: bool = True,
+        memory: Annotated[float, Interval(above=0, below=1)] = 0.98,
+    ) -> None:
+        super().__init__(coverage, horizon, offset=offset, memory=memory)
+        self._newcomers = ScoreDistribution(memory)
+        self._returned, self._predicted = np.zeros(horizon), np.zeros(horizon)
+        self._expected = np.zeros(horizon)  # the predicted successes of the next round, by lag
+        self._places = np.zeros(1, dtype=np.int64)
+        self._centre = np.zeros(1)
+
+    @property
+    def candidates(self) -> Array:
+        """Scores around the last goal."""
+        scores: Array = sigmoid(self._centre[0] + STEPS)
+        return scores
+
+    @property
+    def return_rates(self) -> Array:
+        """The shares (T,) of predicted successes that come back successful after 1, ..., T rounds."""
+        prior = np.zeros(self.horizon)
+        prior[0] = PRIOR_PEOPLE
+        rates: Array = (self._returned + prior) / (self._predicted + PRIOR_PEOPLE)
+        return rates
+
+    def _learn(self, closed: ClosedRound) -> None:
+        memory = self._newcomers.memory
+        self._newcomers.add(logit(closed.newcomers))
+        lags = np.minimum(closed.lag[closed.reached], self.horizon) - 1
+        for sums, new in ((self._returned, np.bincount(lags, minlength=self.horizon)), (self._predicted, self._expected)):
+            sums *= memory
+            sums += new
+        self._expected[:] = 0.0
+        if self._places[0] == 0 and closed.places:
+            self._centre[0] = np.clip(logit(closed.threshold), -10.0, 10.0)
+        if closed.places:
+            self._places[0] = closed.places
+
+    def _score(self, prospects: Prospects) -> float:
+        candidates = self.candidates
+        rates = self.return_rates
+        success = np.minimum(prospects.success * rates[0], 1.0)
+        lag = np.minimum(prospects.open_lag, self.horizon) - 1
+        earlier = np.minimum(prospects.open_success * rates[lag], 1.0)
+        ahead = np.concatenate(
+            [
+                self._newcomers_ahead(candidates),
+                earlier[:, None] * (prospects.open_goal[:, None] > candidates + TOLERANCE),
+            ]
+        )
+        places = self._places.item() if prospects.places is None else prospects.places
+        share = rejected_share(success, ahead, places, prospects.weight)
+        centre = self._lowest(logit(candidates), share)
+        expected = np.array([np.interp(centre, logit(candidates), row) for row in prospects.success])
+        self._expected[:] = np.bincount(lag, prospects.open_success, self.horizon)
+        self._expected[0] += prospects.weight * expected.sum()
+        self._centre[0] = centre
+        return float(sigmoid(centre))
+
+    def _newcomers_ahead(self, candidates: Array) -> Array:
+        """The probabilities (m, G) that newcomers reach each candidate; the last of them for a part of a person."""
+        share = self._newcomers.reaching(logit(candidates))
+        whole, part = divmod(self._newcomers.per_round, 1.0)
+        parts = np.repeat([1.0, part], [int(whole), 1])
+        return parts[:, None] * share
+
+    def _lowest(self, logits: Array, share: Array) -> float:
+        """Where the share falls to alpha for good, linear between candidates."""
+        alpha = 1.0 - self.coverage
+        above = np.flatnonzero(share > alpha)
+        if len(above) == 0:
+            return float(logits[0])
+        at = int(above[-1])
+        if at == len(logits) - 1:
+            return float(logits[-1])
+        part = (share[at] - alpha) / (share[at] - share[at + 1])
+        return float(logits[at] + part * (logits[at + 1] - logits[at]))
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            **self._newcomers.arrays(),
+            "returned": self._returned,
+            "predicted": self._predicted,
+            "expected": self._expected,
+            "places": self._places,
+            "centre": self._centre,
+        }
