@@ -13,11 +13,17 @@ from .components.rejected_share import rejected_share
 from .components.score_distribution import ScoreDistribution
 from .rounds import TOLERANCE, Array, ClosedRound, Prospects, RoundGoal, logit, sigmoid
 
-STEPS = 4.0 * np.sinh(np.linspace(-3.0, 3.0, 25)) / math.sinh(3.0)
-"""The logits of the candidates, from the centre: dense near it."""
+WIDTH = 4.0
+"""In logits: how far candidates lie from the last goal, and goals from the mean of newcomers' scores."""
+
+STEPS = WIDTH * np.sinh(np.linspace(-3.0, 3.0, 21)) / math.sinh(3.0)
+"""The logits of the candidates, from the last goal: dense near it."""
 
 PRIOR_PEOPLE = 5.0
 """The weight of the assumption that all who succeed come back in the next round."""
+
+NEGLIGIBLE = 1e-6
+"""Promises that are reached less probably do not count."""
 
 
 class Capacity(RoundGoal):
@@ -34,8 +40,26 @@ class Capacity(RoundGoal):
 
     Parameters
     ----------
+    offset
+        Whether the conformal offset is added, as it is unless you say no.
     memory
         The weight of a round's newcomers and returns relative to those of the next round, between 0 and 1.
+
+    Examples
+    --------
+    Two places, and two people who are sure to reach any goal: the goal is so high that hardly any newcomer reaches it.
+
+    >>> nobody = np.empty(0)
+    >>> back = {"own_goal": nobody, "lag": nobody.astype(int), "reached": nobody > 0, "accepted": nobody > 0}
+    >>> goal = Capacity(coverage=0.95, horizon=1)
+    >>> goal.observe(ClosedRound(0, places=2, threshold=0.6, newcomers=np.array([0.4, 0.5, 0.6, 0.7]), **back))
+    >>> round(goal.aim(Prospects(np.ones((2, len(goal.candidates))))).score, 2)
+    0.8
+
+    With four places it may be lower.
+
+    >>> round(goal.aim(Prospects(np.ones((2, len(goal.candidates))), places=4)).score, 2)
+    0.63
     """
 
     name: ClassVar[str] = "capacity"
@@ -58,7 +82,7 @@ class Capacity(RoundGoal):
 
     @property
     def candidates(self) -> Array:
-        """Scores around the last goal."""
+        """Scores around the last goal; around the first threshold before there is one."""
         scores: Array = sigmoid(self._centre[0] + STEPS)
         return scores
 
@@ -79,34 +103,39 @@ class Capacity(RoundGoal):
             sums += new
         self._expected[:] = 0.0
         if self._places[0] == 0 and closed.places:
-            self._centre[0] = np.clip(logit(closed.threshold), -10.0, 10.0)
+            self._centre[0] = logit(closed.threshold) if closed.threshold > 0 else self._newcomers.mean
         if closed.places:
             self._places[0] = closed.places
 
     def _score(self, prospects: Prospects) -> float:
         candidates = self.candidates
+        logits = logit(candidates)
         rates = self.return_rates
         success = np.minimum(prospects.success * rates[0], 1.0)
-        lag = np.minimum(prospects.open_lag, self.horizon) - 1
-        earlier = np.minimum(prospects.open_success * rates[lag], 1.0)
-        ahead = np.concatenate(
-            [
-                self._newcomers_ahead(candidates),
-                earlier[:, None] * (prospects.open_goal[:, None] > candidates + TOLERANCE),
-            ]
-        )
-        places = self._places.item() if prospects.places is None else prospects.places
-        share = rejected_share(success, ahead, places, prospects.weight)
-        centre = self._lowest(logit(candidates), share)
-        expected = np.array([np.interp(centre, logit(candidates), row) for row in prospects.success])
-        self._expected[:] = np.bincount(lag, prospects.open_success, self.horizon)
-        self._expected[0] += prospects.weight * expected.sum()
-        self._centre[0] = centre
-        return float(sigmoid(centre))
+        ahead = np.concatenate([self._newcomers_ahead(logits), self._earlier_ahead(prospects, rates, candidates)])
+        share = rejected_share(success, ahead, prospects.places or self._places.item(), prospects.weight)
+        if len(success):
+            mean = self._newcomers.mean
+            self._centre[0] = np.clip(self._lowest(logits, share), mean - WIDTH, mean + WIDTH)
+        self._expect(prospects, np.interp(self._centre[0], logits, prospects.success.sum(axis=0)))
+        return float(sigmoid(self._centre[0]))
 
-    def _newcomers_ahead(self, candidates: Array) -> Array:
+    def _expect(self, prospects: Prospects, successes: float) -> None:
+        """Keep how many successes are predicted among those who may come back in the next round, by lag."""
+        lag = np.minimum(prospects.open_lag, self.horizon) - 1
+        self._expected[:] = np.bincount(lag, prospects.open_success, self.horizon)
+        self._expected[0] += prospects.weight * successes
+
+    def _earlier_ahead(self, prospects: Prospects, rates: Array, candidates: Array) -> Array:
+        """The probabilities (j, G) that people reach a higher goal of an earlier round in the next one."""
+        chance = np.minimum(prospects.open_success * rates[np.minimum(prospects.open_lag, self.horizon) - 1], 1.0)
+        rows = chance > NEGLIGIBLE
+        ahead: Array = chance[rows, None] * (prospects.open_goal[rows, None] > candidates + TOLERANCE)
+        return ahead
+
+    def _newcomers_ahead(self, logits: Array) -> Array:
         """The probabilities (m, G) that newcomers reach each candidate; the last of them for a part of a person."""
-        share = self._newcomers.reaching(logit(candidates))
+        share = self._newcomers.reaching(logits)
         whole, part = divmod(self._newcomers.per_round, 1.0)
         parts = np.repeat([1.0, part], [int(whole), 1])
         return parts[:, None] * share

@@ -47,7 +47,7 @@ class Conformal(RoundGoal):
         self._sums = np.zeros(2)  # the weighted logits of thresholds, and their weights
 
     def _learn(self, closed: ClosedRound) -> None:
-        if closed.places:
+        if closed.places and closed.threshold > 0:
             self._sums *= self.memory
             self._sums += (logit(closed.threshold), 1.0)
 

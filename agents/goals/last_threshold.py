@@ -32,7 +32,7 @@ class LastThreshold(RoundGoal):
         self._threshold = np.full(1, 0.5)
 
     def _learn(self, closed: ClosedRound) -> None:
-        if closed.places:
+        if closed.places and closed.threshold > 0:
             self._threshold[0] = closed.threshold
 
     def _score(self, prospects: Prospects) -> float:  # noqa: ARG002

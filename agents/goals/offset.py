@@ -11,8 +11,16 @@ if TYPE_CHECKING:
     from .rounds import ClosedRound
 
 RATE = 0.15
+"""The learning rate, in logits for a loss of 1."""
+
 MEMORY = 0.95
+"""The weight of a round's lags relative to those of the next."""
+
 PRIOR = 1.0
+"""How many people are supposed to have come back after each lag l: this number divided by l."""
+
+LARGEST = 10.0
+"""The largest offset, in logits."""
 
 
 class ConformalOffset:
@@ -23,8 +31,8 @@ class ConformalOffset:
     $$\theta_{t+1} = \theta_t + \eta (\ell_t - \alpha)$$
 
     so that the mean loss of $N$ rounds differs from $\alpha$ by $(\theta_N - \theta_0) / (\eta N)$ exactly, whatever the
-    scores do. While the offset stays bounded, the mean coverage tends to the nominal one. This is a statement about a
-    long-run average, not about a person or a round.
+    scores do. While the offset stays within its limits of +-10, the mean coverage tends to the nominal one. This is a
+    statement about a long-run average, not about a person or a round.
 
     The loss is the rejected share of those who came back with a score that reaches their goal. In a round without such
     a person it is that of a supposed one: the goals of the last T rounds are held against the lowest score that got a
@@ -68,7 +76,7 @@ class ConformalOffset:
             return
         loss = self._loss(closed)
         if loss is not None:
-            self.theta += self.rate * (loss - self.alpha)
+            self.theta[0] = np.clip(self.theta[0] + self.rate * (loss - self.alpha), -LARGEST, LARGEST)
         lags = np.minimum(closed.lag[closed.reached], self.horizon) - 1
         self.lags += np.bincount(lags, minlength=self.horizon)
         self.lags *= MEMORY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +22,9 @@ State = Mapping[str, NDArray[Any]]
 """Everything a goal has learned: arrays by name, of sizes that do not change."""
 
 LARGEST_LOGIT = 20.0
-"""Scores nearer to 0 or 1 than sigmoid(20) count as that."""
+"""Scores nearer to 0 or 1 than the sigmoid of this count as that."""
+
+SMALLEST_SCORE = 1.0 / (1.0 + math.exp(LARGEST_LOGIT))
 
 TOLERANCE = 1e-9
 """By how much a score may miss a goal and still counts as equal to it: rounding of the last digits."""
@@ -29,14 +32,13 @@ TOLERANCE = 1e-9
 
 def logit(score: Any) -> Any:
     """The logits of scores, limited to ``LARGEST_LOGIT``."""
-    with np.errstate(divide="ignore"):
-        odds = np.log(score) - np.log1p(-np.asarray(score, dtype=np.float64))
-    return np.clip(odds, -LARGEST_LOGIT, LARGEST_LOGIT)
+    inside = np.minimum(np.maximum(score, SMALLEST_SCORE), 1.0 - SMALLEST_SCORE)
+    return np.log(inside / (1.0 - inside))
 
 
 def sigmoid(odds: Any) -> Any:
     """The scores of logits."""
-    return 1.0 / (1.0 + np.exp(-np.clip(odds, -LARGEST_LOGIT, LARGEST_LOGIT)))
+    return 1.0 / (1.0 + np.exp(-np.minimum(np.maximum(odds, -LARGEST_LOGIT), LARGEST_LOGIT)))
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Prospects:
         The open promises of earlier rounds, each (j,): the score that was promised, how many rounds ago it will have
         been promised in the next round, and the predicted probability that it is reached.
     places
-        The number of places of the next round; None: as many as in the last.
+        The number of places of the next round; None or 0: as many as in the last round that had any.
     """
 
     success: Array

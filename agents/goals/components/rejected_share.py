@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from ...compiled import compiled
+
 Array = NDArray[np.float64]
 
 EXACT_PEOPLE = 400
@@ -25,24 +27,29 @@ def rejected_share(successes: Array, ahead: Array, places: int, weight: float = 
     return _normal(successes, ahead, places, weight)
 
 
+@compiled
 def poisson_binomial(probabilities: Array) -> Array:
     """The distribution (G, n + 1) of the number of successes of n independent trials, probabilities (n, G)."""
     n, goals = probabilities.shape
-    distribution = np.zeros((n + 1, goals))
-    distribution[0] = 1.0
-    for trial, p in enumerate(probabilities):
-        distribution[1 : trial + 2] = distribution[1 : trial + 2] * (1 - p) + distribution[: trial + 1] * p
-        distribution[0] *= 1 - p
-    return distribution.T
+    distribution = np.zeros((goals, n + 1))
+    for goal in range(goals):
+        own = distribution[goal]
+        own[0] = 1.0
+        for trial in range(n):
+            p = probabilities[trial, goal]
+            for count in range(trial + 1, 0, -1):
+                own[count] = own[count] * (1.0 - p) + own[count - 1] * p
+            own[0] *= 1.0 - p
+    return distribution
 
 
 def _exact(successes: Array, ahead: Array, places: int) -> Array:
-    reach, better = poisson_binomial(successes)[:, 1:], poisson_binomial(ahead)
+    reach, better = (poisson_binomial(np.ascontiguousarray(trials)) for trials in (successes, ahead))
     count = np.arange(1, len(successes) + 1)
     free = np.maximum(places - np.arange(len(ahead) + 1), 0)
     share = np.maximum(count[:, None] - free, 0) / count[:, None]
-    somebody = reach.sum(axis=1)
-    expected = np.einsum("gs,sb,gb->g", reach, share, better)
+    somebody = reach[:, 1:].sum(axis=1)
+    expected = ((reach[:, 1:] @ share) * better).sum(axis=1)
     return np.divide(expected, somebody, out=np.zeros(len(somebody)), where=somebody > 0)
 
 

@@ -12,6 +12,7 @@ Array = NDArray[np.float64]
 
 GRID = np.linspace(-10.0, 10.0, 401)
 SPACING = 20.0 / 400
+POWERS = np.stack([np.ones_like(GRID), GRID, GRID**2], axis=1)
 
 RECENT = 4
 """So many of the last rounds are held against those before."""
@@ -58,12 +59,19 @@ class ScoreDistribution:
         newcomers, rounds = self.counts.tolist()
         return newcomers / rounds if rounds else 0.0
 
+    @property
+    def mean(self) -> float:
+        """The mean logit; 0 before the first newcomer."""
+        total, first, _ = (self.earlier + self.recent.sum(axis=0)) @ POWERS
+        return float(first / total) if total else 0.0
+
     def reaching(self, logits: Array) -> Array:
         """The share (G,) of newcomers whose score is at least so high; 0 when there was none."""
         weights = self.earlier + self.recent.sum(axis=0)
-        total, _, deviation = _moments(weights)
+        total, first, second = weights @ POWERS
         if not total:
             return np.zeros(len(logits))
+        deviation = math.sqrt(max(second / total - (first / total) ** 2, 0.0))
         used = np.flatnonzero(weights)
         bandwidth = max(1.06 * deviation * total**-0.2, SPACING)
         above: Array = ndtr((GRID[used] - logits[:, None]) / bandwidth) @ (weights[used] / total)
@@ -74,18 +82,24 @@ class ScoreDistribution:
         return {"earlier_scores": self.earlier, "recent_scores": self.recent, "score_counts": self.counts}
 
     def _follow_shift(self) -> None:
-        best, split, shift = ALARM, 0, 0.0
-        for last in range(1, RECENT + 1):
-            now, mean, _ = _moments(self.recent[:last].sum(axis=0))
-            before, earlier_mean, deviation = _moments(self.earlier + self.recent[last:].sum(axis=0))
-            if now and before and deviation:
-                apart = abs(mean - earlier_mean) / (deviation * math.sqrt(1 / now + 1 / before))
-                if apart > best:
-                    best, split, shift = apart, last, mean - earlier_mean
-        if split:
-            moved = np.interp(GRID - shift, GRID, self.earlier + self.recent[split:].sum(axis=0), 0.0, 0.0)
-            self.earlier[:] = moved * min(1.0, self.recent[:split].sum() / moved.sum())
-            self.recent[split:] = 0.0
+        """Move the earlier scores by the difference of the most significant split, if there is one."""
+        rounds = np.vstack([self.recent, self.earlier])
+        sums = rounds @ POWERS  # (RECENT + 1, 3): weight, and sums of scores and squares
+        now = np.cumsum(sums, axis=0)[:-1]
+        before = sums.sum(axis=0) - now
+        usable = (now[:, 0] > 0) & (before[:, 0] > 0)
+        if not usable.any():
+            return
+        weight, earlier = np.where(usable, now[:, 0], 1.0), np.where(usable, before[:, 0], 1.0)
+        shift = now[:, 1] / weight - before[:, 1] / earlier
+        variance = before[:, 2] / earlier - (before[:, 1] / earlier) ** 2
+        error = np.sqrt(np.maximum(variance, SPACING**2) * (1 / weight + 1 / earlier))
+        apart = np.where(usable, np.abs(shift) / error, 0.0)
+        last = int(apart.argmax())
+        if apart[last] > ALARM:
+            moved = np.interp(GRID - shift[last], GRID, rounds[last + 1 :].sum(axis=0), 0.0, 0.0)
+            self.earlier[:] = moved * min(1.0, now[last, 0] / max(moved.sum(), 1e-12))
+            self.recent[last + 1 :] = 0.0
 
 
 def _histogram(logits: Array) -> Array:
@@ -93,12 +107,3 @@ def _histogram(logits: Array) -> Array:
     left = np.minimum(place.astype(np.int64), len(GRID) - 2)
     part = place - left
     return np.bincount(left, 1.0 - part, len(GRID)) + np.bincount(left + 1, part, len(GRID))
-
-
-def _moments(weights: Array) -> tuple[float, float, float]:
-    """The sum of the weights, and the mean and standard deviation of the grid; zeros for no weight."""
-    total = float(weights.sum())
-    if not total:
-        return 0.0, 0.0, 0.0
-    mean = float(weights @ GRID) / total
-    return total, mean, math.sqrt(max(float(weights @ (GRID - mean) ** 2) / total, 0.0))
