@@ -1,8 +1,21 @@
 """How hard a change is for a person, and how likely they are to carry it out."""
 
+from .attainability import attainability, plan_success, success_probability
 from .contract import Cost
+from .difficulty import DifficultyPosterior
+from .difficulty_step import DifficultyStep
 from .execution import execution_probability
 from .l1 import L1
 from .max_percentile_shift import MaxPercentileShift
 
-__all__ = ["L1", "Cost", "MaxPercentileShift", "execution_probability"]
+__all__ = [
+    "L1",
+    "Cost",
+    "DifficultyPosterior",
+    "DifficultyStep",
+    "MaxPercentileShift",
+    "attainability",
+    "execution_probability",
+    "plan_success",
+    "success_probability",
+]

@@ -1,0 +1,23 @@
+"""Recommenders under a linear score: each person's changes reach a score of their own."""
+
+from .contract import Bounds, Plans, Recommender, Task
+from .generators import MaximalSuccessGenerator, MinimalL1Generator, MinimalL2Generator, WachterGenerator
+from .maximal_success import MaximalSuccess
+from .minimal_l1 import MinimalL1
+from .minimal_l2 import MinimalL2
+from .wachter import Wachter
+
+__all__ = [
+    "Bounds",
+    "MaximalSuccess",
+    "MaximalSuccessGenerator",
+    "MinimalL1",
+    "MinimalL1Generator",
+    "MinimalL2",
+    "MinimalL2Generator",
+    "Plans",
+    "Recommender",
+    "Task",
+    "Wachter",
+    "WachterGenerator",
+]

@@ -1,0 +1,142 @@
+"""A recommender as a program's generator: plans in the spec's steps, counted from the person's own values."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Self
+
+import numpy as np
+
+from ...costs import Cost
+from ...goals import Goal
+from ..contract import Array, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
+from ..grid import Steps
+from ..search import Search
+from .contract import Bounds, Recommender, Task, gained, task_of
+from .whole_steps import whole_steps
+
+
+class RecommenderGenerator(Search):
+    """The plans of a recommender, each with at least one option a person who can reach the goal.
+
+    The first option is the recommender's plan. Others have about half as many changes, and half of these again: the
+    plan among the features that contribute most. Arms are sets of features, as those of ``Search``.
+
+    Where there is no plan, ``Search`` proposes: under a score that is not linear, for people who need another category
+    of a one-hot feature, and where a constraint across features forbids all plans.
+
+    Parameters
+    ----------
+    space
+        The rules of the features.
+    cost
+        What the options of ``Search`` are compared by.
+    score, goal
+        The current model, and what its score must reach.
+    difficulty
+        $d$ of each feature (F,), above 0; 0.5 unless it is known or learned, which the paper starts with.
+    beta
+        How likely changes succeed: theta = beta / d.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        cost: Cost,
+        score: Score | None = None,
+        goal: Goal | None = None,
+        difficulty: Array | None = None,
+        beta: float = 0.05,
+    ) -> None:
+        super().__init__(space, cost, score, goal)
+        self._difficulty = np.full(len(space.mutable), 0.5) if difficulty is None else difficulty
+        self._beta = beta
+        column, categories, size, _, _, scale = self._grid.layout
+        self._column, self._is_number = column, categories == 0
+        self._size = size / scale
+
+    def under(self, score: Score, goal: Goal) -> Self:
+        """The same sets of features under a model."""
+        return type(self)(self.space, self._cost, score, goal, self._difficulty, self._beta)
+
+    def with_difficulty(self, difficulty: Array, beta: float) -> Self:
+        """The same with other difficulties (F,), say those learned meanwhile."""
+        return type(self)(self.space, self._cost, self._score, self._goal, difficulty, beta)
+
+    @abstractmethod
+    def recommender(self, difficulty: Array, beta: float) -> Recommender:
+        """The recommender for features of these difficulties, (M,)."""
+
+    def propose(self, people: Array) -> Proposals:
+        """The options of encoded people, shape (n, D)."""
+        whose, arm, points = self._planned(people)
+        others = np.setdiff1d(np.arange(len(people)), whose)
+        found = super().propose(people[others])
+        whose, arm = np.concatenate([whose, others[found.people]]), np.concatenate([arm, found.arm])
+        points = np.concatenate([points, found.points[found.point]])
+        order = np.lexsort((arm, whose))
+        return Proposals(whose[order], arm[order], points[order], np.arange(len(points)))
+
+    def explain(self, person: Array) -> Explanation:
+        """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
+
+        Raises
+        ------
+        ValueError
+            When the person has an option.
+        """
+        if count := len(self._planned(person[np.newaxis])[0]):
+            raise ValueError(f"{count} options are feasible for this person")
+        return super().explain(person)
+
+    def _planned(self, people: Array) -> tuple[Indices, Indices, Array]:
+        """The recommender's options: whose they are, their arms (P,), and the targets (P, D)."""
+        score, goal = self._model()
+        nobody: Indices = np.zeros(0, dtype=np.intp)
+        if not (isinstance(score, LinearScore) and 0.0 < goal.required < 1.0) or not len(self._column):
+            return nobody, nobody, people[:0]
+        task, most = self._task(people, score, goal.required)
+        recommender = self.recommender(self._difficulty[self._grid.features], self._beta)
+        rows, parts = np.arange(len(people)), list[tuple[Indices, Steps]]()
+        allowed: Mask = np.ones_like(most, dtype=np.bool_)
+        changes = self._most_changes
+        if changes < allowed.shape[1]:
+            allowed = _largest(task.gain * most * self._size, changes)
+        while changes:
+            own = np.where(allowed, most, 0)
+            within = (task.missing > 0.0) & (gained(own * self._size, task.gain) >= task.missing)
+            rows, own, allowed, task, most = rows[within], own[within], allowed[within], task.only(within), most[within]
+            steps = whole_steps(task.within(own > 0), recommender, self._size, own)
+            parts.append((rows, steps * task.sign.astype(np.int64)))
+            changes //= 2
+            allowed = _largest(task.gain * steps * self._size, changes)
+        whose, moves = map(np.concatenate, zip(*parts, strict=True))
+        points = self._grid.moved(people[whose], moves)
+        good = np.asarray(self.space.allowed(points), dtype=bool) & goal.reached(score(points))
+        arm = self._sets.arms(moves)
+        # Of the options of one arm the first counts: the one that was free to change more.
+        _, first = np.unique(np.stack([whose[good], arm[good]]), axis=1, return_index=True)
+        keep = np.flatnonzero(good)[first]
+        return whose[keep], arm[keep], points[keep]
+
+    def _task(self, people: Array, score: LinearScore, required: float) -> tuple[Task, Steps]:
+        """What the people lack, by movable feature (n, M), and the most helpful steps of each."""
+        fixed = Bounds(people, people)
+        whole = task_of(score, people, np.full(len(people), required), fixed)
+        limits = [self._grid.limits(person) for person in people]
+        fewest, most = (
+            np.array([getattr(limit, end) for limit in limits], dtype=np.int64).reshape(len(people), len(self._column))
+            for end in ("fewest", "most")
+        )
+        gain = np.where(self._is_number, whole.gain[self._column], 0.0)
+        sign = whole.sign[self._column]
+        steps = np.where(sign > 0.0, most, -fewest)
+        steps[:, gain == 0.0] = 0
+        own = np.ascontiguousarray(people[:, self._column])
+        return Task(own, whole.missing, gain, sign, steps * self._size, whole.required), steps
+
+
+def _largest(contributions: Array, count: int) -> Mask:
+    """The ``count`` largest contributions of each row (n, M)."""
+    rank = np.argsort(np.argsort(-contributions, axis=1, kind="stable"), axis=1, kind="stable")
+    return np.asarray(rank < count)

@@ -1,0 +1,532 @@
+"""The change of each feature that makes joint success most likely, one person at a time, in compiled loops.
+
+A changed feature with attainability a fails with probability exp(-theta a) (eq 8). Its *loss* is -log(1 - exp(-z)) with
+z = theta a, and a plan's loss is the sum. With u = 1 / (1 + z / theta), eq 7 says change (own + sign change) = u, so a
+change, its loss and their slopes are closed expressions of z. A large z is a small change.
+
+Along the change the loss is convex at first, concave beyond a success probability of about .8, and convex again near
+very large changes. A person's problem, least loss at a required gain in log odds, is solved by its dual: at a price per
+unit of gain every feature has a best change of its own. Where these changes jump over the required gain, intervals of
+changes are split and bounded (branch and bound), until nothing can be better by more than a tolerance.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...compiled import compiled
+from ..contract import Array
+
+TOLERANCE = 1e-4
+"""In log probability: a plan's joint success is at most this far from the largest."""
+SMALLEST_CHANGE = 60.0
+"""The z at which a change starts to grow: its failure has probability 1e-26."""
+LEAST_Z = 1e-9
+ROOT_ERROR = 1e-4
+"""The last relative step of Newton's method: the error is about its square."""
+STARTING_STEPS = 4
+NEWTON_STEPS = 60
+DUAL_STEPS = 60
+MOST_BOUNDED = 400
+"""Intervals that are bounded for one person at most."""
+MOST_OPEN = 60
+"""Intervals that wait at most."""
+
+Person = tuple[Array, Array, Array, Array]
+"""Of each of M features: own value, sign of a helpful change, theta, and the gain in log odds for a unit of change."""
+
+
+@compiled
+def loss_of(change: float, own: float, sign: float, theta: float) -> float:
+    """-log of the probability that a change succeeds (eq 7 and 8)."""
+    u = change * (own + sign * change)
+    if u <= 0.0:
+        return 0.0
+    z = theta * (1.0 / u - 1.0)
+    if z <= 0.0:
+        return math.inf
+    return -math.log1p(-math.exp(-z))
+
+
+@compiled
+def z_of(change: float, own: float, sign: float, theta: float) -> float:
+    """Theta times the attainability of a change (eq 7)."""
+    u = change * (own + sign * change)
+    return theta * (1.0 / u - 1.0) if u > 0.0 else math.inf
+
+
+@compiled
+def change_at(z: float, own: float, sign: float, theta: float) -> tuple[float, float]:
+    """The smaller change that has this z, and its derivative by z; the change is negative where there is none."""
+    u = theta / (z + theta)
+    square = own * own + 4.0 * sign * u
+    if square <= 0.0:
+        return -1.0, 0.0
+    root = math.sqrt(square)
+    # Written without a difference of nearly equal numbers.
+    return 2.0 * u / (own + root), -u * u / (theta * root)
+
+
+@compiled
+def log_slope(z: float, own: float, sign: float, theta: float, gain: float) -> tuple[float, float]:
+    """The log of a loss's slope for a unit of gain, and its derivative by z: negative where the loss is convex."""
+    u = theta / (z + theta)
+    square = own * own + 4.0 * sign * u
+    rest = 1.0 - math.exp(-z) if z > 0.001 else -math.expm1(-z)
+    if square <= 0.0 or rest <= 0.0:
+        return math.inf, 1.0
+    value = math.log(theta * math.sqrt(square) / (u * u * rest * gain)) - z
+    return value, 2.0 / (z + theta) - 1.0 / rest - 2.0 * sign * u * u / (theta * square)
+
+
+@compiled
+def low_root(start: float, price: float, own: float, sign: float, theta: float, gain: float) -> float:
+    """The z of the first change at which the log slope is the log ``price``, -1 where it stays below.
+
+    Newton's method: the log slope is concave in z there, so steps from larger z do not pass the root.
+    """
+    z = start
+    for _ in range(NEWTON_STEPS):
+        value, slope = log_slope(z, own, sign, theta, gain)
+        if slope >= -1e-12:
+            if value > price or z >= SMALLEST_CHANGE:
+                z = 2.0 * z + 10.0  # beyond the convex part: start again from smaller changes
+                continue
+            if start >= SMALLEST_CHANGE:
+                return -1.0
+            start = z = SMALLEST_CHANGE
+            continue
+        step = (price - value) / slope
+        z += step
+        if z <= 0.0:
+            return -1.0
+        if abs(step) <= ROOT_ERROR * z:
+            return z
+    return -1.0
+
+
+@compiled
+def high_root(z: float, price: float, own: float, sign: float, theta: float, gain: float) -> float:
+    """The z of the largest change, of those beyond ``z``, at which the slope is the ``price``, -1 without one.
+
+    At ``z`` the slope is above the price. A change near 1 of a feature near 0 has such a root.
+    """
+    least, most = z, SMALLEST_CHANGE
+    if least >= most:
+        return -1.0
+    for _ in range(NEWTON_STEPS):
+        value, slope = log_slope(z, own, sign, theta, gain)
+        if slope >= 0.0:
+            most = z
+            if value > price:
+                return -1.0
+        elif value > price:
+            least = z
+        else:
+            most = z
+        following = z + (price - value) / slope if slope < 0.0 else 0.5 * (least + most)
+        if not least < following < most:
+            following = 0.5 * (least + most)
+        if abs(following - z) <= ROOT_ERROR * z:
+            return following
+        z = following
+    return z
+
+
+@compiled
+def best_change(
+    price: float,
+    interval: tuple[float, float, float, float],
+    end: tuple[float, float, float],
+    feature: tuple[float, float, float, float],
+    start: float,
+) -> tuple[float, float, float, bool]:
+    """The change in an interval that has the least loss minus price times gain: the change, this value, the z of the
+    low root, and whether the change is that of the low root.
+
+    The ``interval`` has its ends and the losses there; ``end`` is what ``end_of`` says of it.
+    """
+    own, sign, theta, gain = feature
+    low, high, low_loss, high_loss = interval
+    scale = math.exp(price) * gain
+    change, value, from_root = low, low_loss - scale * low, False
+    if high_loss - scale * high < value:
+        change, value = high, high_loss - scale * high
+    z = low_root(start, price, own, sign, theta, gain)
+    if z > 0.0:
+        inner, _ = change_at(z, own, sign, theta)
+        if low < inner < high:
+            found = -math.log1p(-math.exp(-z)) - scale * inner
+            if found <= value:
+                change, value, from_root = inner, found, True
+    z_high, slope, half_loss = end
+    # Beyond half of the way nothing is better when the loss there is too large already.
+    if slope > price and half_loss < value + scale * high:
+        z_upper = high_root(z_high, price, own, sign, theta, gain)
+        if z_upper > 0.0:
+            inner, _ = change_at(z_upper, own, sign, theta)
+            if low < inner < high:
+                found = loss_of(inner, own, sign, theta) - scale * inner
+                if found < value:
+                    change, value, from_root = inner, found, False
+    return change, value, z, from_root
+
+
+@compiled
+def end_of(high: float, feature: tuple[float, float, float, float]) -> tuple[float, float, float]:
+    """The z at the end of an interval, the log slope there, and the loss half way, -infinite where that says nothing.
+
+    The slope is -infinite where no loss near the end is convex. What half of the way says holds where the loss is
+    concave there, so that it is convex near the end only beyond.
+    """
+    own, sign, theta, gain = feature
+    if sign < 0.0 or high <= 0.0:
+        return 0.0, -math.inf, 0.0
+    z = max(z_of(high, own, sign, theta), LEAST_Z)  # the change from 0 to 1 has none
+    slope, derivative = log_slope(z, own, sign, theta, gain)
+    if derivative >= 0.0:
+        return z, -math.inf, 0.0
+    half = z_of(0.5 * high, own, sign, theta)
+    _, derivative = log_slope(half, own, sign, theta, gain)
+    return z, slope, -math.log1p(-math.exp(-half)) if derivative > 0.0 else -math.inf
+
+
+@compiled
+def spread(missing: float, free: NDArray[np.bool_], room: Array, person: Person, z: Array, change: Array) -> bool:
+    """Write the changes of the ``free`` features that gain what is missing at least loss; say whether they do.
+
+    Only their convex parts are used: all have one slope, those with too little room stay at its end. Newton's method on
+    all z and the price together. Those of ``change`` that are not free are not touched.
+    """
+    own, sign, theta, gain = person
+    count = len(own)
+    capacity = 0.0
+    for m in range(count):
+        if free[m]:
+            capacity += gain[m] * room[m]
+    if missing <= 0.0 or capacity < missing:
+        return False
+    # A start: the same success probability for all. Small changes are about as 1 / z.
+    common = 4.0
+    for _ in range(STARTING_STEPS):
+        total = 0.0
+        for m in range(count):
+            if free[m]:
+                found, _ = change_at(common, own[m], sign[m], theta[m])
+                total += gain[m] * (room[m] if found < 0.0 or found > room[m] else found)
+        common = min(max(common * total / missing, 1.0), SMALLEST_CHANGE)
+    least = np.full(count, -1.0)
+    for m in range(count):
+        z[m] = common if free[m] else z[m]
+        if sign[m] > 0.0 or 2.0 * room[m] < own[m]:
+            least[m] = z_of(room[m], own[m], sign[m], theta[m])
+    at_end = np.zeros(count, dtype=np.bool_)
+    values, slopes = np.empty(count), np.empty(count)
+    for step in range(NEWTON_STEPS):
+        rest, above, below = missing, 0.0, 0.0
+        for m in range(count):
+            if not free[m]:
+                continue
+            if at_end[m]:
+                change[m] = room[m]
+                rest -= gain[m] * room[m]
+                continue
+            change[m], by_z = change_at(z[m], own[m], sign[m], theta[m])
+            value, slope = log_slope(z[m], own[m], sign[m], theta[m], gain[m])
+            if change[m] < 0.0 or slope >= -1e-9:
+                return False
+            values[m], slopes[m] = value, slope
+            rest -= gain[m] * change[m]
+            above += gain[m] * by_z * value / slope
+            below += gain[m] * by_z / slope
+        if below <= 0.0:
+            return abs(rest) <= 1e-12 * missing
+        price = (rest + above) / below
+        largest = 0.0
+        for m in range(count):
+            if not free[m]:
+                continue
+            if at_end[m]:
+                value, _ = log_slope(least[m], own[m], sign[m], theta[m], gain[m])
+                if value > price:
+                    at_end[m], z[m], largest = False, least[m] * 1.01, 1.0
+                continue
+            move = (price - values[m]) / slopes[m]
+            move = min(max(move, -0.5 * z[m]), 2.0 * z[m])
+            z[m] += move
+            largest = max(largest, abs(move) / z[m])
+            at_end[m] = z[m] <= least[m]
+        if largest <= ROOT_ERROR:
+            break
+        if step == NEWTON_STEPS - 1:
+            return False
+    rest, widest = missing, -1
+    for m in range(count):
+        if free[m]:
+            if not at_end[m]:
+                change[m], _ = change_at(z[m], own[m], sign[m], theta[m])
+                if widest < 0 or gain[m] * change[m] > gain[widest] * change[widest]:
+                    widest = m
+            rest -= gain[m] * change[m]
+    if widest >= 0:
+        change[widest] += rest / gain[widest]
+    return True
+
+
+@compiled
+def respond(
+    price: float,
+    low: Array,
+    high: Array,
+    person: Person,
+    known: tuple[Array, Array, Array],
+    z: Array,
+    change: Array,
+    from_root: NDArray[np.bool_],
+) -> tuple[float, float]:
+    """Write every feature's best change in its interval at a log ``price``; return the values' sum, and the gain.
+
+    What is ``known`` of the intervals are the losses at their ends, and what ``end_of`` says (M, 3).
+    """
+    own, sign, theta, gain = person
+    low_loss, high_loss, ends = known
+    total, gained = 0.0, 0.0
+    for m in range(len(own)):
+        interval = (low[m], high[m], low_loss[m], high_loss[m])
+        feature = (own[m], sign[m], theta[m], gain[m])
+        end = (ends[m, 0], ends[m, 1], ends[m, 2])
+        change[m], value, root, from_root[m] = best_change(price, interval, end, feature, z[m])
+        if root > 0.0:
+            z[m] = root
+        total += value
+        gained += gain[m] * change[m]
+    return total, gained
+
+
+@compiled
+def total_loss(change: Array, person: Person) -> float:
+    """The loss of a plan."""
+    own, sign, theta, _ = person
+    total = 0.0
+    for m in range(len(own)):
+        total += loss_of(change[m], own[m], sign[m], theta[m])
+    return total
+
+
+@compiled
+def refined(
+    missing: float, change: Array, from_root: NDArray[np.bool_], room: Array, person: Person, z: Array, plan: Array
+) -> float:
+    """Write the best plan that keeps the changes which are not ``from_root``; return its loss, infinite without one.
+
+    Where these alone gain too much, the one of the largest loss is made smaller.
+    """
+    sign, gain = person[1], person[3]
+    rest, dearest, most = missing, -1, 0.0
+    for m in range(len(change)):
+        plan[m] = change[m]
+        if from_root[m]:
+            plan[m] = 0.0
+            continue
+        rest -= gain[m] * change[m]
+        loss = loss_of(change[m], person[0][m], sign[m], person[2][m])
+        if sign[m] > 0.0 and loss > most:
+            dearest, most = m, loss
+    if rest > 0.0:
+        return total_loss(plan, person) if spread(rest, from_root, room, person, z, plan) else math.inf
+    if dearest >= 0:
+        plan[dearest] = max(0.0, plan[dearest] + rest / gain[dearest])
+    gained = 0.0
+    for m in range(len(plan)):
+        gained += gain[m] * plan[m]
+    return total_loss(plan, person) if gained >= missing - 1e-12 else math.inf
+
+
+@compiled
+def least_loss(missing: float, room: Array, person: Person, plan: Array) -> bool:
+    """Write the changes of least loss that gain what is missing to ``plan``; say whether that is proven.
+
+    All ``room`` together is enough. Both ends of an interval of changes are candidates, as are the roots between.
+    """
+    own, sign, theta, gain = person
+    count = len(own)
+    z, root_z = np.empty(count), np.full(count, SMALLEST_CHANGE)
+    change, free = np.empty(count), np.ones(count, dtype=np.bool_)
+    low, high = np.empty((MOST_OPEN + 2, count)), np.empty((MOST_OPEN + 2, count))
+    low_loss, high_loss, ends = np.zeros(count), np.empty(count), np.empty((count, 3))
+    start = np.zeros(MOST_OPEN + 2)
+    low[0], high[0] = 0.0, room
+    plan[:] = room
+    best = total_loss(room, person)
+    if spread(missing, free, room, person, z, change):
+        loss = total_loss(change, person)
+        if loss < best:
+            best = loss
+            plan[:] = change
+        for m in range(count):
+            root_z[m] = z[m]
+            if change[m] < room[m]:
+                start[0], _ = log_slope(z[m], own[m], sign[m], theta[m], gain[m])
+    open_nodes, bounded = 1, 0
+    first, second = np.empty(count), np.empty(count)
+    first_free, second_free = np.ones(count, dtype=np.bool_), np.ones(count, dtype=np.bool_)
+    while open_nodes > 0:
+        if bounded >= MOST_BOUNDED or open_nodes > MOST_OPEN:
+            return False
+        bounded += 1
+        open_nodes -= 1
+        lows, highs, price = low[open_nodes].copy(), high[open_nodes].copy(), start[open_nodes]
+        reach = 0.0
+        for m in range(count):
+            reach += gain[m] * highs[m]
+            low_loss[m] = loss_of(lows[m], own[m], sign[m], theta[m])
+            high_loss[m] = loss_of(highs[m], own[m], sign[m], theta[m])
+            ends[m, 0], ends[m, 1], ends[m, 2] = end_of(highs[m], (own[m], sign[m], theta[m], gain[m]))
+        if reach < missing - 1e-12:
+            continue
+        # The dual: the bound rises until the two prices around the required gain meet.
+        bound, below, above = -math.inf, -math.inf, math.inf
+        below_bound, above_bound, below_gain, above_gain = 0.0, 0.0, 0.0, 0.0
+        stride, settled = 0.5, False
+        for _ in range(DUAL_STEPS):
+            value, gained = respond(price, lows, highs, person, (low_loss, high_loss, ends), root_z, change, free)
+            here = math.exp(price) * missing + value
+            bound = max(bound, here)
+            if bound >= best - TOLERANCE:
+                settled = True
+                break
+            if gained < missing:
+                below, below_bound, below_gain = price, here, gained
+                first[:], first_free[:] = change, free
+            else:
+                above, above_bound, above_gain = price, here, gained
+                second[:], second_free[:] = change, free
+            if below == -math.inf:
+                price -= stride
+                stride *= 2.0
+                if price < -200.0:
+                    break
+                continue
+            if above == math.inf:
+                price += stride
+                stride *= 2.0
+                if price > 200.0:
+                    break
+                continue
+            same = True
+            for m in range(count):
+                same = same and first_free[m] == second_free[m]
+            lower, upper = math.exp(below), math.exp(above)
+            # Where the tangents of the dual at both prices cross: it is nowhere higher.
+            crossing = (above_bound - below_bound + (missing - below_gain) * lower - (missing - above_gain) * upper) / (
+                above_gain - below_gain
+            )
+            highest = below_bound + (missing - below_gain) * (crossing - lower)
+            if highest - bound <= 0.25 * TOLERANCE or above - below < 1e-12:
+                break
+            if same:
+                share = (missing - below_gain) / (above_gain - below_gain)
+                price = below + min(max(share, 0.05), 0.95) * (above - below)
+            else:
+                price = math.log(min(max(crossing, lower + 0.01 * (upper - lower)), upper - 0.01 * (upper - lower)))
+        if settled:
+            continue
+        if above == math.inf or below == -math.inf:
+            if above < math.inf and above_gain >= missing:
+                loss = total_loss(second, person)
+                if loss < best:
+                    best = loss
+                    plan[:] = second
+            continue
+        loss = total_loss(second, person)
+        if loss < best:
+            best = loss
+            plan[:] = second
+        for side in range(2):
+            loss = refined(
+                missing,
+                first if side == 0 else second,
+                first_free if side == 0 else second_free,
+                room,
+                person,
+                z,
+                change,
+            )
+            if loss < best:
+                best = loss
+                plan[:] = change
+        widest, jump = 0, -1.0
+        for m in range(count):
+            if gain[m] * abs(second[m] - first[m]) > jump:
+                widest, jump = m, gain[m] * abs(second[m] - first[m])
+        cut = first[widest] + (missing - below_gain) / gain[widest]
+        for m in range(count):
+            change[m] = first[m]
+        change[widest] = min(cut, highs[widest])
+        if cut <= highs[widest]:
+            loss = total_loss(change, person)
+            if loss < best:
+                best = loss
+                plan[:] = change
+        if bound >= best - TOLERANCE or jump <= 1e-9 * missing:
+            continue
+        from_end = 0.05 * (second[widest] - first[widest])
+        cut = min(max(cut, first[widest] + from_end), second[widest] - from_end)
+        for side in range(2):
+            low[open_nodes], high[open_nodes] = lows, highs
+            if side == 0:
+                low[open_nodes, widest] = cut
+            else:
+                high[open_nodes, widest] = cut
+            start[open_nodes] = 0.5 * (below + above)
+            open_nodes += 1
+    return True
+
+
+@compiled
+def plan_people(missing: Array, people: Array, room: Array, model: tuple[Array, Array, Array], changes: Array) -> int:
+    """Write each person's changes (n, D) of the largest joint success; return the number of those without a proof.
+
+    ``model`` has the sign, theta and gain of each column.
+    """
+    sign, theta, gain = model
+    columns, unproven = len(gain), 0
+    own, signs, thetas, gains = np.empty(columns), np.empty(columns), np.empty(columns), np.empty(columns)
+    rooms, plan, where = np.empty(columns), np.empty(columns), np.empty(columns, dtype=np.intp)
+    for i in range(len(missing)):
+        count, reach = 0, 0.0
+        for d in range(columns):
+            if room[i, d] > 0.0:
+                own[count], signs[count], thetas[count], gains[count] = people[i, d], sign[d], theta[d], gain[d]
+                rooms[count], where[count] = room[i, d], d
+                reach += gain[d] * room[i, d]
+                count += 1
+        person = (own[:count], signs[:count], thetas[:count], gains[:count])
+        if reach <= missing[i]:
+            plan[:count] = rooms[:count]
+        else:
+            if not least_loss(missing[i], rooms[:count], person, plan[:count]):
+                unproven += 1
+            trim(missing[i], person, plan[:count])
+        for m in range(count):
+            changes[i, where[m]] = plan[m]
+    return unproven
+
+
+@compiled
+def trim(missing: float, person: Person, plan: Array) -> None:
+    """Take back what a plan gains too much, where a smaller change is never less likely."""
+    _, sign, _, gain = person
+    surplus = -missing
+    for m in range(len(plan)):
+        surplus += gain[m] * plan[m]
+    for m in range(len(plan)):
+        if surplus <= 0.0:
+            break
+        if sign[m] > 0.0:
+            back = min(plan[m], surplus / gain[m])
+            plan[m] -= back
+            surplus -= gain[m] * back
