@@ -3,57 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.benchmarks.competition.l2 import l2_targets
-from onward.benchmarks.competition.max_success import MaxSuccess
+from onward.agents.candidates import recommenders
 from onward.environments.competition import Recommender, Settings, World, success_probability
 
 Floats = NDArray[np.float64]
 
+Planner = Callable[[World, Settings], Recommender]
+"""Makes a recommender for the people of a world."""
 
-class Plans(Protocol):
-    """What can be told to people who were turned down."""
+
+@dataclass(frozen=True)
+class WorldScore:
+    """A world's score, as the recommenders want it."""
+
+    weights: Floats
+    bias: float
+
+    def __call__(self, X: Floats, /) -> Floats:
+        """The scores (n,) of encoded rows (n, D)."""
+        return 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
+
+
+class Plans:
+    """What a recommender tells people (n, D) who were turned down."""
+
+    def __init__(self, recommender: Recommender, people: Floats, settings: Settings) -> None:
+        self._recommend, self._people, self._settings = recommender, people, settings
+        self._difficulty = np.array(settings.difficulty)
 
     def success(self, goals: Floats) -> Floats:
         """The probability (n, G) that each person reaches goals (n, G)."""
-
-    def targets(self, goals: Floats) -> Floats:
-        """What each person should become, (n, D), to reach goals (n,)."""
-
-
-Planner = Callable[[World, Floats, Settings], Plans]
-"""Makes the plans of people (n, D)."""
-
-
-class PlansOf:
-    """The plans of any recommender: one call for all goals."""
-
-    def __init__(self, recommender: Callable[[World], Recommender], world: World, people: Floats, s: Settings) -> None:
-        self.recommend, self.people, self.beta, self.difficulty = recommender(world), people, s.beta, np.array(s.difficulty)
-
-    def success(self, goals: Floats) -> Floats:
-        """The probability (n, G) that each person reaches goals (n, G)."""
-        people = np.repeat(self.people, goals.shape[1], axis=0)
-        targets = self.recommend(people, goals.ravel(), self.difficulty)
-        chance: Floats = success_probability(people, targets, self.beta, self.difficulty).prod(axis=1)
+        people = np.repeat(self._people, goals.shape[1], axis=0)
+        targets = self._recommend(people, goals.ravel(), self._difficulty)
+        chance = success_probability(people, targets, self._settings.beta, self._difficulty).prod(axis=1)
         return chance.reshape(goals.shape)
 
     def targets(self, goals: Floats) -> Floats:
         """What each person should become, (n, D), to reach goals (n,)."""
-        return self.recommend(self.people, goals, self.difficulty)
+        return self._recommend(self._people, goals, self._difficulty)
 
 
-def _l2(world: World) -> Recommender:
-    return lambda people, goals, difficulty: l2_targets(world, people, goals)  # noqa: ARG005
+def _planner(make: Callable[[Floats, Settings], recommenders.Recommender]) -> Planner:
+    """A planner by a recommender of ``agents``, made for the difficulties (D,)."""
+    box = recommenders.Bounds(np.zeros(1), np.ones(1))
+
+    def planner(world: World, settings: Settings) -> Recommender:
+        score = WorldScore(world.coef, world.intercept)
+
+        def recommend(people: Floats, goals: Floats, difficulty: Floats) -> Floats:
+            return make(difficulty, settings).recommend(score, people, goals, box).targets
+
+        return recommend
+
+    return planner
 
 
-DEFAULT = "max success"
+DEFAULT = "maximal success"
 
-PLANNERS: Mapping[str, Planner] = MappingProxyType({DEFAULT: MaxSuccess, "L2": partial(PlansOf, _l2)})
+PLANNERS: Mapping[str, Planner] = MappingProxyType(
+    {
+        DEFAULT: _planner(lambda difficulty, settings: recommenders.MaximalSuccess(settings.beta / difficulty)),
+        "weighted L1": _planner(lambda difficulty, settings: recommenders.MinimalL1(difficulty)),  # noqa: ARG005
+        "L2": _planner(lambda difficulty, settings: recommenders.MinimalL2()),  # noqa: ARG005
+        "Wachter": _planner(lambda difficulty, settings: recommenders.Wachter()),  # noqa: ARG005
+    }
+)
 """Every recommender by name."""

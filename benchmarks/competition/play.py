@@ -55,7 +55,7 @@ class Play:
     def _round(self, t: int, competition: Competition, goals: list[RoundGoal], predicted: Floats) -> tuple[Floats, ...]:
         applications = competition.arrivals(t)
         accepted = competition.best(t, applications)
-        plans = self.planner(self.world, applications.people[~accepted], self.settings)
+        plans = Plans(self.planner(self.world, self.settings), applications.people[~accepted], self.settings)
         for goal, closed in zip(goals, self._closed(t, applications, accepted), strict=True):
             goal.observe(closed)
         told = self._told(t, applications.episode[~accepted], competition, goals, plans, predicted)
