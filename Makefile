@@ -107,6 +107,9 @@ bench-options: install ## what the generators propose: make bench-options DATA=D
 bench-worlds: install ## learners in worlds with a known truth: make bench-worlds DATA=DIR ARGS="--seeds 0-4"
 	$(BIN)/python -m onward.benchmarks.worlds $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/worlds.json
 
+bench-durable: install ## rounds with limited places: make bench-durable ARGS="--worlds FILE.npz" or ARGS="--parts named,drift"
+	$(BIN)/python -m onward.benchmarks.durable --figures build/benchmarks/durable $(ARGS) --json build/benchmarks/durable.json
+
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
 

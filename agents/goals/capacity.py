@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -13,14 +12,19 @@ from .components.rejected_share import rejected_share
 from .components.score_distribution import ScoreDistribution
 from .rounds import TOLERANCE, Array, ClosedRound, Prospects, RoundGoal, logit, sigmoid
 
-WIDTH = 4.0
-"""In logits: how far candidates lie from the last goal, and goals from the mean of newcomers' scores."""
+STEPS = np.array([-2.0, -0.8, -0.25, 0.0, 0.25, 0.8, 2.0])
+"""The logits of the candidates, from the last goal. Success between them is interpolated."""
 
-STEPS = WIDTH * np.sinh(np.linspace(-3.0, 3.0, 21)) / math.sinh(3.0)
-"""The logits of the candidates, from the last goal: dense near it."""
+FINE_STEPS = np.linspace(-2.0, 2.0, 41)
+"""The logits at which the rejected share is computed, from the last goal."""
+
+WIDTH = 4.0
+"""In logits: how far goals lie from the mean of newcomers' scores at most."""
 
 PRIOR_PEOPLE = 5.0
 """The weight of the assumption that all who succeed come back in the next round."""
+
+LEAST_PROBABILITY = 1e-9
 
 NEGLIGIBLE = 1e-6
 """Promises that are reached less probably do not count."""
@@ -54,7 +58,7 @@ class Capacity(RoundGoal):
     >>> goal = Capacity(coverage=0.95, horizon=1)
     >>> goal.observe(ClosedRound(0, places=2, threshold=0.6, newcomers=np.array([0.4, 0.5, 0.6, 0.7]), **back))
     >>> round(goal.aim(Prospects(np.ones((2, len(goal.candidates))))).score, 2)
-    0.8
+    0.79
 
     With four places it may be lower.
 
@@ -98,7 +102,10 @@ class Capacity(RoundGoal):
         memory = self._newcomers.memory
         self._newcomers.add(logit(closed.newcomers))
         lags = np.minimum(closed.lag[closed.reached], self.horizon) - 1
-        for sums, new in ((self._returned, np.bincount(lags, minlength=self.horizon)), (self._predicted, self._expected)):
+        for sums, new in (
+            (self._returned, np.bincount(lags, minlength=self.horizon)),
+            (self._predicted, self._expected),
+        ):
             sums *= memory
             sums += new
         self._expected[:] = 0.0
@@ -108,16 +115,16 @@ class Capacity(RoundGoal):
             self._places[0] = closed.places
 
     def _score(self, prospects: Prospects) -> float:
-        candidates = self.candidates
-        logits = logit(candidates)
+        logits = self._centre[0] + FINE_STEPS
         rates = self.return_rates
-        success = np.minimum(prospects.success * rates[0], 1.0)
-        ahead = np.concatenate([self._newcomers_ahead(logits), self._earlier_ahead(prospects, rates, candidates)])
-        share = rejected_share(success, ahead, prospects.places or self._places.item(), prospects.weight)
+        success = between_candidates(prospects.success)
+        ahead = np.concatenate([self._newcomers_ahead(logits), self._earlier_ahead(prospects, rates, sigmoid(logits))])
+        places = prospects.places or self._places.item()
+        share = rejected_share(np.minimum(success * rates[0], 1.0), ahead, places, prospects.weight)
         if len(success):
             mean = self._newcomers.mean
             self._centre[0] = np.clip(self._lowest(logits, share), mean - WIDTH, mean + WIDTH)
-        self._expect(prospects, np.interp(self._centre[0], logits, prospects.success.sum(axis=0)))
+        self._expect(prospects, np.interp(self._centre[0], logits, success.sum(axis=0)))
         return float(sigmoid(self._centre[0]))
 
     def _expect(self, prospects: Prospects, successes: float) -> None:
@@ -161,3 +168,14 @@ class Capacity(RoundGoal):
             "places": self._places,
             "centre": self._centre,
         }
+
+
+def between_candidates(success: Array) -> Array:
+    """The probabilities (n, F) at the fine steps, of those (n, G) at the candidates: log(-log p) is linear between."""
+    if len(success) == 0:
+        return np.empty((0, len(FINE_STEPS)))
+    loss = np.log(-np.log(np.clip(success, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)))
+    right = np.clip(np.searchsorted(STEPS, FINE_STEPS), 1, len(STEPS) - 1)
+    part = (FINE_STEPS - STEPS[right - 1]) / (STEPS[right] - STEPS[right - 1])
+    probability: Array = np.exp(-np.exp(loss[:, right - 1] * (1.0 - part) + loss[:, right] * part))
+    return probability

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..choices.interval import Interval
@@ -21,7 +20,7 @@ class Fixed(RoundGoal):
 
     Examples
     --------
-    >>> Fixed(coverage=0.95, horizon=5, score=0.7).aim(Prospects(np.empty((0, 0))))
+    >>> Fixed(coverage=0.95, horizon=5, score=0.7).aim(Prospects())
     Aim(score=0.7, until=4)
     """
 

@@ -21,7 +21,7 @@ class LastThreshold(RoundGoal):
     >>> back = {"own_goal": nobody, "lag": nobody.astype(int), "reached": nobody > 0, "accepted": nobody > 0}
     >>> goal = LastThreshold(coverage=0.95, horizon=1)
     >>> goal.observe(ClosedRound(0, places=9, threshold=0.6, newcomers=np.array([0.5, 0.7]), **back))
-    >>> goal.aim(Prospects(np.empty((0, 0))))
+    >>> goal.aim(Prospects())
     Aim(score=0.6, until=1)
     """
 
@@ -36,7 +36,7 @@ class LastThreshold(RoundGoal):
             self._threshold[0] = closed.threshold
 
     def _score(self, prospects: Prospects) -> float:  # noqa: ARG002
-        return self._threshold.item()
+        return float(self._threshold[0])
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return {"threshold": self._threshold}

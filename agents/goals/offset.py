@@ -30,9 +30,9 @@ class ConformalOffset:
 
     $$\theta_{t+1} = \theta_t + \eta (\ell_t - \alpha)$$
 
-    so that the mean loss of $N$ rounds differs from $\alpha$ by $(\theta_N - \theta_0) / (\eta N)$ exactly, whatever the
-    scores do. While the offset stays within its limits of +-10, the mean coverage tends to the nominal one. This is a
-    statement about a long-run average, not about a person or a round.
+    so that the mean loss of $N$ rounds differs from $\alpha$ by $(\theta_N - \theta_0) / (\eta N)$ exactly, whatever
+    the scores do. While the offset stays within its limits of +-10, the mean coverage tends to the nominal one. This is
+    a statement about a long-run average, not about a person or a round.
 
     The loss is the rejected share of those who came back with a score that reaches their goal. In a round without such
     a person it is that of a supposed one: the goals of the last T rounds are held against the lowest score that got a

@@ -77,7 +77,8 @@ class Prospects:
     Parameters
     ----------
     success
-        The predicted probability (n, G) that each of n people reaches each of the goal's ``candidates`` (G,).
+        The predicted probability (n, G) that each of n people reaches each of the goal's ``candidates`` (G,). None by
+        default: nobody was turned down, or the goal does not need it.
     weight
         How many people each of the n stands for, where they are a sample.
     open_goal, open_lag, open_success
@@ -87,7 +88,7 @@ class Prospects:
         The number of places of the next round; None or 0: as many as in the last round that had any.
     """
 
-    success: Array
+    success: Array = field(default_factory=lambda: np.empty((0, 0)))
     weight: float = 1.0
     open_goal: Array = field(default_factory=lambda: np.empty(0))
     open_lag: Indices = field(default_factory=lambda: np.empty(0, np.int64))
@@ -126,7 +127,7 @@ class RoundGoal(ABC):
     """What a program spec calls it."""
 
     needs_prospects: ClassVar[bool] = False
-    """Whether ``aim`` looks at the success of people; else ``Prospects`` may have no rows and no columns."""
+    """Whether ``aim`` looks at the success of people; else ``Prospects()`` will do."""
 
     def __init__(self, coverage: float, horizon: int, *, offset: bool = False, **parameters: float) -> None:
         if not 0 < coverage < 1:

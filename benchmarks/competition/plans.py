@@ -18,7 +18,7 @@ Planner = Callable[[World, Settings], Recommender]
 """Makes a recommender for the people of a world."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class WorldScore:
     """A world's score, as the recommenders want it."""
 
@@ -27,7 +27,8 @@ class WorldScore:
 
     def __call__(self, X: Floats, /) -> Floats:
         """The scores (n,) of encoded rows (n, D)."""
-        return 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
+        scores: Floats = 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
+        return scores
 
 
 class Plans:
@@ -42,7 +43,8 @@ class Plans:
         people = np.repeat(self._people, goals.shape[1], axis=0)
         targets = self._recommend(people, goals.ravel(), self._difficulty)
         chance = success_probability(people, targets, self._settings.beta, self._difficulty).prod(axis=1)
-        return chance.reshape(goals.shape)
+        table: Floats = chance.reshape(goals.shape)
+        return table
 
     def targets(self, goals: Floats) -> Floats:
         """What each person should become, (n, D), to reach goals (n,)."""

@@ -16,7 +16,7 @@ from onward.environments.competition import Applications, Competition, Settings,
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-NO_PROSPECTS = Prospects(np.empty((0, 0)))
+NO_PROSPECTS = Prospects()
 
 
 class Played(NamedTuple):
@@ -87,8 +87,18 @@ class Play:
             mine = slice(*np.searchsorted(applications.episode, (episode, episode + 1)))
             score, new, place = applications.score[mine], applications.new[mine], accepted[mine]
             threshold = float(score[place].min()) if not place.all() else 0.0
-            own = [array[mine][~new] for array in (applications.own_goal, applications.lag, reached, accepted)]
-            closed.append(ClosedRound(t, self.settings.places, threshold, score[new], *own))
+            closed.append(
+                ClosedRound(
+                    number=t,
+                    places=self.settings.places,
+                    threshold=threshold,
+                    newcomers=score[new],
+                    own_goal=applications.own_goal[mine][~new],
+                    lag=applications.lag[mine][~new],
+                    reached=reached[mine][~new],
+                    accepted=place[~new],
+                )
+            )
         return closed
 
     def _told(

@@ -39,7 +39,8 @@ class Applications(NamedTuple):
     @property
     def new(self) -> Mask:
         """Who applies for the first time, (n,)."""
-        return self.lag == 0
+        new: Mask = self.lag == 0
+        return new
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ class Competition:
         self.state = _nobody(len(world.coef))
         self.persons = np.zeros(episodes, dtype=np.int64)
         self._open: tuple[int, Applications, Rejected] | None = None
+        self._rejected_before = np.zeros(episodes, dtype=np.int64)
         self._next = 0
 
     def arrivals(self, t: int) -> Applications:
@@ -177,9 +179,7 @@ class Competition:
             tries &= everybody.last == t
         success = success_probability(everybody.people, everybody.targets, self.settings.beta, self.difficulty)
         drawn = self._generator(t, CHANGES).random(success.shape) < success
-        return replace(
-            everybody, people=np.where(drawn & tries[:, None], everybody.targets, everybody.people)
-        )
+        return replace(everybody, people=np.where(drawn & tries[:, None], everybody.targets, everybody.people))
 
     def _gap(self, people: Rejected) -> Floats:
         """By how much their scores miss their own goals, (n,); 0 without a goal."""

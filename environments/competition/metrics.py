@@ -49,4 +49,5 @@ def gini(values: Floats) -> float:
 
 
 def _share(part: Counts, whole: Counts) -> Floats:
-    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    share: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return share

@@ -63,8 +63,8 @@ def load_worlds(file: Path) -> list[World]:
     shape = arrays[0].shape
     if len(shape) != 2 or [array.shape for array in arrays] != [shape] * 5 + [shape[:1]]:
         raise ValueError(f"{file}: mu, sd, lo, hi, coef must have one shape (worlds, features), intercept (worlds,)")
-    *rows, intercepts = arrays
-    return [World(*own, intercept) for *own, intercept in zip(*rows, intercepts.tolist(), strict=True)]
+    mean, deviation, low, high, coef, intercept = arrays
+    return [World(mean[i], deviation[i], low[i], high[i], coef[i], float(intercept[i])) for i in range(len(mean))]
 
 
 def draw_world(

@@ -50,7 +50,8 @@ def _exact(successes: Array, ahead: Array, places: int) -> Array:
     share = np.maximum(count[:, None] - free, 0) / count[:, None]
     somebody = reach[:, 1:].sum(axis=1)
     expected = ((reach[:, 1:] @ share) * better).sum(axis=1)
-    return np.divide(expected, somebody, out=np.zeros(len(somebody)), where=somebody > 0)
+    mean: Array = np.divide(expected, somebody, out=np.zeros(len(somebody)), where=somebody > 0)
+    return mean
 
 
 def _normal(successes: Array, ahead: Array, places: int, weight: float) -> Array:

@@ -106,4 +106,5 @@ def _histogram(logits: Array) -> Array:
     place = (np.clip(logits, GRID[0], GRID[-1]) - GRID[0]) / SPACING
     left = np.minimum(place.astype(np.int64), len(GRID) - 2)
     part = place - left
-    return np.bincount(left, 1.0 - part, len(GRID)) + np.bincount(left + 1, part, len(GRID))
+    weights = np.bincount(left, 1.0 - part, len(GRID)) + np.bincount(left + 1, part, len(GRID))
+    return weights.astype(np.float64)

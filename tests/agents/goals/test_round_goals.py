@@ -90,7 +90,9 @@ def test_a_state_of_another_goal_or_a_damaged_one_is_refused(name):
     goal = round_registry[name](0.9, 2)
     with pytest.raises(ValueError, match="it is another's"):
         goal.restore({"wizard": np.zeros(1)})
-    damaged = {name: array.astype(array.dtype) for name, array in round_registry[name](0.9, 2, offset=True).state().items()}
+    damaged = {
+        name: array.astype(array.dtype) for name, array in round_registry[name](0.9, 2, offset=True).state().items()
+    }
     damaged["offset_theta"][0] = np.nan
     with pytest.raises(ValueError, match="not finite"):
         round_registry[name](0.9, 2, offset=True).restore(damaged)
@@ -144,7 +146,7 @@ def stationary_coverage(goal: RoundGoal, seed: int) -> float:
         if number and success.any():
             shares.append(place[NEWCOMERS:][reached].mean())
         chance = np.tile(sigmoid(2.0 - logit(goal.candidates)), (TRIERS, 1))
-        told = goal.aim(Prospects(chance if goal.needs_prospects else np.empty((0, 0)))).score
+        told = goal.aim(Prospects(chance) if goal.needs_prospects else Prospects()).score
     return float(np.mean(shares))
 
 

@@ -120,13 +120,17 @@ def test_without_a_goal_a_person_comes_back_as_they_were(world):
 
 def test_newcomers_are_better_after_the_shift(world):
     settings = replace(SETTINGS, newcomers=500, shift_round=1)
-    plain, shifted = (Competition(world, s, episodes=1, seed=0) for s in (replace(settings, shift_round=None), settings))
+    plain, shifted = (
+        Competition(world, s, episodes=1, seed=0) for s in (replace(settings, shift_round=None), settings)
+    )
     for competition in (plain, shifted):
         applications = competition.arrivals(0)
         competition.close(0, np.ones(6, bool), applications.score, applications.people)
     before, after = (competition.arrivals(1).people for competition in (plain, shifted))
     assert (after >= before).all()
-    assert after.mean() - before.mean() == pytest.approx((0.35 * world.deviation / (world.high - world.low)).mean(), rel=0.1)
+    assert after.mean() - before.mean() == pytest.approx(
+        (0.35 * world.deviation / (world.high - world.low)).mean(), rel=0.1
+    )
 
 
 def test_rounds_are_opened_and_closed_in_turn(world):
