@@ -1,10 +1,32 @@
 """What must be reached for a decision to be favourable, and until when."""
 
 from ..registry import Registry
+from .capacity import Capacity
+from .conformal import Conformal
 from .contract import Goal
+from .fixed import Fixed
+from .last_threshold import LastThreshold
+from .rounds import Aim, ClosedRound, Prospects, RoundGoal
 from .threshold import Threshold, accepted
 
 registry = Registry(Goal, __name__, __path__)  # type: ignore[type-abstract]
 """Every goal by the name that a program spec's ``policy.goal`` uses."""
 
-__all__ = ["Goal", "Threshold", "accepted", "registry"]
+round_registry = Registry(RoundGoal, __name__, __path__)  # type: ignore[type-abstract]
+"""Every goal for rounds with limited places, by name."""
+
+__all__ = [
+    "Aim",
+    "Capacity",
+    "ClosedRound",
+    "Conformal",
+    "Fixed",
+    "Goal",
+    "LastThreshold",
+    "Prospects",
+    "RoundGoal",
+    "Threshold",
+    "accepted",
+    "registry",
+    "round_registry",
+]

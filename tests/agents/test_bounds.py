@@ -18,6 +18,7 @@ from onward.agents.choices import registry
 from onward.agents.compiled import compiled
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.goals.components.rejected_share import rejected_share
 from onward.agents.options import Options
 from onward.schemas.encoding import FeatureCodec
 from onward.streams.programs.models.scoring import LogisticScore
@@ -80,4 +81,6 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
             for seed in range(2):
                 random = Random(seed)
                 picks(name, draw(random, instances, 20), random, ARTEFACTS)
+    for people in range(3):
+        assert rejected_share(np.full((people, 2), 0.5), np.full((2, 2), 0.5), 2).shape == (2,)
     assert {name for name, _ in all_compiled()} <= interpreted

@@ -1,0 +1,181 @@
+"""The capacity forecast: the lowest goal at which those who reach it will find places."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..choices.interval import Interval
+from .components.rejected_share import rejected_share
+from .components.score_distribution import ScoreDistribution
+from .rounds import TOLERANCE, Array, ClosedRound, Prospects, RoundGoal, logit, sigmoid
+
+STEPS = np.array([-2.0, -0.8, -0.25, 0.0, 0.25, 0.8, 2.0])
+"""The logits of the candidates, from the last goal. Success between them is interpolated."""
+
+FINE_STEPS = np.linspace(-2.0, 2.0, 41)
+"""The logits at which the rejected share is computed, from the last goal."""
+
+WIDTH = 4.0
+"""In logits: how far goals lie from the mean of newcomers' scores at most."""
+
+PRIOR_PEOPLE = 5.0
+"""The weight of the assumption that all who succeed come back in the next round."""
+
+LEAST_PROBABILITY = 1e-9
+
+NEGLIGIBLE = 1e-6
+"""Promises that are reached less probably do not count."""
+
+
+class Capacity(RoundGoal):
+    r"""The lowest goal whose expected rejected share, of those who succeed, is at most $\alpha = 1 -$ coverage.
+
+    People who are told a goal $g$ reach it in the next round with the probabilities $p_i(g)$; so their number $S$ has a
+    Poisson-binomial distribution. Ahead of them are newcomers with a score of at least $g$, a binomial number, and
+    those who reach a higher goal of an earlier round: together $B$. With $k$ places,
+
+    $$g = \min \{g : E[\max(0, S - \max(0, k - B)) / S \mid S > 0] \le \alpha\}$$
+
+    The scores of newcomers are learned from the rounds. So are the shares $r_l$ of those predicted to succeed who have
+    come back successful after $l$ rounds, because some give up and some come later.
+
+    Parameters
+    ----------
+    offset
+        Whether the conformal offset is added, as it is unless you say no.
+    memory
+        The weight of a round's newcomers and returns relative to those of the next round, between 0 and 1.
+
+    Examples
+    --------
+    Two places, and two people who are sure to reach any goal: the goal is so high that hardly any newcomer reaches it.
+
+    >>> nobody = np.empty(0)
+    >>> back = {"own_goal": nobody, "lag": nobody.astype(int), "reached": nobody > 0, "accepted": nobody > 0}
+    >>> goal = Capacity(coverage=0.95, horizon=1)
+    >>> goal.observe(ClosedRound(0, places=2, threshold=0.6, newcomers=np.array([0.4, 0.5, 0.6, 0.7]), **back))
+    >>> round(goal.aim(Prospects(np.ones((2, len(goal.candidates))))).score, 2)
+    0.79
+
+    With four places it may be lower.
+
+    >>> round(goal.aim(Prospects(np.ones((2, len(goal.candidates))), places=4)).score, 2)
+    0.63
+    """
+
+    name: ClassVar[str] = "capacity"
+    needs_prospects: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        coverage: float,
+        horizon: int,
+        *,
+        offset: bool = True,
+        memory: Annotated[float, Interval(above=0, below=1)] = 0.98,
+    ) -> None:
+        super().__init__(coverage, horizon, offset=offset, memory=memory)
+        self._newcomers = ScoreDistribution(memory)
+        self._returned, self._predicted = np.zeros(horizon), np.zeros(horizon)
+        self._expected = np.zeros(horizon)  # the predicted successes of the next round, by lag
+        self._places = np.zeros(1, dtype=np.int64)
+        self._centre = np.zeros(1)
+
+    @property
+    def candidates(self) -> Array:
+        """Scores around the last goal; around the first threshold before there is one."""
+        scores: Array = sigmoid(self._centre[0] + STEPS)
+        return scores
+
+    @property
+    def return_rates(self) -> Array:
+        """The shares (T,) of predicted successes that come back successful after 1, ..., T rounds."""
+        prior = np.zeros(self.horizon)
+        prior[0] = PRIOR_PEOPLE
+        rates: Array = (self._returned + prior) / (self._predicted + PRIOR_PEOPLE)
+        return rates
+
+    def _learn(self, closed: ClosedRound) -> None:
+        memory = self._newcomers.memory
+        self._newcomers.add(logit(closed.newcomers))
+        lags = np.minimum(closed.lag[closed.reached], self.horizon) - 1
+        for sums, new in (
+            (self._returned, np.bincount(lags, minlength=self.horizon)),
+            (self._predicted, self._expected),
+        ):
+            sums *= memory
+            sums += new
+        self._expected[:] = 0.0
+        if self._places[0] == 0 and closed.places:
+            self._centre[0] = logit(closed.threshold) if closed.threshold > 0 else self._newcomers.mean
+        if closed.places:
+            self._places[0] = closed.places
+
+    def _score(self, prospects: Prospects) -> float:
+        logits = self._centre[0] + FINE_STEPS
+        rates = self.return_rates
+        success = between_candidates(prospects.success)
+        ahead = np.concatenate([self._newcomers_ahead(logits), self._earlier_ahead(prospects, rates, sigmoid(logits))])
+        places = prospects.places or self._places.item()
+        share = rejected_share(np.minimum(success * rates[0], 1.0), ahead, places, prospects.weight)
+        if len(success):
+            mean = self._newcomers.mean
+            self._centre[0] = np.clip(self._lowest(logits, share), mean - WIDTH, mean + WIDTH)
+        self._expect(prospects, np.interp(self._centre[0], logits, success.sum(axis=0)))
+        return float(sigmoid(self._centre[0]))
+
+    def _expect(self, prospects: Prospects, successes: float) -> None:
+        """Keep how many successes are predicted among those who may come back in the next round, by lag."""
+        lag = np.minimum(prospects.open_lag, self.horizon) - 1
+        self._expected[:] = np.bincount(lag, prospects.open_success, self.horizon)
+        self._expected[0] += prospects.weight * successes
+
+    def _earlier_ahead(self, prospects: Prospects, rates: Array, candidates: Array) -> Array:
+        """The probabilities (j, G) that people reach a higher goal of an earlier round in the next one."""
+        chance = np.minimum(prospects.open_success * rates[np.minimum(prospects.open_lag, self.horizon) - 1], 1.0)
+        rows = chance > NEGLIGIBLE
+        ahead: Array = chance[rows, None] * (prospects.open_goal[rows, None] > candidates + TOLERANCE)
+        return ahead
+
+    def _newcomers_ahead(self, logits: Array) -> Array:
+        """The probabilities (m, G) that newcomers reach each candidate; the last of them for a part of a person."""
+        share = self._newcomers.reaching(logits)
+        whole, part = divmod(self._newcomers.per_round, 1.0)
+        parts = np.repeat([1.0, part], [int(whole), 1])
+        return parts[:, None] * share
+
+    def _lowest(self, logits: Array, share: Array) -> float:
+        """Where the share falls to alpha for good, linear between candidates."""
+        alpha = 1.0 - self.coverage
+        above = np.flatnonzero(share > alpha)
+        if len(above) == 0:
+            return float(logits[0])
+        at = int(above[-1])
+        if at == len(logits) - 1:
+            return float(logits[-1])
+        part = (share[at] - alpha) / (share[at] - share[at + 1])
+        return float(logits[at] + part * (logits[at + 1] - logits[at]))
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            **self._newcomers.arrays(),
+            "returned": self._returned,
+            "predicted": self._predicted,
+            "expected": self._expected,
+            "places": self._places,
+            "centre": self._centre,
+        }
+
+
+def between_candidates(success: Array) -> Array:
+    """The probabilities (n, F) at the fine steps, of those (n, G) at the candidates: log(-log p) is linear between."""
+    if len(success) == 0:
+        return np.empty((0, len(FINE_STEPS)))
+    loss = np.log(-np.log(np.clip(success, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)))
+    right = np.clip(np.searchsorted(STEPS, FINE_STEPS), 1, len(STEPS) - 1)
+    part = (FINE_STEPS - STEPS[right - 1]) / (STEPS[right] - STEPS[right - 1])
+    probability: Array = np.exp(-np.exp(loss[:, right - 1] * (1.0 - part) + loss[:, right] * part))
+    return probability

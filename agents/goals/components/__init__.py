@@ -1,0 +1,1 @@
+"""What goals for limited places are made of."""

@@ -1,0 +1,65 @@
+"""How many of those who reach a goal get no place, when they and better newcomers compete for k places."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from ...compiled import compiled
+
+Array = NDArray[np.float64]
+
+EXACT_PEOPLE = 400
+"""Up to this many people in all the distributions are computed exactly, beyond it as normal ones."""
+
+
+def rejected_share(successes: Array, ahead: Array, places: int, weight: float = 1.0) -> Array:
+    """The expected rejected share (G,) of those who succeed, given that somebody does, for each of G goals.
+
+    ``successes`` (n, G) are the probabilities of independent people to reach the goal, each standing for ``weight``
+    people; ``ahead`` (m, G) those of people to be ahead of all of them.
+    """
+    if weight == 1.0 and len(successes) + len(ahead) <= EXACT_PEOPLE:
+        return _exact(successes, ahead, places)
+    return _normal(successes, ahead, places, weight)
+
+
+@compiled
+def poisson_binomial(probabilities: Array) -> Array:
+    """The distribution (G, n + 1) of the number of successes of n independent trials, probabilities (n, G)."""
+    n, goals = probabilities.shape
+    distribution = np.zeros((goals, n + 1))
+    for goal in range(goals):
+        own = distribution[goal]
+        own[0] = 1.0
+        for trial in range(n):
+            p = probabilities[trial, goal]
+            for count in range(trial + 1, 0, -1):
+                own[count] = own[count] * (1.0 - p) + own[count - 1] * p
+            own[0] *= 1.0 - p
+    return distribution
+
+
+def _exact(successes: Array, ahead: Array, places: int) -> Array:
+    reach, better = (poisson_binomial(np.ascontiguousarray(trials)) for trials in (successes, ahead))
+    count = np.arange(1, len(successes) + 1)
+    free = np.maximum(places - np.arange(len(ahead) + 1), 0)
+    share = np.maximum(count[:, None] - free, 0) / count[:, None]
+    somebody = reach[:, 1:].sum(axis=1)
+    expected = ((reach[:, 1:] @ share) * better).sum(axis=1)
+    mean: Array = np.divide(expected, somebody, out=np.zeros(len(somebody)), where=somebody > 0)
+    return mean
+
+
+def _normal(successes: Array, ahead: Array, places: int, weight: float) -> Array:
+    reach = weight * successes.sum(axis=0)
+    excess = reach + ahead.sum(axis=0) - places
+    variance = weight * (successes * (1 - successes)).sum(axis=0) + (ahead * (1 - ahead)).sum(axis=0)
+    deviation = np.sqrt(np.maximum(variance, 1e-12))
+    z = excess / deviation
+    lost = deviation * np.exp(-z * z / 2) / math.sqrt(2 * math.pi) + excess * ndtr(z)
+    share: Array = np.clip(np.divide(lost, reach, out=np.zeros(len(reach)), where=reach > 0), 0.0, 1.0)
+    return share

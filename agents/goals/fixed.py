@@ -1,0 +1,47 @@
+"""A fixed goal: the target score that a program gives."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from numpy.typing import NDArray
+
+from ..choices.interval import Interval
+from .rounds import ClosedRound, Prospects, RoundGoal
+
+
+class Fixed(RoundGoal):
+    """The same score in every round. It learns nothing, so it fails when the scores of newcomers change.
+
+    Parameters
+    ----------
+    score
+        The target score, between 0 and 1.
+
+    Examples
+    --------
+    >>> Fixed(coverage=0.95, horizon=5, score=0.7).aim(Prospects())
+    Aim(score=0.7, until=4)
+    """
+
+    name: ClassVar[str] = "fixed"
+
+    def __init__(
+        self,
+        coverage: float,
+        horizon: int,
+        *,
+        offset: bool = False,
+        score: Annotated[float, Interval(above=0, below=1)] = 0.5,
+    ) -> None:
+        super().__init__(coverage, horizon, offset=offset, score=score)
+        self.score = score
+
+    def _learn(self, closed: ClosedRound) -> None:
+        pass
+
+    def _score(self, prospects: Prospects) -> float:  # noqa: ARG002
+        return self.score
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {}

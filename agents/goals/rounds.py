@@ -1,0 +1,227 @@
+"""The contract of goals for limited places: what a goal observes of a closed round, and what it then says."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..choices.interval import Interval
+from .offset import ConformalOffset
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+State = Mapping[str, NDArray[Any]]
+"""Everything a goal has learned: arrays by name, of sizes that do not change."""
+
+LARGEST_LOGIT = 20.0
+"""Scores nearer to 0 or 1 than the sigmoid of this count as that."""
+
+SMALLEST_SCORE = 1.0 / (1.0 + math.exp(LARGEST_LOGIT))
+
+TOLERANCE = 1e-9
+"""By how much a score may miss a goal and still counts as equal to it: rounding of the last digits."""
+
+
+def logit(score: Any) -> Any:
+    """The logits of scores, limited to ``LARGEST_LOGIT``."""
+    inside = np.minimum(np.maximum(score, SMALLEST_SCORE), 1.0 - SMALLEST_SCORE)
+    return np.log(inside / (1.0 - inside))
+
+
+def sigmoid(odds: Any) -> Any:
+    """The scores of logits."""
+    return 1.0 / (1.0 + np.exp(-np.minimum(np.maximum(odds, -LARGEST_LOGIT), LARGEST_LOGIT)))
+
+
+@dataclass(frozen=True)
+class ClosedRound:
+    """A round that is over.
+
+    Parameters
+    ----------
+    number
+        The number of the round. Numbers grow; some may be left out.
+    places
+        The number k of places.
+    threshold
+        The lowest score that got a place; 0 when nobody was turned down.
+    newcomers
+        The scores (m,) of those who applied without an earlier goal.
+    own_goal, lag, reached, accepted
+        Of those who came back with a goal, each (r,): that goal, how many rounds ago they were told it, whether their
+        score reaches it, and whether they got a place.
+    """
+
+    number: int
+    places: int
+    threshold: float
+    newcomers: Array
+    own_goal: Array
+    lag: Indices
+    reached: Mask
+    accepted: Mask
+
+
+@dataclass(frozen=True)
+class Prospects:
+    """What may be expected of people who are turned down, and of those who were turned down in earlier rounds.
+
+    Parameters
+    ----------
+    success
+        The predicted probability (n, G) that each of n people reaches each of the goal's ``candidates`` (G,). None by
+        default: nobody was turned down, or the goal does not need it.
+    weight
+        How many people each of the n stands for, where they are a sample.
+    open_goal, open_lag, open_success
+        The open promises of earlier rounds, each (j,): the score that was promised, how many rounds ago it will have
+        been promised in the next round, and the predicted probability that it is reached.
+    places
+        The number of places of the next round; None or 0: as many as in the last round that had any.
+    """
+
+    success: Array = field(default_factory=lambda: np.empty((0, 0)))
+    weight: float = 1.0
+    open_goal: Array = field(default_factory=lambda: np.empty(0))
+    open_lag: Indices = field(default_factory=lambda: np.empty(0, np.int64))
+    open_success: Array = field(default_factory=lambda: np.empty(0))
+    places: int | None = None
+
+
+class Aim(NamedTuple):
+    """The score that must be reached, and the last round in which it holds."""
+
+    score: float
+    until: int
+
+
+class RoundGoal(ABC):
+    """Which score wins a place in the rounds to come. One goal is told to everybody who is turned down in a round.
+
+        goal = registry["capacity"](coverage=0.95, horizon=1)
+        goal.observe(closed)                       # once for each closed round
+        goal.aim(Prospects(success))               # the success of people at each of goal.candidates
+
+    The guarantee is a long-run average: of those who reach the goal they were told, the share ``coverage`` gets a
+    place. It is none for a single person or round. A goal is deterministic, and its state has a fixed size.
+
+    Parameters
+    ----------
+    coverage
+        The nominal share, between 0 and 1.
+    horizon
+        The number T of rounds within which people come back, 1 or more.
+    offset
+        Whether the conformal offset is added to the goal's logit, which corrects it by the coverage so far.
+    """
+
+    name: ClassVar[str]
+    """What a program spec calls it."""
+
+    needs_prospects: ClassVar[bool] = False
+    """Whether ``aim`` looks at the success of people; else ``Prospects()`` will do."""
+
+    def __init__(self, coverage: float, horizon: int, *, offset: bool = False, **parameters: float) -> None:
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage is {coverage}: give a share between 0 and 1")
+        if horizon < 1:
+            raise ValueError(f"horizon is {horizon}: give a number of rounds, 1 or more")
+        self.check(parameters)
+        self.coverage, self.horizon = coverage, horizon
+        self.offset = ConformalOffset(coverage, horizon) if offset else None
+        self.round = np.array([-1], dtype=np.int64)
+
+    @classmethod
+    def parameters(cls) -> dict[str, tuple[float, Interval]]:
+        """The numbers that this goal takes: their defaults and intervals, by name."""
+        hints = get_type_hints(cls.__init__, include_extras=True)
+        return {
+            name: (argument.default, get_args(hints[name])[1])
+            for name, argument in inspect.signature(cls).parameters.items()
+            if get_origin(hints.get(name)) is Annotated
+        }
+
+    @classmethod
+    def check(cls, parameters: Mapping[str, float]) -> None:
+        """Raise ``ValueError`` when a parameter is not one of this goal's or lies outside its interval."""
+        known = cls.parameters()
+        for name, value in parameters.items():
+            if name not in known:
+                raise ValueError(f"{cls.name} has no parameter {name!r}: it takes {', '.join(known) or 'none'}")
+            if value not in known[name][1]:
+                raise ValueError(f"{name} is {value}: {cls.name} needs a number {known[name][1]}")
+
+    @property
+    def candidates(self) -> Array:
+        """The scores (G,), ascending, at which ``aim`` wants to know the success of people."""
+        return np.empty(0)
+
+    def observe(self, closed: ClosedRound) -> None:
+        """Learn from a closed round.
+
+        Raises
+        ------
+        ValueError
+            When it is not later than the rounds observed before.
+        """
+        if closed.number <= self.round[0]:
+            raise ValueError(f"round {closed.number} comes after round {self.round[0]}: rounds are observed in order")
+        self.round[0] = closed.number
+        self._learn(closed)
+        if self.offset is not None:
+            self.offset.observe(closed)
+
+    def aim(self, prospects: Prospects) -> Aim:
+        """The goal of those who were turned down in the round that was observed last."""
+        score = self._score(prospects)
+        number = self.round.item()
+        if self.offset is not None:
+            score = float(sigmoid(logit(score) + self.offset.logits))
+            self.offset.told(number, score)
+        return Aim(score, number + self.horizon)
+
+    @abstractmethod
+    def _learn(self, closed: ClosedRound) -> None:
+        """Learn from a closed round what this goal needs."""
+
+    @abstractmethod
+    def _score(self, prospects: Prospects) -> float:
+        """The goal without the offset."""
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays that are this goal's own, by name; they are written to in place."""
+
+    def _all_arrays(self) -> dict[str, NDArray[Any]]:
+        offset = {} if self.offset is None else self.offset.arrays()
+        return {"round": self.round, **self._arrays(), **{f"offset_{name}": array for name, array in offset.items()}}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """A copy of everything learned."""
+        return {name: array.copy() for name, array in self._all_arrays().items()}
+
+    def restore(self, state: State) -> None:
+        """Continue exactly where a goal of the same kind and parameters stood.
+
+        Raises
+        ------
+        ValueError
+            When the state is not one of such a goal; nothing is changed then.
+        """
+        own = self._all_arrays()
+        sizes, given = ({name: (a.shape, a.dtype) for name, a in arrays.items()} for arrays in (own, state))
+        if sizes != given:
+            raise ValueError(f"the state holds {given}, this {self.name} {sizes}: it is another's")
+        for name, array in state.items():
+            if not np.isfinite(array).all():
+                raise ValueError(f"the state's {name} holds a number that is not finite: it is damaged")
+        for name, array in state.items():
+            own[name][...] = array

@@ -1,0 +1,1 @@
+"""What the benchmark of durable recourse is made of."""

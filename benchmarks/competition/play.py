@@ -1,0 +1,125 @@
+"""Plays a competition: goals observe the closed rounds of their episode, and a recommender plans for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onward.agents.goals import ClosedRound, Prospects, RoundGoal
+from onward.benchmarks.competition.plans import Planner, Plans
+from onward.environments.competition import Applications, Competition, Settings, World, gini, success_probability
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+NO_PROSPECTS = Prospects()
+
+
+class Played(NamedTuple):
+    """What came of it, by round and episode (R, E): RR, RF, the goals, the thresholds, and the Gini index of the scores
+    that people are told; and by round (R,) the mean score error and cost of the targets."""
+
+    reliability: Floats
+    feasibility: Floats
+    goal: Floats
+    threshold: Floats
+    gini: Floats
+    error: Floats
+    cost: Floats
+
+
+@dataclass(frozen=True)
+class Play:
+    """The settings of plays of one world."""
+
+    world: World
+    settings: Settings
+    planner: Planner
+    episodes: int = 10
+    rounds: int = 100
+    seed: int = 0
+
+    def run(self, goal: Callable[[], RoundGoal]) -> Played:
+        """Play all rounds; each episode has a goal of its own."""
+        competition = Competition(self.world, self.settings, episodes=self.episodes, seed=self.seed)
+        people = self.settings.first + self.settings.newcomers * self.rounds
+        predicted = np.zeros((self.episodes, people))
+        goals = [goal() for _ in range(self.episodes)]
+        found = [self._round(t, competition, goals, predicted) for t in range(self.rounds)]
+        return Played(*(np.array(column) for column in zip(*found, strict=True)))
+
+    def _round(self, t: int, competition: Competition, goals: list[RoundGoal], predicted: Floats) -> tuple[Floats, ...]:
+        applications = competition.arrivals(t)
+        accepted = competition.best(t, applications)
+        plans = Plans(self.planner(self.world, self.settings), applications.people[~accepted], self.settings)
+        for goal, closed in zip(goals, self._closed(t, applications, accepted), strict=True):
+            goal.observe(closed)
+        told = self._told(t, applications.episode[~accepted], competition, goals, plans, predicted)
+        targets = plans.targets(told)
+        people = applications.people[~accepted]
+        changes = success_probability(people, targets, self.settings.beta, competition.difficulty)
+        predicted[applications.episode[~accepted], applications.person[~accepted]] = changes.prod(axis=1)
+        full = applications.people.copy()
+        full[~accepted] = targets
+        own = np.full(len(accepted), np.nan)
+        own[~accepted] = told
+        outcomes = competition.close(t, accepted, own, full)
+        score = self.world.score(targets)
+        who = [applications.episode[~accepted] == episode for episode in range(self.episodes)]
+        return (
+            outcomes.reliability,
+            outcomes.feasibility,
+            np.array([told[mine].mean() if mine.any() else np.nan for mine in who]),
+            outcomes.threshold,
+            np.array([gini(score[mine & (told >= self.world.score(people))]) for mine in who]),
+            np.abs(np.maximum(told, self.world.score(people)) - score).mean(),
+            (np.abs(targets - people) @ competition.difficulty).mean(),
+        )
+
+    def _closed(self, t: int, applications: Applications, accepted: Mask) -> list[ClosedRound]:
+        reached = applications.score >= applications.own_goal - self.settings.tolerance
+        closed = []
+        for episode in range(self.episodes):
+            mine = slice(*np.searchsorted(applications.episode, (episode, episode + 1)))
+            score, new, place = applications.score[mine], applications.new[mine], accepted[mine]
+            threshold = float(score[place].min()) if not place.all() else 0.0
+            closed.append(
+                ClosedRound(
+                    number=t,
+                    places=self.settings.places,
+                    threshold=threshold,
+                    newcomers=score[new],
+                    own_goal=applications.own_goal[mine][~new],
+                    lag=applications.lag[mine][~new],
+                    reached=reached[mine][~new],
+                    accepted=place[~new],
+                )
+            )
+        return closed
+
+    def _told(
+        self,
+        t: int,
+        episode: NDArray[np.int64],
+        competition: Competition,
+        goals: list[RoundGoal],
+        plans: Plans,
+        predicted: Floats,
+    ) -> Floats:
+        """The goals (n,) of those turned down, who are ordered by episode."""
+        scores = np.empty(self.episodes)
+        if goals[0].needs_prospects:
+            candidates = np.array([goal.candidates for goal in goals])
+            success, state = plans.success(candidates[episode]), competition.state
+            open_ = state.last > t - self.settings.horizon
+            for number, goal in enumerate(goals):
+                mine = open_ & (state.episode == number)
+                promises = state.own_goal[mine], t + 1 - state.last[mine], predicted[number, state.person[mine]]
+                scores[number] = goal.aim(Prospects(success[episode == number], 1.0, *promises)).score
+        else:
+            scores[:] = [goal.aim(NO_PROSPECTS).score for goal in goals]
+        return scores[episode]

@@ -1,0 +1,22 @@
+"""A world of rounds with limited places, in which rejected people change, give up, wait and come back."""
+
+from .competition import Applications, Competition
+from .contract import Recommender
+from .metrics import Outcomes, gini
+from .people import attainability, success_probability
+from .settings import Settings
+from .world import World, draw_world, load_worlds
+
+__all__ = [
+    "Applications",
+    "Competition",
+    "Outcomes",
+    "Recommender",
+    "Settings",
+    "World",
+    "attainability",
+    "draw_world",
+    "gini",
+    "load_worlds",
+    "success_probability",
+]

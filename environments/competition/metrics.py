@@ -1,0 +1,53 @@
+"""Reliability, feasibility and equality of goals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What became of the goals in a round, one number an episode, (E,).
+
+    ``reached`` people came back with a score that reaches their own goal, of whom ``accepted`` got a place;
+    ``rejected`` is the number of all people whose last application was turned down in the last T rounds, those who have
+    given up included. ``threshold`` is the lowest score that got a place, NaN without one.
+    """
+
+    reached: Counts
+    accepted: Counts
+    rejected: Counts
+    applicants: Counts
+    threshold: Floats
+
+    @property
+    def reliability(self) -> Floats:
+        """RR, the accepted share of those who reach their goal; NaN in episodes without such a person."""
+        return _share(self.accepted, self.reached)
+
+    @property
+    def feasibility(self) -> Floats:
+        """RF, the share of the rejected who reach their goal; NaN in episodes without a rejected person."""
+        return _share(self.reached, self.rejected)
+
+
+def gini(values: Floats) -> float:
+    """The Gini index of numbers above 0: the mean absolute difference of all pairs, over twice the mean; 0 for none."""
+    if len(values) == 0:
+        return 0.0
+    ordered = np.sort(values)
+    n = len(ordered)
+    weights = 2.0 * np.arange(1, n + 1) - n - 1
+    # The weights add up to 0, so the smallest value can be taken off without a change: equal values give exactly 0.
+    return float(weights @ (ordered - ordered[0]) / (n * ordered.sum()))
+
+
+def _share(part: Counts, whole: Counts) -> Floats:
+    share: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return share

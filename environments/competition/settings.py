@@ -1,0 +1,72 @@
+"""The settings of a competition: every number that the world itself does not give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DIFFICULTY = (0.84, 0.15, 0.85, 0.78, 0.25, 0.18, 0.29, 0.83, 0.91, 0.1)
+"""The difficulty d of each feature, as printed in the paper."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How many people compete for how many places, how hard changes are, and when people give up or come back.
+
+    The paper prints the numbers of people and places, beta, T and the difficulties. It does not print rho, chi, omega
+    and nu: their defaults are calibrated so that its baseline is met.
+
+    Parameters
+    ----------
+    first
+        The number N0 of people of the first round.
+    newcomers
+        The number m of new people in each later round.
+    places
+        The number k of places of a round.
+    horizon
+        The number T of rounds within which a rejected person comes back or has given up.
+    beta
+        How easy changes are: a changed feature succeeds with the probability 1 - exp(-beta a / d).
+    rho, chi, omega
+        Giving up, with the probability 1 - exp(-(rho b + chi q + omega b q)), of a person whose score lies b below the
+        goal and who has come back q times.
+    nu
+        Coming back, with the probability (1 - u) exp(-nu b) + u, where u = (rounds since the last application) / T.
+    retry_while_waiting
+        Whether a waiting person tries the changes that have failed again in every round.
+    shift_round
+        The first round whose newcomers are better than those before; None: they stay as they are.
+    shift_deviations
+        By how many standard deviations the newcomers' features are then better.
+    difficulty
+        The difficulty d of each feature, (D,).
+    tolerance
+        By how much a score may miss a goal and still counts as having reached it: rounding of the last digits.
+    """
+
+    first: int = 20
+    newcomers: int = 10
+    places: int = 9
+    horizon: int = 1
+    beta: float = 0.05
+    rho: float = 0.5
+    chi: float = 0.02
+    omega: float = 0.0
+    nu: float = 5.0
+    retry_while_waiting: bool = False
+    shift_round: int | None = None
+    shift_deviations: float = 0.35
+    difficulty: tuple[float, ...] = DIFFICULTY
+    tolerance: float = 1e-9
+
+    def __post_init__(self) -> None:
+        for name in ("first", "newcomers", "places"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}: give a number of people, 0 or more")
+        if self.horizon < 1:
+            raise ValueError(f"horizon is {self.horizon}: give a number of rounds, 1 or more")
+        for name in ("rho", "chi", "omega", "nu", "tolerance"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}: give a number, 0 or more")
+        if not self.beta > 0 or not all(d > 0 for d in self.difficulty):
+            raise ValueError("beta and every difficulty must be above 0")

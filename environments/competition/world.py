@@ -1,0 +1,93 @@
+"""The people and the model of a competition: drawn from a seed, or loaded from a file of frozen worlds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+Floats = NDArray[np.float64]
+
+LABEL_NOISE, LABEL_THRESHOLD = 0.05, 0.5
+LOWEST_WEIGHT = 0.1
+
+
+@dataclass(frozen=True)
+class World:
+    """Normal raw features, their scaling to [0, 1], and a logistic model of the scaled ones.
+
+    An applicant: raw ~ N(mean, deviation) for each feature, x = clip((raw - low) / (high - low), 0, 1). The model's
+    score is M(x) = sigmoid(coef . x + intercept). All arrays have the shape (D,).
+    """
+
+    mean: Floats
+    deviation: Floats
+    low: Floats
+    high: Floats
+    coef: Floats
+    intercept: float
+
+    def people(self, generator: np.random.Generator, shape: tuple[int, ...], shift: float = 0.0) -> Floats:
+        """New applicants, (\\*shape, D), whose features are better by ``shift`` standard deviations.
+
+        A feature is better on the side to which the model's weight points.
+        """
+        mean = self.mean + shift * np.sign(self.coef) * self.deviation
+        raw = generator.normal(mean, self.deviation, (*shape, len(self.mean)))
+        scaled: Floats = np.clip((raw - self.low) / (self.high - self.low), 0.0, 1.0)
+        return scaled
+
+    def score(self, people: Floats) -> Floats:
+        """The model's scores (n,) of people (n, D)."""
+        scores: Floats = 1.0 / (1.0 + np.exp(-(people @ self.coef + self.intercept)))
+        return scores
+
+
+def load_worlds(file: Path) -> list[World]:
+    """The frozen worlds of a file with the arrays mu, sd, lo, hi, coef (W, D) and intercept (W,).
+
+    Raises
+    ------
+    ValueError
+        When an array is missing, or has another shape.
+    """
+    names = ("mu", "sd", "lo", "hi", "coef", "intercept")
+    with np.load(file) as stored:
+        missing = [name for name in names if name not in stored]
+        if missing:
+            raise ValueError(f"{file} has no array {missing[0]!r}: a file of worlds has {', '.join(names)}")
+        arrays = [np.asarray(stored[name], dtype=np.float64) for name in names]
+    shape = arrays[0].shape
+    if len(shape) != 2 or [array.shape for array in arrays] != [shape] * 5 + [shape[:1]]:
+        raise ValueError(f"{file}: mu, sd, lo, hi, coef must have one shape (worlds, features), intercept (worlds,)")
+    mean, deviation, low, high, coef, intercept = arrays
+    return [World(mean[i], deviation[i], low[i], high[i], coef[i], float(intercept[i])) for i in range(len(mean))]
+
+
+def draw_world(
+    seed: int,
+    *,
+    features: int = 10,
+    rows: int = 10_000,
+    means: tuple[float, float] = (0.3, 0.7),
+    deviations: tuple[float, float] = (0.05, 0.2),
+    inverse_regularisation: float = 1.0,
+) -> World:
+    """Draw a world: the features' means and standard deviations, training rows and their labels, and a fitted model.
+
+    The paper prints neither the ranges of means and deviations, nor the scaling (here by the smallest and largest
+    training row), nor the regularisation (scikit-learn's C).
+    """
+    generator = np.random.default_rng(seed)
+    mean, deviation = generator.uniform(*means, features), generator.uniform(*deviations, features)
+    raw = generator.normal(mean, deviation, (rows, features))
+    low, high = raw.min(axis=0), raw.max(axis=0)
+    X = (raw - low) / (high - low)
+    weights = generator.uniform(LOWEST_WEIGHT, 1.0, features)
+    weights /= weights.sum()
+    labels = X @ weights + generator.normal(0.0, LABEL_NOISE, rows) > LABEL_THRESHOLD
+    model = LogisticRegression(C=inverse_regularisation, max_iter=1000).fit(X, labels)
+    return World(mean, deviation, low, high, model.coef_[0], float(model.intercept_[0]))

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onward.benchmarks import face
+from onward.benchmarks.durable import Args, durable, tables
+from onward.environments.competition import draw_world
+from onward.streams.errors import UsageError
+
+SMALL = ["--episodes", "2", "--rounds", "6"]
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory):
+    world = draw_world(1, rows=1000)
+    file = tmp_path_factory.mktemp("worlds") / "worlds.npz"
+    names = {"mu": "mean", "sd": "deviation", "lo": "low", "hi": "high", "coef": "coef"}
+    np.savez(file, intercept=[world.intercept], **{name: getattr(world, own)[None] for name, own in names.items()})
+    return file
+
+
+@pytest.fixture(scope="module")
+def rows(worlds):
+    return list(durable(face.parse(Args, None, [*SMALL, "--worlds", str(worlds)])))
+
+
+def test_the_rows_have_the_names_that_others_look_for(rows):
+    names = {row.name for row in rows}
+    for horizon, beta in ((1, "0.05"), (1, "0.01"), (5, "0.05"), (5, "0.01")):
+        case = f"T={horizon} beta={beta}"
+        assert names >= {f"RF {case}", f"RR {case}", f"RR after shift {case}"}
+    assert names >= {"Gini", "RR T=1 beta=0.05 nominal=0.80", "RR T=5 beta=0.05 nominal=0.90"}
+
+
+def test_everybody_of_a_round_is_told_the_same_score(rows):
+    assert next(row.value for row in rows if row.name == "Gini") < 1e-6
+
+
+def test_the_table_shows_standard_errors_and_the_papers_numbers(rows):
+    (table,) = tables(rows)
+    assert table.row_count == len(rows)
+    assert "0.707" in table.columns[3].cells
+
+
+def test_figures_are_drawn(worlds, tmp_path, monkeypatch):
+    monkeypatch.setattr("onward.benchmarks.durable.WORLDS", worlds)
+    flags = ["--episodes", "1", "--rounds", "4", "--parts", "horizons", "--figures", str(tmp_path)]
+    assert len(list(durable(face.parse(Args, None, flags)))) == 20
+    assert (tmp_path / "horizons.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [(["--parts", "wizard"], "--parts: there is no 'wizard'"), (["--worlds", "/no/file.npz"], "--worlds:")],
+)
+def test_a_wrong_name_or_file_is_explained_in_one_line(flags, message, capsys):
+    assert face.run(Args, durable, flags) == UsageError.exit_code
+    told = capsys.readouterr().err
+    assert message in told
+    assert told.count("\n") == 1
