@@ -34,7 +34,7 @@ from onward.agents.costs import DifficultyPosterior, DifficultyStep, attainabili
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
 from onward.streams.errors import UsageError
-from onward.streams.programs.scoring import LogisticScore
+from onward.streams.programs.models.scoring import LogisticScore
 
 Array = NDArray[np.float64]
 

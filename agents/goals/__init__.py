@@ -2,11 +2,12 @@
 
 from ..registry import Registry
 from .capacity import Capacity
+from .closed_round import ClosedRound
 from .conformal import Conformal
 from .contract import Goal
 from .fixed import Fixed
 from .last_threshold import LastThreshold
-from .rounds import Aim, ClosedRound, Prospects, RoundGoal
+from .rounds import Aim, Prospects, RoundGoal
 from .threshold import Threshold, accepted
 
 registry = Registry(Goal, __name__, __path__)  # type: ignore[type-abstract]

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices.interval import Interval
+from .closed_round import Array, ClosedRound
 from .components.rejected_share import rejected_share
 from .components.score_distribution import ScoreDistribution
-from .rounds import TOLERANCE, Array, ClosedRound, Prospects, RoundGoal, logit, sigmoid
+from .rounds import TOLERANCE, Prospects, RoundGoal, logit, sigmoid
 
 STEPS = np.array([-2.0, -0.8, -0.25, 0.0, 0.25, 0.8, 2.0])
 """The logits of the candidates, from the last goal. Success between them is interpolated."""

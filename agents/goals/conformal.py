@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices.interval import Interval
-from .rounds import ClosedRound, Prospects, RoundGoal, logit, sigmoid
+from .closed_round import ClosedRound
+from .rounds import Prospects, RoundGoal, logit, sigmoid
 
 
 class Conformal(RoundGoal):

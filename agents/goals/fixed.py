@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar
 from numpy.typing import NDArray
 
 from ..choices.interval import Interval
-from .rounds import ClosedRound, Prospects, RoundGoal
+from .closed_round import ClosedRound
+from .rounds import Prospects, RoundGoal
 
 
 class Fixed(RoundGoal):

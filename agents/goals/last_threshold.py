@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .rounds import ClosedRound, Prospects, RoundGoal
+from .closed_round import ClosedRound
+from .rounds import Prospects, RoundGoal
 
 
 class LastThreshold(RoundGoal):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from .rounds import ClosedRound
+from .closed_round import ClosedRound
 
 RATE = 0.15
 """The learning rate, in logits for a loss of 1."""

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices.interval import Interval
+from .closed_round import Array, ClosedRound, Indices
 from .offset import ConformalOffset
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 State = Mapping[str, NDArray[Any]]
 """Everything a goal has learned: arrays by name, of sizes that do not change."""
 
@@ -39,35 +37,6 @@ def logit(score: Any) -> Any:
 def sigmoid(odds: Any) -> Any:
     """The scores of logits."""
     return 1.0 / (1.0 + np.exp(-np.minimum(np.maximum(odds, -LARGEST_LOGIT), LARGEST_LOGIT)))
-
-
-@dataclass(frozen=True)
-class ClosedRound:
-    """A round that is over.
-
-    Parameters
-    ----------
-    number
-        The number of the round. Numbers grow; some may be left out.
-    places
-        The number k of places.
-    threshold
-        The lowest score that got a place; 0 when nobody was turned down.
-    newcomers
-        The scores (m,) of those who applied without an earlier goal.
-    own_goal, lag, reached, accepted
-        Of those who came back with a goal, each (r,): that goal, how many rounds ago they were told it, whether their
-        score reaches it, and whether they got a place.
-    """
-
-    number: int
-    places: int
-    threshold: float
-    newcomers: Array
-    own_goal: Array
-    lag: Indices
-    reached: Mask
-    accepted: Mask
 
 
 @dataclass(frozen=True)

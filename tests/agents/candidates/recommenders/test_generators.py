@@ -16,7 +16,7 @@ from onward.agents.candidates.recommenders.generator import RecommenderGenerator
 from onward.agents.candidates.recommenders.whole_steps import whole_steps
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
-from onward.streams.programs.scoring import LogisticScore
+from onward.streams.programs.models.scoring import LogisticScore
 from onward.tests.support.spaces import scaled_space
 
 Array = np.ndarray[Any, Any]

@@ -23,7 +23,7 @@ from onward.agents.candidates.recommenders import (
 )
 from onward.agents.candidates.recommenders.joint_success import plan_people
 from onward.agents.costs import plan_success
-from onward.streams.programs.scoring import LogisticScore
+from onward.streams.programs.models.scoring import LogisticScore
 
 Array = np.ndarray[Any, Any]
 FEATURES = 3

@@ -11,7 +11,7 @@ import pytest
 from onward.agents.candidates.recommenders import Bounds
 from onward.agents.candidates.recommenders.sac import Sac, inputs
 from onward.agents.candidates.recommenders.sac_training import SacTraining, Settings
-from onward.streams.programs.scoring import LogisticScore
+from onward.streams.programs.models.scoring import LogisticScore
 
 Array = np.ndarray[Any, Any]
 SCORE = LogisticScore(np.array([4.0, 2.0, -3.0]), -2.0)

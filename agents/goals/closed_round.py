@@ -1,0 +1,41 @@
+"""What a goal observes of a round that is over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ClosedRound:
+    """A round that is over.
+
+    Parameters
+    ----------
+    number
+        The number of the round. Numbers grow; some may be left out.
+    places
+        The number k of places.
+    threshold
+        The lowest score that got a place; 0 when nobody was turned down.
+    newcomers
+        The scores (m,) of those who applied without an earlier goal.
+    own_goal, lag, reached, accepted
+        Of those who came back with a goal, each (r,): that goal, how many rounds ago they were told it, whether their
+        score reaches it, and whether they got a place.
+    """
+
+    number: int
+    places: int
+    threshold: float
+    newcomers: Array
+    own_goal: Array
+    lag: Indices
+    reached: Mask
+    accepted: Mask
