@@ -28,6 +28,8 @@ from onward.streams.programs.space import space_of
 from onward.streams.programs.training.margin import PEOPLE, smallest_margin
 
 WIDTH = 170
+GENERATORS = ("adapted", "instances", "linear", "search")
+"""Those for any program. Recommenders, for limited places, have a benchmark of their own."""
 WITH_A_MARGIN = ("search", "adapted")
 
 
@@ -109,7 +111,8 @@ def _space(case: Case, most: int) -> Space:
 
 def _rows(title: str, space: Space, case: Case) -> Iterator[Row]:
     """The options at the bare threshold, and those with the margin that ``margin: auto`` measures."""
-    for name, generator in registry.items():
+    for name in GENERATORS:
+        generator = registry[name]
         if case.model == "logistic" or not generator.needs_linear_score:
             aims = () if generator.copies_instances else ("changes",)
             yield from figures(title, name, case, options_of(generator, space, case), aims=aims)

@@ -161,5 +161,5 @@ def _generator(seed: int, step: int) -> np.random.Generator:
     return np.random.default_rng([seed, step])
 
 
-GENERATORS = candidates.registry
-"""Every generator by its name."""
+GENERATORS = {name: candidates.registry[name] for name in ("adapted", "instances", "linear", "search")}
+"""The generators for any program. Recommenders, for limited places, have a benchmark of their own."""

@@ -58,8 +58,8 @@ MANIFEST = Manifest(
             [
                 "of 50 rejected people of the data 40.0% have no option (10.0% without the margin); "
                 "20.0% of the options have more than 4 changes",
-                "to serve more people: let features change in both directions (`mutable: any`), or a smaller "
-                "`policy.margin` than 0.3",
+                "to serve more people: a smaller `policy.margin` than 0.3, or let features change in both directions "
+                "where that is sensible (`mutable: any`)",
                 "for options with fewer changes: `constraints: {max_changes: 3}`, or a smaller `policy.margin` than",
             ],
         ),

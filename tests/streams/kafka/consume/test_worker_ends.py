@@ -185,8 +185,10 @@ async def test_connections_are_closed_when_a_fetch_is_cancelled_before_it_starts
         await stop_consumer(consumer)
 
     monkeypatch.setattr(aiokafka.AIOKafkaConsumer, "stop", stop_while_fetching)
-    running = asyncio.create_task(run_worker(broker.options(), {topic: Recorder()}, stop=stop, signals=False))
+    recorder = Recorder()
+    running = asyncio.create_task(run_worker(broker.options(), {topic: recorder}, stop=stop, signals=False))
     assert len(await tail(broker.options(), TopicPartition(topic, 0), lambda record: record, 3)) == 3
+    await until(lambda: recorder.chunks)
     stop.set()
     await running
     assert len(clients) == 2
