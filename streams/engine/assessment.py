@@ -7,6 +7,7 @@ the same. A row does not depend on the other rows of its batch.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isnan
 
 import numpy as np
 from msgspec import Raw, Struct
@@ -23,6 +24,8 @@ Array = NDArray[np.float64]
 
 BATCH_PAIRS = 1_000_000
 """The most pairs of a person and an arm that are held at once (about 100 MB)."""
+
+NO_SCORE = Problem("no_score", "the model cannot score these features")
 
 Assessed = Mapping[JournalPosition, "Assessment | Problem"]
 
@@ -60,7 +63,10 @@ class Assessment(Struct, frozen=True, gc=False, eq=False):
 
 
 def assess(program: Program, model: CurrentModel, people: Mapping[JournalPosition, Person]) -> Assessed:
-    """Assess people under a model, by journal position. Features that do not fit the spec give the problem."""
+    """Assess people under a model, by journal position.
+
+    Features that do not fit the spec, or that the model cannot score, give the problem.
+    """
     assessed: dict[JournalPosition, Assessment | Problem] = {}
     positions: list[JournalPosition] = []
     rows: list[Values] = []
@@ -79,7 +85,9 @@ def assess(program: Program, model: CurrentModel, people: Mapping[JournalPositio
     rejected: list[int] = []
     for index, (position, own, score) in enumerate(zip(positions, by_model, scores.tolist(), strict=True)):
         given = people[position].approved
-        if own if given is None else given:
+        if isnan(score) and not given:
+            assessed[position] = NO_SCORE
+        elif own if given is None else given:
             assessed[position] = Assessment(rows[index], score)
         else:
             rejected.append(index)

@@ -33,6 +33,7 @@ from ..errors import ModelError, UsageError
 from ..journal.entries import journal_key
 from .bundle.loader import ModelBundle, load_bundle
 from .bundle.manifest import Manifest
+from .models.scoring import score_of_options
 from .space import space_of
 from .spec_check import policy_faults
 
@@ -124,7 +125,7 @@ class Program:
 
     def generator_under(self, bundle: ModelBundle) -> CandidateGenerator:
         """The generator of options that reach the goal under a model."""
-        return self.generator.under(bundle.model.score, self.goal_under(bundle))
+        return self.generator.under(score_of_options(bundle.model.score), self.goal_under(bundle))
 
     @property
     def arms(self) -> Array:

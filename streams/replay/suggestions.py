@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,8 +13,10 @@ from msgspec import Raw, Struct
 
 from ...schemas.events import Decision, NoRecourse, RawApplication, Recourse, Value
 from ...schemas.kinds import kinds
+from ..engine.assessment import NO_SCORE
 from ..engine.process import footprint, process
 from ..engine.watermark import required_topics
+from ..errors import ModelError
 from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..ledger.ledger import Ledger
 from ..programs.program import Program
@@ -50,6 +53,9 @@ def suggest(program: Program, people: Mapping[str, Features], time_ms: int) -> I
 
 def _rejected(program: Program, portion: Sequence[tuple[str, Features]]) -> Iterator[tuple[str, Features]]:
     scores = program.bundle.model.score(program.codec.encode_many([features for _, features in portion]))
+    for (name, _), score in zip(portion, scores.tolist(), strict=True):
+        if isnan(score):
+            raise ModelError(f"{name}: {NO_SCORE.detail}")
     return (portion[index] for index in np.flatnonzero(~program.approves(scores)).tolist())
 
 

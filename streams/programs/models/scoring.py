@@ -21,6 +21,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
+from ....agents.candidates import LinearScore, Score
 from .boosting import gradient_boosting, histogram_boosting
 from .calibration import folded
 from .forests import Forest
@@ -47,6 +48,18 @@ class LogisticScore:
     def __call__(self, X: Floats) -> Floats:
         """The probability of class 1, (n,)."""
         return _sigmoid(_affine(X, self.weights[:, np.newaxis], np.array([self.bias]))[:, 0])
+
+
+def score_of_options(score: Score) -> Score:
+    """The scores of what people could become: what a model cannot score, NaN, is 0, so that nobody is sent there."""
+    if isinstance(score, LinearScore):
+        return score
+
+    def options(X: Floats) -> Floats:
+        scores = score(X)
+        return np.where(np.isnan(scores), 0.0, scores)
+
+    return options
 
 
 class Logistic:

@@ -63,7 +63,7 @@ class OnnxModel:
 
 
 class ServedOnnxModel:
-    """A checked model as workers use it: a row that it cannot score, or scores NaN, has score 0."""
+    """A checked model as workers use it: a row that it cannot score has the score NaN, and ends nothing."""
 
     def __init__(self, model: OnnxModel) -> None:
         self._model = model
@@ -71,16 +71,15 @@ class ServedOnnxModel:
     def score(self, X: Floats) -> Floats:
         """The probability of the desired class, (n,), of encoded rows (n, D)."""
         try:
-            scores = self._model.score(X)
+            return self._model.score(X)
         except ValueError:
-            scores = np.concatenate([self._score_alone(row) for row in X[:, np.newaxis]])
-        return np.where(np.isnan(scores), 0.0, scores)
+            return np.concatenate([self._score_alone(row) for row in X[:, np.newaxis]])
 
     def _score_alone(self, row: Floats) -> Floats:
         try:
             return self._model.score(row)
         except ValueError:
-            return np.zeros(1)
+            return np.full(1, np.nan)
 
 
 def load_onnx(content: bytes, how: OnnxScore, columns: int, codec: FeatureCodec | None) -> ServedOnnxModel:

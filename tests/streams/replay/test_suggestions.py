@@ -1,11 +1,13 @@
 """What is suggested without Kafka is what a worker with a fresh learner publishes."""
 
 import msgspec
+import numpy as np
 import pytest
 
+from onward.streams.errors import ModelError
 from onward.streams.replay import suggestions
 from onward.streams.replay.suggestions import suggest
-from onward.tests.support.pipeline import FEATURES, START_MS, build_program
+from onward.tests.support.pipeline import FEATURES, START_MS, IncomeModel, build_program
 from onward.tests.support.tape import tape
 
 PEOPLE = {
@@ -64,3 +66,23 @@ def test_a_recourse_marks_a_change_from_the_value_that_stands_for_a_missing_one(
         for changed in option["changes"]:
             assert changed.pop("current_given", None) == (False if changed["feature"] == "income" else None)
     assert answered == expected
+
+
+@pytest.mark.parametrize("decisions", ["model", "external"])
+@pytest.mark.parametrize("generator", ["instances", "search", "adapted"])
+def test_who_cannot_be_scored_is_a_dead_letter_and_nobody_is_sent_there(tmp_path, monkeypatch, decisions, generator):
+    whole = IncomeModel.score
+    monkeypatch.setattr(IncomeModel, "score", lambda self, X: np.where(X[:, 2] == 0.7, np.nan, whole(self, X)))
+    policy = {"generator": generator}
+    story = tape(tmp_path, decisions=decisions, policy=policy)
+    for name, income in (("unscored", 70.0), ("good", 10.0)):
+        story.applies(name, features={"region": "north", "income": income, "debts": 4})
+        if decisions == "external":
+            story.decides(name, 0)
+    story.fold()
+    assert story.reasons() == ["no_score"]
+    assert [answer.application for answer in story.answers()] == ["good"]
+    with pytest.raises(ModelError, match="unscored: the model cannot score these features"):
+        list(
+            suggest(build_program(policy=policy), {"unscored": {"region": "north", "income": 70, "debts": 4}}, START_MS)
+        )

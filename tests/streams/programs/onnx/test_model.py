@@ -11,6 +11,7 @@ pytest.importorskip("onnxruntime")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 from onward.streams.programs.bundle.manifest import OnnxScore  # noqa: E402
+from onward.streams.programs.models.scoring import score_of_options  # noqa: E402
 from onward.streams.programs.onnx.model import load_onnx  # noqa: E402
 
 
@@ -33,8 +34,9 @@ def looks_up_its_score() -> bytes:
     return model.SerializeToString()
 
 
-def test_a_row_that_the_model_cannot_score_has_score_0_and_the_rows_beside_it_keep_theirs():
+def test_a_row_that_the_model_cannot_score_has_no_score_and_the_rows_beside_it_keep_theirs():
     model = load_onnx(looks_up_its_score(), OnnxScore(column=1, rows=32), 2, None)
     rows = np.array([[0.1, 0.5], [1.0, 0.5], [0.9, 0.5]])
-    assert model.score(rows) == pytest.approx([0.7, 0.0, 0.7])
-    assert model.score(rows[1:2]) == pytest.approx([0.0])
+    assert model.score(rows) == pytest.approx([0.7, np.nan, 0.7], nan_ok=True)
+    assert np.isnan(model.score(rows[1:2])).all()
+    assert score_of_options(model.score)(rows) == pytest.approx([0.7, 0.0, 0.7])
