@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,18 @@ import numpy as np
 from onward.agents.candidates import Mutable, Space
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Line:
+    """A linear score."""
+
+    weights: Array
+    bias: float
+
+    def __call__(self, X: Array) -> Array:
+        scores: Array = 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
+        return scores
 
 
 def scaled_space(

@@ -1,4 +1,4 @@
-"""The change of each feature that makes joint success most likely, one person at a time, in compiled loops.
+"""The changes that make joint success most likely, one person at a time, in compiled loops.
 
 A changed feature with attainability a fails with probability exp(-theta a) (eq 8). Its *loss* is -log(1 - exp(-z)) with
 z = theta a, and a plan's loss is the sum. With u = 1 / (1 + z / theta), eq 7 says change (own + sign change) = u, so a
@@ -8,6 +8,8 @@ Along the change the loss is convex at first, concave beyond a success probabili
 very large changes. A person's problem, least loss at a required gain in log odds, is solved by its dual: at a price per
 unit of gain every feature has a best change of its own. Where these changes jump over the required gain, intervals of
 changes are split and bounded (branch and bound), until nothing can be better by more than a tolerance.
+
+All of it stands in one file, because compiled functions call those of their own file only.
 """
 
 from __future__ import annotations
@@ -41,8 +43,13 @@ MOST_OPEN = 60
 Person = tuple[Array, Array, Array, Array]
 """Of each of M features: own value, sign of a helpful change, theta, and the gain in log odds for a unit of change."""
 
+Features = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+"""Which of M features are free to change, and which of these stay at the end of their room."""
+
 Sides = tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]
 """The changes that gain too little and those that gain enough, and for both which of them are on the convex part."""
+
+# --- the loss of a change ---------------------------------------------------------------------------------------------
 
 
 @compiled
@@ -202,6 +209,19 @@ def end_of(high: float, feature: tuple[float, float, float, float]) -> tuple[flo
 
 
 @compiled
+def total_loss(change: Array, person: Person) -> float:
+    """The loss of a plan."""
+    own, sign, theta, _ = person
+    total = 0.0
+    for m in range(len(own)):
+        total += loss_of(change[m], own[m], sign[m], theta[m])
+    return total
+
+
+# --- the convex parts -------------------------------------------------------------------------------------------------
+
+
+@compiled
 def spread(missing: float, free: NDArray[np.bool_], room: Array, person: Person, z: Array, change: Array) -> bool:
     """Write the changes of the ``free`` features that gain what is missing at least loss; say whether they do.
 
@@ -216,62 +236,107 @@ def spread(missing: float, free: NDArray[np.bool_], room: Array, person: Person,
             capacity += gain[m] * room[m]
     if missing <= 0.0 or capacity < missing:
         return False
-    # A start: the same success probability for all. Small changes are about as 1 / z.
-    common = 4.0
-    for _ in range(STARTING_STEPS):
-        total = 0.0
-        for m in range(count):
-            if free[m]:
-                found, _ = change_at(common, own[m], sign[m], theta[m])
-                total += gain[m] * (room[m] if found < 0.0 or found > room[m] else found)
-        common = min(max(common * total / missing, 1.0), SMALLEST_CHANGE)
+    common = common_z(missing, free, room, person)
     least = np.full(count, -1.0)
     for m in range(count):
         z[m] = common if free[m] else z[m]
         if sign[m] > 0.0 or 2.0 * room[m] < own[m]:
             least[m] = z_of(room[m], own[m], sign[m], theta[m])
-    at_end = np.zeros(count, dtype=np.bool_)
-    values, slopes = np.empty(count), np.empty(count)
-    for step in range(NEWTON_STEPS):
-        rest, above, below = missing, 0.0, 0.0
-        for m in range(count):
-            if not free[m]:
-                continue
-            if at_end[m]:
-                change[m] = room[m]
-                rest -= gain[m] * room[m]
-                continue
-            change[m], by_z = change_at(z[m], own[m], sign[m], theta[m])
-            value, slope = log_slope(z[m], own[m], sign[m], theta[m], gain[m])
-            if change[m] < 0.0 or slope >= -1e-9:
-                return False
-            values[m], slopes[m] = value, slope
-            rest -= gain[m] * change[m]
-            above += gain[m] * by_z * value / slope
-            below += gain[m] * by_z / slope
+    features = (free, np.zeros(count, dtype=np.bool_))
+    slopes = (np.empty(count), np.empty(count))
+    for _ in range(NEWTON_STEPS):
+        convex, rest, above, below = gained_at(missing, features, room, person, z, change, slopes)
+        if not convex:
+            return False
         if below <= 0.0:
             return abs(rest) <= 1e-12 * missing
-        price = (rest + above) / below
-        largest = 0.0
-        for m in range(count):
-            if not free[m]:
-                continue
-            if at_end[m]:
-                value, _ = log_slope(least[m], own[m], sign[m], theta[m], gain[m])
-                if value > price:
-                    at_end[m], z[m], largest = False, least[m] * 1.01, 1.0
-                continue
-            move = (price - values[m]) / slopes[m]
-            move = min(max(move, -0.5 * z[m]), 2.0 * z[m])
-            z[m] += move
-            largest = max(largest, abs(move) / z[m])
-            at_end[m] = z[m] <= least[m]
-        if largest <= ROOT_ERROR:
-            break
-        if step == NEWTON_STEPS - 1:
-            return False
+        if move_z((rest + above) / below, features, least, person, z, slopes) <= ROOT_ERROR:
+            close_gap(missing, features, person, z, change)
+            return True
+    return False
+
+
+@compiled
+def common_z(missing: float, free: NDArray[np.bool_], room: Array, person: Person) -> float:
+    """A start: one z, so one success probability, for all. Small changes are about as 1 / z."""
+    own, sign, theta, gain = person
+    common = 4.0
+    for _ in range(STARTING_STEPS):
+        total = 0.0
+        for m in range(len(own)):
+            if free[m]:
+                found, _ = change_at(common, own[m], sign[m], theta[m])
+                total += gain[m] * (room[m] if found < 0.0 or found > room[m] else found)
+        common = min(max(common * total / missing, 1.0), SMALLEST_CHANGE)
+    return common
+
+
+@compiled
+def gained_at(
+    missing: float,
+    features: Features,
+    room: Array,
+    person: Person,
+    z: Array,
+    change: Array,
+    slopes: tuple[Array, Array],
+) -> tuple[bool, float, float, float]:
+    """Write the changes at ``z``, and their log slopes with the derivatives by z to ``slopes``.
+
+    Return whether all are on the convex parts, what is still missing, and numerator and denominator of Newton's step.
+    """
+    own, sign, theta, gain = person
+    free, at_end = features
+    rest, above, below = missing, 0.0, 0.0
+    for m in range(len(own)):
+        if not free[m]:
+            continue
+        if at_end[m]:
+            change[m] = room[m]
+            rest -= gain[m] * room[m]
+            continue
+        change[m], by_z = change_at(z[m], own[m], sign[m], theta[m])
+        value, slope = log_slope(z[m], own[m], sign[m], theta[m], gain[m])
+        if change[m] < 0.0 or slope >= -1e-9:
+            return False, rest, above, below
+        slopes[0][m], slopes[1][m] = value, slope
+        rest -= gain[m] * change[m]
+        above += gain[m] * by_z * value / slope
+        below += gain[m] * by_z / slope
+    return True, rest, above, below
+
+
+@compiled
+def move_z(
+    price: float, features: Features, least: Array, person: Person, z: Array, slopes: tuple[Array, Array]
+) -> float:
+    """Move every z towards the log ``price``, or to the end of its room and back; return the largest relative move."""
+    own, sign, theta, gain = person
+    free, at_end = features
+    largest = 0.0
+    for m in range(len(own)):
+        if not free[m]:
+            continue
+        if at_end[m]:
+            value, _ = log_slope(least[m], own[m], sign[m], theta[m], gain[m])
+            if value > price:
+                at_end[m], z[m], largest = False, least[m] * 1.01, 1.0
+            continue
+        move = (price - slopes[0][m]) / slopes[1][m]
+        move = min(max(move, -0.5 * z[m]), 2.0 * z[m])
+        z[m] += move
+        largest = max(largest, abs(move) / z[m])
+        at_end[m] = z[m] <= least[m]
+    return largest
+
+
+@compiled
+def close_gap(missing: float, features: Features, person: Person, z: Array, change: Array) -> None:
+    """Write the last changes, and let the one that gains most close the gap that rounding leaves."""
+    own, sign, theta, gain = person
+    free, at_end = features
     rest, widest = missing, -1
-    for m in range(count):
+    for m in range(len(own)):
         if free[m]:
             if not at_end[m]:
                 change[m], _ = change_at(z[m], own[m], sign[m], theta[m])
@@ -280,7 +345,9 @@ def spread(missing: float, free: NDArray[np.bool_], room: Array, person: Person,
             rest -= gain[m] * change[m]
     if widest >= 0:
         change[widest] += rest / gain[widest]
-    return True
+
+
+# --- the dual, and branch and bound -----------------------------------------------------------------------------------
 
 
 @compiled
@@ -311,16 +378,6 @@ def respond(
         total += value
         gained += gain[m] * change[m]
     return total, gained
-
-
-@compiled
-def total_loss(change: Array, person: Person) -> float:
-    """The loss of a plan."""
-    own, sign, theta, _ = person
-    total = 0.0
-    for m in range(len(own)):
-        total += loss_of(change[m], own[m], sign[m], theta[m])
-    return total
 
 
 @compiled
@@ -386,6 +443,23 @@ def alike(sides: Sides) -> bool:
 
 
 @compiled
+def plan_between(
+    missing: float, sides: Sides, room: Array, person: Person, z: Array, change: Array
+) -> tuple[float, float]:
+    """Write the best plan between sides that are alike; return its loss, and the log price of all its convex parts.
+
+    The price is infinite where no convex part is inside its room.
+    """
+    own, sign, theta, gain = person
+    loss = refined(missing, sides[0], sides[2], room, person, z, change)
+    for m in range(len(own)):
+        if loss < math.inf and sides[2][m] and change[m] < room[m]:
+            exact, _ = log_slope(z[m], own[m], sign[m], theta[m], gain[m])
+            return loss, exact
+    return loss, math.inf
+
+
+@compiled
 def bounded(
     task: tuple[float, float, float],
     intervals: tuple[Array, Array],
@@ -403,8 +477,7 @@ def bounded(
     """
     missing, price, best = task
     first, second, first_free, second_free = sides
-    own, sign, theta, gain = person
-    change, free = np.empty(len(own)), np.empty(len(own), dtype=np.bool_)
+    change, free = np.empty(len(first)), np.empty(len(first), dtype=np.bool_)
     bound, below, above, stride = -math.inf, -math.inf, math.inf, 0.1
     below_bound, above_bound, below_gain, above_gain = 0.0, 0.0, 0.0, 0.0
     for _ in range(DUAL_STEPS):
@@ -422,11 +495,8 @@ def bounded(
         if below == -math.inf or above == math.inf:
             if abs(price) > LARGEST_PRICE:
                 # The intervals' lowest ends gain enough, or all of them together hardly do.
-                return (
-                    kept(total_loss(change, person), change, best, plan) if gained >= missing else best,
-                    price,
-                    math.inf,
-                )
+                enough = gained >= missing
+                return kept(total_loss(change, person), change, best, plan) if enough else best, price, math.inf
             price += stride if gained < missing else -stride
             stride *= 3.0
             continue
@@ -439,15 +509,33 @@ def bounded(
         if highest - bound <= 0.25 * TOLERANCE or above - below < 1e-12:
             break
         price = math.log(min(max(crossing, lower + 0.01 * (upper - lower)), upper - 0.01 * (upper - lower)))
-        if alike(sides):  # then one plan between is best, and has the price of all its convex parts
-            loss = refined(missing, first, first_free, room, person, roots[0], change)
+        if alike(sides):
+            loss, exact = plan_between(missing, sides, room, person, roots[0], change)
             best = kept(loss, change, best, plan)
-            for m in range(len(own)):
-                if loss < math.inf and first_free[m] and change[m] < room[m]:
-                    exact, _ = log_slope(roots[0][m], own[m], sign[m], theta[m], gain[m])
-                    price = exact if below < exact < above else price
-                    break
+            price = exact if below < exact < above else price
     return best, price, below_gain
+
+
+@compiled
+def best_of_sides(
+    missing: float, best: float, sides: Sides, room: Array, person: Person, z: Array, change: Array, plan: Array
+) -> float:
+    """Keep the side that gains enough, or a plan made of either side, where it is better; return the least loss."""
+    first, second, first_free, second_free = sides
+    best = kept(total_loss(second, person), second, best, plan)
+    best = kept(refined(missing, first, first_free, room, person, z, change), change, best, plan)
+    return kept(refined(missing, second, second_free, room, person, z, change), change, best, plan)
+
+
+@compiled
+def widest_jump(sides: Sides, gain: Array) -> int:
+    """The feature whose change differs most between the sides, by its gain."""
+    first, second = sides[0], sides[1]
+    widest = 0
+    for m in range(len(gain)):
+        if gain[m] * abs(second[m] - first[m]) > gain[widest] * abs(second[widest] - first[widest]):
+            widest = m
+    return widest
 
 
 @compiled
@@ -487,13 +575,8 @@ def least_loss(missing: float, room: Array, person: Person, plan: Array) -> bool
         )
         if below_gain == math.inf:
             continue
-        best = kept(total_loss(second, person), second, best, plan)
-        best = kept(refined(missing, first, sides[2], room, person, z, change), change, best, plan)
-        best = kept(refined(missing, second, sides[3], room, person, z, change), change, best, plan)
-        widest = 0
-        for m in range(count):
-            if gain[m] * abs(second[m] - first[m]) > gain[widest] * abs(second[widest] - first[widest]):
-                widest = m
+        best = best_of_sides(missing, best, sides, room, person, z, change, plan)
+        widest = widest_jump(sides, gain)
         cut = first[widest] + (missing - below_gain) / gain[widest]
         if cut <= highs[widest]:
             change[:] = first
@@ -505,13 +588,10 @@ def least_loss(missing: float, room: Array, person: Person, plan: Array) -> bool
         if waiting >= MOST_OPEN:
             return False
         cut = min(max(cut, first[widest] + 0.05 * jump), second[widest] - 0.05 * jump)
-        for upper in range(2):
-            low[waiting], high[waiting], start[waiting] = lows, highs, price
-            if upper == 0:
-                low[waiting, widest] = cut
-            else:
-                high[waiting, widest] = cut
-            waiting += 1
+        for part in (waiting, waiting + 1):
+            low[part], high[part], start[part] = lows, highs, price
+        low[waiting, widest] = high[waiting + 1, widest] = cut
+        waiting += 2
     return waiting == 0
 
 

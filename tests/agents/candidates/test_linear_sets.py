@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -15,22 +14,11 @@ from onward.agents.candidates import registry
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
-from onward.tests.support.spaces import scaled_space
+from onward.tests.support.spaces import Line, scaled_space
 
 Array = np.ndarray[Any, Any]
 FEATURE_OF = np.array([0, 1, 2, 3, 3, 3])
 STEPS = np.array([0.1, 0.25, 0.2, 0.0])
-
-
-@dataclass
-class Line:
-    """A linear score over three numbers and a category."""
-
-    weights: Array
-    bias: float
-
-    def __call__(self, X: Array) -> Array:
-        return 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
 
 
 def drawn(seed: int, most: int | None, steps: Array = STEPS) -> tuple[Search, Line, Array, tuple[str, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -24,21 +23,11 @@ from onward.agents.candidates.recommenders import (
 from onward.agents.candidates.recommenders.joint_success import plan_people
 from onward.agents.costs import plan_success
 from onward.streams.programs.models.scoring import LogisticScore
+from onward.tests.support.spaces import Line
 
 Array = np.ndarray[Any, Any]
 FEATURES = 3
 DIFFICULTY = np.array([0.84, 0.15, 0.3])
-
-
-@dataclass
-class Line:
-    """A linear score."""
-
-    weights: Array
-    bias: float
-
-    def __call__(self, X: Array) -> Array:
-        return 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
 
 
 def drawn(seed: int, count: int = 40) -> tuple[Line, Array, Array, Bounds]:
