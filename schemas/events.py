@@ -11,6 +11,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
@@ -31,6 +32,7 @@ Milliseconds = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 """A time since the epoch to which any duration of a spec can be added."""
 
 Fate = Literal["rewarded", "censored", "late", "dangling", "unseen"]
+PromiseStatus = Literal["kept", "broken", "expired", "superseded"]
 Result = Literal["improved", "not_improved", "unseen"]
 ExecutionSource = Literal["assumed", "told", "learned"]
 
@@ -38,13 +40,15 @@ ExecutionSource = Literal["assumed", "told", "learned"]
 class Application(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What a person sent. ``application`` names the case; every later event refers to it.
 
-    A feature may be absent or null where the spec has a ``missing`` value for it.
+    A feature may be absent or null where the spec has a ``missing`` value for it. ``previous`` names the application
+    that this one follows, in a program with rounds; without it the latest one of the same ``applicant`` is meant.
     """
 
     program: ProgramName
     application: Identifier
     features: Mapping[str, Value | None]
     applicant: Identifier | None = None
+    previous: Identifier | None = None
 
 
 class RawApplication(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -54,6 +58,7 @@ class RawApplication(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     application: Identifier
     features: Raw
     applicant: Identifier | None = None
+    previous: Identifier | None = None
 
 
 class Decision(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -86,6 +91,18 @@ class Model(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     version: Identifier
     manifest: str
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class Round(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """The end of a round with limited places, announced before it.
+
+    Applications with an event time up to ``ends_at`` belong to it, unless an earlier round has taken them. Where the
+    program's spec has a calendar, the event changes the places of one of its rounds.
+    """
+
+    program: ProgramName
+    ends_at: Annotated[datetime, Meta(tz=True)]
+    places: Annotated[int, Meta(ge=0, le=10**9)]
 
 
 class Suggested(Struct, frozen=True, gc=False):
@@ -182,6 +199,11 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     pick as it does, except what it has learned. ``applicant`` is the one that the application named. ``expires_at`` is
     the event time until which the goal holds.
 
+    In a program with rounds, ``round`` is the one in which the person was rejected and ``target_score`` the score that
+    wins a place in the rounds after it, up to ``until_round``; ``valid_from`` is the end of ``round``. This holds as a
+    long-run average: of those who reach their target scores, the share ``capacity.coverage`` of the spec gets a place.
+    It is no guarantee for one person. ``learned_execution_probability`` is then the predicted probability of success.
+
     ``execution_source`` says where the probability that a person carries an option out comes from. ``assumed``: from
     the cost and the default nu. ``told``: from the cost and the nu in the program's spec. ``learned``: the choice
     learns it from outcomes, as ``learned_execution_probability``. None stands in events of older versions.
@@ -214,6 +236,10 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     applicant: str | None = None
     expires_at: str | None = None
     execution_source: ExecutionSource | None = None
+    round: int | UnsetType = UNSET
+    target_score: float | UnsetType = UNSET
+    until_round: int | UnsetType = UNSET
+    valid_from: str | UnsetType = UNSET
 
     def __str__(self) -> str:
         count = len(self.options)
@@ -225,6 +251,9 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
 
 class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none"):
     """A rejected application without any option, with the rule that excluded the last candidates.
+
+    In a program with rounds, ``round`` is the one in which the person was rejected, and ``target_score`` the score that
+    was out of reach.
 
     Examples
     --------
@@ -248,6 +277,8 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     spec: str
     model: str
     applicant: str | None = None
+    round: int | UnsetType = UNSET
+    target_score: float | UnsetType = UNSET
 
     def __str__(self) -> str:
         return f"{self.application}: no way forward: {self.detail or self.reason}"
@@ -270,6 +301,87 @@ class Reward(Struct, frozen=True, gc=False):
     candidate: str | None = None
     outcome: str | None = None
     option: str | None = None
+
+
+class RoundDecision(Struct, frozen=True, gc=False):
+    """Whether an application got a place in its round.
+
+    ``score`` is the one under ``model``, None where the model cannot score the features or another system decided
+    without one. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected.
+    """
+
+    program: str
+    shard: int
+    application: str
+    round: int
+    approved: bool
+    score: float | None
+    threshold: float
+    model: str
+    applicant: str | None = None
+
+
+class Coverage(Struct, frozen=True, gc=False):
+    """How many of those who reached the score that they were promised got a place.
+
+    ``achieved`` is the share over all ``rounds`` so far; None before anybody reached one. ``nominal`` is the one that
+    the spec asks for.
+    """
+
+    nominal: float
+    achieved: float | None
+    rounds: int
+
+
+class Threshold(Struct, frozen=True, gc=False):
+    """A closed round of a program with limited places.
+
+    ``threshold`` is the lowest score that got a place; 0 when nobody was rejected. ``goal`` is the score that those who
+    were rejected are told to reach, None where nobody was, ``forecast`` the goal without the correction by the coverage
+    so far. ``newcomers`` came without an open promise, ``returned`` with one, and ``reached`` of these had the promised
+    score. ``drift`` names what changed its distribution: ``threshold``, ``newcomers``.
+    """
+
+    program: str
+    shard: int
+    round: int
+    ended_at: str
+    places: int
+    applicants: int
+    newcomers: int
+    returned: int
+    reached: int
+    accepted: int
+    threshold: float
+    goal: float | None
+    forecast: float | None
+    until_round: int | None
+    coverage: Coverage
+    open_promises: int
+    drift: tuple[Literal["threshold", "newcomers"], ...]
+    model: str
+
+
+class PromiseChange(Struct, frozen=True, gc=False):
+    """The end of a promise: that ``target_score`` wins a place up to ``until_round``.
+
+    ``kept``: the person came back and got a place; ``broken``: they came back with the promised score and got none;
+    ``superseded``: they came back with less, and their new answer counts; ``expired``: they did not come back in time.
+    ``by`` is the application that they came back with, and ``score`` what it scored. ``round`` is the one in which the
+    promise was made, ``settled_in`` the one that ended it.
+    """
+
+    program: str
+    shard: int
+    application: str
+    status: PromiseStatus
+    target_score: float
+    round: int
+    until_round: int
+    settled_in: int
+    applicant: str | None = None
+    by: str | None = None
+    score: float | None = None
 
 
 class DeadLetter(Struct, frozen=True, gc=False):

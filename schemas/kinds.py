@@ -22,17 +22,21 @@ from .events import (
     Model,
     NoRecourse,
     Outcome,
+    PromiseChange,
     RawApplication,
     Recourse,
     Reward,
+    Round,
+    RoundDecision,
+    Threshold,
     Tick,
 )
 
-Decider = Literal["model", "external"]
-"""Who decides a program's applications. Each has a watermark of its own."""
+WatermarkName = Literal["model", "external", "rounds"]
+"""The watermarks: of programs that decide by their model, that others decide, and that close rounds."""
 Flow = Literal["input", "output", "journal"]
 
-BOTH: frozenset[Decider] = frozenset({"model", "external"})
+ALL: frozenset[WatermarkName] = frozenset({"model", "external", "rounds"})
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class Kind:
     body: type[Struct] | None = None
     about: Literal["case", "program"] | None = None
     waits_for: Literal["application", "decision"] | None = None
-    clocks: frozenset[Decider] = frozenset()
+    clocks: frozenset[WatermarkName] = frozenset()
     journaled: bool = False
 
     @property
@@ -146,7 +150,7 @@ kinds = Kinds(
         "Applications, keyed as the sender likes.",
         body=RawApplication,
         about="case",
-        clocks=BOTH,
+        clocks=ALL,
     ),
     Kind(
         "decision",
@@ -157,7 +161,7 @@ kinds = Kinds(
         "Decisions of programs with `decisions: external`.",
         about="case",
         waits_for="application",
-        clocks=frozenset({"external"}),
+        clocks=frozenset({"external", "rounds"}),
     ),
     Kind(
         "outcome",
@@ -168,7 +172,7 @@ kinds = Kinds(
         "Delayed outcomes.",
         about="case",
         waits_for="decision",
-        clocks=BOTH,
+        clocks=ALL,
     ),
     Kind(
         "model",
@@ -180,6 +184,16 @@ kinds = Kinds(
         about="program",
     ),
     Kind(
+        "round",
+        (Round,),
+        "The end of a round with limited places",
+        "input",
+        "rounds",
+        "Rounds of programs with limited places, announced before they end.",
+        about="program",
+        clocks=frozenset({"rounds"}),
+    ),
+    Kind(
         "recourse",
         (Recourse, NoRecourse),
         "A way forward, or why there is none",
@@ -188,6 +202,30 @@ kinds = Kinds(
         "One answer to each rejected application.",
     ),
     Kind("reward", (Reward,), "The fate of a recourse", "output", "rewards", "The fate of every recourse and outcome."),
+    Kind(
+        "round-decision",
+        (RoundDecision,),
+        "Whether an application got a place",
+        "output",
+        "round-decisions",
+        "The decisions of rounds with limited places, one for each application.",
+    ),
+    Kind(
+        "threshold",
+        (Threshold,),
+        "A closed round: its threshold, and the goal for the next ones",
+        "output",
+        "thresholds",
+        "Every closed round of programs with limited places.",
+    ),
+    Kind(
+        "promise",
+        (PromiseChange,),
+        "The end of a promise",
+        "output",
+        "promises",
+        "What became of every promise, once.",
+    ),
     Kind(
         "dead-letter",
         (DeadLetter,),

@@ -6,7 +6,7 @@ explains every error with its line. All values are raw, in the units of the appl
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -101,6 +101,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     refuses a model without one. Without a margin in the spec the measured one is taken where the model has one.
     ``target`` names the score that an option must exceed instead.
 
+    A goal for rounds with limited places takes ``goal_parameters``, and needs ``capacity``.
+
     ``nu`` scales cost in the execution probability exp(-nu cost); by default 1/D with D the encoded features.
     ``parameters`` are those of the choice (its page in docs/ lists them). ``exploration`` is the share of steps whose
     candidate is drawn evenly among the feasible ones instead, so that another policy can be evaluated.
@@ -110,6 +112,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, float] = {}
     generator: Name = "search"
     goal: Name = "threshold"
+    goal_parameters: dict[str, float] = {}
     margin: Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None = None
     target: Annotated[float, Meta(ge=0, lt=1)] | None = None
     promise: Name = "none"
@@ -130,13 +133,25 @@ class Retention(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
-    """Limited places: how many applications can be approved in one round, and how long a round lasts.
+    """Limited places, for a program whose ``policy.goal`` is one for rounds.
 
-    Kept for programs that decide by round; it limits nothing yet.
+    ``places`` is how many applications a round approves. ``round`` is its length: rounds end at ``start`` and every
+    ``round`` after it; by default the first is a Monday, 5 January 1970, at midnight UTC. Without ``round`` they end
+    when events on the topic ``rounds`` say so.
+
+    People who are rejected are told a score that wins a place in the next ``horizon`` rounds; ``coverage`` is the share
+    of those who reach it that is to get one. ``offset`` says whether the goal is corrected by the coverage so far, by
+    default as the goal prefers. ``beta`` is how likely changes succeed: one with attainability a and difficulty d fails
+    with probability exp(-beta a / d), and difficulties are learned from those who come back.
     """
 
     places: Annotated[int, Meta(ge=1)]
-    round: timedelta
+    round: timedelta | None = None
+    start: Annotated[datetime, Meta(tz=True)] = datetime(1970, 1, 5, tzinfo=UTC)
+    horizon: Annotated[int, Meta(ge=1, le=1000)] = 1
+    coverage: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+    offset: bool | None = None
+    beta: Annotated[float, Meta(gt=0)] = 0.05
 
 
 class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):

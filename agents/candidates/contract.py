@@ -103,6 +103,10 @@ class CandidateGenerator(ABC):
     def under(self, score: Score, goal: Goal) -> Self:
         """The same arms under a model: its scores of options must reach the goal."""
 
+    def with_difficulty(self, difficulty: Array, beta: float) -> Self:  # noqa: ARG002 -- few generators use them
+        """The same, knowing how hard each feature is to change, (F,), and how likely changes succeed."""
+        return self
+
     @abstractmethod
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""

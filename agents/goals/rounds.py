@@ -66,10 +66,11 @@ class Prospects:
 
 
 class Aim(NamedTuple):
-    """The score that must be reached, and the last round in which it holds."""
+    """The score that must be reached, the last round in which it holds, and the score without the offset."""
 
     score: float
     until: int
+    forecast: float
 
 
 class RoundGoal(ABC):
@@ -150,12 +151,12 @@ class RoundGoal(ABC):
 
     def aim(self, prospects: Prospects) -> Aim:
         """The goal of those who were turned down in the round that was observed last."""
-        score = self._score(prospects)
+        score = forecast = self._score(prospects)
         number = self.round.item()
         if self.offset is not None:
             score = float(sigmoid(logit(score) + self.offset.logits))
             self.offset.told(number, score)
-        return Aim(score, number + self.horizon)
+        return Aim(score, number + self.horizon, forecast)
 
     @abstractmethod
     def _learn(self, closed: ClosedRound) -> None:

@@ -6,8 +6,9 @@ the same. A row does not depend on the other rows of its batch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isnan
+from typing import TypeVar
 
 import numpy as np
 from msgspec import Raw, Struct
@@ -26,6 +27,11 @@ BATCH_PAIRS = 1_000_000
 """The most pairs of a person and an arm that are held at once (about 100 MB)."""
 
 NO_SCORE = Problem("no_score", "the model cannot score these features")
+
+Key = TypeVar("Key")
+
+Predict = Callable[[Array, Array], Array]
+"""Predicts the probabilities (P,) that people carry out their targets, both encoded, (P, D)."""
 
 Assessed = Mapping[JournalPosition, "Assessment | Problem"]
 
@@ -62,13 +68,16 @@ class Assessment(Struct, frozen=True, gc=False, eq=False):
         return self.batch.of(self.row)
 
 
-def assess(program: Program, model: CurrentModel, people: Mapping[JournalPosition, Person]) -> Assessed:
-    """Assess people under a model, by journal position.
+def assess(
+    program: Program, model: CurrentModel, people: Mapping[Key, Person], predict: Predict | None = None
+) -> Mapping[Key, Assessment | Problem]:
+    """Assess people under a model; the keys, such as journal positions, are the caller's.
 
-    Features that do not fit the spec, or that the model cannot score, give the problem.
+    Features that do not fit the spec, or that the model cannot score, give the problem. Execution probabilities are
+    those of ``predict``, or follow from the cost.
     """
-    assessed: dict[JournalPosition, Assessment | Problem] = {}
-    positions: list[JournalPosition] = []
+    assessed: dict[Key, Assessment | Problem] = {}
+    positions: list[Key] = []
     rows: list[Values] = []
     for position, person in people.items():
         values = program.codec.read(person.features)
@@ -94,17 +103,20 @@ def assess(program: Program, model: CurrentModel, people: Mapping[JournalPositio
     block = max(1, BATCH_PAIRS // max(1, len(program.arms)))
     for start in range(0, len(rejected), block):
         some = rejected[start : start + block]
-        batch = propose(program, model, encoded[some])
+        batch = propose(program, model, encoded[some], predict)
         changed = program.changed_codes(batch)
         for row, (index, score) in enumerate(zip(some, scores[some].tolist(), strict=True)):
             assessed[positions[index]] = Assessment(rows[index], score, batch, row, changed)
     return assessed
 
 
-def propose(program: Program, model: CurrentModel, people: Array) -> OptionBatch:
+def propose(program: Program, model: CurrentModel, people: Array, predict: Predict | None = None) -> OptionBatch:
     """The options of encoded people, shape (n, D), with their costs and execution probabilities."""
     proposals = model.generator.propose(people)
     cost = program.cost.of_pairs(proposals.points, people, proposals.point, proposals.people)
     ends = np.searchsorted(proposals.people, np.arange(len(people) + 1))
-    execution = execution_probability(cost, program.nu)
+    if predict is None:
+        execution = execution_probability(cost, program.nu)
+    else:
+        execution = predict(people[proposals.people], proposals.points[proposals.point])
     return OptionBatch(people, ends[:-1], ends[1:], proposals.arm, proposals.points, proposals.point, cost, execution)

@@ -20,6 +20,7 @@ class Status(IntEnum):
     REWARDED = 4
     CENSORED = 5
     UNSEEN = 6
+    IN_ROUND = 7
 
 
 class CaseOption(Struct, frozen=True, gc=False, array_like=True):
@@ -39,6 +40,9 @@ class Case(Struct, gc=False, array_like=True):
     decision. Option n of ``options``, counted from 1, is the recourse's option with the id n. An open case closes when
     its window of steps has passed or when the watermark passes ``closes_ms``; a case that is not open is forgotten when
     the watermark passes ``forget_ms``.
+
+    In a program with rounds, ``previous`` is the earlier application that this one names, and ``from_round`` the number
+    of the first round that it may belong to.
     """
 
     key: CaseKey
@@ -57,6 +61,13 @@ class Case(Struct, gc=False, array_like=True):
     closes_ms: int | None = None
     closes_step: int | None = None
     forget_ms: int | None = None
+    previous: str | None = None
+    from_round: int = 0
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether nobody has approved or rejected it yet."""
+        return self.status in (Status.AWAITING_DECISION, Status.IN_ROUND)
 
 
 class ProcessedEvent(NamedTuple):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..journal.entries import CaseKey, JournalPosition
 from ..outputs.emission import Emission
 from .cases import Case, ProcessedEvent
+from .rounds.promises import OpenPromise
 from .state import ShardKey
 from .timers import Timer
 from .waiting import WaitingEvent
@@ -18,7 +19,8 @@ class Effects:
     """Everything that one portion changed.
 
     ``waiting`` holds the events that wait now (None: waits no longer), ``processed`` when each processed event is
-    forgotten, ``timers`` those that are set (True) and cancelled (False). ``counted`` holds what the metrics count,
+    forgotten, ``timers`` those that are set (True) and cancelled (False). ``rounds`` are the programs whose rounds
+    changed, ``promises`` those that were opened, and ended (None). ``counted`` holds what the metrics count,
     once for each time: a name, a label (such as the program) and a detail. ``delays`` holds, for
     every outcome that counted, the program and its delay in milliseconds of event time and in steps. ``predictions``
     holds, for every option whose reward is known, the program, the execution probability that the learner counts the
@@ -32,6 +34,8 @@ class Effects:
     processed: dict[ProcessedEvent, int] = field(default_factory=dict)
     shards: set[ShardKey] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
+    rounds: set[str] = field(default_factory=set)
+    promises: dict[CaseKey, OpenPromise | None] = field(default_factory=dict)
     counted: list[tuple[str, str, str]] = field(default_factory=list)
     delays: list[tuple[str, int, int]] = field(default_factory=list)
     predictions: list[tuple[str, float, float]] = field(default_factory=list)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -16,8 +16,10 @@ from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..outputs.emission import Emission
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
-from .cases import Case, ProcessedEvent, Status, processed_event
+from .cases import Case, ProcessedEvent, processed_event
 from .effects import Effects
+from .rounds.promises import OpenPromise
+from .rounds.state import ProgramRounds
 from .state import PartitionState, Shard
 from .timers import Order, Timer, TimerQueue, forget_event, timer_of
 from .waiting import WaitingEvent
@@ -55,13 +57,15 @@ class LedgerView:
     """The ledger rows that a portion may read or change.
 
     ``cases`` are by key. ``timers`` are those that may fire. ``processed`` maps each processed event to the time at
-    which it is forgotten. ``models`` are the bundles that the portion's model events announce.
+    which it is forgotten. ``models`` are the bundles that the portion's model events announce. ``read_cases`` reads
+    cases of a program by their names, for scans, whose pieces are known only when they are due.
     """
 
     cases: Mapping[CaseKey, Case] = field(default_factory=dict)
     timers: Sequence[Timer] = ()
     processed: Mapping[ProcessedEvent, int] = field(default_factory=dict)
     models: Mapping[JournalPosition, ModelBundle] = field(default_factory=dict)
+    read_cases: Callable[[str, Sequence[str]], Iterable[Case]] = lambda program, applications: ()  # noqa: ARG005
 
 
 StepObserver = Callable[[Shard, Options, Sequence[tuple[int, float]]], None]
@@ -83,7 +87,7 @@ class Fold:
         self.effects = Effects()
         self.observe_step = observe_step
         self.cases = dict(view.cases)
-        self.timers = TimerQueue(orders, lambda program: state.program(program).spec.decisions)
+        self.timers = TimerQueue(orders, lambda program: state.program(program).watermark)
         self._timers_before = {key: timer_of(case) for key, case in view.cases.items()}
         self._number = 0
         for timer in view.timers:
@@ -116,11 +120,18 @@ class Fold:
             return case
         return None if self.state.has_forgotten(self.state.program(key.program), case.forget_ms) else case
 
+    def read_cases(self, program: Program, applications: Iterable[str]) -> Iterator[Case]:
+        """Cases of a program by their names, also those that were not known to be needed; without the forgotten."""
+        keys = [CaseKey(program.name, application) for application in applications]
+        absent = [key.application for key in keys if key not in self.cases]
+        for case in self.view.read_cases(program.name, absent):
+            self.cases[case.key], self._timers_before[case.key] = case, timer_of(case)
+        return filter(None, map(self.case, keys))
+
     def ready_case(self, entry: Entry) -> Case | None:
         """The case of an entry, None while it has not what the entry's kind waits for."""
         case = self.case(entry.key)
-        undecided = case is not None and case.status is Status.AWAITING_DECISION
-        return None if undecided and entry.kind.waits_for == "decision" else case
+        return None if case is not None and case.is_undecided and entry.kind.waits_for == "decision" else case
 
     def save(self, case: Case) -> None:
         """Write a case that is new or has changed. Its timer follows from it."""
@@ -137,6 +148,23 @@ class Fold:
         watermark_ms = self.state.watermark_ms(program)
         begins_ms = time_ms if watermark_ms is None else max(time_ms, watermark_ms)
         return begins_ms + (program.retention_ms if kept_ms is None else kept_ms)
+
+    # --- rounds ----------------------------------------------------------------------------------------------------
+
+    def rounds(self, program: Program) -> ProgramRounds:
+        """The rounds of a program, to change them."""
+        self.effects.rounds.add(program.name)
+        return self.state.rounds_of(program)
+
+    def open_promise(self, promise: OpenPromise) -> None:
+        """Open a promise. A person has one: what they were promised before does not count any more."""
+        self.state.rounds[promise.key.program].promises.add(promise)
+        self.effects.promises[promise.key] = promise
+
+    def end_promise(self, promise: OpenPromise) -> None:
+        """A promise has ended."""
+        self.state.rounds[promise.key.program].promises.remove(promise)
+        self.effects.promises[promise.key] = None
 
     # --- events without a case -------------------------------------------------------------------------------------
 

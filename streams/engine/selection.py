@@ -116,7 +116,7 @@ class LookAhead:
         if run is None:
             assert assessment.batch is not None, "only a rejected person takes a step"
             run = _Run(assessment.batch, [position], [assessment.row])
-        first, *others = _take_steps(program, shard, run)
+        first, *others = take_steps(program, shard, run.batch, run.rows)
         self._selected.update(zip(run.positions[1:], others, strict=True))
         return first
 
@@ -151,10 +151,10 @@ def _assess_all(fold: Fold, people: Sequence[tuple[Entry, Person]]) -> Assessed:
     return assessed
 
 
-def _take_steps(program: Program, shard: Shard, run: _Run) -> list[tuple[Selected, ...]]:
+def take_steps(program: Program, shard: Shard, people: OptionBatch, rows: Sequence[int]) -> list[tuple[Selected, ...]]:
+    """The shard's next steps, one for each of these rows of a batch: its learner must not change between them."""
     # A slice costs less than a copy, which matters where every step is taken alone.
-    rows = np.array(run.rows) if len(run.rows) > 1 else slice(run.rows[0], run.rows[0] + 1)
-    batch = run.batch.select(rows)
+    batch = people.select(np.array(rows) if len(rows) > 1 else slice(rows[0], rows[0] + 1))
     first_step, policy = shard.step, program.spec.policy
 
     def random(after: int) -> np.random.Generator:

@@ -13,6 +13,7 @@ from ..journal.entries import Entry
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
+from .rounds.state import ProgramRounds
 from .waiting import WaitingEvents
 from .watermark import Watermarks
 
@@ -66,6 +67,7 @@ class PartitionState:
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     shards: dict[tuple[str, int], Shard] = field(default_factory=dict)
     models: dict[str, CurrentModel] = field(default_factory=dict)
+    rounds: dict[str, ProgramRounds] = field(default_factory=dict)
 
     def program(self, name: str) -> Program:
         """A program of this worker. Raise ``LedgerError``: a missing spec must not make it skip events."""
@@ -76,11 +78,11 @@ class PartitionState:
 
     def watermark_ms(self, program: Program) -> int | None:
         """The watermark of a program."""
-        return self.watermarks.values_ms[program.spec.decisions]
+        return self.watermarks.values_ms[program.watermark]
 
     def has_forgotten(self, program: Program, forget_ms: int) -> bool:
         """Whether the watermark has passed ``forget_ms``."""
-        watermark_ms = self.watermarks.values_ms[program.spec.decisions]
+        watermark_ms = self.watermarks.values_ms[program.watermark]
         return watermark_ms is not None and forget_ms < watermark_ms
 
     def shard(self, program: Program, number: int) -> Shard:
@@ -102,6 +104,13 @@ class PartitionState:
         if current is None:
             current = self.models[program.name] = CurrentModel.of(program, program.bundle)
         return current
+
+    def rounds_of(self, program: Program) -> ProgramRounds:
+        """The rounds of a program with limited places."""
+        rounds = self.rounds.get(program.name)
+        if rounds is None:
+            rounds = self.rounds[program.name] = ProgramRounds.new(program)
+        return rounds
 
     def are_new(self, entries: Iterable[Entry]) -> list[bool]:
         """For each of the entries that follow: whether its input record has not been folded before."""

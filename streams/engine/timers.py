@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ...schemas.kinds import Decider
+from ...schemas.kinds import WatermarkName
 from .cases import Case, ProcessedEvent
 
 EVENT_TIME: Final = -1
@@ -22,6 +22,8 @@ WINDOW: Final = "window"
 """An open case closes. The key is its application."""
 WAIT: Final = "wait"
 """A waiting event is given up. The key is its position in the journal."""
+ROUND_END: Final = "round-end"
+"""A round with limited places is closed. The key is its end, in milliseconds since the epoch."""
 FORGET_CASE: Final = "forget-case"
 FORGET_EVENT: Final = "forget-event"
 """Retention: the ledger deletes the case, or the processed event, that the key names."""
@@ -82,14 +84,16 @@ class TimerQueue:
     ----------
     orders
         The order of equally due timers of each kind.
-    deciders
+    watermark_of
         Who decides each program, which says whose watermark its timers follow.
     """
 
-    def __init__(self, orders: Mapping[str, Order], deciders: Callable[[str], Decider]) -> None:
+    def __init__(self, orders: Mapping[str, Order], watermark_of: Callable[[str], WatermarkName]) -> None:
         self._orders = orders
-        self._deciders = deciders
-        self._by_time: defaultdict[tuple[Decider, str], list[tuple[int, tuple[Any, ...], Timer]]] = defaultdict(list)
+        self._watermark_of = watermark_of
+        self._by_time: defaultdict[tuple[WatermarkName, str], list[tuple[int, tuple[Any, ...], Timer]]] = defaultdict(
+            list
+        )
         self._by_step: defaultdict[tuple[str, int], list[tuple[int, Timer]]] = defaultdict(list)
         self._cancelled: set[Timer] = set()
         self.changed: dict[Timer, bool] = {}
@@ -100,7 +104,7 @@ class TimerQueue:
         if timer.kind in RETENTION:
             return
         if timer.shard == EVENT_TIME:
-            queue = self._by_time[self._deciders(timer.program), timer.kind]
+            queue = self._by_time[self._watermark_of(timer.program), timer.kind]
             heapq.heappush(queue, (timer.due, self._orders[timer.kind](timer), timer))
         else:
             heapq.heappush(self._by_step[timer.program, timer.shard], (timer.due, timer))
@@ -116,10 +120,10 @@ class TimerQueue:
         self.changed[timer] = False
         self._cancelled.add(timer)
 
-    def due_by_time(self, decider: Decider, watermark_ms: int) -> Iterator[Timer]:
+    def due_by_time(self, watermark: WatermarkName, watermark_ms: int) -> Iterator[Timer]:
         """Take the timers of event time that this watermark has passed."""
         for kind in self._orders:
-            queue = self._by_time.get((decider, kind), ())
+            queue = self._by_time.get((watermark, kind), ())
             while queue and queue[0][0] < watermark_ms:
                 timer = heapq.heappop(queue)[2]
                 if timer.kind in ABOUT_A_CASE or self._take(timer):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from ...schemas.events import SourcePosition, Tick
-from ...schemas.kinds import Decider, kinds
+from ...schemas.kinds import WatermarkName, kinds
 from ..journal.entries import Entry
 from ..records import TopicPartition
 from ..topics import Topics
@@ -24,12 +24,11 @@ Move = tuple[TopicPartition, int | None]
 """A clock and the event time that it moves to. None announces the partition."""
 
 
-def required_topics(topics: Topics) -> Mapping[Decider, frozenset[str]]:
+def required_topics(topics: Topics) -> Mapping[WatermarkName, frozenset[str]]:
     """The input topics that each watermark waits for."""
     inputs = kinds.of("input")
     return {
-        decider: frozenset(topics.of(kind) for kind in inputs if decider in kind.clocks)
-        for decider in get_args(Decider)
+        name: frozenset(topics.of(kind) for kind in inputs if name in kind.clocks) for name in get_args(WatermarkName)
     }
 
 
@@ -51,18 +50,18 @@ def _move(source: SourcePosition) -> Move:
 class Watermarks:
     """Clocks of input partitions in milliseconds since the epoch, and the minima of those that are required."""
 
-    required: Mapping[Decider, frozenset[str]]
+    required: Mapping[WatermarkName, frozenset[str]]
     clocks: dict[TopicPartition, int | None] = field(default_factory=dict)
-    values_ms: dict[Decider, int | None] = field(default_factory=dict)
+    values_ms: dict[WatermarkName, int | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._clocked = frozenset[str]().union(*self.required.values())
-        self._clocks_of: dict[Decider, dict[TopicPartition, int | None]] = {}
-        self._complete: set[Decider] = set()
-        for decider, topics in self.required.items():
-            self._clocks_of[decider] = {at: time_ms for at, time_ms in self.clocks.items() if at.topic in topics}
-            if self.values_ms.get(decider) is None:
-                self.values_ms[decider] = self._earliest(decider)
+        self._clocks_of: dict[WatermarkName, dict[TopicPartition, int | None]] = {}
+        self._complete: set[WatermarkName] = set()
+        for name, topics in self.required.items():
+            self._clocks_of[name] = {at: time_ms for at, time_ms in self.clocks.items() if at.topic in topics}
+            if self.values_ms.get(name) is None:
+                self.values_ms[name] = self._earliest(name)
 
     def advance(self, source: TopicPartition, time_ms: int | None) -> bool:
         """Move one clock, never backwards. Return whether a watermark moved."""
@@ -76,21 +75,21 @@ class Watermarks:
             return False
         self.clocks[source] = time_ms
         moved = False
-        for decider, topics in self.required.items():
+        for name, topics in self.required.items():
             if source.topic not in topics:
                 continue
-            self._clocks_of[decider][source] = time_ms
-            value = self.values_ms[decider]
+            self._clocks_of[name][source] = time_ms
+            value = self.values_ms[name]
             if before is not None and value is not None and before > value:
                 continue
-            earliest = self._earliest(decider)
+            earliest = self._earliest(name)
             # A partition heard of for the first time may be behind: a watermark does not go back.
             if earliest is not None and (value is None or earliest > value):
-                self.values_ms[decider] = earliest
+                self.values_ms[name] = earliest
                 moved = True
         return moved
 
-    def after(self, moves: Iterable[Move]) -> Mapping[Decider, int | None]:
+    def after(self, moves: Iterable[Move]) -> Mapping[WatermarkName, int | None]:
         """The watermarks once these moves are made, without making them."""
         moves = [move for move in moves if move[0].topic in self._clocked]
         if all(source in self.clocks for source, _ in moves):
@@ -106,19 +105,19 @@ class Watermarks:
             future.advance(source, time_ms)
         return future.values_ms
 
-    def known(self) -> Iterator[tuple[Decider, int]]:
+    def known(self) -> Iterator[tuple[WatermarkName, int]]:
         """The watermarks that exist, always in the same order."""
-        for decider in self.required:
-            value = self.values_ms[decider]
+        for name in self.required:
+            value = self.values_ms[name]
             if value is not None:
-                yield decider, value
+                yield name, value
 
-    def _earliest(self, decider: Decider) -> int | None:
-        clocks = self._clocks_of[decider]
-        if decider not in self._complete:
-            if not self.required[decider] <= {source.topic for source in clocks}:
+    def _earliest(self, name: WatermarkName) -> int | None:
+        clocks = self._clocks_of[name]
+        if name not in self._complete:
+            if not self.required[name] <= {source.topic for source in clocks}:
                 return None
             # Clocks are never removed.
-            self._complete.add(decider)
+            self._complete.add(name)
         known = [time_ms for time_ms in clocks.values() if time_ms is not None]
         return min(known) if len(known) == len(clocks) else None

@@ -16,8 +16,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ...schemas.kinds import Decider
+from ...schemas.kinds import WatermarkName
 from ..engine.cases import Case
+from ..engine.rounds.promises import OpenPromise
+from ..engine.rounds.state import RoundsRecord
 from ..engine.timers import ABOUT_A_CASE, WAIT, timer_of
 from ..errors import DamagedLedgerError
 from .array_codec import unpack
@@ -26,13 +28,17 @@ from .file import DAMAGE_ERRORS, connected, ledger_errors
 from .schema import SCHEMA_VERSION
 
 _decode_case = msgspec.msgpack.Decoder(Case).decode
+_decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
+_decode_promise = msgspec.msgpack.Decoder(OpenPromise).decode
 
 _ABOUT_A_CASE = "('" + "', '".join(sorted(ABOUT_A_CASE)) + "')"
 _ROWS: Mapping[str, Any] = {
-    "programs": tuple[int, str, Decider, str, str, str, str, str],
+    "programs": tuple[int, str, WatermarkName, str, str, str, str, str],
     "shards": tuple[str, int, int, str, bytes],
     "sources": tuple[str, int, int | None, Literal[0, 1], int | None],
-    "watermarks": tuple[Decider, int],
+    "watermarks": tuple[WatermarkName, int],
+    "rounds": tuple[str, bytes],
+    "promises": tuple[str, str, bytes],
     "waiting": tuple[int, int, str, str, str, str, int, int, int, str | None, int | None, int, bytes],
     f"timers WHERE kind NOT IN {_ABOUT_A_CASE}": tuple[int, str, int, int, str],
     "processed_events": tuple[str, str, int],
@@ -132,7 +138,7 @@ def _check_pages(
 
 
 def _check_programs(db: sqlite3.Connection) -> None:
-    for table in ("shards", "waiting"):
+    for table in ("shards", "rounds", "promises", "waiting"):
         for (name,) in db.execute(f"SELECT DISTINCT program FROM {table} EXCEPT SELECT program FROM programs"):
             raise LedgerCheckError(f"table {table} names program {name!r}, which does not exist")
     for (id,) in db.execute("SELECT DISTINCT program FROM timers EXCEPT SELECT id FROM programs"):
@@ -142,6 +148,12 @@ def _check_programs(db: sqlite3.Connection) -> None:
             unpack(without_checksum(learner))
         except ValueError as error:
             raise LedgerCheckError(f"what shard {shard} of program {program!r} has learned: {error}") from error
+    for table, decode in (("rounds", _decode_rounds), ("promises", _decode_promise)):
+        for program, body in db.execute(f"SELECT program, body FROM {table}"):
+            try:
+                decode(without_checksum(body))
+            except ValueError as error:
+                raise LedgerCheckError(f"the {table} of program {program!r}: {error}") from error
 
 
 def _check_cases(db: sqlite3.Connection) -> None:

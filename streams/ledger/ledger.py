@@ -16,11 +16,13 @@ from typing import Self
 
 import msgspec
 
-from ...schemas.kinds import Decider
+from ...schemas.kinds import WatermarkName
 from ..engine.cases import Case, ProcessedEvent
 from ..engine.effects import Effects
 from ..engine.fold import Footprint, LedgerView
 from ..engine.handlers import timer_handlers
+from ..engine.rounds.promises import OpenPromise
+from ..engine.rounds.state import RoundsRecord
 from ..engine.state import CurrentModel, PartitionState, Shard, ShardKey
 from ..engine.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
 from ..engine.waiting import WaitingEvent, WaitingEvents
@@ -35,8 +37,10 @@ from .checksum import with_checksum, without_checksum
 from .file import ledger_errors
 from .schema import SCHEMA, SCHEMA_VERSION
 
-_encode_case = msgspec.msgpack.Encoder().encode
+_encode = msgspec.msgpack.Encoder().encode
 _decode_case = msgspec.msgpack.Decoder(Case).decode
+_decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
+_decode_promise = msgspec.msgpack.Decoder(OpenPromise).decode
 _PARAMETERS_A_QUERY = 5000
 
 
@@ -85,7 +89,7 @@ class Ledger:
         return self._offset, self._generation
 
     def load(
-        self, programs: Mapping[str, Program], required: Mapping[Decider, frozenset[str]], waiting_limit: int
+        self, programs: Mapping[str, Program], required: Mapping[WatermarkName, frozenset[str]], waiting_limit: int
     ) -> PartitionState:
         """Everything except the cases at rest. Refuse programs other than those the ledger was written with."""
         with ledger_errors(self.path):
@@ -113,6 +117,7 @@ class Ledger:
             )
             self._load_models(state)
             self._load_shards(state)
+            self._load_rounds(state)
             for event in self._waiting():
                 state.waiting.add(event)
             return state
@@ -140,7 +145,7 @@ class Ledger:
                     named.setdefault(timer.program, set()).add(timer.key)
             for name, applications in named.items():
                 cases.update((case.key, case) for case in self._cases(name, sorted(applications)))
-            return LedgerView(cases, timers, self._processed(touched), models)
+            return LedgerView(cases, timers, self._processed(touched), models, self._read_cases)
 
     def commit(self, state: PartitionState, effects: Effects) -> None:
         """Write effects, state and journal offset in one transaction."""
@@ -154,6 +159,7 @@ class Ledger:
             self._write_timers(effects)
             self._write_shards(state, effects)
             self._write_models(state, effects)
+            self._write_rounds(state, effects)
             self._write_progress(state)
         self._offset = state.offset
 
@@ -195,9 +201,9 @@ class Ledger:
         with self._transaction():
             for name in sorted(programs.keys() - known.keys()):
                 program, bundle = programs[name], programs[name].bundle
-                fixed = (name, program.spec.decisions, program.sha256, bundle.manifest_sha256)
+                fixed = (name, program.watermark, program.sha256, bundle.manifest_sha256)
                 self._db.execute(
-                    "INSERT INTO programs (program, decisions, spec, first_model, version, manifest, sha256) "
+                    "INSERT INTO programs (program, watermark, spec, first_model, version, manifest, sha256) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (*fixed, bundle.version, bundle.address, bundle.manifest_sha256),
                 )
@@ -231,6 +237,28 @@ class Ledger:
                 ) from error
             state.shards[ShardKey(name, number)] = shard
 
+    def _load_rounds(self, state: PartitionState) -> None:
+        """The rounds of programs with limited places, with those who wait for one and the open promises."""
+        for name, body in self._db.execute("SELECT program, body FROM rounds").fetchall():
+            rounds = state.rounds_of(state.programs[name])
+            record = _decode_rounds(without_checksum(body))
+            try:
+                rounds.restore(record, unpack(record.learned))
+            except ValueError as error:
+                raise LedgerError(
+                    f"ledger {self.path}: what the rounds of program {name!r} have taught does not fit it any more "
+                    f"({error}): restore the version of onward that wrote it, or use another state directory"
+                ) from error
+            for row in self._db.execute("SELECT body FROM cases WHERE program = ?", (self._ids[name],)):
+                rounds.restore_case(_case(row))
+            for (promise,) in self._db.execute("SELECT body FROM promises WHERE program = ? ORDER BY rowid", (name,)):
+                rounds.promises.add(_decode_promise(without_checksum(promise)))
+            rounds.restored()
+
+    def _read_cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
+        with ledger_errors(self.path):
+            yield from self._cases(program, sorted(applications))
+
     def _waiting(self) -> Iterator[WaitingEvent]:
         for row in self._db.execute("SELECT * FROM waiting ORDER BY journal_offset, line"):
             offset, line, program, application, kind, event_id, *times, topic, partition, source_offset, payload = row
@@ -250,7 +278,7 @@ class Ledger:
         """The timers that may fire in a portion: by its last watermarks, and by the most steps that it may take."""
         watermarks = state.watermarks.after(touched.moves)
         for name, program in state.programs.items():
-            if (watermark_ms := watermarks[program.spec.decisions]) is not None:
+            if (watermark_ms := watermarks[program.watermark]) is not None:
                 yield from self._due_before(name, EVENT_TIME, watermark_ms)
             if steps := touched.steps[name]:
                 for shard in range(program.spec.shards):
@@ -291,7 +319,7 @@ class Ledger:
         self._db.executemany(
             "INSERT INTO cases VALUES (?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET body = excluded.body",
             [
-                (self._ids[program], application, with_checksum(_encode_case(case)))
+                (self._ids[program], application, with_checksum(_encode(case)))
                 for (program, application), case in effects.cases.items()
             ],
         )
@@ -345,6 +373,18 @@ class Ledger:
                 "UPDATE programs SET version = ?, manifest = ?, sha256 = ? WHERE program = ?",
                 (bundle.version, bundle.address, bundle.manifest_sha256, name),
             )
+
+    def _write_rounds(self, state: PartitionState, effects: Effects) -> None:
+        for name in effects.rounds:
+            rounds = state.rounds[name]
+            body = with_checksum(_encode(rounds.record(pack(rounds.learned()))))
+            self._db.execute("INSERT OR REPLACE INTO rounds VALUES (?, ?)", (name, body))
+        ended = [key for key, promise in effects.promises.items() if promise is None]
+        self._db.executemany("DELETE FROM promises WHERE program = ? AND application = ?", ended)
+        self._db.executemany(
+            "INSERT OR REPLACE INTO promises VALUES (?, ?, ?)",
+            [(*key, with_checksum(_encode(promise))) for key, promise in effects.promises.items() if promise],
+        )
 
     def _write_progress(self, state: PartitionState) -> None:
         clocks = state.watermarks.clocks

@@ -4,23 +4,27 @@ The ``body`` of a case is the whole case in MessagePack, which is written severa
 field; a checksum follows it, as it follows the state of a ``learner``. Cases lie in the order in which they came, not
 by name: rows that change together lie together, and a commit writes few pages, whatever the names are.
 
+``rounds`` and ``promises`` are those of programs with limited places; their bodies are MessagePack with a checksum too.
+
 A timer says when a case, a waiting event or a processed event is due, and for which purpose (``engine/timers.py``). It
 is found by program, kind, shard and due time.
 """
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Counted up when the tables change, or what a case or the state of a choice holds."""
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE programs (id INTEGER PRIMARY KEY, program TEXT NOT NULL UNIQUE, decisions TEXT NOT NULL,
+CREATE TABLE programs (id INTEGER PRIMARY KEY, program TEXT NOT NULL UNIQUE, watermark TEXT NOT NULL,
     spec TEXT NOT NULL, first_model TEXT NOT NULL, version TEXT NOT NULL, manifest TEXT NOT NULL, sha256 TEXT NOT NULL);
 CREATE TABLE shards (program TEXT, shard INTEGER, step INTEGER NOT NULL, choice TEXT NOT NULL, learner BLOB NOT NULL,
     PRIMARY KEY (program, shard)) WITHOUT ROWID;
 CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEGER NOT NULL, time_ms INTEGER,
     PRIMARY KEY (topic, partition)) WITHOUT ROWID;
-CREATE TABLE watermarks (decisions TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE rounds (program TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE promises (program TEXT, application TEXT, body BLOB NOT NULL, PRIMARY KEY (program, application));
+CREATE TABLE watermarks (watermark TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE cases (program INTEGER NOT NULL, application TEXT NOT NULL, body BLOB NOT NULL);
 CREATE UNIQUE INDEX cases_name ON cases (program, application);
 CREATE TABLE timers (program INTEGER NOT NULL, kind TEXT NOT NULL, shard INTEGER NOT NULL, due INTEGER NOT NULL,

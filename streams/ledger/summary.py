@@ -74,7 +74,7 @@ def _summary(path: Path) -> LedgerSummary | None:
 
 _WATERMARK = """
 SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END
-FROM (SELECT DISTINCT decisions FROM programs) LEFT JOIN watermarks USING (decisions)
+FROM (SELECT DISTINCT watermark FROM programs) LEFT JOIN watermarks USING (watermark)
 """
 _PROGRAMS = f"""
 SELECT program, version,

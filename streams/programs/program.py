@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -22,11 +23,12 @@ from ...agents import candidates, choices, goals, promises
 from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
 from ...agents.costs import L1, Cost, MaxPercentileShift
-from ...agents.goals import Goal, accepted
+from ...agents.goals import Goal, RoundGoal, Threshold, accepted
 from ...agents.options import OptionBatch
 from ...agents.promises import Promise
 from ...schemas.encoding import ChangedCodes, FeatureCodec, FilledValues, Values
 from ...schemas.events import Change, ExecutionSource, Value
+from ...schemas.kinds import WatermarkName
 from ...schemas.spec import Policy, ProgramSpec
 from ...schemas.specfile import LoadedSpec
 from ..errors import ModelError, UsageError
@@ -104,12 +106,34 @@ class Program:
         return round(self.spec.retention.undecided.total_seconds() * 1000)
 
     @cached_property
+    def closes_rounds(self) -> bool:
+        """Whether its places are limited, and given in rounds."""
+        return closes_rounds(self.spec)
+
+    @cached_property
+    def watermark(self) -> WatermarkName:
+        """The watermark that its timers follow."""
+        return "rounds" if self.closes_rounds else self.spec.decisions
+
+    def round_goal(self) -> RoundGoal:
+        """A goal for its rounds that has seen none."""
+        capacity, policy = self.spec.capacity, self.spec.policy
+        assert capacity is not None, f"{self.name} has a goal for rounds and no capacity"
+        kind = goals.round_registry[policy.goal]
+        parameters: dict[str, Any] = {**policy.goal_parameters}
+        if capacity.offset is not None:
+            parameters["offset"] = capacity.offset
+        return kind(capacity.coverage, capacity.horizon, **parameters)
+
+    @cached_property
     def goal(self) -> Goal:
         """The score that an option must reach under the first model."""
         return self.goal_under(self.bundle)
 
     def goal_under(self, bundle: ModelBundle) -> Goal:
         """The score that an option must reach under a model, which may have a margin of its own."""
+        if self.closes_rounds:
+            return Threshold(self.spec.model.threshold)
         margin = margin_of(self.spec, bundle.manifest.margin)
         return goals.registry[self.spec.policy.goal](self.spec.model.threshold, margin)
 
@@ -156,6 +180,7 @@ class Program:
             (policy.exploration, policy.seed),
             (self.bundle.manifest_sha256, len(self.points)),
             *_beyond_the_defaults(policy),
+            *_of_rounds(self.spec),
         )
         content = msgspec.json.encode(facts, order="deterministic")
         return hashlib.sha256(content).hexdigest()[:POLICY_VERSION_CHARACTERS]
@@ -169,7 +194,7 @@ class Program:
     @cached_property
     def execution_source(self) -> ExecutionSource:
         """Where its execution probabilities come from."""
-        if choices.registry[self.spec.policy.choice].learns_execution:
+        if self.closes_rounds or choices.registry[self.spec.policy.choice].learns_execution:
             return "learned"
         return "assumed" if self.spec.policy.nu is None else "told"
 
@@ -320,6 +345,16 @@ def _beyond_the_defaults(policy: Policy) -> tuple[object, ...]:
     if policy.target is not None:
         return ((*named, policy.target),)
     return () if named in PAPERS else (named,)
+
+
+def closes_rounds(spec: ProgramSpec) -> bool:
+    """Whether a program's places are limited, and given in rounds."""
+    return spec.policy.goal in goals.round_registry
+
+
+def _of_rounds(spec: ProgramSpec) -> tuple[object, ...]:
+    """What decides how a program with rounds picks, beside its policy."""
+    return (spec.capacity, spec.policy.goal_parameters) if closes_rounds(spec) else ()
 
 
 def address_of(loaded: LoadedSpec) -> str:

@@ -16,7 +16,7 @@ ROOMS: Mapping[str, Mapping[str, type]] = {
     "goal": goals.registry,
     "promise": promises.registry,
 }
-"""The methods that each field of a policy may name."""
+"""The methods that each field of a policy may name; ``goal`` may also name one for rounds."""
 
 
 def load_program_spec(path: str | Path) -> LoadedSpec:
@@ -28,9 +28,13 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """Methods that do not exist, and parameters that the choice does not take."""
     policy = spec.policy
     for field, registry in ROOMS.items():
-        name = getattr(policy, field)
-        if name not in registry:
-            yield ("policy", field), f"there is no {field} {name!r}: use one of {', '.join(registry)}"
+        name, names = getattr(policy, field), [*registry, *(goals.round_registry if field == "goal" else ())]
+        if name not in names:
+            yield ("policy", field), f"there is no {field} {name!r}: use one of {', '.join(names)}"
+    if policy.goal in goals.round_registry:
+        yield from _round_faults(spec)
+    elif policy.goal_parameters:
+        yield ("policy", "goal_parameters"), f"{policy.goal} takes none: they are for goals of limited places"
     if policy.choice not in choices.registry:
         return
     for name, value in policy.parameters.items():
@@ -38,3 +42,24 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
             choices.registry[policy.choice].check({name: value})
         except ValueError as error:
             yield ("policy", "parameters", name), str(error)
+
+
+def _round_faults(spec: ProgramSpec) -> Iterator[Violation]:
+    """What a program needs that gives its places in rounds."""
+    policy = spec.policy
+    if spec.capacity is None:
+        yield ("policy", "goal"), f"{policy.goal} is for limited places: say how many in `capacity`"
+    if spec.shards != 1:
+        yield ("shards",), "places are given to the best of the whole program, which has one shard then"
+    if policy.window.time is None:
+        yield ("policy", "window"), "a program with rounds needs a window in time, such as `time: P90D`"
+    if spec.decisions != "model":
+        yield ("decisions",), "a program with rounds decides by its own model"
+    for field, value in (("margin", policy.margin), ("target", policy.target)):
+        if value is not None:
+            yield ("policy", field), f"{policy.goal} says which score people must reach: take `{field}` out"
+    for name, value in policy.goal_parameters.items():
+        try:
+            goals.round_registry[policy.goal].check({name: value})
+        except ValueError as error:
+            yield ("policy", "goal_parameters", name), str(error)

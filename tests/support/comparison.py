@@ -14,7 +14,7 @@ Dump = list[str]
 """A ledger's content, one line a row."""
 
 _QUERIES = {
-    "programs": "SELECT program, decisions, spec, first_model, version, manifest, sha256 FROM programs",
+    "programs": "SELECT program, watermark, spec, first_model, version, manifest, sha256 FROM programs",
     "cases": "SELECT programs.program, application, body "
     "FROM cases NOT INDEXED LEFT JOIN programs ON programs.id = cases.program",
     "timers": "SELECT programs.program, kind, shard, due, key "

@@ -17,13 +17,14 @@ from onward.agents.costs import L1
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import SourcePosition, Tick
 from onward.schemas.headers import cloud_event_headers
-from onward.schemas.kinds import ce_type
+from onward.schemas.kinds import ce_type, kinds
 from onward.schemas.spec import ProgramSpec
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.lines import pack_lines, tick_line
 from onward.streams.metrics import Metrics
 from onward.streams.programs.bundle.loader import BundledVerifier, ModelBundle
 from onward.streams.programs.bundle.manifest import BundleFile, Manifest
+from onward.streams.programs.models.scoring import DecisionModel
 from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
@@ -76,6 +77,8 @@ def build_program(
     features: Sequence[Mapping[str, Any]] = FEATURES,
     policy: Mapping[str, Any] | None = None,
     regions: Sequence[str] = ("south", "north"),
+    capacity: Mapping[str, Any] | None = None,
+    model: DecisionModel | None = None,
 ) -> Program:
     """Build a program with a linear model and generated instances."""
     spec = msgspec.convert(
@@ -87,6 +90,7 @@ def build_program(
             "policy": {**PLAIN, "choice": choice, "window": dict(window or {"steps": 4}), **(policy or {})},
             "decisions": decisions,
             "shards": shards,
+            "capacity": capacity,
         },
         ProgramSpec,
         strict=False,
@@ -105,7 +109,7 @@ def build_program(
         reference=nothing,
     )
     verifier = BundledVerifier(AgreementModel(), tolerance=0.3)
-    bundle = ModelBundle("v1", "memory", "1" * 64, manifest, IncomeModel(), rows, rows, verifier)
+    bundle = ModelBundle("v1", "memory", "1" * 64, manifest, model or IncomeModel(), rows, rows, verifier)
     points = codec.encode_many(rows)
     return Program(spec, "2" * 64, codec, bundle, tuple(rows), points, L1(), 1.0 / codec.dimension)
 
@@ -178,10 +182,7 @@ class Run:
 
 def idle_tick(run: Run, time_ms: int) -> Record:
     """Make a journal record that moves the clock of every input to ``time_ms``."""
-    sources = tuple(
-        SourcePosition(topic, 0, time_ms)
-        for topic in (run.topics.applications, run.topics.decisions, run.topics.outcomes)
-    )
+    sources = tuple(SourcePosition(run.topics.of(kind), 0, time_ms) for kind in kinds.of("input") if kind.clocks)
     [out] = pack_lines(run.topics.journal, 0, [tick_line(Tick(sources), time_ms)])
     log = run.broker.logs[run.topics.journal, 0]
     return Record(out.topic, 0, len(log), out.timestamp_ms, out.key, out.value, tuple(out.headers))

@@ -8,6 +8,8 @@ from .expired_wait import WaitTimerHandler
 from .expired_window import WindowTimerHandler
 from .model import ModelHandler
 from .outcome import OutcomeHandler
+from .round import RoundHandler
+from .round_end import RoundEndTimerHandler
 from .tick import TickHandler
 
 __all__ = ["Handler", "TimerHandler", "add", "discard", "handlers", "timer_handlers"]
@@ -17,8 +19,10 @@ add(
     DecisionHandler(),
     OutcomeHandler(),
     ModelHandler(),
+    RoundHandler(),
     DeadLetterHandler(),
     TickHandler(),
     WindowTimerHandler(),
     WaitTimerHandler(),
+    RoundEndTimerHandler(),
 )

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from ....schemas.events import NoRecourse, Option, Recourse
 from ....schemas.headers import format_time
@@ -29,21 +33,55 @@ def answer(case: Case, program: Program, entry: Entry, assessment: Assessment, f
         timer_handlers[timer.kind].fire(timer, fold)
     # Step 2: select options.
     selected = ahead.select(program, shard, entry.position, assessment)
+    # Step 3: publish the answer, and count the step.
+    publish(case, program, shard, fold.state.model(program), assessment, selected, fold)
+
+
+class Terms(NamedTuple):
+    """What a round says to those whom it rejects: its number and end, the score to reach, and until when it holds."""
+
+    round: int
+    end_ms: int
+    target_score: float
+    until_round: int
+    expires_ms: int | None
+
+
+def publish(
+    case: Case,
+    program: Program,
+    shard: Shard,
+    model: CurrentModel,
+    assessment: Assessment,
+    selected: tuple[Selected, ...],
+    fold: Fold,
+    terms: Terms | None = None,
+) -> None:
+    """Publish the answer of the shard's step, and count the step. The case is open, or closed without a recourse."""
     fold.effects.shards.add(shard.key)
     case.step = shard.step
     if fold.observe_step is not None:
         fold.observe_step(shard, assessment.options, [(option.arm, option.propensity) for option in selected])
-    # Step 3: publish the answer, and count the step.
     if selected:
-        _publish_recourse(case, program, shard, assessment, selected, fold)
+        _publish_recourse(case, program, shard, model, assessment, selected, fold, terms)
     else:
-        _publish_none(case, program, shard, assessment, fold)
+        reason, detail = model.generator.explain(assessment.options.person)
+        publish_none(case, program, shard, model, (reason, detail), fold, terms)
     shard.step += 1
 
 
-def _publish_none(case: Case, program: Program, shard: Shard, assessment: Assessment, fold: Fold) -> None:
-    model = fold.state.model(program)
-    reason, detail = model.generator.explain(assessment.options.person)
+def publish_none(
+    case: Case,
+    program: Program,
+    shard: Shard,
+    model: CurrentModel,
+    why: tuple[str, str],
+    fold: Fold,
+    terms: Terms | None = None,
+) -> None:
+    """Publish that there is no recourse, and close the case."""
+    reason, detail = why
+    case.step = shard.step
     case.status, case.forget_ms, case.features = Status.NO_RECOURSE, fold.forget_ms(program, case.time_ms), None
     event = NoRecourse(
         program=program.name,
@@ -57,6 +95,8 @@ def _publish_none(case: Case, program: Program, shard: Shard, assessment: Assess
         spec=program.sha256,
         model=model.bundle.version,
         applicant=case.applicant,
+        round=UNSET if terms is None else terms.round,
+        target_score=UNSET if terms is None else terms.target_score,
     )
     fold.count("recourses", program.name, "none")
     fold.count("no_recourse", program.name, reason)
@@ -64,12 +104,18 @@ def _publish_none(case: Case, program: Program, shard: Shard, assessment: Assess
 
 
 def _publish_recourse(
-    case: Case, program: Program, shard: Shard, assessment: Assessment, selected: tuple[Selected, ...], fold: Fold
+    case: Case,
+    program: Program,
+    shard: Shard,
+    model: CurrentModel,
+    assessment: Assessment,
+    selected: tuple[Selected, ...],
+    fold: Fold,
+    terms: Terms | None,
 ) -> None:
-    model = fold.state.model(program)
     case.options = tuple([CaseOption(option.arm, option.learner_execution) for option in selected])
     closes_at = _open(case, program, shard)
-    expires_ms = program.goal.until_ms(case.time_ms)
+    expires_ms = program.goal.until_ms(case.time_ms) if terms is None else terms.expires_ms
     event = Recourse(
         program.name,
         shard.number,
@@ -86,6 +132,14 @@ def _publish_recourse(
         None if expires_ms is None else format_time(expires_ms),
         program.execution_source,
     )
+    if terms is not None:
+        event = replace(
+            event,
+            round=terms.round,
+            target_score=terms.target_score,
+            until_round=terms.until_round,
+            valid_from=format_time(terms.end_ms),
+        )
     fold.count("recourses", program.name, "recourse")
     _emit(event, case, fold)
 

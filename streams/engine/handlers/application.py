@@ -13,6 +13,7 @@ from ..fold import Fold, Footprint
 from ..selection import LookAhead
 from .contract import Handler
 from .decision import apply_waiting, decide
+from .round import join_pool
 
 
 class ApplicationHandler(Handler):
@@ -29,11 +30,12 @@ class ApplicationHandler(Handler):
         """The applicant, where the program's own model decides."""
         event = entry.body
         assert isinstance(event, RawApplication), f"{entry.kind.name} is no application"
-        decided_here = fold.state.program(event.program).spec.decisions == "model"
-        return Person(event.features) if decided_here else None
+        program = fold.state.program(event.program)
+        decided_now = program.spec.decisions == "model" and not program.closes_rounds
+        return Person(event.features) if decided_now else None
 
     def is_certain(self, entry: Entry, fold: Fold) -> bool:
-        """A new name is answered at once, if the model rejects it."""
+        """A new name is answered at once, if the model rejects it. In a program with rounds nobody is."""
         return entry.key not in fold.cases and entry.key not in fold.state.waiting.by_case
 
     def apply(self, entry: Entry, event: RawApplication, fold: Fold, ahead: LookAhead) -> None:
@@ -47,6 +49,9 @@ class ApplicationHandler(Handler):
         shard = shard_of(event.application, program.spec.shards)
         case = Case(entry.key, shard, Status.AWAITING_DECISION, entry.time_ms, entry.id, event.applicant)
         case.features = bytes(event.features)
+        if program.closes_rounds:
+            join_pool(case, entry, event, program, fold)
+            return
         if program.spec.decisions == "external":
             case.forget_ms = fold.forget_ms(program, entry.time_ms, program.undecided_ms)
             fold.save(case)

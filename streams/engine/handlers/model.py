@@ -11,11 +11,15 @@ from ...programs.bundle.loader import ModelBundle
 from ..fold import Fold
 from ..selection import LookAhead
 from ..state import CurrentModel, PartitionState
+from .closing import finish
 from .contract import Handler
 
 
 class ModelHandler(Handler):
-    """Replaces the model of a program. The arms stay, so what is learned about them stays."""
+    """Replaces the model of a program. The arms stay, so what is learned about them stays.
+
+    A round that is being closed is closed first, under the model that scored its people.
+    """
 
     kind: ClassVar[str] = "model"
     ends_segment: ClassVar[bool] = True
@@ -23,6 +27,8 @@ class ModelHandler(Handler):
     def apply(self, entry: Entry, event: Model, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
         """Take the bundle that was loaded for this event."""
         program = fold.state.program(event.program)
+        if program.closes_rounds:
+            finish(fold.rounds(program), fold)
         fold.state.models[program.name] = CurrentModel.of(program, fold.view.models[entry.position])
         fold.effects.models.add(program.name)
         fold.count("models", program.name)

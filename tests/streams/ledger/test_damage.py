@@ -187,7 +187,7 @@ IN_THE_VALUES = [
     changed("UPDATE shards SET program = 'lo'"),
     changed("UPDATE meta SET value = 'x' WHERE name = 'offset'"),
     changed("UPDATE sources SET time_ms = 'late' WHERE topic = 'outcomes'"),
-    changed("UPDATE watermarks SET decisions = CAST(X'ff' AS TEXT)"),
+    changed("UPDATE watermarks SET watermark = CAST(X'ff' AS TEXT)"),
 ]
 """What SQLite finds nothing wrong with."""
 

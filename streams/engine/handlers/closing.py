@@ -1,0 +1,236 @@
+"""Closing a round, in bounded pieces, so that other programs are served meanwhile.
+
+A round goes through these phases. The ledger holds how far it is; each journal entry carries it on by one piece, so a
+replay cuts it alike. A small round is closed at once.
+
+    SCORE      the model scores the members; what those who came back have achieved teaches the difficulties
+    RANK       the best get the places; the goal learns from the round
+    FORECAST   how probably a sample of the rejected reaches several scores
+    AIM        the goal for the next rounds; the threshold is published
+    ANSWER     each member is approved, or gets a recourse and a promise; what they were promised before is settled
+    EXPIRE     promises that nobody came back with in time expire
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....agents.candidates import LinearScore
+from ....agents.goals.rounds import logit
+from ....schemas.encoding import Problem
+from ....schemas.events import Coverage, Threshold
+from ....schemas.headers import format_time
+from ...journal.entries import Entry
+from ...programs.bundle.loader import ModelBundle
+from ..fold import Fold
+from ..rounds.forecast import (
+    LARGE_MODEL_SAMPLE,
+    SAMPLE,
+    carried_over,
+    learn_difficulty,
+    prospects,
+    sample_of,
+    success_at,
+)
+from ..rounds.standing import Standing
+from ..rounds.state import Closing, Drifting, Phase, ProgramRounds
+from .placement import answer_members, expire
+from .round import expect
+
+UNITS = 1000
+"""Units of work that a tick may do for a round; a unit is a person answered under a linear score, about 100 us."""
+BUSY_UNITS = 5
+"""Units that any other entry may do: less, because others wait behind it."""
+LARGE_MODEL_UNITS = 50
+"""What a person costs under another model, in units."""
+SCORED_PER_UNIT = 10
+"""How many people are scored in the time in which one is answered."""
+
+
+def budget_of(entry: Entry) -> int:
+    """The units of work that an entry may do for each program whose round is being closed."""
+    return UNITS if entry.kind.name == "tick" else BUSY_UNITS
+
+
+def carry_on(rounds: ProgramRounds, units: int, fold: Fold) -> None:
+    """Do about so many units of work for the rounds of a program that have ended."""
+    fold.rounds(rounds.program)
+    while units > 0 and (rounds.closing is not None or rounds.overdue):
+        if rounds.closing is None:
+            rounds.overdue.sort()
+            rounds.begin(rounds.overdue.pop(0))
+        assert rounds.closing is not None, "a round has been begun"
+        units -= _PHASES[rounds.closing.phase](rounds, rounds.closing, units, fold)
+
+
+def finish(rounds: ProgramRounds, fold: Fold) -> None:
+    """Close all rounds that have ended: their people are answered under the model that scored them."""
+    while rounds.closing is not None or rounds.overdue:
+        carry_on(rounds, UNITS, fold)
+
+
+def _bundle(rounds: ProgramRounds, fold: Fold) -> ModelBundle:
+    return fold.state.model(rounds.program).bundle
+
+
+def _unit(rounds: ProgramRounds, fold: Fold) -> int:
+    """The units of work that the options of one person cost."""
+    return 1 if isinstance(_bundle(rounds, fold).model.score, LinearScore) else LARGE_MODEL_UNITS
+
+
+def _score(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:
+    left = [member for member in rounds.members if member.score is None]
+    some = left[: units * SCORED_PER_UNIT]
+    if len(some) == len(left):
+        closing.phase = Phase.RANK
+    cases = {case.key.application: case for case in fold.read_cases(rounds.program, [one.name for one in some])}
+    rounds.drop([member for member in some if member.name not in cases])
+    codec = rounds.program.codec
+    read = {name: codec.read(case.features or b"null") for name, case in cases.items()}
+    readable = {name: values for name, values in read.items() if not isinstance(values, Problem)}
+    rows = dict(zip(readable, codec.encode_read(list(readable.values())), strict=True)) if readable else {}
+    scored = _bundle(rounds, fold).model.score(np.array(list(rows.values()))).tolist() if rows else []
+    scores = dict(zip(rows, scored, strict=True))
+    for member in some:
+        if member.name in cases:
+            case = cases[member.name]
+            case.score = member.score = scores.get(member.name, float("nan"))
+            case.forget_ms = fold.forget_ms(rounds.program, closing.end_ms, rounds.program.undecided_ms)
+            fold.save(case)
+            promise = rounds.promises.find(member.previous, member.applicant)
+            if promise is not None and member.name in rows:
+                learn_difficulty(rounds, promise.rows, rows[member.name])
+    return 1 + len(some) // SCORED_PER_UNIT
+
+
+def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:  # noqa: ARG001
+    standing = Standing(rounds, closing, _bundle(rounds, fold))
+    accepted, closing.cut, closing.threshold = standing.ranking
+    closing.twice = standing.twice
+    closed, rejected = standing.closed, standing.rejected
+    rounds.learners.goal.observe(closed)
+    settled = rounds.settled
+    settled.reached += int(closed.reached.sum())
+    settled.reached_and_accepted += int((closed.reached & closed.accepted).sum())
+    closing.counted = (
+        len(rounds.members),
+        len(closed.newcomers),
+        len(closed.own_goal),
+        int(closed.reached.sum()),
+        int(accepted.sum()),
+    )
+    closing.rejected = len(rejected)
+    closing.drift = _drift(rounds, closing, closed.newcomers)
+    closing.phase = Phase.AIM
+    if rejected and rounds.learners.goal.needs_prospects:
+        closing.sample = sample_of(rejected, SAMPLE if _unit(rounds, fold) == 1 else LARGE_MODEL_SAMPLE)
+        closing.phase = Phase.FORECAST
+    return 1 + len(rounds.members) // 100
+
+
+def _drift(rounds: ProgramRounds, closing: Closing, newcomers: NDArray[np.float64]) -> Drifting:
+    """Which of threshold and newcomers have changed: watched as logits, in rounds that tell of them."""
+    learners, found = rounds.learners, list[Literal["threshold", "newcomers"]]()
+    if closing.places and closing.rejected and learners.threshold_drift.update(float(logit(closing.threshold))):
+        found.append("threshold")
+    if len(newcomers) and learners.newcomer_drift.update(float(np.mean(logit(newcomers)))):
+        found.append("newcomers")
+    return tuple(found)
+
+
+def _forecast(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:
+    sample, scores = closing.sample, rounds.learners.goal.candidates
+    cost = len(scores) * _unit(rounds, fold)
+    done = len(sample.success) // (8 * len(scores))
+    names = sample.names[done : done + max(1, units // cost)]
+    codec = rounds.program.codec
+    cases = {case.key.application: case for case in fold.read_cases(rounds.program, names)}
+    read = [codec.read(cases[name].features or b"null") for name in names]
+    people = codec.encode_read([values for values in read if not isinstance(values, Problem)])
+    sample.success += success_at(rounds, _bundle(rounds, fold), people, scores).tobytes()
+    if done + len(names) == len(sample.names):
+        closing.phase = Phase.AIM
+    return cost * len(names)
+
+
+def _aim(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:  # noqa: ARG001
+    open_promises = carried_over(rounds, closing.number)
+    if closing.rejected:
+        expected = prospects(closing.sample, open_promises, closing.number, rounds.places_after(closing))
+        aim = rounds.learners.goal.aim(expected)
+        # A score that the model does not approve wins no place, however many are left.
+        closing.goal = max(aim.score, rounds.program.spec.model.threshold)
+        closing.forecast, closing.until_round = aim.forecast, aim.until
+    if closing.places:
+        rounds.threshold = closing.threshold
+    closing.phase = Phase.ANSWER
+    _publish_threshold(rounds, closing, len(open_promises), fold)
+    return 1 + len(rounds.promises) // 100
+
+
+def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: int, fold: Fold) -> None:
+    program, settled = rounds.program, rounds.settled
+    applicants, newcomers, returned, reached, accepted = closing.counted
+    event = Threshold(
+        program=program.name,
+        shard=0,
+        round=closing.number,
+        ended_at=format_time(closing.end_ms),
+        places=closing.places,
+        applicants=applicants,
+        newcomers=newcomers,
+        returned=returned,
+        reached=reached,
+        accepted=accepted,
+        threshold=closing.threshold,
+        goal=closing.goal,
+        forecast=closing.forecast,
+        until_round=closing.until_round if closing.rejected else None,
+        coverage=Coverage(rounds.capacity.coverage, settled.coverage, settled.rounds + 1),
+        open_promises=open_promises,
+        drift=closing.drift,
+        model=_bundle(rounds, fold).version,
+    )
+    fold.count("rounds", program.name)
+    fold.emit(event, f"threshold/{program.name}/{closing.number}", closing.end_ms, program.name)
+
+
+def _answer(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:
+    unit = _unit(rounds, fold)
+    some = rounds.members[: max(1, units // unit)]
+    answer_members(rounds, closing, some, fold)
+    rounds.drop(some)
+    if not rounds.members:
+        closing.phase = Phase.EXPIRE
+    return 1 + unit * len(some)
+
+
+def _expire(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:
+    over = [promise for promise in rounds.promises if promise.until_round <= closing.number]
+    some = over[: units * SCORED_PER_UNIT]
+    for promise in some:
+        expire(promise, closing, rounds, fold)
+    if len(some) == len(over):
+        rounds.finish()
+        # Who waits in the pool has set the timer of their round.
+        if rounds.calendar is not None and rounds.promises:
+            expect(rounds, rounds.calendar.end_of(rounds.earliest_round), fold)
+    return 1 + len(some) // SCORED_PER_UNIT
+
+
+_PHASES: Mapping[Phase, Callable[[ProgramRounds, Closing, int, Fold], int]] = MappingProxyType(
+    {
+        Phase.SCORE: _score,
+        Phase.RANK: _rank,
+        Phase.FORECAST: _forecast,
+        Phase.AIM: _aim,
+        Phase.ANSWER: _answer,
+        Phase.EXPIRE: _expire,
+    }
+)
+"""Each does a piece of a phase, with about so many units of work, and returns how many it took."""

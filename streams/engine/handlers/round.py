@@ -1,0 +1,70 @@
+"""Rounds: applications wait for the end of theirs, which events announce or the spec's calendar says."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ....schemas.events import RawApplication, Round
+from ....schemas.headers import format_time
+from ...journal.entries import Entry
+from ...programs.program import Program
+from ..cases import Case, Status
+from ..fold import Fold
+from ..rounds.state import ProgramRounds, member_of
+from ..selection import LookAhead
+from ..timers import EVENT_TIME, ROUND_END, Timer
+from .contract import Handler
+
+
+class RoundHandler(Handler):
+    """Sets the timer of an announced round. An announcement of the same end again changes its places."""
+
+    kind: ClassVar[str] = "round"
+
+    def apply(self, entry: Entry, event: Round, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+        """Expect the end of the round; refuse one that may have been closed, or that the program does not have."""
+        program = fold.state.program(event.program)
+        end_ms = round(event.ends_at.timestamp() * 1000)
+        if (problem := _problem(program, end_ms, entry, fold)) is not None:
+            fold.dead_letter(entry, *problem)
+            return
+        expect(fold.rounds(program), end_ms, fold, event.places)
+
+
+def _problem(program: Program, end_ms: int, entry: Entry, fold: Fold) -> tuple[str, str] | None:
+    end = format_time(end_ms)
+    if not program.closes_rounds:
+        return "round_not_expected", f"program {program.name!r} has no rounds (spec: policy.goal and capacity)"
+    rounds = fold.state.rounds_of(program)
+    if rounds.calendar is not None and not rounds.calendar.has(end_ms):
+        return "round_not_in_calendar", f"no round of program {program.name!r} ends at {end} (spec: capacity)"
+    last_ms = rounds.last_end_ms if rounds.closing is None else rounds.closing.end_ms
+    if last_ms is not None and end_ms <= max(last_ms, *rounds.overdue, last_ms):
+        last = format_time(max(last_ms, *rounds.overdue, last_ms))
+        return "round_already_closed", f"the round that ends at {end} is not after the last one, which ended at {last}"
+    if end_ms + program.lateness_ms < entry.time_ms:
+        return "round_announced_too_late", f"the round ended at {end}: announce it before, by `ce_time`"
+    return None
+
+
+def expect(rounds: ProgramRounds, end_ms: int, fold: Fold, places: int | None = None) -> None:
+    """Set the timer of a round's end, with its places if they are not the spec's."""
+    program = rounds.program
+    if end_ms not in rounds.due:
+        due = end_ms + program.lateness_ms
+        fold.timers.set(Timer(program.name, ROUND_END, EVENT_TIME, due, str(end_ms)))
+        rounds.due[end_ms] = places
+    elif places is not None:
+        rounds.due[end_ms] = places
+
+
+def join_pool(case: Case, entry: Entry, event: RawApplication, program: Program, fold: Fold) -> None:
+    """Let a new case wait for its round: by its event time, unless that round is closed already."""
+    rounds = fold.rounds(program)
+    case.status, case.previous, case.from_round = Status.IN_ROUND, event.previous, rounds.earliest_round
+    case.forget_ms = fold.forget_ms(program, entry.time_ms, program.undecided_ms)
+    fold.save(case)
+    rounds.pool[case.key.application] = member_of(case)
+    end_ms = rounds.calendar_end(entry.time_ms)
+    if end_ms is not None:
+        expect(rounds, end_ms, fold)

@@ -1,0 +1,24 @@
+"""Ends of rounds: the watermark has passed one, so nobody else can belong to the round."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ..fold import Fold
+from ..timers import ROUND_END, Timer
+from .closing import UNITS, carry_on
+from .contract import TimerHandler
+
+
+class RoundEndTimerHandler(TimerHandler):
+    """Begins to close a round. One that is small is closed at once."""
+
+    kind: ClassVar[str] = ROUND_END
+    about_case: ClassVar[bool] = False
+
+    def fire(self, timer: Timer, fold: Fold) -> None:
+        """Close the round, or as much of it as may be done at once."""
+        program = fold.state.program(timer.program)
+        rounds = fold.rounds(program)
+        rounds.overdue.append(int(timer.key))
+        carry_on(rounds, UNITS, fold)

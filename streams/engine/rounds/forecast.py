@@ -1,0 +1,108 @@
+"""Forecasts: how probably people reach a score, by the difficulties that were learned so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....agents.costs import attainability, plan_success
+from ....agents.goals import Prospects, Threshold
+from ...programs.bundle.loader import ModelBundle
+from ...programs.models.scoring import score_of_options
+from ..state import CurrentModel
+from .promises import OpenPromise
+from .state import Member, ProgramRounds, Sample
+
+Array = NDArray[np.float64]
+
+SAMPLE, LARGE_MODEL_SAMPLE = 100, 30
+"""The most people whose success is predicted at several scores; fewer under a model that is no linear score."""
+
+UNCHANGED = 1e-12
+"""A difference of encoded numbers that comes from rounding."""
+
+
+def model_for(rounds: ProgramRounds, bundle: ModelBundle, score: float) -> CurrentModel:
+    """A model with the generator of options that score more than ``score``."""
+    generator = rounds.program.generator.with_difficulty(rounds.learners.difficulty.difficulty, rounds.capacity.beta)
+    return CurrentModel(bundle, generator.under(score_of_options(bundle.model.score), Threshold(score)))
+
+
+def success_of(rounds: ProgramRounds, people: Array, targets: Array) -> Array:
+    """The predicted probabilities (n,) that people (n, D) carry their targets (n, D) out, all changes of them.
+
+    A change between categories counts as certain: equation 7 says nothing of them.
+    """
+    columns = number_columns(rounds)
+    theta = rounds.learners.difficulty.theta[rounds.program.codec.feature_of[columns]]
+    return plan_success(people[:, columns], targets[:, columns], theta)
+
+
+def number_columns(rounds: ProgramRounds) -> NDArray[np.intp]:
+    """The encoded columns of numbers and levels, ascending."""
+    categorical = np.array([feature.type == "categorical" for feature in rounds.program.spec.features])
+    return np.flatnonzero(~categorical[rounds.program.codec.feature_of])
+
+
+def sample_of(rejected: Sequence[Member], most: int) -> Sample:
+    """At most so many of the rejected, evenly spaced by score."""
+    by_score = sorted(rejected, key=lambda member: (member.score or 0.0, member.name))
+    chosen = np.unique(np.linspace(0, len(by_score) - 1, min(most, len(by_score))).round().astype(int)).tolist()
+    return Sample(tuple(by_score[index].name for index in chosen), len(rejected) / max(1, len(chosen)))
+
+
+def success_at(rounds: ProgramRounds, bundle: ModelBundle, people: Array, scores: Array) -> Array:
+    """The predicted probability (n, G) that each person reaches each of G scores, by the option that is most probable.
+
+    A score that they have already is certain, and one that no option reaches impossible.
+    """
+    found = np.zeros((len(people), len(scores)))
+    own = bundle.model.score(people)
+    for column, score in enumerate(scores.tolist()):
+        proposals = model_for(rounds, bundle, score).generator.propose(people)
+        success = success_of(rounds, people[proposals.people], proposals.points[proposals.point])
+        np.maximum.at(found[:, column], proposals.people, success)
+        found[own > score, column] = 1.0
+    return found
+
+
+def carried_over(rounds: ProgramRounds, number: int) -> list[OpenPromise]:
+    """The promises that stay open after round ``number``: nobody came back with them in it."""
+    found = (rounds.promises.find(member.previous, member.applicant) for member in rounds.members)
+    returned = {promise.key for promise in found if promise is not None}
+    return [promise for promise in rounds.promises if promise.until_round > number and promise.key not in returned]
+
+
+def prospects(sample: Sample, open_promises: Sequence[OpenPromise], number: int, places: int) -> Prospects:
+    """What the goal may expect of those rejected in round ``number``, and of the promises that stay open."""
+    return Prospects(
+        np.frombuffer(sample.success).reshape(len(sample.names), -1) if sample.names else np.empty((0, 0)),
+        sample.weight,
+        np.array([promise.score for promise in open_promises], dtype=np.float64),
+        np.array([number + 1 - promise.round for promise in open_promises], dtype=np.int64),
+        np.array([promise.success for promise in open_promises], dtype=np.float64),
+        places,
+    )
+
+
+def learn_difficulty(rounds: ProgramRounds, promised: Array, returned: Array) -> None:
+    """Learn from a person who came back, encoded (D,), with what they were and could become, (1 + options, D).
+
+    They followed the option of whose changes they made most, the first one of several. A change succeeded when the
+    number reached its target.
+    """
+    person, targets = promised[0], promised[1:]
+    columns = number_columns(rounds)
+    changes = (targets - person)[:, columns]
+    changed = np.abs(changes) > UNCHANGED
+    reached = changed & ((returned - targets)[:, columns] * np.sign(changes) >= -UNCHANGED)
+    share = reached.sum(axis=1) / np.maximum(changed.sum(axis=1), 1)
+    option = int(np.argmax(share))
+    at = np.flatnonzero(changed[option])
+    if not len(at):
+        return
+    attainable = attainability(person[columns][at], targets[option][columns][at])
+    features = rounds.program.codec.feature_of[columns[at]]
+    rounds.learners.difficulty.update(features, attainable, reached[option][at])

@@ -1,0 +1,73 @@
+"""Open promises: the scores that people were told to reach, until they come back or the promise expires."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from ...journal.entries import CaseKey
+
+Array = NDArray[np.float64]
+
+
+class OpenPromise(Struct, gc=False, array_like=True, frozen=True):
+    """That ``score`` wins a place up to ``until_round``, promised to a person who was rejected in ``round``.
+
+    ``success`` is the predicted probability that the person reaches it. ``model`` is the hash of the model's manifest
+    under which the score was computed. ``person`` is the encoded row, and ``targets`` the encoded rows of the options,
+    as the bytes of float64. Stored as an array: never reorder the fields.
+    """
+
+    key: CaseKey
+    applicant: str | None
+    round: int
+    until_round: int
+    score: float
+    success: float
+    model: str
+    person: bytes
+    targets: tuple[bytes, ...]
+
+    @property
+    def rows(self) -> Array:
+        """The person (first) and the targets, shape (1 + options, D)."""
+        return np.frombuffer(b"".join((self.person, *self.targets))).reshape(1 + len(self.targets), -1)
+
+
+@dataclass
+class Promises:
+    """The open promises of a program, by application and by applicant."""
+
+    by_application: dict[str, OpenPromise] = field(default_factory=dict)
+    _by_applicant: dict[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.by_application)
+
+    def __iter__(self) -> Iterator[OpenPromise]:
+        return iter(self.by_application.values())
+
+    def add(self, promise: OpenPromise) -> None:
+        """Open a promise. An applicant's newest one counts."""
+        self.by_application[promise.key.application] = promise
+        if promise.applicant is not None:
+            self._by_applicant[promise.applicant] = promise.key.application
+
+    def remove(self, promise: OpenPromise) -> None:
+        """A promise has ended."""
+        application = promise.key.application
+        del self.by_application[application]
+        if promise.applicant is not None and self._by_applicant.get(promise.applicant) == application:
+            del self._by_applicant[promise.applicant]
+
+    def find(self, previous: str | None, applicant: str | None) -> OpenPromise | None:
+        """The promise that somebody comes back with: that of the application they name, or the applicant's newest."""
+        named = None if previous is None else self.by_application.get(previous)
+        if named is not None or applicant is None:
+            return named
+        application = self._by_applicant.get(applicant)
+        return None if application is None else self.by_application[application]

@@ -1,0 +1,105 @@
+"""How the members of a round stand when all of them are scored: who counts, who came back, who gets a place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....agents.goals import ClosedRound
+from ...programs.bundle.loader import ModelBundle
+from .promises import OpenPromise
+from .ranking import Ranking, ranking, tie_break
+from .state import Closing, Member, ProgramRounds
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+TOLERANCE = 1e-9
+"""By how much a score may miss a promised one and still reaches it: rounding."""
+
+
+class Standing:
+    """The n members of a round that is being closed.
+
+    Parameters
+    ----------
+    rounds, closing
+        The program's rounds, and the one that is being closed; all its members are scored.
+    bundle
+        The model that scored them.
+    """
+
+    def __init__(self, rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> None:
+        self._rounds, self._closing, self._bundle = rounds, closing, bundle
+        members = rounds.members
+        self.scores: Array = np.array([member.score for member in members], dtype=np.float64)
+        self.twice = second_applications(members)
+        """The names of the applications whose applicant has an earlier one in the round."""
+        twice = frozenset(self.twice)
+        self.counts: Mask = ~np.isnan(self.scores) & np.array(
+            [member.name not in twice for member in members], dtype=bool
+        )
+        """Who competes, (n,)."""
+        found = [rounds.promises.find(member.previous, member.applicant) for member in members]
+        self.back: Mask = self.counts & np.array([promise is not None for promise in found], dtype=bool)
+        """Who came back with a promise, (n,)."""
+        self.promises = [promise for promise, is_back in zip(found, self.back, strict=True) if is_back and promise]
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """Who gets a place."""
+        rounds, number = self._rounds, self._closing.number
+        spec = rounds.program.spec
+
+        def tie_of(name: str) -> int:
+            return tie_break(spec.policy.seed, spec.program, number, name)
+
+        eligible = self.counts & rounds.program.approves(np.nan_to_num(self.scores))
+        names = [member.name for member in rounds.members]
+        return ranking(self.scores, eligible, self._closing.places, spec.model.threshold, names, tie_of)
+
+    @property
+    def rejected(self) -> list[Member]:
+        """Who competed and got no place."""
+        turned_down = self.counts & ~self.ranking.accepted
+        return [member for member, is_out in zip(self._rounds.members, turned_down, strict=True) if is_out]
+
+    @cached_property
+    def closed(self) -> ClosedRound:
+        """What the goal observes."""
+        own_goal = np.array([promised_score(promise, self._bundle) for promise in self.promises], dtype=np.float64)
+        return ClosedRound(
+            number=self._closing.number,
+            places=self._closing.places,
+            threshold=self.ranking.threshold,
+            newcomers=self.scores[self.counts & ~self.back],
+            own_goal=own_goal,
+            lag=np.array([self._closing.number - promise.round for promise in self.promises], dtype=np.int64),
+            reached=self.scores[self.back] >= own_goal - TOLERANCE,
+            accepted=self.ranking.accepted[self.back],
+        )
+
+
+def second_applications(members: Sequence[Member]) -> tuple[str, ...]:
+    """The names of those whose applicant has an earlier application among the members."""
+    first: dict[str, str] = {}
+    for member in members:
+        if member.applicant is not None:
+            first.setdefault(member.applicant, member.name)
+    return tuple(
+        [member.name for member in members if member.applicant is not None and first[member.applicant] != member.name]
+    )
+
+
+def promised_score(promise: OpenPromise, bundle: ModelBundle) -> float:
+    """The score that a promise asks for, under a model.
+
+    Where the promise was made under another model, it is the least that the promised options score under this one.
+    """
+    if promise.model == bundle.manifest_sha256:
+        return promise.score
+    rows = promise.rows
+    return float(np.nanmin(bundle.model.score(rows[1:] if len(rows) > 1 else rows)))

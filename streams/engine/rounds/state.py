@@ -1,0 +1,284 @@
+"""The state of a program's rounds: who waits, what is promised, what is being closed, and what has been learned."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from ....agents.costs import DifficultyPosterior
+from ....agents.goals import RoundGoal
+from ...programs.program import Program
+from ..cases import Case, Status
+from .calendar import Calendar
+from .drift import DriftDetector
+from .promises import Promises
+from .ranking import EVERYBODY, Cut
+
+Array = NDArray[np.float64]
+
+
+class Member(Struct, gc=False):
+    """An application that waits for its round, which is number ``from_round`` at the earliest.
+
+    ``score`` is None until the round is being closed, and NaN where the model cannot score the features.
+    """
+
+    name: str
+    time_ms: int
+    applicant: str | None
+    previous: str | None
+    from_round: int
+    score: float | None = None
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Members are closed by event time, then by name."""
+        return self.time_ms, self.name
+
+
+def member_of(case: Case) -> Member:
+    """The member that a case in a round is."""
+    return Member(case.key.application, case.time_ms, case.applicant, case.previous, case.from_round, case.score)
+
+
+class Phase(IntEnum):
+    """What is done next for a round that is being closed. The numbers are stored: never renumber."""
+
+    SCORE = 0
+    RANK = 1
+    FORECAST = 2
+    AIM = 3
+    ANSWER = 4
+    EXPIRE = 5
+
+
+class Sample(Struct, array_like=True):
+    """Rejected people whose success is predicted: their names, how many people each stands for, and the predictions so
+    far, one row a person, as the bytes of float64."""
+
+    names: tuple[str, ...] = ()
+    weight: float = 1.0
+    success: bytes = b""
+
+
+Drifting = tuple[Literal["threshold", "newcomers"], ...]
+"""What has changed its distribution."""
+
+
+class Closing(Struct, array_like=True):
+    """A round that is being closed, piece by piece. Stored as an array: never reorder the fields.
+
+    ``twice`` names the applications whose applicant has another one in the round. ``counted`` holds what the threshold
+    event says of the round: applicants, newcomers, returned, reached, accepted. ``rejected`` competed and got no place.
+    """
+
+    number: int
+    end_ms: int
+    places: int
+    phase: Phase = Phase.SCORE
+    cut: Cut = EVERYBODY
+    threshold: float = 0.0
+    twice: tuple[str, ...] = ()
+    sample: Sample = msgspec.field(default_factory=Sample)
+    goal: float | None = None
+    forecast: float | None = None
+    until_round: int = -1
+    counted: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    rejected: int = 0
+    drift: Drifting = ()
+
+
+class Settled(Struct, array_like=True):
+    """How many promises have ended, by status, and how many of the people who reached theirs got a place."""
+
+    kept: int = 0
+    broken: int = 0
+    expired: int = 0
+    superseded: int = 0
+    reached: int = 0
+    reached_and_accepted: int = 0
+    rounds: int = 0
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of those who reached their promised score that got a place."""
+        return self.reached_and_accepted / self.reached if self.reached else None
+
+
+class RoundsRecord(Struct, array_like=True):
+    """What the ledger holds of a program's rounds beside its cases and promises. Never reorder the fields.
+
+    ``learned`` are the arrays of ``ProgramRounds.learned``, packed.
+    """
+
+    last_number: int
+    last_end_ms: int | None
+    due: dict[int, int | None]
+    overdue: list[int]
+    closing: Closing | None
+    settled: Settled
+    threshold: float | None
+    learned: bytes
+
+
+class Learners(NamedTuple):
+    """What learns from closed rounds."""
+
+    goal: RoundGoal
+    difficulty: DifficultyPosterior
+    threshold_drift: DriftDetector
+    newcomer_drift: DriftDetector
+
+
+@dataclass
+class ProgramRounds:
+    """The rounds of one program.
+
+    ``pool`` holds the applications that wait for a round, by name. ``due`` maps the end of each round that has a timer
+    to its announced places, None where the spec's hold. ``overdue`` are the ends that the watermark has passed while
+    another round was being closed. ``members`` are those of the round that is being closed that are left to do, in
+    order. ``threshold`` is that of the last round with places.
+    """
+
+    program: Program
+    learners: Learners
+    last_number: int = -1
+    last_end_ms: int | None = None
+    due: dict[int, int | None] = field(default_factory=dict)
+    overdue: list[int] = field(default_factory=list)
+    closing: Closing | None = None
+    settled: Settled = field(default_factory=Settled)
+    threshold: float | None = None
+    pool: dict[str, Member] = field(default_factory=dict)
+    promises: Promises = field(default_factory=Promises)
+    members: list[Member] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        capacity = self.program.spec.capacity
+        assert capacity is not None, "a program with rounds has a capacity"
+        self.capacity = capacity
+        self.calendar = Calendar.of(capacity)
+
+    @classmethod
+    def new(cls, program: Program) -> ProgramRounds:
+        """The rounds of a program of which none has been closed."""
+        capacity = program.spec.capacity
+        assert capacity is not None, "a program with rounds has a capacity"
+        difficulty = DifficultyPosterior(len(program.spec.features), capacity.beta)
+        return cls(program, Learners(program.round_goal(), difficulty, DriftDetector(), DriftDetector()))
+
+    # --- the round that an application belongs to ------------------------------------------------------------------
+
+    @property
+    def earliest_round(self) -> int:
+        """The first round that may still take applications."""
+        return (self.last_number if self.closing is None else self.closing.number) + 1
+
+    def calendar_end(self, time_ms: int) -> int | None:
+        """When the round of an application ends that comes at this event time; None without a calendar."""
+        if self.calendar is None:
+            return None
+        return self.calendar.end_of(max(self.earliest_round, self.calendar.round_of(time_ms)))
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a round has ended that is not closed yet."""
+        return self.closing is not None or bool(self.overdue)
+
+    def begin(self, end_ms: int) -> None:
+        """Start to close the round that ended at ``end_ms``."""
+        places = self.due.pop(end_ms, None)
+        number = self.last_number + 1 if self.calendar is None else self.calendar.round_of(end_ms)
+        self.closing = Closing(number, end_ms, self.capacity.places if places is None else places)
+        self.members = self.members_of(self.closing)
+
+    def members_of(self, closing: Closing) -> list[Member]:
+        """Who belongs to a round, in the order in which they are answered."""
+        return sorted(
+            (
+                member
+                for member in self.pool.values()
+                if member.time_ms <= closing.end_ms and member.from_round <= closing.number
+            ),
+            key=lambda member: member.order,
+        )
+
+    def drop(self, members: Collection[Member]) -> None:
+        """These members need nothing more."""
+        names = {member.name for member in members}
+        self.members = [member for member in self.members if member.name not in names]
+        for name in names:
+            self.pool.pop(name, None)
+
+    def places_after(self, closing: Closing) -> int:
+        """The places of the round after this one, as far as they are known."""
+        later = [end_ms for end_ms in (*self.due, *self.overdue) if end_ms > closing.end_ms]
+        places = self.due.get(min(later)) if later else None
+        return self.capacity.places if places is None else places
+
+    def finish(self) -> None:
+        """The round that was being closed is closed."""
+        assert self.closing is not None, "no round is being closed"
+        self.last_number, self.last_end_ms = self.closing.number, self.closing.end_ms
+        self.settled.rounds += 1
+        self.closing = None
+
+    # --- what the ledger holds -------------------------------------------------------------------------------------
+
+    def learned(self) -> dict[str, NDArray[Any]]:
+        """The arrays of everything learned, by name."""
+        learners = self.learners
+        drift = {
+            f"{name}_drift_{field}": array
+            for name, detector in (("threshold", learners.threshold_drift), ("newcomer", learners.newcomer_drift))
+            for field, array in (("values", detector.values), ("count", detector.count))
+        }
+        parts = {"goal": learners.goal.state(), "difficulty": learners.difficulty.state()}
+        return {f"{part}_{name}": array for part, state in parts.items() for name, array in state.items()} | drift
+
+    def record(self, learned: bytes) -> RoundsRecord:
+        """What the ledger holds; ``learned`` are its arrays, packed."""
+        return RoundsRecord(
+            self.last_number,
+            self.last_end_ms,
+            self.due,
+            self.overdue,
+            self.closing,
+            self.settled,
+            self.threshold,
+            learned,
+        )
+
+    def restore(self, record: RoundsRecord, learned: Mapping[str, NDArray[Any]]) -> None:
+        """Continue where a record stands; ``ValueError`` when what was learned does not fit. Cases come after it."""
+
+        def part(name: str) -> dict[str, NDArray[Any]]:
+            return {key.removeprefix(f"{name}_"): array for key, array in learned.items() if key.startswith(f"{name}_")}
+
+        self.learners.goal.restore(part("goal"))
+        self.learners.difficulty.restore(part("difficulty"))
+        for name, detector in (
+            ("threshold_drift", self.learners.threshold_drift),
+            ("newcomer_drift", self.learners.newcomer_drift),
+        ):
+            detector.restore(part(name))
+        self.last_number, self.last_end_ms = record.last_number, record.last_end_ms
+        self.due, self.overdue, self.closing = record.due, record.overdue, record.closing
+        self.settled, self.threshold = record.settled, record.threshold
+
+    def restore_case(self, case: Case) -> None:
+        """Put a case of the ledger into the pool, if it waits for a round."""
+        if case.status is Status.IN_ROUND:
+            self.pool[case.key.application] = member_of(case)
+
+    def restored(self) -> None:
+        """All cases and promises are there: find who is left of the round that is being closed."""
+        if self.closing is not None:
+            self.members = self.members_of(self.closing)

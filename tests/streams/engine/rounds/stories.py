@@ -1,0 +1,90 @@
+"""Programs with limited places, and journals for them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+
+from onward.schemas.events import Application, PromiseChange, Round, RoundDecision, Threshold
+from onward.streams.programs.program import Program
+from onward.streams.records import Record
+from onward.tests.support.pipeline import START_MS, Run, build_program
+from onward.tests.support.spaces import Line
+from onward.tests.support.tape import MINUTE_MS, Tape
+
+HOUR_MS = 60 * MINUTE_MS
+START = "2026-09-21T14:13:20Z"
+"""START_MS as a time."""
+HOURLY = {"places": 2, "round": "PT1H", "start": START}
+
+
+def limited(capacity: dict[str, Any] | None = None, **policy: Any) -> Program:
+    """A program with two places an hour, decided by a linear score of income and debts."""
+    line = Line(np.array([0.0, 0.0, 12.0, -2.0]), -2.5)
+    return build_program(
+        capacity={**HOURLY, **(capacity or {})},
+        window={"time": "PT10H", "lateness": "PT5M"},
+        policy={"goal": "capacity", "generator": "search", "options": 2, "choice": "posterior", **policy},
+        model=cast(Any, SimpleNamespace(score=line)),
+        features=(
+            {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},
+            {"name": "income", "type": "continuous", "bounds": [0, 100], "step": 1, "unit": "kEUR"},
+            {"name": "debts", "type": "integer", "bounds": [0, 10], "mutable": "down"},
+        ),
+    )
+
+
+class Story(Tape):
+    """A journal for a program with rounds. ``sent`` are its input records."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.sent: list[Record] = []
+
+    def send(self, topic: str, event: Any, ms: int, id: str) -> Record:
+        """Ingest one event; return its input record."""
+        record = super().send(topic, event, ms, id)
+        self.sent.append(record)
+        return record
+
+    def applies_with(
+        self,
+        name: str,
+        ms: int,
+        income: float,
+        applicant: str | None = None,
+        previous: str | None = None,
+        debts: int = 2,
+    ) -> None:
+        """Ingest an application of somebody with this income."""
+        features = {"region": "north", "income": income, "debts": debts}
+        self.send("applications", Application("loan", name, features, applicant, previous), ms, f"a-{name}")
+
+    def places(self) -> dict[str, bool]:
+        """Who got a place."""
+        return {
+            decision.application: decision.approved for decision in self.run.events("round-decisions", RoundDecision)
+        }
+
+    def thresholds(self) -> list[Threshold]:
+        """The closed rounds."""
+        return self.run.events("thresholds", Threshold)
+
+    def promises(self) -> dict[str, str]:
+        """How promises ended."""
+        ended = self.run.events("promises", PromiseChange)
+        assert len({promise.application for promise in ended}) == len(ended)
+        return {promise.application: promise.status for promise in ended}
+
+
+def story(tmp_path: Any, **capacity: Any) -> Story:
+    """A journal for a program with two places an hour."""
+    return Story(Run({"loan": limited(capacity)}, tmp_path))
+
+
+def announcement(hours: float, places: int, program: str = "loan") -> Round:
+    """A round that ends so many hours after the start."""
+    return Round(program, datetime.fromtimestamp((START_MS + hours * HOUR_MS) / 1000, UTC), places)

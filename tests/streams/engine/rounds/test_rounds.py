@@ -1,0 +1,220 @@
+"""Rounds with limited places, event by event."""
+
+from __future__ import annotations
+
+import pytest
+
+from onward.schemas.events import NoRecourse, Recourse
+from onward.schemas.headers import format_time
+from onward.tests.streams.engine.rounds.stories import HOUR_MS, announcement, story
+from onward.tests.support.pipeline import START_MS
+from onward.tests.support.tape import MINUTE_MS
+
+FIVE = 5 * MINUTE_MS
+FOUR = {"low": 25, "best": 45, "middle": 30, "good": 40}
+
+
+def closed_at(hours):
+    """A time at which the watermark has passed the end of a round."""
+    return hours * HOUR_MS + FIVE + 1
+
+
+def with_four(tmp_path, **capacity):
+    tape = story(tmp_path, **capacity)
+    for name, income in FOUR.items():
+        tape.applies_with(name, 10 * MINUTE_MS, income, applicant=f"person {name}")
+    return tape
+
+
+def test_the_best_get_the_places_and_the_others_a_target_score(tmp_path):
+    tape = with_four(tmp_path)
+    tape.tick(closed_at(1) - 1)
+    tape.fold()
+    assert tape.places() == {}, "the watermark has not passed the end and the lateness"
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert tape.places() == {"best": True, "good": True, "low": False, "middle": False}
+    [closed] = tape.thresholds()
+    assert (closed.round, closed.places, closed.applicants, closed.accepted) == (1, 2, 4, 2)
+    answers = {answer.application: answer for answer in tape.answers()}
+    assert set(answers) == {"low", "middle"}
+    for answer in answers.values():
+        assert isinstance(answer, Recourse)
+        assert (answer.round, answer.target_score, answer.until_round) == (1, closed.goal, 2)
+        assert answer.valid_from == format_time(START_MS + HOUR_MS)
+        assert answer.expires_at == format_time(START_MS + 2 * HOUR_MS)
+        assert 0 < answer.options[0].learned_execution_probability < 1
+
+
+@pytest.mark.parametrize("how", ["previous", "applicant"])
+@pytest.mark.parametrize(
+    ("income", "rivals", "fate"), [(90, 1, "kept"), (90, 3, "broken"), (26, 3, "superseded"), (None, 3, "expired")]
+)
+def test_who_comes_back_settles_the_promise(tmp_path, how, income, rivals, fate):
+    tape = with_four(tmp_path)
+    tape.tick(closed_at(1))
+    if income is not None:
+        earlier = {"previous": "low"} if how == "previous" else {"applicant": "person low"}
+        tape.applies_with("again", closed_at(1), income, **earlier)
+    for number in range(rivals):
+        tape.applies_with(f"rival {number}", closed_at(1), 100)
+    tape.tick(closed_at(2))
+    tape.fold()
+    assert tape.promises() == {"low": fate, "middle": "expired"}
+    closed = tape.thresholds()[-1]
+    reached = fate in ("kept", "broken")
+    assert (closed.returned, closed.reached) == (int(income is not None), int(reached))
+    assert closed.coverage.achieved == ({"kept": 1.0, "broken": 0.0}[fate] if reached else None)
+
+
+def test_a_promise_is_settled_once_and_an_expired_one_counts_no_more(tmp_path):
+    tape = with_four(tmp_path)
+    tape.tick(closed_at(3))
+    tape.applies_with("late", closed_at(3), 99, previous="low")
+    tape.applies_with("approved before", closed_at(3), 98, previous="best")
+    tape.tick(closed_at(4))
+    tape.fold()
+    assert tape.promises() == {"low": "expired", "middle": "expired"}
+    assert tape.places()["late"]
+    assert tape.places()["approved before"]
+    assert (tape.thresholds()[-1].newcomers, tape.thresholds()[-1].returned) == (2, 0)
+
+
+def test_a_promise_holds_for_as_many_rounds_as_the_horizon_says(tmp_path):
+    tape = with_four(tmp_path, horizon=3)
+    tape.applies_with("again", 3 * HOUR_MS + FIVE, 99, previous="low")
+    tape.tick(closed_at(4))
+    tape.fold()
+    assert tape.promises() == {"low": "kept", "middle": "expired"}
+    assert [closed.round for closed in tape.thresholds()] == [1, 2, 3, 4], "rounds go on while promises are open"
+
+
+def test_a_calendar_leaves_out_rounds_in_which_nothing_can_happen(tmp_path):
+    tape = with_four(tmp_path)
+    tape.applies_with("much later", 40 * HOUR_MS - 1, 80)
+    tape.tick(closed_at(40))
+    tape.fold()
+    assert [closed.round for closed in tape.thresholds()] == [1, 2, 40]
+
+
+def test_who_comes_later_than_lateness_joins_the_next_round(tmp_path):
+    tape = with_four(tmp_path)
+    tape.tick(closed_at(1))
+    tape.applies_with("late", 20 * MINUTE_MS, 99)
+    tape.tick(closed_at(2))
+    tape.fold()
+    assert tape.places()["late"]
+    assert [closed.applicants for closed in tape.thresholds()] == [4, 1]
+
+
+def test_an_applicant_counts_once_in_a_round(tmp_path):
+    tape = with_four(tmp_path)
+    tape.applies_with("best again", 11 * MINUTE_MS, 100, applicant="person best")
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert not tape.places()["best again"]
+    assert tape.places()["good"]
+    [refused] = [answer for answer in tape.answers() if answer.application == "best again"]
+    assert isinstance(refused, NoRecourse)
+    assert refused.reason == "applied_twice"
+
+
+@pytest.mark.parametrize(("places", "accepted"), [(0, []), (1, ["best"]), (9, ["best", "good", "middle", "low"])])
+def test_an_event_changes_the_places_of_a_round(tmp_path, places, accepted):
+    tape = with_four(tmp_path)
+    tape.send("rounds", announcement(1, places), 0, "r1")
+    tape.tick(closed_at(1))
+    tape.fold()
+    rejected = [name for name in FOUR if name not in accepted]
+    assert tape.places() == {**dict.fromkeys(accepted, True), **dict.fromkeys(rejected, False)}
+    assert sorted(answer.application for answer in tape.answers()) == sorted(rejected)
+    [closed] = tape.thresholds()
+    assert (closed.goal is None) == (not rejected)
+    assert closed.threshold == {0: 1.0, 9: 0.0}.get(places, closed.threshold)
+
+
+def test_scores_that_the_model_does_not_approve_win_no_place(tmp_path):
+    tape = story(tmp_path)
+    tape.applies_with("below", 1, 5)
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert tape.places() == {"below": False}
+    [closed] = tape.thresholds()
+    assert closed.threshold == 0.5
+    assert closed.goal is not None
+    assert closed.goal >= 0.5
+
+
+def test_equal_scores_are_ordered_by_a_keyed_draw(tmp_path):
+    orders = []
+    for number, names in enumerate((["a", "b", "c", "d"], ["d", "c", "b", "a"])):
+        tape = story(tmp_path / str(number))
+        for name in names:
+            tape.applies_with(name, 1, 70)
+        tape.tick(closed_at(1))
+        tape.fold()
+        assert sum(tape.places().values()) == 2
+        orders.append(tape.places())
+    assert orders[0] == orders[1]
+
+
+def test_announced_rounds_need_no_calendar(tmp_path):
+    tape = with_four(tmp_path, round=None)
+    tape.tick(10 * HOUR_MS)
+    tape.send("rounds", announcement(11, 1), 10 * HOUR_MS, "r1")
+    tape.send("rounds", announcement(12, 1), 10 * HOUR_MS, "r2")
+    tape.applies_with("again", 11 * HOUR_MS + FIVE, 99, previous="low")
+    tape.tick(closed_at(12))
+    tape.fold()
+    assert [closed.round for closed in tape.thresholds()] == [0, 1]
+    assert {answer.expires_at for answer in tape.answers()} == {None}
+    assert tape.promises()["low"] == "kept"
+
+
+@pytest.mark.parametrize(
+    ("event", "ms", "reason"),
+    [
+        (announcement(1, 1), closed_at(1), "round_already_closed"),
+        (announcement(1.5, 1), 0, "round_not_in_calendar"),
+        (announcement(3, 1), closed_at(3), "round_announced_too_late"),
+        (announcement(1, 1, program="nobody"), 0, "unknown_program"),
+        (announcement(1, -1), 0, "wrong_type"),
+    ],
+)
+def test_a_round_that_cannot_be_is_a_dead_letter(tmp_path, event, ms, reason):
+    tape = with_four(tmp_path)
+    tape.tick(closed_at(1))
+    tape.fold()
+    tape.send("rounds", event, ms, "r")
+    tape.fold()
+    assert tape.reasons() == [reason]
+
+
+def test_a_program_without_rounds_has_none(tmp_path):
+    from onward.tests.support.tape import tape as plain
+
+    tape = plain(tmp_path)
+    tape.send("rounds", announcement(1, 1), 0, "r")
+    tape.fold()
+    assert tape.reasons() == ["round_not_expected"]
+
+
+def test_features_that_cannot_be_read_are_refused_on_arrival(tmp_path):
+    tape = story(tmp_path)
+    tape.applies("odd", features={"region": "north", "income": 500.0, "debts": 1})
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert tape.places() == {}
+    assert tape.reasons() == ["out_of_bounds"]
+
+
+def test_a_target_out_of_reach_is_a_typed_none(tmp_path):
+    tape = story(tmp_path, places=1)
+    tape.applies_with("best", 1, 100, debts=0)
+    tape.applies_with("hopeless", 1, 99, debts=1)
+    tape.tick(closed_at(1))
+    tape.fold()
+    [answer] = tape.answers()
+    assert isinstance(answer, NoRecourse)
+    assert answer.target_score == tape.thresholds()[0].goal
+    assert "best" in answer.detail
