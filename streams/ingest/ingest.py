@@ -52,6 +52,11 @@ class Ingest:
         self._width = 0
         self._targets: dict[tuple[str, int], int] = {}
 
+    @property
+    def has_rounds(self) -> bool:
+        """Whether a program closes rounds."""
+        return any(program.closes_rounds for program in self._programs.values())
+
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Announce every input partition in the journal, whoever reads it, so that the watermark waits for all."""
         self._assigned |= set(partitions)
@@ -87,6 +92,13 @@ class Ingest:
         )
         if idle:
             await self._append_tick(idle)
+
+    async def carry_on(self, partitions: Iterable[int]) -> None:
+        """Append a tick without a clock to these partitions of the journal, whose rounds are being closed in pieces."""
+        line = tick_line(Tick(()), self._clock_ms())
+        await self._publisher.publish(
+            [packed for partition in partitions for packed in self._packed(partition, [line])]
+        )
 
     async def journal_records(self, chunk: Sequence[Record]) -> list[OutRecord]:
         """The journal records of a chunk of one topic: for every journal partition its lines, in the chunk's order."""

@@ -32,6 +32,8 @@ from .produce.publisher import KafkaPublisher
 log = logging.getLogger(__name__)
 
 LAG_SECONDS = 1.0
+ROUND_PIECE_SECONDS = 0.1
+"""Seconds between two pieces of a large round, while the journal holds nothing else to fold."""
 SNAPSHOT_CHECK_SECONDS = 10.0
 """Seconds between two checks for ledgers whose snapshot is due."""
 GARBAGE_OBJECTS = 100_000
@@ -129,6 +131,11 @@ def _timers(
         if lease.is_valid:
             await ingest.tick(lag)
 
+    async def carry_rounds_on() -> None:
+        idle = sorted(at.partition for at in processor.closing if lag.lag(at) == 0)
+        if idle and lease.is_valid:
+            await ingest.carry_on(idle)
+
     async def watch_lag() -> None:
         for partition in processor.partitions:
             behind = lag.lag(partition)
@@ -136,6 +143,8 @@ def _timers(
                 metrics.lag_records.labels(*partition).set(behind)
 
     timers: list[Timer] = [(LAG_SECONDS, watch_lag)]
+    if ingest.has_rounds:
+        timers.append((ROUND_PIECE_SECONDS, carry_rounds_on))
     if settings.tick_seconds:
         timers.append((settings.tick_seconds, tick))
     if settings.snapshots:

@@ -239,6 +239,9 @@ class Ledger:
 
     def _load_rounds(self, state: PartitionState) -> None:
         """The rounds of programs with limited places, with those who wait for one and the open promises."""
+        for program in state.programs.values():
+            if program.closes_rounds:
+                state.rounds_of(program)
         for name, body in self._db.execute("SELECT program, body FROM rounds").fetchall():
             rounds = state.rounds_of(state.programs[name])
             record = _decode_rounds(without_checksum(body))

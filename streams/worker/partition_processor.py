@@ -144,6 +144,15 @@ class PartitionProcessor:
         """The journal partitions that this worker owns."""
         return frozenset(TopicPartition(self._topics.journal, partition) for partition in self._partitions)
 
+    @property
+    def closing(self) -> frozenset[TopicPartition]:
+        """The journal partitions with a round that has ended and is not closed yet."""
+        return frozenset(
+            TopicPartition(self._topics.journal, partition)
+            for partition, owned in self._partitions.items()
+            if any(rounds.is_unfinished for rounds in owned.state.rounds.values())
+        )
+
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Open the ledgers. The journal is read from where each of them stands."""
         await self._check_widths()

@@ -42,13 +42,14 @@ from ..rounds.state import Closing, Drifting, Phase, ProgramRounds
 from .placement import answer_members, expire
 from .round import expect
 
-UNITS = 1000
-"""Units of work that a tick may do for a round; a unit is a person answered under a linear score, about 100 us."""
+UNITS = 500
+"""Units of work that a tick may do for a round; a unit is a person answered under a linear score,
+about 150 us."""
 BUSY_UNITS = 5
 """Units that any other entry may do: less, because others wait behind it."""
 LARGE_MODEL_UNITS = 50
 """What a person costs under another model, in units."""
-SCORED_PER_UNIT = 10
+SCORED_PER_UNIT = 2
 """How many people are scored in the time in which one is answered."""
 
 

@@ -26,6 +26,10 @@ class DriftDetector:
     """Watches one number a round: ``values`` (KEPT,), of which the last ``count`` (1,) are there."""
 
     def __init__(self) -> None:
+        # Imported here: with pandas it takes a second or two, and most programs close no rounds.
+        from river.drift import ADWIN
+
+        self._adwin = ADWIN
         self.values = np.zeros(KEPT)
         self.count = np.zeros(1, dtype=np.int64)
 
@@ -34,10 +38,7 @@ class DriftDetector:
         self.values[:-1] = self.values[1:]
         self.values[-1] = value
         self.count[0] = min(self.count[0] + 1, KEPT)
-        # Imported here: with pandas it takes a second or two, and most programs close no rounds.
-        from river.drift import ADWIN
-
-        adwin = ADWIN(clock=1, min_window_length=5, grace_period=10)
+        adwin = self._adwin(clock=1, min_window_length=5, grace_period=10)
         for one in self.values[KEPT - self.count[0] :]:
             adwin.update(float(one))
         if adwin.drift_detected:

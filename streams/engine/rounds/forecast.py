@@ -48,9 +48,10 @@ def number_columns(rounds: ProgramRounds) -> NDArray[np.intp]:
 
 def sample_of(rejected: Sequence[Member], most: int) -> Sample:
     """At most so many of the rejected, evenly spaced by score."""
-    by_score = sorted(rejected, key=lambda member: (member.score or 0.0, member.name))
-    chosen = np.unique(np.linspace(0, len(by_score) - 1, min(most, len(by_score))).round().astype(int)).tolist()
-    return Sample(tuple(by_score[index].name for index in chosen), len(rejected) / max(1, len(chosen)))
+    by_score = np.argsort([member.score or 0.0 for member in rejected], kind="stable")
+    chosen = np.unique(np.linspace(0, len(rejected) - 1, min(most, len(rejected))).round().astype(int))
+    names = tuple([rejected[index].name for index in by_score[chosen]])
+    return Sample(names, len(rejected) / max(1, len(names)))
 
 
 def success_at(rounds: ProgramRounds, bundle: ModelBundle, people: Array, scores: Array) -> Array:
