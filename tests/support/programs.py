@@ -34,8 +34,19 @@ POLICIES: Mapping[str, Mapping[str, Any]] = {
         "policy": {"choice": "linucb", "generator": "instances", "options": 1, "window": {"steps": 10}},
         "decisions": "external",
     },
+    "limited": {
+        "policy": {
+            "choice": "posterior",
+            "generator": "search",
+            "goal": "capacity",
+            "window": {"time": "PT3S", "lateness": "PT1S"},
+        },
+        "capacity": {"places": 20, "round": "PT2S", "horizon": 2},
+        "shards": 1,
+    },
 }
-"""The parts of the specs that differ, by program: one for each kind of window, of decision and of option."""
+"""The parts of the specs that differ, by program: one for each kind of window, of decision and of option, and one with
+limited places."""
 SHARDS = 3
 CANDIDATES = 40
 _LABELLED = 300

@@ -10,7 +10,7 @@ Bifet, A. and Gavaldà, R. (2007). Learning from Time-Changing Data with Adaptiv
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ class DriftDetector:
         # Imported here: with pandas it takes a second or two, and most programs close no rounds.
         from river.drift import ADWIN
 
-        self._adwin = ADWIN
+        self._adwin: Callable[..., Any] = ADWIN
         self.values = np.zeros(KEPT)
         self.count = np.zeros(1, dtype=np.int64)
 

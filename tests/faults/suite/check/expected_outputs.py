@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
-from onward.schemas.events import Application, DeadLetter, Decision, NoRecourse, Outcome, Recourse, Reward
+from onward.schemas.events import (
+    Application,
+    DeadLetter,
+    Decision,
+    NoRecourse,
+    Outcome,
+    PromiseChange,
+    Recourse,
+    Reward,
+    RoundDecision,
+    Threshold,
+)
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
 from onward.streams.topics import Topics
@@ -24,7 +36,12 @@ _decision = msgspec.json.Decoder(Decision).decode
 _outcome = msgspec.json.Decoder(Outcome).decode
 _answer = msgspec.json.Decoder(Recourse | NoRecourse).decode
 _reward = msgspec.json.Decoder(Reward).decode
+_round_decision = msgspec.json.Decoder(RoundDecision).decode
+_threshold = msgspec.json.Decoder(Threshold).decode
+_promise = msgspec.json.Decoder(PromiseChange).decode
 _dead_letter = msgspec.json.Decoder(DeadLetter).decode
+
+AboutACase = Application | Decision | Outcome | Recourse | NoRecourse | Reward | RoundDecision | PromiseChange
 
 
 class RecordPosition(NamedTuple):
@@ -47,9 +64,11 @@ class ExpectedOutputs:
     """The outputs that the inputs require. Answers are named by the ``ce_id`` of their event, outcomes by their own.
 
     ``answers`` has one entry for each rejected applicant: the positions of the records that were sent for it.
+    ``placed`` has one for each applicant of a program with rounds, who must get a decision.
     """
 
     answers: Mapping[str, set[RecordPosition]]
+    placed: Mapping[str, set[RecordPosition]]
     outcomes: Mapping[str, SentOutcome]
     poison: set[RecordPosition]
 
@@ -87,10 +106,18 @@ def expected_outputs(programs: Mapping[str, Program], topics: Topics, inputs: It
             outcome = _outcome(value)
             identity = dict(record.headers)["ce_id"].decode()
             outcomes.setdefault(identity, SentOutcome(_answer_to(outcome), set())).positions.add(position)
+    placed: set[str] = set()
     for name, applications in applied.items():
-        if programs[name].spec.decisions == "model":
+        if programs[name].closes_rounds:
+            placed |= {_answer_to(application) for application in applications.values()}
+        elif programs[name].spec.decisions == "model":
             rejected |= _rejected(programs[name], list(applications.values()))
-    return ExpectedOutputs({identity: positions[identity] for identity in sorted(rejected)}, outcomes, poison)
+    return ExpectedOutputs(
+        {identity: positions[identity] for identity in sorted(rejected)},
+        {identity: positions[identity] for identity in sorted(placed)},
+        outcomes,
+        poison,
+    )
 
 
 def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable[Record]) -> ObservedOutputs:
@@ -100,6 +127,7 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
     closed: set[str] = set()
     rewarded_outcomes: set[str] = set()
     dead_letters: set[RecordPosition] = set()
+    rounds = ObservedRounds()
     for record in outputs:
         value = record.value or b""
         if record.topic == topics.recourse:
@@ -111,13 +139,20 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
             rewarded_outcomes.add(reward.outcome or "")
             if reward.fate in CLOSING:
                 closed.add(_answer_to(reward))
-        else:
+        elif record.topic == topics.dead_letters:
             letter = _dead_letter(value)
             dead_letters.add(RecordPosition(letter.topic, letter.partition, letter.offset))
+        else:
+            rounds.add(record, topics)
+    required = {**expected.answers, **{one: expected.placed.get(one, set()) for one in rounds.rejected}}
     observed = ObservedOutputs({_dead_letter_name(position) for position in expected.poison - dead_letters})
-    for identity, positions in expected.answers.items():
+    for identity, positions in required.items():
         if identity not in answers:
             (observed.refused if positions & dead_letters else observed.missing).add(identity)
+    for identity, positions in expected.placed.items():
+        if identity not in rounds.decisions:
+            (observed.refused if positions & dead_letters else observed.missing).add(f"decision of {identity}")
+    observed.missing |= rounds.faults(answers)
     observed.missing |= {
         f"outcome/{identity}"
         for identity, outcome in expected.outcomes.items()
@@ -129,6 +164,44 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
         if isinstance(answer, Recourse) and identity not in closed and _must_be_closed(answer, steps)
     }
     return observed
+
+
+@dataclass
+class ObservedRounds:
+    """What was published of rounds: decisions by application, closed rounds, ended promises."""
+
+    decisions: dict[str, RoundDecision] = field(default_factory=dict)
+    thresholds: dict[tuple[str, int], Threshold] = field(default_factory=dict)
+    promises: dict[str, PromiseChange] = field(default_factory=dict)
+
+    def add(self, record: Record, topics: Topics) -> None:
+        """Read an output of a round."""
+        value = record.value or b""
+        if record.topic == topics.round_decisions:
+            decision = _round_decision(value)
+            self.decisions[_answer_to(decision)] = decision
+        elif record.topic == topics.thresholds:
+            threshold = _threshold(value)
+            self.thresholds[threshold.program, threshold.round] = threshold
+        else:
+            promise = _promise(value)
+            self.promises[_answer_to(promise)] = promise
+
+    @property
+    def rejected(self) -> set[str]:
+        """Who got no place, and must have an answer."""
+        return {identity for identity, decision in self.decisions.items() if not decision.approved}
+
+    def faults(self, answers: Mapping[str, Recourse | NoRecourse]) -> set[str]:
+        """Rounds with more approved than places or without a threshold, and promises that have not ended."""
+        approved = Counter((one.program, one.round) for one in self.decisions.values() if one.approved)
+        found = {f"threshold of {at}" for at in approved if at not in self.thresholds}
+        found |= {f"places of {at}" for at, one in self.thresholds.items() if approved[at] > one.places}
+        return found | {
+            f"promise/{identity}"
+            for identity, answer in answers.items()
+            if isinstance(answer, Recourse) and answer.round is not UNSET and identity not in self.promises
+        }
 
 
 def _rejected(program: Program, applications: list[Application]) -> set[str]:
@@ -144,7 +217,7 @@ def _must_be_closed(recourse: Recourse, steps: Mapping[tuple[str, int], int]) ->
     return steps[recourse.program, recourse.shard] >= recourse.step + recourse.closes_after_steps
 
 
-def _answer_to(event: Application | Decision | Outcome | Recourse | NoRecourse | Reward) -> str:
+def _answer_to(event: AboutACase) -> str:
     return f"recourse/{event.program}/{event.application}"
 
 

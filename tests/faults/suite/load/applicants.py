@@ -19,6 +19,9 @@ from onward.tests.support.programs import POLICIES, features
 OUTCOME_SECONDS = (0.2, 3.5)
 """Delay of an outcome after its application: some come before a window closes, some after."""
 _RESULTS: Sequence[Result | None] = ("improved", "improved", "improved", "not_improved", "unseen", None, None)
+_RETURNING_SHARE = 0.3
+_TURNS_AWAY = 20, 180
+"""How many turns before it the earlier application of somebody who comes back was sent."""
 _REPEATED_SHARE, _SECOND_SHARE, _NOBODY_SHARE, _APPROVED_SHARE = 0.05, 0.03, 0.03, 0.2
 
 
@@ -62,9 +65,18 @@ def applicant_turns(topics: Topics, random: np.random.Generator) -> Iterator[lis
         yield [planned for program in POLICIES for planned in _planned(topics, random, program, number)]
 
 
+def _returning(application: Application, random: np.random.Generator, number: int) -> Application:
+    """Let an applicant come back some rounds after an earlier application, with a higher income."""
+    previous = f"p{max(0, number - int(random.integers(*_TURNS_AWAY)))}"
+    better = {**application.features, "income": float(random.integers(50, 101))}
+    return msgspec.structs.replace(application, previous=previous, features=better)
+
+
 def _planned(topics: Topics, random: np.random.Generator, program: str, number: int) -> list[PlannedEvent]:
     name = f"p{number}"
     application = Application(program, name, features(random))
+    if "capacity" in POLICIES[program] and random.random() < _RETURNING_SHARE:
+        application = _returning(application, random, number)
     planned = [PlannedEvent(0.0, topics.applications, application, f"{program}/a/{number}")]
     if "decisions" in POLICIES[program]:
         decision = Decision(program, name, bool(random.random() < _APPROVED_SHARE))
