@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -56,13 +57,19 @@ class Emission(Struct, frozen=True, gc=False):
         """The position."""
         return OutputPosition(self.offset, self.number)
 
-    def record(self, topics: Topics, partition: int, generation: bytes) -> OutRecord:
+    def record(self, topic: str, ce_type: str, partition: int, generation: bytes) -> OutRecord:
         """The record for the output topic: the same bytes for the same emission, except for the generation."""
-        kind = kinds.by_struct[type(self.event)]
-        headers = cloud_event_headers(self.id, self.source, kind.ce_type, self.time_ms)
+        headers = cloud_event_headers(self.id, self.source, ce_type, self.time_ms)
         headers.append((POSITION, _HEADER % (self.offset, self.number)))
         headers.append((GENERATION, generation))
-        return OutRecord(topics.of(kind), partition, self.timestamp_ms, self.key, _encode(self.event), headers)
+        return OutRecord(topic, partition, self.timestamp_ms, self.key, _encode(self.event), headers)
+
+
+def records_of(emissions: Iterable[Emission], topics: Topics, partition: int, generation: bytes) -> list[OutRecord]:
+    """The records for the output topics, in the order of the emissions."""
+    # Topic and type are looked up once a struct: the two look-ups cost a third of what the JSON does.
+    outputs = {struct: (topics.of(kind), kind.ce_type) for struct, kind in kinds.by_struct.items() if kind.topic}
+    return [emission.record(*outputs[type(emission.event)], partition, generation) for emission in emissions]
 
 
 def topic_of(event: Struct, topics: Topics) -> str:

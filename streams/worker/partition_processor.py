@@ -32,7 +32,7 @@ from ..journal.lines import read_entries
 from ..ledger.ledger import Ledger
 from ..metrics import Metrics
 from ..outputs.deduplicator import Deduplicator, HighWaterMark, unpublished_emissions
-from ..outputs.emission import Emission, OutputPosition
+from ..outputs.emission import Emission, OutputPosition, records_of
 from ..programs.program import Program
 from ..records import Publisher, Record, TopicPartition
 from ..snapshots.recovery import LedgerRecovery
@@ -234,8 +234,7 @@ class PartitionProcessor:
         self._measure(owned, effects, unpublished, len(entries), seconds)
 
     async def _publish(self, owned: _Partition, emissions: Sequence[Emission]) -> None:
-        generation = b"%d" % owned.generation
-        records = [emission.record(self._topics, owned.state.partition, generation) for emission in emissions]
+        records = records_of(emissions, self._topics, owned.state.partition, b"%d" % owned.generation)
         await self._wait_until_valid()
         publishing = asyncio.ensure_future(self._publisher.publish(records))
         await asyncio.sleep(0)
