@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...agents import candidates, choices, goals, promises
@@ -224,14 +225,17 @@ class Program:
             targets = self._instance_targets[batch.point.item(index)]
         else:
             targets = self._with_units(self.codec.changed_values(changed, index))
-        absent = values.absent if isinstance(values, FilledValues) else ()
-        return tuple(
-            [
-                Change(name, values[feature], target, unit, False if feature in absent else UNSET)
-                for feature, name, target, unit in targets
-                if values[feature] != target
-            ]
-        )
+        changes = [
+            Change(name, values[feature], target, unit)
+            for feature, name, target, unit in targets
+            if values[feature] != target
+        ]
+        return tuple(self._with_absent(changes, values.absent) if isinstance(values, FilledValues) else changes)
+
+    def _with_absent(self, changes: Sequence[Change], absent: frozenset[int]) -> list[Change]:
+        """The changes, those marked whose feature the application did not give."""
+        names = {self.spec.features[feature].name for feature in absent}
+        return [replace(change, current_given=False) if change.feature in names else change for change in changes]
 
     @cached_property
     def _instance_targets(self) -> list[list[_Target]]:

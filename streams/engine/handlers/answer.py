@@ -152,8 +152,10 @@ def _options(
     assert batch is not None, "only a rejected person has options"
     values, changed, guarantee = assessment.values, assessment.changed, program.promise.guarantee
     learned = program.execution_source == "learned"
-    return tuple(
-        [
+    options: list[Option] = []
+    # A comprehension would reach all these names through cells, which costs more than it saves.
+    for number, option in enumerate(selected, 1):
+        options.append(
             Option(
                 str(option.arm),
                 program.changes(values, batch, changed, option.index),
@@ -164,9 +166,8 @@ def _options(
                 guarantee(batch.points[option.point], score),
                 option.learner_execution if learned else None,
             )
-            for number, option in enumerate(selected, 1)
-        ]
-    )
+        )
+    return tuple(options)
 
 
 def _open(case: Case, program: Program, shard: Shard) -> str | None:
