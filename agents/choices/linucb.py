@@ -120,10 +120,7 @@ class LinUCB(Choice):
         places = np.empty((len(batch.first), max_options), dtype=np.intp)
         executions = np.empty(places.shape)
         take_steps(people, places, executions, self._arms, self._recent, self._clock, self._constants)
-        return [
-            tuple([_batch_pick((place, 1.0, e)) for place, e in zip(*picks, strict=True) if place >= 0])
-            for picks in zip(places.tolist(), executions.tolist(), strict=True)
-        ]
+        return list(map(_picks_of, places.tolist(), executions.tolist()))
 
     def update(self, pull: Pull, reward: float) -> None:
         """Add a reward in [0, 1] to the estimate of its arm."""
@@ -155,6 +152,11 @@ class LinUCB(Choice):
         np.divide(self._b, self._v, out=self._theta)
         self._bonuses[:], self._total[:] = state["bonuses"], state["total"]
         self._clock[:] = int(state["t"]), 0
+
+
+def _picks_of(places: list[int], executions: list[float]) -> tuple[BatchPick, ...]:
+    """One person's picks, without the places of those that there are not."""
+    return tuple([_batch_pick((place, 1.0, e)) for place, e in zip(places, executions, strict=True) if place >= 0])
 
 
 @compiled
