@@ -161,7 +161,8 @@ class FeatureCodec:
     def encode_read(self, rows: Sequence[Values]) -> Vector:
         """(n, D) encoded values, which ``read`` has returned."""
         count = len(rows) * len(self._number_columns)
-        numbers = np.fromiter(chain.from_iterable(map(self._numbers, rows)), dtype=np.float64, count=count)
+        of_rows = map(self._numbers, rows) if self._tables else rows
+        numbers = np.fromiter(chain.from_iterable(of_rows), dtype=np.float64, count=count)
         scaled = (numbers.reshape(len(rows), len(self._number_columns)) - self._low) / self._scale
         if not self._tables:
             return scaled

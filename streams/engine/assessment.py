@@ -79,6 +79,7 @@ def assess(
     assessed: dict[Key, Assessment | Problem] = {}
     positions: list[Key] = []
     rows: list[Values] = []
+    decisions: list[bool | None] = []
     for position, person in people.items():
         values = program.codec.read(person.features)
         if isinstance(values, Problem):
@@ -86,14 +87,14 @@ def assess(
         else:
             positions.append(position)
             rows.append(values)
+            decisions.append(person.approved)
     if not rows:
         return assessed
     encoded = program.codec.encode_read(rows)
-    scores = model.bundle.model.score(encoded)
-    by_model = program.approves(scores).tolist()
+    found = model.bundle.model.score(encoded)
+    by_model, scores = program.approves(found).tolist(), found.tolist()
     rejected: list[int] = []
-    for index, (position, own, score) in enumerate(zip(positions, by_model, scores.tolist(), strict=True)):
-        given = people[position].approved
+    for index, (position, given, own, score) in enumerate(zip(positions, decisions, by_model, scores, strict=True)):
         if isnan(score) and not given:
             assessed[position] = NO_SCORE
         elif own if given is None else given:
@@ -105,8 +106,8 @@ def assess(
         some = rejected[start : start + block]
         batch = propose(program, model, encoded[some], predict)
         changed = program.changed_codes(batch)
-        for row, (index, score) in enumerate(zip(some, scores[some].tolist(), strict=True)):
-            assessed[positions[index]] = Assessment(rows[index], score, batch, row, changed)
+        for row, index in enumerate(some):
+            assessed[positions[index]] = Assessment(rows[index], scores[index], batch, row, changed)
     return assessed
 
 

@@ -21,7 +21,7 @@ from ..journal.entries import Entry, JournalPosition, shard_of
 from ..programs.program import Program
 from .assessment import Assessed, Assessment, Person, assess
 from .fold import Fold
-from .state import Shard, ShardKey
+from .state import Shard
 
 COIN = (1,)
 """The ``use`` of ``step_generator`` for exploration: whether a step explores, and which option it draws."""
@@ -69,7 +69,7 @@ class LookAhead:
         self._assessed = _assess_all(fold, people)
         self._runs: dict[JournalPosition, _Run] = {}
         self._selected: dict[JournalPosition, tuple[Selected, ...]] = {}
-        self._open_runs: dict[ShardKey, _Run] = {}
+        self._open_runs: dict[tuple[str, int], _Run] = {}
 
     # --- planning ---------------------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ class LookAhead:
         if not isinstance(assessment, Assessment) or assessment.batch is None:
             return
         program = self._fold.state.program(entry.key.program)
-        shard = ShardKey(program.name, shard_of(entry.key.application, program.spec.shards))
+        shard = program.name, shard_of(entry.key.application, program.spec.shards)
         run = self._open_runs.get(shard)
         if run is not None and run.batch is assessment.batch:
             run.positions.append(entry.position)
