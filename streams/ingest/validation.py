@@ -137,7 +137,7 @@ class _Shape:
         colons = data.count(b":")
         for name, default, key, null in self._optional:
             # Looking for the key alone is much faster, and most events do without.
-            if getattr(body, name) != default or (key in data and null.search(data)):
+            if getattr(body, name) != default or ((at := data.find(key)) >= 0 and null.search(data, at)):
                 least += 1
         return None if colons == least else repeated_key(data, least)
 
