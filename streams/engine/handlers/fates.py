@@ -63,18 +63,11 @@ def close(
     case.status, case.forget_ms, case.features = status, fold.forget_ms(shard.program, time_ms), None
     fold.save(case)
     fold.effects.shards.add(shard.key)
-    event = Reward(
-        program=program,
-        shard=case.shard,
-        application=application,
-        fate=CLOSED[status],
-        reward=reward,
-        step=case.step,
-        candidate=None if option is None else str(case.options[option].arm),
-        outcome=case.outcome_event_id,
-        option=None if option is None else str(option + 1),
-    )
-    fold.count("fates", program, event.fate)
+    fate = CLOSED[status]
+    arm = None if option is None else str(case.options[option].arm)
+    number = None if option is None else str(option + 1)
+    event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, number)
+    fold.count("fates", program, fate)
     if reward is not None:
         taken_up = _taken_up(case, option, reward)
         if taken_up is not None:
