@@ -169,11 +169,11 @@ def take_steps(program: Program, shard: Shard, people: OptionBatch, rows: Sequen
 
 
 def _selected(batch: OptionBatch, picks: Sequence[tuple[BatchPick, ...]]) -> list[tuple[Selected, ...]]:
-    _, _, _, arm, _, point, cost, execution = batch
+    arm, point, cost, execution = batch.arm.item, batch.point.item, batch.cost.item, batch.execution.item
     return [
         tuple(
             [
-                Selected(i, arm.item(i), point.item(i), cost.item(i), execution.item(i), propensity, learner_execution)
+                Selected(i, arm(i), point(i), cost(i), execution(i), propensity, learner_execution)
                 for i, propensity, learner_execution in of_person
             ]
         )
