@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -15,12 +16,13 @@ from msgspec.structs import replace
 
 from onward.schemas.events import PromiseChange, RoundDecision, Threshold
 from onward.streams.cli import main
+from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.cli.world.competition import build_competition, compile_planner, write_competition
 from onward.streams.cli.world.driver import connect, drive
 from onward.streams.errors import UsageError
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.outputs.decoder import DecodedEvent, EventDecoder
-from onward.streams.settings import DemoSettings
+from onward.streams.settings import BrokerSettings, DemoSettings
 from onward.streams.simulation.seasons import SeasonSimulation
 from onward.streams.topics import Topics
 from onward.tests.support.forked_process import ForkedProcess
@@ -74,6 +76,25 @@ def test_a_competition_runs_on_a_kafka_that_is_there(cluster, capsys):
 def test_people_of_a_file_do_not_compete(capsys):
     assert main([*COMPETITION, "--data", "loans.csv"]) == UsageError.exit_code
     assert "leave out --world competition" in capsys.readouterr().err
+
+
+@pytest.mark.timeout(120)
+def test_the_simulator_plays_a_competition_for_a_worker_that_runs(tmp_path, capsys):
+    flags = ["simulate", "--world", "competition", "--rounds", "3", "--seed", "1"]
+    assert main([*flags, "--programs", str(tmp_path)]) == 0
+    spec = Path(capsys.readouterr().out.strip())
+    topics = Topics()
+    names = (*topics.inputs, topics.journal, *topics.outputs)
+    worker = ["--spec", str(spec), "--state-dir", str(tmp_path / "state"), "--no-web"]
+    worker += ["--fetch-wait-seconds", "0.002", "--tick-seconds", "0.1"]
+    with (
+        EmbeddedBroker(dict.fromkeys(names, 2)) as broker,
+        WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), worker, tmp_path / "log"),
+    ):
+        for run_name in ("first", "second"):
+            more = ["--run-name", run_name, "--web-port", "0", "--brokers", broker.bootstrap]
+            assert main([*flags, *more]) == 0, capsys.readouterr().err
+            assert re.match(r"competition-protoar: \d\d answers, mean expected reward 0\.", capsys.readouterr().out)
 
 
 # --- a worker that is killed ------------------------------------------------------------------------------------------
