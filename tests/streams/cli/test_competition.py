@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from onward.schemas.events import PromiseChange, RoundDecision, Threshold
 from onward.streams.cli import main
+from onward.streams.cli.flags.parsing import parse_settings
 from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.cli.world.competition import build_competition, compile_planner, write_competition
 from onward.streams.cli.world.driver import connect, drive
@@ -173,3 +175,24 @@ def test_a_worker_killed_in_the_middle_of_a_round_settles_the_same_promises(tmp_
     assert len(promises) > 10
     assert len({promise.application for promise in promises}) == len(promises)
     assert killed.told() == whole.told()
+
+
+# --- the pages --------------------------------------------------------------------------------------------------------
+
+DOCS = Path(__file__).parents[3] / "docs"
+SHOWN = [
+    shlex.split(line, comments=True)
+    for page in (DOCS / "demo.md", DOCS / "how-to" / "limited-places.md")
+    for line in page.read_text(encoding="utf-8").splitlines()
+    if line.startswith("onward demo --world competition")
+]
+
+
+@pytest.mark.parametrize("command", SHOWN, ids=" ".join)
+def test_the_commands_of_the_pages_have_flags_that_are_there(command):
+    settings = parse_settings(DemoSettings, "onward demo", "", command[2:])
+    assert (settings.world, command[:2]) == ("competition", ["onward", "demo"])
+
+
+def test_the_how_to_shows_the_competition():
+    assert ["onward", "demo", "--world", "competition"] in SHOWN
