@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from onward.streams.cli.flags.parsing import parse_settings
-from onward.streams.engine.handlers import closing, round_end
+from onward.streams.engine.handlers import closing
 from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
@@ -48,7 +48,7 @@ class Strike:
 
 def main(argv: Sequence[str]) -> int:
     """Run as long as any worker, or until it strikes."""
-    closing.UNITS, round_end.UNITS, closing.BUSY_UNITS = UNITS, UNITS, 1
+    closing.UNITS, closing.BUSY_UNITS = UNITS, 1
     configure("info", "json")
     settings = parse_settings(WorkerSettings, "onward worker", "", [])
     observe = Strike(argv[0], int(argv[1]), int(argv[2])).observe if argv else lambda _: None
