@@ -60,6 +60,12 @@ def budget_of(entry: Entry) -> int:
     return UNITS if entry.kind.name == "tick" else BUSY_UNITS
 
 
+def begin(rounds: ProgramRounds, end_ms: int, fold: Fold) -> None:
+    """Close the round that ended at ``end_ms``, or as much of it as may be done at once."""
+    rounds.overdue.append(end_ms)
+    carry_on(rounds, UNITS, fold)
+
+
 def carry_on(rounds: ProgramRounds, units: int, fold: Fold) -> None:
     """Do about so many units of work for the rounds of a program that have ended."""
     fold.rounds(rounds.program)
