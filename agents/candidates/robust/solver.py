@@ -47,7 +47,7 @@ class RobustLinear:
     >>> anywhere = Rules(np.zeros(2), np.ones(2))
     >>> answers = robust.least_cost(np.array([[0.5, 0.2]]), anywhere, 0.0)
     >>> answers.targets.round(3), answers.cost.round(3), bool(answers.margin[0] >= 0)
-    (array([[0.969, 0.2  ]]), array([0.469]), True)
+    (array([[0.97, 0.2 ]]), array([0.47]), True)
     >>> float(answers.gap[0]) < 1e-9
     True
 
