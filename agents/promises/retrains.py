@@ -14,7 +14,7 @@ from .contract import Array, Promise, Score
 
 def accepting(targets: Array, retrains: Sequence[Score], required: float) -> Array:
     """The share of retrained models, (n,), that score each target (n, D) above ``required``."""
-    return np.mean([np.greater(score(targets), required) for score in retrains], axis=0)
+    return np.asarray(np.mean([np.greater(score(targets), required) for score in retrains], axis=0))
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> float:

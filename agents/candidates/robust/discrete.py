@@ -8,9 +8,10 @@ the hull. With it, and without steps, the problem is one of ``frontier.py``, who
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -230,7 +231,7 @@ class Branching:
             return np.where(reached >= self._required[0] - SLACK, spent, math.inf)
         return np.asarray(np.logaddexp(0.0, -reached) + self._trade * spent)
 
-    def _rounded(self, relaxed: Relaxed, way: np.ufunc | type[np.rint]) -> Array:
+    def _rounded(self, relaxed: Relaxed, way: Callable[[Any], Any]) -> Array:
         """A point on the grid near a relaxed optimum."""
         root = self._root
         row, step = root.own.copy(), root.step[root.free]

@@ -13,8 +13,8 @@ from ...contract import Array
 class Algorithm2:
     r"""Moves one column at a time, that of the largest weight under the worst model, until no move pays.
 
-    Under the worst model within an L^inf ball column i has the weight $w_i - \alpha\,\mathrm{sgn}(x_i)$. The column with
-    the largest absolute one moves until the price is least along it, or to 0, where the worst weight changes. With unit
+    Under the worst model within an L^inf ball column i has the weight $w_i - \alpha\,\mathrm{sgn}(x_i)$. The column
+    with the largest absolute one moves until the price is least along it, or to 0, where the worst weight changes. With unit
     costs and without bounds that is optimal: the columns separate, and this is the order of their value.
 
     Parameters
@@ -26,8 +26,8 @@ class Algorithm2:
 
     References
     ----------
-    Kayastha, K., Gkatzelis, V. and Jabbari, S. (2024). Learning-Augmented Robust Algorithmic Recourse. arXiv 2410.01580.
-    Algorithm 2 of arXiv 2509.21293, as far as it is known to us.
+    Kayastha, K., Gkatzelis, V. and Jabbari, S. (2024). Learning-Augmented Robust Algorithmic Recourse.
+    arXiv 2410.01580. Algorithm 2 of arXiv 2509.21293, as far as it is known to us.
     """
 
     baseline: ClassVar[bool] = True
