@@ -28,7 +28,7 @@ from ..contract import Array, Mask
 TOLERANCE = 1e-13
 """How far the frontier may rise above the last chord, in log odds."""
 MOST_STEPS = 200
-LARGEST_RATIO = 1e100
+LARGEST_RATIO, LARGEST_LOG = 1e100, 230.0
 
 Model = tuple[Array, Array, Array, Mask, tuple[float, float, float]]
 """Weights and cost of a unit of change, (1, D) or (n, D); bias (n,); which columns count in the norm (D,); and the
@@ -96,7 +96,7 @@ def search(own, low, high, score, aim, target, witness):  # type: ignore[no-unty
     """
     w, c, _, _, alpha, q, _ = score
     trade, required = aim
-    near, far, new = own.copy(), np.empty_like(own), own.copy()
+    near, far, new = own.copy(), own.copy(), own.copy()
     target[:], witness[:] = own, own
     z_near, cost_near = margin(own, score), 0.0
     largest = 1e-300
@@ -122,7 +122,7 @@ def search(own, low, high, score, aim, target, witness):  # type: ignore[no-unty
                 break
             rho = (z_far - z_near) / (cost_far - cost_near)
         else:
-            if rho_near - rho_far <= 2e-16 * rho_near:
+            if rho_near - rho_far <= 6e-15 * rho_near:
                 break
             rho = zero_between(new_rho, other, old, miss, miss_other, miss_old)
         maximise(rho, own, low, high, score, new)
@@ -158,7 +158,7 @@ def zero_between(a: float, b: float, c: float, fa: float, fb: float, fc: float) 
         chi, phi = (la - lb) / (lc - lb), (fa - fb) / (fc - fb)
         if phi * phi < chi and (1.0 - phi) * (1.0 - phi) < 1.0 - chi:
             share = fa / (fb - fa) * fc / (fb - fc) + (lc - la) / (lb - la) * fa / (fc - fa) * fb / (fc - fb)
-    least = min(0.5, 1e-15 / max(abs(lb - la), 1e-300))
+    least = min(0.5, 2e-15 / max(abs(lb - la), 1e-300))
     return math.exp(la + min(max(share, least), 1.0 - least) * (lb - la))
 
 
@@ -282,7 +282,10 @@ def clip_at_level(rho, own, low, high, score, target):  # type: ignore[no-untype
 
 @compiled
 def solve_norm(rho, own, low, high, score, target):  # type: ignore[no-untyped-def]
-    """Write the best point for 1 < q < inf: the columns that are free are proportional to the norm n."""
+    """Write the best point for 1 < q < inf: the columns that are free are proportional to the norm n.
+
+    The search for n begins at the norm of ``target``.
+    """
     w, c, _, counts, alpha, q, floor = score
     rising, falling = np.empty(len(own)), np.empty(len(own))
     exponent = 1.0 / (q - 1.0)
@@ -294,13 +297,13 @@ def solve_norm(rho, own, low, high, score, target):  # type: ignore[no-untyped-d
             smallest = max(smallest, low[d], -high[d])
             largest += max(abs(low[d]), abs(high[d]))
     smallest = max(smallest, floor)
-    n = max(smallest, min(largest, norm(own, counts, q, floor)))
+    n = max(smallest, min(largest, norm(target, counts, q, floor)))
     if n == 0.0:
         n = largest
     for _ in range(MOST_STEPS):
         if n <= 1e-200:
             break
-        free, fixed = 0.0, (floor / n) ** q
+        free, fixed = 0.0, power(floor / n, q)
         for d in range(len(own)):
             if counts[d]:
                 x = min(max(own[d], n * rising[d]), n * falling[d])
@@ -312,14 +315,20 @@ def solve_norm(rho, own, low, high, score, target):  # type: ignore[no-untyped-d
                 else:
                     fixed += size
         smallest, largest = (n, largest) if free + fixed > 1.0 else (smallest, n)
-        following = n * (fixed / (1.0 - free)) ** (1.0 / q) if free < 1.0 else math.inf
+        following = n * root(fixed / (1.0 - free), q) if free < 1.0 else math.inf
         if abs(following - n) <= 4e-16 * n or largest - smallest <= 4e-16 * largest:
             break
-        n = max(following, 1e-8 * n) if smallest <= following <= largest else 0.5 * (smallest + largest)
+        n = max(following, 1e-8 * n) if smallest <= following <= largest else middle(smallest, largest)
     if n <= 1e-200:
         for d in range(len(own)):
             if counts[d]:
                 target[d] = 0.0
+
+
+@compiled
+def middle(low: float, high: float) -> float:
+    """A number between two: the geometric mean where they are far apart."""
+    return math.sqrt(low * high) if 0.0 < 4.0 * low < high else 0.5 * (low + high)
 
 
 @compiled
@@ -440,7 +449,7 @@ def norm(x: Array, counts: Mask, q: float, floor: float) -> float:
     for d in range(len(x)):
         if counts[d]:
             total += power(abs(x[d]) / largest, q)
-    return largest * (math.sqrt(total) if q == 2.0 else total ** (1.0 / q))
+    return largest * root(total, q)
 
 
 @compiled
@@ -465,11 +474,18 @@ def power(size: float, exponent: float) -> float:
 
 
 @compiled
+def root(size: float, q: float) -> float:
+    """The q-th root of a size, 0 or more."""
+    return math.sqrt(size) if q == 2.0 else size ** (1.0 / q)
+
+
+@compiled
 def signed_power(x: float, exponent: float) -> float:
     """The power of the absolute value, with the sign."""
-    size = LARGEST_RATIO
-    if abs(x) < LARGEST_RATIO ** min(1.0, 1.0 / exponent):
-        size = power(abs(x), exponent)
+    # Up to 1e100, without an overflow on the way.
+    size = abs(x)
+    if exponent != 1.0:
+        size = power(size, exponent) if size <= 1.0 or exponent * math.log(size) < LARGEST_LOG else LARGEST_RATIO
     return -size if x < 0.0 else size
 
 
