@@ -14,8 +14,8 @@ class Algorithm2:
     r"""Moves one column at a time, that of the largest weight under the worst model, until no move pays.
 
     Under the worst model within an L^inf ball column i has the weight $w_i - \alpha\,\mathrm{sgn}(x_i)$. The column
-    with the largest absolute one moves until the price is least along it, or to 0, where the worst weight changes. With unit
-    costs and without bounds that is optimal: the columns separate, and this is the order of their value.
+    with the largest absolute one moves until the price is least along it, or to 0, where the worst weight changes. With
+    unit costs and without bounds that is optimal: the columns separate, and this is the order of their value.
 
     Parameters
     ----------
