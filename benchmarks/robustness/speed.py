@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,20 +88,20 @@ def _beside(random: np.random.Generator) -> Iterator[Row]:
     }.items():
         robust = RobustLinear(weights, bias, LpBall(RADIUS, p))
         many = np.repeat(rows, 200, axis=0)
-        own = seconds(lambda robust=robust, many=many: robust.price(many, anywhere, TRADE)) / len(many) * 1e3
+        own = seconds(partial(robust.price, many, anywhere, TRADE)) / len(many) * 1e3
         for name, price in methods.items():
-            taken = seconds(lambda price=price: price(rows, TRADE)) / len(rows) * 1e3
+            taken = seconds(partial(price, rows, TRADE)) / len(rows) * 1e3
             yield Row(f"d=7 p={SHOWN[p]}, a person by {name}", taken, "ms", own, better="lower")
-        taken = _conic(weights, bias, rows, robust.ball)
-        if taken is not None:
-            yield Row(f"d=7 p={SHOWN[p]}, a person by cvxpy", taken, "ms", own, better="lower")
+        conic = _conic(weights, bias, rows, robust.ball)
+        if conic is not None:
+            yield Row(f"d=7 p={SHOWN[p]}, a person by cvxpy", conic, "ms", own, better="lower")
 
 
 def _conic(weights: Floats, bias: float, rows: Floats, ball: LpBall) -> float | None:
     """Milliseconds of a conic solver for a person, None where there is none."""
     try:
-        import cvxpy as cp
-    except ImportError:
+        cp: Any = import_module("cvxpy")
+    except ModuleNotFoundError:
         return None
     x, own = cp.Variable(len(weights)), cp.Parameter(len(weights))
     z = weights @ x + bias - ball.radius * cp.norm(cp.hstack([x, [1.0]]), ball.q)

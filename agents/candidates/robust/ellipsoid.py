@@ -44,7 +44,7 @@ class RobustEllipsoid:
     ...     np.array([[0.2, 0.2]]), Rules(np.zeros(2), np.ones(2)), 0.0
     ... )
     >>> answers.targets.round(3), bool(answers.gap[0] < 1e-8)
-    (array([[0.2  , 1.   ]]), True)
+    (array([[0.218, 1.   ]]), True)
     """
 
     def __init__(self, weights: Array, bias: float, models: Ellipsoid, cost: Array | None = None) -> None:

@@ -34,6 +34,9 @@ Model = tuple[Array, Array, Array, Mask, tuple[float, float, float]]
 """Weights and cost of a unit of change, (1, D) or (n, D); bias (n,); which columns count in the norm (D,); and the
 numbers alpha, q and floor."""
 
+Line = tuple[Array, Array, float, Mask, float, float, float]
+"""A person's own part of it: weights and cost (D,), bias, which columns count, alpha, q and floor."""
+
 
 @compiled
 def solve_prices(people: Array, lowest: Array, highest: Array, model: Model, trade: float, out: Array) -> None:
@@ -88,7 +91,9 @@ def solve_margins(people: Array, lowest: Array, highest: Array, model: Model, re
 
 
 @compiled
-def search(own, low, high, score, aim, target, witness):  # type: ignore[no-untyped-def]
+def search(
+    own: Array, low: Array, high: Array, score: Line, aim: tuple[float, float], target: Array, witness: Array
+) -> float:
     """Write the optimum to ``target`` (D,), and return the rho of its part of the frontier.
 
     That is 0 where the aim is out of reach, and -1 where nothing needs to change. A maximiser of z - rho cost goes to
@@ -172,7 +177,7 @@ def missed(rho: float, z: float, aim: tuple[float, float]) -> float:
 
 
 @compiled
-def between(near, far, own, score, aim, target):  # type: ignore[no-untyped-def]
+def between(near: Array, far: Array, own: Array, score: Line, aim: tuple[float, float], target: Array) -> None:
     """Write the optimum between two points of the frontier to ``target`` (D,)."""
     c = score[1]
     trade, required = aim
@@ -214,7 +219,7 @@ def point_between(near: Array, far: Array, share: float, target: Array) -> None:
 
 
 @compiled
-def maximise(rho, own, low, high, score, target):  # type: ignore[no-untyped-def]
+def maximise(rho: float, own: Array, low: Array, high: Array, score: Line, target: Array) -> None:
     """Write the point that maximises z - rho cost within the bounds to ``target`` (D,)."""
     w, c, _, counts, alpha, q, _ = score
     for d in range(len(own)):
@@ -246,7 +251,7 @@ def best_of_line(w: float, alpha: float, price: float, own: float, low: float, h
 
 
 @compiled
-def clip_at_level(rho, own, low, high, score, target):  # type: ignore[no-untyped-def]
+def clip_at_level(rho: float, own: Array, low: Array, high: Array, score: Line, target: Array) -> None:
     """Write the best point for q = inf: the best without a norm, clipped at the level that is worth its alpha."""
     w, c, _, counts, alpha, _, floor = score
     level, slope, events = floor, -alpha, 0
@@ -281,7 +286,7 @@ def clip_at_level(rho, own, low, high, score, target):  # type: ignore[no-untype
 
 
 @compiled
-def solve_norm(rho, own, low, high, score, target):  # type: ignore[no-untyped-def]
+def solve_norm(rho: float, own: Array, low: Array, high: Array, score: Line, target: Array) -> None:
     """Write the best point for 1 < q < inf: the columns that are free are proportional to the norm n.
 
     The search for n begins at the norm of ``target``.
@@ -332,7 +337,7 @@ def middle(low: float, high: float) -> float:
 
 
 @compiled
-def supremum(x, own, low, high, score, rho):  # type: ignore[no-untyped-def]
+def supremum(x: Array, own: Array, low: Array, high: Array, score: Line, rho: float) -> float:
     """An upper bound of z - rho cost within the bounds, from the model that is worst at x.
 
     Under one model within alpha the columns separate, so its maximum is exact. No point is better in the worst case.
@@ -350,7 +355,7 @@ def supremum(x, own, low, high, score, rho):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def worst_model(x, own, low, high, score, rho, shift):  # type: ignore[no-untyped-def]
+def worst_model(x: Array, own: Array, low: Array, high: Array, score: Line, rho: float, shift: Array) -> float:
     """Write the change of the weights that is worst at x to ``shift`` (D,); return what it takes from the bias."""
     w, c, _, counts, alpha, q, floor = score
     if alpha == 0.0:
@@ -377,7 +382,7 @@ def worst_model(x, own, low, high, score, rho, shift):  # type: ignore[no-untype
     for d in range(len(own)):
         if counts[d]:
             shift[d] = -alpha * signed_power(x[d] / size, q - 1.0)
-    return -alpha * (floor / size) ** (q - 1.0) * floor
+    return -alpha * power(floor / size, q - 1.0) * floor
 
 
 @compiled
@@ -389,7 +394,9 @@ def at_zero(w: float, price: float, own: float, low: float, high: float) -> floa
 
 
 @compiled
-def share_out(x, own, high, low, score, rho, size, shift):  # type: ignore[no-untyped-def]
+def share_out(
+    x: Array, own: Array, high: Array, low: Array, score: Line, rho: float, size: float, shift: Array
+) -> float:
     """Share alpha out among the columns at the level ``size``: to each what makes x its best, first of all."""
     w, c, _, counts, alpha, _, floor = score
     near = size * (1.0 - 1e-9)
@@ -423,7 +430,7 @@ def share_out(x, own, high, low, score, rho, size, shift):  # type: ignore[no-un
 
 
 @compiled
-def margin(x, score):  # type: ignore[no-untyped-def]
+def margin(x: Array, score: Line) -> float:
     """The worst-case log odds of x (D,)."""
     w, _, bias, counts, alpha, q, floor = score
     total = 0.0
