@@ -5,7 +5,7 @@ from .ball import LpBall
 from .calibration import drift_ellipsoid, drift_radius
 from .contract import Promise
 from .ellipsoid import Ellipsoid, EllipsoidPromise
-from .lp import LpPromise
+from .lp import LpPromise, WorstCaseScore
 from .nothing import NoPromise
 from .retrains import EnsembleScore, RetrainsPromise, accepting, clopper_pearson
 from .revalidation import OpenOptions, alpha_max
@@ -23,6 +23,7 @@ __all__ = [
     "OpenOptions",
     "Promise",
     "RetrainsPromise",
+    "WorstCaseScore",
     "accepting",
     "alpha_max",
     "clopper_pearson",

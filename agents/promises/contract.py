@@ -24,6 +24,7 @@ class Promise(ABC):
         promise = registry["lp"](norm=2)
         promise.equip(radius=0.3)                  # what it ``needs``: measured together with the model
         promise.misfit(score)                      # why this model cannot carry it, or None
+        promise.robust(score)                      # what options are searched on, to keep it
         promise.guarantee(target, score, 0.5)      # numbers that stand in the recourse
 
     A promise is deterministic. A parameter is a keyword of the constructor, declared once, as
@@ -73,6 +74,13 @@ class Promise(ABC):
     def misfit(self, score: Score) -> str | None:  # noqa: ARG002 -- promises that not every model can carry override it
         """Why options of this model cannot be given the promise; None where they can."""
         return None
+
+    def robust(self, score: Score) -> Score:
+        """The score that options are searched on: a target above a threshold under it keeps the promise at that one.
+
+        It is nowhere above the model's own.
+        """
+        return score
 
     @abstractmethod
     def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float] | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .ball import log_odds, logit
 from .contract import Array, LinearScore, Promise, Score
-from .lp import NOT_LINEAR
+from .lp import NOT_LINEAR, WorstCaseScore
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,10 @@ class EllipsoidPromise(Promise):
         columns = len(self.models.covariance) - 1
         given = len(score.weights)
         return None if given == columns else f"it has {given} columns, and the covariance was measured for {columns}"
+
+    def robust(self, score: Score) -> Score:
+        """The worst-case score; the model's own where it is not linear."""
+        return WorstCaseScore(score, self.models) if isinstance(score, LinearScore) else score
 
     def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float] | None:
         """The radius, the worst-case margin in log odds, and alpha_max, None where the norm is 0."""

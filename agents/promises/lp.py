@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -11,7 +11,16 @@ from ..choices.interval import Interval
 from .ball import LpBall, log_odds, logit
 from .contract import Array, LinearScore, Promise, Score
 
+LARGEST = 700.0
+"""Log odds beyond it have the score of 0 or 1."""
 NOT_LINEAR = "its score is not linear, so no radius of its parameters bounds what retraining does: use `retrains`"
+
+
+class LinearModels(Protocol):
+    """A set of linear models around one."""
+
+    def worst_case(self, points: Array, weights: Array, bias: float) -> Array:
+        """The least log odds, (n,), of points (n, D) under the models around ``weights`` (D,)."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,28 @@ class NormInterval(Interval):
 
     def __str__(self) -> str:
         return "from 1 to infinity"
+
+
+class WorstCaseScore:
+    """The score of a linear model under the worst of the models near it.
+
+    Examples
+    --------
+    >>> class Line:
+    ...     weights, bias = np.array([2.0]), 0.0
+    ...     def __call__(self, X):
+    ...         return 1 / (1 + np.exp(-(X @ self.weights + self.bias)))
+    >>> WorstCaseScore(Line(), LpBall(0.5, 1))(np.array([[0.0], [1.0]])).round(3)
+    array([0.378, 0.818])
+    """
+
+    def __init__(self, score: LinearScore, models: LinearModels) -> None:
+        self._score, self._models = score, models
+
+    def __call__(self, X: Array) -> Array:
+        """The scores, (n,), of encoded rows (n, D)."""
+        odds = self._models.worst_case(X, self._score.weights, self._score.bias)
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds, -LARGEST, LARGEST))))
 
 
 class LpPromise(Promise):
@@ -84,6 +115,10 @@ class LpPromise(Promise):
     def misfit(self, score: Score) -> str | None:
         """Only a linear score can carry it."""
         return None if isinstance(score, LinearScore) else NOT_LINEAR
+
+    def robust(self, score: Score) -> Score:
+        """The worst-case score; the model's own where it is not linear."""
+        return WorstCaseScore(score, self.ball) if isinstance(score, LinearScore) else score
 
     def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float] | None:
         """The radius, the worst-case margin in log odds, and alpha_max."""

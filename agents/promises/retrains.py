@@ -92,40 +92,55 @@ class RetrainsPromise(Promise):
     the probability that a further one does, at the confidence. The bound is valid for retrains that took no part in
     choosing the option, and if later models differ as resamples of the data do.
 
-    It needs ``retrains``: the scores of such models. Any model can carry it.
+    It needs the scores of two groups of such models: ``choosing``, on which options are searched, and ``certifying``.
+    Any model can carry it.
 
     Parameters
     ----------
+    delta
+        The share of the choosing retrains that may reject an option.
     confidence
         How sure the bound is, for one option.
 
     Examples
     --------
     >>> promise = RetrainsPromise(confidence=0.95)
-    >>> promise.equip(retrains=[lambda X, k=k: X[:, 0] - 0.01 * k for k in range(20)])
+    >>> models = [lambda X, k=k: X[:, 0] - 0.01 * k for k in range(40)]
+    >>> promise.equip(choosing=models[::2], certifying=models[1::2])
     >>> found = promise.guarantee(np.array([0.65]), lambda X: X[:, 0])
     >>> found["share"], round(found["bound"], 3)
-    (0.75, 0.544)
+    (0.35, 0.177)
     """
 
     name: ClassVar[str] = "retrains"
-    needs: ClassVar[frozenset[str]] = frozenset({"retrains"})
+    needs: ClassVar[frozenset[str]] = frozenset({"choosing", "certifying"})
 
-    def __init__(self, *, confidence: Annotated[float, Interval(above=0, below=1)] = 0.95) -> None:
-        super().__init__(confidence=confidence)
-        self._confidence = confidence
-        self._retrains: Sequence[Score] = ()
+    def __init__(
+        self,
+        *,
+        delta: Annotated[float, Interval(above=0, below=1)] = 0.05,
+        confidence: Annotated[float, Interval(above=0, below=1)] = 0.95,
+    ) -> None:
+        super().__init__(delta=delta, confidence=confidence)
+        self._delta, self._confidence = delta, confidence
+        self._choosing: Sequence[Score] = ()
+        self._certifying: Sequence[Score] = ()
 
     def equip(self, **artefacts: Any) -> None:
         """Take the scores of retrained models; raise ``ValueError`` where there are none."""
         super().equip(**artefacts)
-        self._retrains = tuple(artefacts["retrains"])
-        if not self._retrains:
-            raise ValueError("there are no retrains: give the scores of at least one")
+        self._choosing, self._certifying = tuple(artefacts["choosing"]), tuple(artefacts["certifying"])
+        if not self._choosing or not self._certifying:
+            raise ValueError("there are no retrains: give the scores of at least one of each group")
+
+    def robust(self, score: Score) -> Score:
+        """The score that the model and all but delta of the choosing retrains reach."""
+        assert self._choosing, "call `equip` before options are searched"
+        return EnsembleScore(score, self._choosing, self._delta)
 
     def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float]:  # noqa: ARG002
-        """The share of the retrains that accept the target, and the bound."""
-        assert self._retrains, "call `equip` before anything is guaranteed"
-        share = accepting(target[np.newaxis], self._retrains, required).item()
-        successes = round(share * len(self._retrains))
-        return {"share": share, "bound": clopper_pearson(successes, len(self._retrains), self._confidence)}
+        """The share of the certifying retrains that accept the target, and the bound."""
+        assert self._certifying, "call `equip` before anything is guaranteed"
+        share = accepting(target[np.newaxis], self._certifying, required).item()
+        trials = len(self._certifying)
+        return {"share": share, "bound": clopper_pearson(round(share * trials), trials, self._confidence)}

@@ -14,7 +14,8 @@ TARGETS = np.random.default_rng(0).random((5, 3))
 ARTEFACTS: dict[str, Any] = {
     "radius": 0.1,
     "covariance": 0.01 * np.eye(4),
-    "retrains": [LogisticScore(np.full(3, 1.0 + 0.1 * k), -1.5) for k in range(5)],
+    "choosing": [LogisticScore(np.full(3, 1.0 + 0.1 * k), -1.5) for k in range(5)],
+    "certifying": [LogisticScore(np.full(3, 0.9 + 0.1 * k), -1.5) for k in range(7)],
 }
 SCORES = [lambda X: X.mean(axis=1), LogisticScore(np.array([1.0, 2.0, 0.5]), -1.5)]
 
@@ -43,6 +44,18 @@ def test_a_model_that_fits_is_guaranteed_something_and_another_is_told_why(name:
         misfit, found = promise.misfit(score), promise.guarantee(TARGETS[0], score, 0.5)
         assert name == "none" or (misfit is None) == (found is not None)
         assert misfit is None or misfit
+
+
+@pytest.mark.parametrize("name", registry)
+def test_options_searched_on_the_robust_score_keep_the_promise(name: str) -> None:
+    promise, rows = equipped(name), np.random.default_rng(1).random((300, 3))
+    for score in SCORES:
+        robust = promise.robust(score)(rows)
+        assert (robust <= score(rows) + 1e-15).all()
+        for row in rows[robust > 0.55]:
+            found = promise.guarantee(row, score, 0.55) or {}
+            assert found.get("margin", 0.0) >= -1e-12
+            assert found.get("share", 1.0) > 0.5
 
 
 @pytest.mark.parametrize("name", registry)

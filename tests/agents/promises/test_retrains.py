@@ -56,6 +56,6 @@ def test_an_ensemble_without_models_or_with_another_delta_is_refused() -> None:
     with pytest.raises(ValueError, match="delta is 1"):
         EnsembleScore(shifted(0.0), [shifted(0.0)], 1.0)
     with pytest.raises(ValueError, match="no retrains"):
-        RetrainsPromise().equip(retrains=())
+        RetrainsPromise().equip(choosing=[shifted(0.0)], certifying=())
     with pytest.raises(ValueError, match="3 of 2"):
         clopper_pearson(3, 2)
