@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from onward.agents.candidates.robust import Answers, RobustLinear
-from onward.agents.candidates.robust.ellipsoid import RobustEllipsoid
+from onward.agents.candidates.robust import Answers, RobustEllipsoid, RobustLinear
 from onward.agents.promises import Ellipsoid, LpBall, drift_ellipsoid, drift_radius
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.robustness.prices import Study, box

@@ -14,14 +14,14 @@ import pytest
 import onward.agents
 from onward.agents import candidates
 from onward.agents.candidates.recommenders import Bounds, MaximalSuccess
-from onward.agents.candidates.robust import RobustLinear, Rules
+from onward.agents.candidates.robust import RobustEllipsoid, RobustLinear, Rules
 from onward.agents.choices import registry
 from onward.agents.compiled import compiled
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.goals.components.rejected_share import rejected_share
 from onward.agents.options import Options
-from onward.agents.promises.ball import LpBall
+from onward.agents.promises import Ellipsoid, LpBall
 from onward.schemas.encoding import FeatureCodec
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.space import space_of
@@ -86,6 +86,9 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
             own[:, free] = [0.0, 1.0]
             robust.price(own[:3], rules, 0.1)
             robust.least_cost(own[:3], rules, 0.5)
+        robust.price(people, Rules(np.full(6, -np.inf), np.full(6, np.inf)), 0.1)
+    around = RobustEllipsoid(np.linspace(-2.0, 5.0, 6), -4.0, Ellipsoid(0.01 * np.eye(7), 1.0))
+    around.least_cost(people, Rules(np.zeros(6), np.ones(6)), 0.5)
     for name in registry:
         for instances in MANY:
             for seed in range(2):
