@@ -11,15 +11,13 @@ import math
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..contract import Array, Indices
+from .bounded import BoundedProblems, Node
 from .contract import Rules
-
-if TYPE_CHECKING:
-    from .solver import RobustLinear
 
 WHOLE = 1e-9
 """So near to a whole number of steps, or to a category, counts as one."""
@@ -29,17 +27,6 @@ SLACK = 1e-12
 """Log odds by which a point on the grid may miss the required ones: rounding."""
 
 Categories = tuple[tuple[int, ...], ...]
-
-
-class Node(NamedTuple):
-    """n problems with bounds alone: starting points and bounds (n, D), weights and costs (1, D), and bias (n,)."""
-
-    own: Array
-    lowest: Array
-    highest: Array
-    weights: Array
-    cost: Array
-    bias: Array
 
 
 class Problem(NamedTuple):
@@ -100,7 +87,7 @@ class Branching:
     ``trade`` is that of the price, NaN for the least cost; ``required`` (1,) are then the worst-case log odds to reach.
     """
 
-    def __init__(self, robust: RobustLinear, problem: Problem, trade: float, required: Array | None) -> None:
+    def __init__(self, robust: BoundedProblems, problem: Problem, trade: float, required: Array | None) -> None:
         self._robust, self._root, self._trade, self._required = robust, problem, trade, required
         self._least = math.inf
         self._point: Array | None = None

@@ -10,8 +10,9 @@ from scipy.optimize import brentq
 from ...compiled import compiled
 from ...promises.ellipsoid import Ellipsoid
 from ..contract import Array
+from .bounded import FARTHEST
 from .contract import Answers, Rules, Status
-from .solver import FARTHEST, faults
+from .solver import faults
 
 MOST_SWEEPS = 2000
 STILL = 1e-13

@@ -9,15 +9,12 @@ from numpy.typing import NDArray
 
 from ...promises.ball import LpBall
 from ..contract import Array
+from .bounded import BoundedProblems, Node
 from .contract import Answers, Rules, Status
-from .discrete import Branching, Node, root_of
-from .frontier import solve_margins, solve_prices
-
-FARTHEST = 1e9
-"""Where there are no bounds, the hard form looks so far, in encoded units."""
+from .discrete import Branching, root_of
 
 
-class RobustLinear:
+class RobustLinear(BoundedProblems):
     r"""The optimal changes under the worst model within a ball, for every norm $p \ge 1$.
 
     With $z(x) = w x + b - \alpha \|(x, 1)\|_q$, the worst-case log odds, and the cost $\sum_i c_i |x_i - x_{0i}|$:
@@ -60,11 +57,8 @@ class RobustLinear:
     def __init__(
         self, weights: Array, bias: float, ball: LpBall, cost: Array | None = None, most_nodes: int = 2000
     ) -> None:
-        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
-        self.bias, self.ball, self.most_nodes = float(bias), ball, most_nodes
-        self.cost = np.ones_like(self.weights) if cost is None else np.ascontiguousarray(cost, dtype=np.float64)
-        if self.cost.shape != self.weights.shape or not (np.isfinite(self.cost) & (self.cost > 0.0)).all():
-            raise ValueError(f"cost is {self.cost}: give a finite number above 0 for each of the columns")
+        super().__init__(weights, bias, ball, cost)
+        self.most_nodes = most_nodes
 
     def price(self, people: Array, rules: Rules, trade: float) -> Answers:
         """The least worst-case price of n people (n, D), where a unit of cost is worth ``trade`` nats of loss.
@@ -81,10 +75,6 @@ class RobustLinear:
     def least_cost(self, people: Array, rules: Rules, required: Array | float) -> Answers:
         """The least cost of n people (n, D) whose worst-case log odds are to be at least ``required``, (n,) or one."""
         return self._solve(people, rules, math.nan, np.broadcast_to(required, len(people)).astype(np.float64))
-
-    def margin(self, points: Array) -> Array:
-        """The worst-case log odds, (n,), of points (n, D)."""
-        return self.ball.worst_case(points, self.weights, self.bias)
 
     def _solve(self, people: Array, rules: Rules, trade: float, required: Array | None) -> Answers:
         own = np.array(people, dtype=np.float64, order="C")
@@ -108,32 +98,6 @@ class RobustLinear:
         """The optima with bounds alone: targets (n, D) and the numbers (n, 5) of ``Answers``, from the margin on."""
         node = Node(own, lowest, highest, self.weights[np.newaxis], self.cost[np.newaxis], np.full(len(own), self.bias))
         return self.solve_nodes(node, trade, required)
-
-    def solve_nodes(
-        self,
-        node: Node,
-        trade: float,
-        required: Array | None,
-        counts: NDArray[np.bool_] | None = None,
-        extra: float = 0.0,
-    ) -> tuple[Array, Array]:
-        """The optima of n problems with bounds alone; ``extra`` is what fixed columns add to the norm."""
-        targets, numbers = node.own.copy(), np.empty((len(node.own), 4))
-        inside = np.ones(node.own.shape[1], dtype=np.bool_) if counts is None else counts
-        q, floor = self.ball.q, self.ball.floor
-        if extra:
-            floor = max(floor, 1.0) if math.isinf(q) else (floor**q + extra) ** (1.0 / q)
-        model = (node.weights, node.cost, node.bias, inside, (float(self.ball.radius), q, floor))
-        if required is None:
-            solve_prices(targets, node.lowest, node.highest, model, float(trade), numbers)
-            margin, cost, objective, bound = numbers.T
-            best = np.full(len(targets), math.inf)
-        else:
-            low, high = np.maximum(node.lowest, node.own - FARTHEST), np.minimum(node.highest, node.own + FARTHEST)
-            solve_margins(targets, low, high, model, required, numbers)
-            margin, cost, bound, best = numbers.T
-            objective = cost
-        return targets, np.stack([margin, cost, objective, bound, best], axis=1)
 
     def _branched(
         self, own: Array, lowest: Array, highest: Array, rules: Rules, trade: float, required: Array | None
