@@ -127,7 +127,7 @@ def _revalidated(count: int, random: np.random.Generator) -> Iterator[Row]:
         None,
         AIM_OPTIONS,
     )
-    kept = points[points @ weights + bias > ball.norms(points) * RADIUS]
+    kept = points[accepted(points, weights, bias)]
     options = OpenOptions(kept, ball, weights, bias)
     new = weights + 0.5 * RADIUS * random.normal(size=28) / math.sqrt(28)
     asked = options.uncertain(new, bias) / len(kept)
