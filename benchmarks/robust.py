@@ -21,7 +21,7 @@ from onward.benchmarks.robustness.calibration import calibration
 from onward.benchmarks.robustness.ensembles import ensembles
 from onward.benchmarks.robustness.folds import FILES, prepared
 from onward.benchmarks.robustness.networks import networks
-from onward.benchmarks.robustness.prices import Study, frontiers, post_processing, roar, study, table_1
+from onward.benchmarks.robustness.prices import Study, frontiers, post_processing, printed, roar, study, table_1
 from onward.benchmarks.robustness.speed import speed
 from onward.streams.errors import UsageError
 
@@ -29,7 +29,7 @@ WIDTH = 130
 SHARED = Path(os.environ.get("ONWARD_SHARED", Path(__file__).parents[1].parent / "shared"))
 STORED = SHARED / "reference" / "robust" / "instances.npz"
 TABLE = SHARED / "reference" / "robust" / "table1.json"
-PARTS = ("instances", "table1", "roar", "frontiers", "post", "calibration", "ensembles", "networks", "speed")
+PARTS = ("instances", "table1", "baselines", "frontiers", "post", "calibration", "ensembles", "networks", "speed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ def robust(args: Args) -> Iterator[Row]:
     parts: dict[str, Callable[[Args], Iterator[Row]]] = {
         "instances": _instances,
         "table1": partial(_studied, lambda found, _: table_1(found)),
-        "roar": partial(_studied, lambda found, args: roar(found, args.steps)),
+        "baselines": partial(_studied, _baselines),
         "frontiers": partial(_studied, _frontiers),
         "post": partial(_studied, _post),
         "calibration": partial(_studied, lambda found, args: calibration(found, args.retrains, args.seeds[0])),
@@ -92,6 +92,12 @@ def _ensembles(args: Args) -> Iterator[Row]:
 def _frontiers(found: Study, args: Args) -> Iterator[Row]:
     assert args.data is not None, "a study has data"
     return frontiers(found, args.data)
+
+
+def _baselines(found: Study, args: Args) -> Iterator[Row]:
+    yield from roar(found, args.steps)
+    if found.name == "german":
+        yield from printed(found)
 
 
 def _post(found: Study, _: Args) -> Iterator[Row]:

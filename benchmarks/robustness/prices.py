@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from onward.agents.candidates.robust import Answers, RobustLinear, Rules
-from onward.agents.candidates.robust.baselines import Roar
+from onward.agents.candidates.robust.baselines import Algorithm1, Roar
 from onward.agents.promises import LpBall
 from onward.benchmarks.face import Row
 from onward.benchmarks.robustness.folds import FILES, Fold, Prepared, folds, german_like
@@ -29,6 +29,7 @@ NEAR = 0.0055
 """A price that is published with two digits may differ by so much: two cells lie on the border of rounding."""
 CHANGED = 0.01
 AGE_YEARS = 2.0
+PEOPLE_OF_ALGORITHM_1 = 5
 WIDEST = 8.0
 
 
@@ -116,6 +117,19 @@ def roar(found: Study, steps: int) -> Iterator[Row]:
         yield Row(
             f"{label(found.name, p, alpha, trade)}, price of ROAR", float(np.mean(means)), "", published, better="lower"
         )
+
+
+def printed(found: Study) -> Iterator[Row]:
+    """Algorithm 1 as printed, and with its sign corrected, for some people of the first fold, beside their optimum."""
+    fold = found.folds[0]._replace(people=found.folds[0].people[:PEOPLE_OF_ALGORITHM_1])
+    for alpha, trade in CELLS:
+        best = float(answers_of(fold, 1.0, alpha, trade).objective.mean())
+        for name, corrected in (("as printed", False), ("with the sign corrected", True)):
+            targets = Algorithm1(fold.weights, fold.bias, alpha, corrected=corrected).price(fold.people, trade)
+            margin = LpBall(alpha, 1.0).worst_case(targets, fold.weights, fold.bias)
+            price = float((np.logaddexp(0.0, -margin) + trade * np.abs(targets - fold.people).sum(axis=1)).mean())
+            title = f"{label(found.name, 1.0, alpha, trade)}, price of Algorithm 1 {name}"
+            yield Row(title, price, "", best, better="lower")
 
 
 def frontiers(found: Study, folder: Path) -> Iterator[Row]:

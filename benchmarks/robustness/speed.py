@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 
 AIM_PERSONS = {7: 20_000.0, 28: 10_000.0}
 AIM_OPTIONS = 5e6
+PEOPLE_ON_A_GRID = 100
 AIM_ONE_MS = 1.0
 RADIUS, TRADE = 0.1, 0.1
 SHOWN = {1.0: "1", 2.0: "2", math.inf: "inf"}
@@ -38,6 +39,7 @@ def speed(people: int, options: int, seed: int) -> Iterator[Row]:
             robust = RobustLinear(weights, bias, LpBall(RADIUS, p))
             yield from _persons(robust, rows, boxed, f"d={d} p={name}", AIM_PERSONS[d])
     yield from _one_person(random)
+    yield from _discrete(min(people, PEOPLE_ON_A_GRID), random)
     yield from _beside(random)
     yield from _revalidated(options, random)
 
@@ -69,6 +71,17 @@ def _one_person(random: np.random.Generator) -> Iterator[Row]:
         yield Row(
             f"d=30 p={name}, one call for one person", seconds(solve) / 200 * 1e3, "ms", None, AIM_ONE_MS, "lower"
         )
+
+
+def _discrete(people: int, random: np.random.Generator) -> Iterator[Row]:
+    """A person with steps of .05 in four columns and a one-hot group of three."""
+    weights = random.normal(0, 2, 7)
+    rows = np.hstack([random.integers(0, 21, (people, 4)) / 20, np.eye(3)[random.integers(3, size=people)]])
+    rules = Rules(np.zeros(7), np.ones(7), np.append(np.full(4, 0.05), np.zeros(3)), (np.arange(4, 7),))
+    for p, name in SHOWN.items():
+        robust = RobustLinear(weights, -1.0 - float(np.median(rows @ weights)), LpBall(RADIUS, p))
+        taken = seconds(partial(robust.least_cost, rows, rules, 0.0)) / people * 1e3
+        yield Row(f"d=7 p={name}, least cost with steps and a group", taken, "ms a person", better="lower")
 
 
 def _beside(random: np.random.Generator) -> Iterator[Row]:
