@@ -27,6 +27,10 @@ from ..contract import Array, Mask
 
 TOLERANCE = 1e-13
 """How far the frontier may rise above the last chord, in log odds."""
+SOLVED = 1e-13
+"""Log odds by which the equation for rho may be missed."""
+NARROW = 6e-15
+"""The relative width of an interval of rho that is no longer divided: three times the least step."""
 MOST_STEPS = 200
 LARGEST_RATIO, LARGEST_LOG = 1e100, 230.0
 
@@ -127,7 +131,7 @@ def search(
                 break
             rho = (z_far - z_near) / (cost_far - cost_near)
         else:
-            if rho_near - rho_far <= 6e-15 * rho_near:
+            if rho_near - rho_far <= NARROW * rho_near:
                 break
             rho = zero_between(new_rho, other, old, miss, miss_other, miss_old)
         maximise(rho, own, low, high, score, new)
@@ -144,7 +148,7 @@ def search(
             near[:], z_near, cost_near, rho_near = new, z, spent, rho
         else:
             far[:], z_far, cost_far, rho_far = new, z, spent, rho
-        if not straight and abs(miss) <= 1e-13:
+        if not straight and abs(miss) <= SOLVED:
             break
     between(near, far, own, score, aim, target)
     witness[:] = target if straight else new
@@ -163,7 +167,7 @@ def zero_between(a: float, b: float, c: float, fa: float, fb: float, fc: float) 
         chi, phi = (la - lb) / (lc - lb), (fa - fb) / (fc - fb)
         if phi * phi < chi and (1.0 - phi) * (1.0 - phi) < 1.0 - chi:
             share = fa / (fb - fa) * fc / (fb - fc) + (lc - la) / (lb - la) * fa / (fc - fa) * fb / (fc - fb)
-    least = min(0.5, 2e-15 / max(abs(lb - la), 1e-300))
+    least = min(0.5, NARROW / 3.0 / max(abs(lb - la), 1e-300))
     return math.exp(la + min(max(share, least), 1.0 - least) * (lb - la))
 
 
