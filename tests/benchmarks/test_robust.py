@@ -108,3 +108,14 @@ def test_speeds_are_measured_for_every_norm_and_size() -> None:
     for d in (7, 28):
         for p in ("1", "2", "inf"):
             assert rows[f"d={d} p={p}, price with bounds"].value > 0
+
+
+def test_ensembles_are_accepted_by_the_models_that_chose_and_compared_with_a_margin() -> None:
+    rows = measured("--parts", "ensembles", "--people", "2", "--retrains", "2", "--rows", "240")
+    for model in ("forest", "booster"):
+        title = f"population, {model}, delta=0.05"
+        assert rows[f"{title}, valid when chosen"].value == 1
+        assert 0 <= rows[f"{title}, valid held out"].value <= 1
+        cost = [row for name, row in rows.items() if name.startswith(f"{title}, cost beside")]
+        assert len(cost) == 1
+        assert cost[0].value > 0

@@ -117,8 +117,6 @@ class Branching:
         point = self._root.own if self._point is None else self._point
         spent = float(np.abs(point - self._root.own) @ self._robust.cost)
         reached = self._robust.margin(point[np.newaxis]).item()
-        if self._required is not None and self._point is not None:
-            reached = max(reached, float(self._required[0]))
         return point, np.array([reached, spent, self._least, bound, best])
 
     def _relaxed(self, problem: Problem) -> Relaxed | None:

@@ -11,7 +11,7 @@ from ...promises.ball import LpBall
 from ..contract import Array
 from .bounded import BoundedProblems, Node
 from .contract import Answers, Rules, Status
-from .discrete import Branching, root_of
+from .discrete import SLACK, Branching, root_of
 
 
 class RobustLinear(BoundedProblems):
@@ -88,7 +88,7 @@ class RobustLinear(BoundedProblems):
         targets[sound], numbers[sound] = found(own[sound], lowest[sound], highest[sound], rules, trade, aims)
         margin, cost, objective, bound, best = numbers.T
         if required is not None:
-            status[sound & (margin < required)] = Status.OUT_OF_REACH
+            status[sound & ~(margin >= required - SLACK)] = Status.OUT_OF_REACH
         status[(status == Status.FOUND) & (targets == own).all(axis=1)] = Status.ENOUGH
         return Answers(targets, status, margin, cost, objective, bound, best)
 
