@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from ..fold import Fold
 from ..timers import ROUND_END, Timer
-from .closing import UNITS, carry_on
+from . import closing
 from .contract import TimerHandler
 
 
@@ -21,4 +21,4 @@ class RoundEndTimerHandler(TimerHandler):
         program = fold.state.program(timer.program)
         rounds = fold.rounds(program)
         rounds.overdue.append(int(timer.key))
-        carry_on(rounds, UNITS, fold)
+        closing.carry_on(rounds, closing.UNITS, fold)
