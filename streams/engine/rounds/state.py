@@ -241,8 +241,11 @@ class ProgramRounds:
 
     def places_after(self, closing: Closing) -> int:
         """The places of the round after this one, as far as they are known."""
-        later = [end_ms for end_ms in (*self.due, *self.overdue) if end_ms > closing.end_ms]
-        places = self.due.get(min(later)) if later else None
+        if self.calendar is not None:
+            end_ms = self.calendar.end_of(closing.number + 1)
+        else:
+            end_ms = min((end_ms for end_ms in self.due if end_ms > closing.end_ms), default=closing.end_ms)
+        places = self.due.get(end_ms)
         return self.capacity.places if places is None else places
 
     def finish(self) -> None:
