@@ -85,8 +85,8 @@ def _summary(path: Path) -> LedgerSummary | None:
             waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
             rounds = {name: _rounds(body, count) for name, body, count in db.execute(_ROUNDS)}
             programs = tuple(
-                ProgramSummary(name, model, bool(begun), *counts, rounds.get(name))
-                for name, model, begun, *counts in db.execute(_PROGRAMS)
+                ProgramSummary(name, model, bool(begun), shards, steps, open_recourses, rounds.get(name))
+                for name, model, begun, shards, steps, open_recourses in db.execute(_PROGRAMS)
             )
             return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
     except (sqlite3.Error, KeyError, ValueError) as error:

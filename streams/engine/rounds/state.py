@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -131,12 +130,12 @@ class RoundsRecord(Struct, array_like=True):
     @property
     def next_end_ms(self) -> int | None:
         """When the earliest round ends, or has ended, that is expected and not closed."""
-        return earliest_end((self.closing.end_ms,) if self.closing else (), self.overdue, self.due)
+        return next_end_ms(self.closing, self.due)
 
 
-def earliest_end(*ends_ms: Iterable[int]) -> int | None:
-    """The earliest of the ends of rounds; None where there is none."""
-    return min(chain(*ends_ms), default=None)
+def next_end_ms(closing: Closing | None, due: Iterable[int]) -> int | None:
+    """When the earliest round ends, or has ended, that is due or being closed: all others end later than this one."""
+    return min(due, default=None) if closing is None else closing.end_ms
 
 
 class Learners(NamedTuple):
@@ -207,12 +206,12 @@ class ProgramRounds:
     @property
     def has_begun(self) -> bool:
         """Whether anything has happened: never where another journal partition owns the program's shard."""
-        return self.last_end_ms is not None or bool(self.pool) or self.next_end_ms is not None
+        return self.last_end_ms is not None or bool(self.pool or self.due or self.closing)
 
     @property
     def next_end_ms(self) -> int | None:
         """When the earliest round ends, or has ended, that is expected and not closed."""
-        return earliest_end((self.closing.end_ms,) if self.closing else (), self.overdue, self.due)
+        return next_end_ms(self.closing, self.due)
 
     def begin(self, end_ms: int) -> None:
         """Start to close the round that ended at ``end_ms``."""
