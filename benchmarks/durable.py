@@ -43,7 +43,20 @@ HYBRIDS = {"L2": (0.625, 0.256), "Wachter": (0.606, 0.303), DEFAULT: (0.707, 0.3
 TABLE_1 = {"L2": (2.2e-16, 0.3), "Wachter": (0.0026, 0.27), "weighted L1": (0.0019, 0.059)}
 """The paper's error and cost. The cheapest plans are held against the paper's own method."""
 BASELINE_RR = 0.4
-PARTS = ("named", "coverage", "baseline", "recommenders", "pareto", "horizons", "drift", "pools", "unprinted")
+LEARNED_SHARE = 0.95
+"""Of the feasibility with known difficulties, what learned ones are to reach within 200 rounds."""
+PARTS = (
+    "named",
+    "coverage",
+    "baseline",
+    "recommenders",
+    "pareto",
+    "horizons",
+    "drift",
+    "pools",
+    "unprinted",
+    "learned",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +88,7 @@ def durable(args: Args) -> Iterator[Row]:
         "drift": partial(_drift, args.figures),
         "pools": _pools,
         "unprinted": _unprinted,
+        "learned": _learned,
     }
     for part in args.parts if args.worlds is None else ("named",):
         yield from parts[part](trials)
@@ -259,6 +273,23 @@ def _unprinted(trials: Trials) -> Iterator[Row]:
         case = "T=5 " + ", ".join(f"{name}={value}" for name, value in changes.items())
         yield _row(f"{case} RR", found.reliability, reference=NOMINAL)
         yield _row(f"{case} RF", found.feasibility)
+
+
+def _learned(trials: Trials) -> Iterator[Row]:
+    """Difficulties learned from those who come back, beside known ones in the same episodes of twice as many rounds."""
+    rounds = 2 * trials.rounds
+    for horizon, beta in SETTINGS:
+        settings, case = Settings(horizon=horizon, beta=beta), f"T={horizon} beta={beta:g}"
+        alone = [
+            replace(trials, episodes=1, rounds=rounds, seed=trials.seed + 1000 * number)
+            for number in range(trials.episodes)
+        ]
+        known, learned = ([episode.measure(settings, learns=learns) for episode in alone] for learns in (False, True))
+        shares = [one.feasibility.mean() / other.feasibility.mean() for one, other in zip(learned, known, strict=True)]
+        yield _row(f"RF known {case}", np.concatenate([one.feasibility for one in known]))
+        yield _row(f"RF learned {case}", np.concatenate([one.feasibility for one in learned]))
+        yield _row(f"RR learned {case}", np.concatenate([one.reliability for one in learned]), reference=NOMINAL)
+        yield _row(f"RF learned / known {case}", np.array(shares), aim=LEARNED_SHARE)
 
 
 # --- the table --------------------------------------------------------------------------------------------------------

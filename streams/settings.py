@@ -228,6 +228,15 @@ class EvaluateSettings(BrokerSettings):
 class WorldSettings(BrokerSettings):
     """A simulated world, and the policies that serve it side by side."""
 
+    world: Literal["people", "competition"] = Field(
+        "people",
+        description="people: applicants one by one, generated or of --data; competition: rounds with limited places.",
+    )
+    rounds: int = Field(60, ge=1, le=1_000_000, description="Rounds of the competition.")
+    horizon: int = Field(1, ge=1, le=1000, description="Rounds of the competition in which rejected people come back.")
+    coverage: float = Field(
+        0.95, gt=0, lt=1, description="Share of those who reach their target score in the competition that is to win."
+    )
     brokers: Names = Field((), description="Kafka brokers, HOST:PORT, comma separated.")
     seed: int = Field(0, ge=0, le=1_000_000_000, description="Another seed is another world: split, people, chance.")
     data: Path | None = Field(None, description="CSV of labelled people; generated people when absent.")
@@ -238,6 +247,12 @@ class WorldSettings(BrokerSettings):
         description="Choices, one program each; that of --spec serves beside them.",
     )
     approved_share: float = Field(0.1, ge=0, le=1, description="Share of applications that the model approves.")
+
+    @model_validator(mode="after")
+    def _one_world(self) -> Self:
+        if self.world == "competition" and (self.data is not None or self.spec is not None):
+            raise ValueError("--data and --spec describe people who apply one by one: leave out --world competition")
+        return self
 
 
 class DemoSettings(WorldSettings):

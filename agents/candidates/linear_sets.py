@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -84,6 +85,7 @@ class LinearSets:
         return Solutions(np.repeat(np.arange(count), found), kept, best, accepted)
 
 
+@cache
 def _masks(largest: int) -> NDArray[np.int64]:
     """The sets of 2 to ``largest`` of the combined features, as bits, the smaller sets first."""
     sizes = range(2, largest + 1)

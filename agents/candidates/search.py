@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property, lru_cache, partial
 from itertools import chain
 from typing import ClassVar, NamedTuple, Self
@@ -93,7 +94,11 @@ class Search(ScoringGenerator):
 
     def under(self, score: Score, goal: Goal) -> Self:
         """The same sets of features under a model."""
-        return type(self)(self.space, self._cost, score, goal)
+        # Grid and sets take much longer to make than to share, and a round of limited places needs several goals.
+        other = copy(self)
+        other._score, other._goal = score, goal
+        other.__dict__.pop("_linear", None)
+        return other
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""

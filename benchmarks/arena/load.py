@@ -64,7 +64,7 @@ class Load(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The differences from the packaged program. ``window`` is as in a spec."""
+    """The differences from the packaged program. ``window`` and ``capacity`` are as in a spec."""
 
     program: str = "credit"
     candidates: int = 200
@@ -73,13 +73,16 @@ class Shape(NamedTuple):
     choice: str = "linucb"
     generator: str = "instances"
     options: int = 1
+    goal: str = "threshold"
+    capacity: Mapping[str, Any] | None = None
 
     def spec(self, packaged: str) -> str:
         """Return the packaged spec with these differences. JSON is YAML."""
-        methods = {"choice": self.choice, "generator": self.generator, "options": self.options}
+        methods = {"choice": self.choice, "generator": self.generator, "options": self.options, "goal": self.goal}
         policy = _encode({**methods, "window": dict(self.window)}).decode()
         named = packaged.replace("program: credit\n", f"program: {self.program}\n")
-        return f"{named}candidates: {self.candidates}\nshards: {self.shards}\npolicy: {policy}\n"
+        capacity = "" if self.capacity is None else f"capacity: {_encode(dict(self.capacity)).decode()}\n"
+        return f"{named}candidates: {self.candidates}\nshards: {self.shards}\npolicy: {policy}\n{capacity}"
 
 
 def write_load(folder: Path, seed: int, data: Path | None, shape: Shape | None = None) -> Load:

@@ -71,6 +71,24 @@ class MemoryWorker:
             await self._ingest.tick(_NoLag())
             await self._fold()
 
+    async def pass_time(self, now_ms: int) -> None:
+        """Move event time to ``now_ms``."""
+        self._now_ms = now_ms
+        with self._measured():
+            await self._ingest.tick(_NoLag())
+            await self._fold()
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether a round has ended that is not closed yet."""
+        return bool(self._processor.closing)
+
+    async def carry_on(self) -> None:
+        """Do the next piece of a round that is being closed."""
+        with self._measured():
+            await self._ingest.carry_on([0])
+            await self._fold()
+
     async def __aenter__(self) -> Self:
         self._threshold = gc.get_threshold()
         gc.freeze()

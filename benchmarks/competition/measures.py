@@ -67,11 +67,13 @@ class Trials:
         goal: GoalOf = GOALS[DEFAULT_GOAL],
         planner: str = DEFAULT,
         first_round: int = 0,
+        *,
+        learns: bool = False,
     ) -> Measured:
-        """Play all worlds; means over the rounds from ``first_round`` on."""
+        """Play all worlds; means over the rounds from ``first_round`` on. With ``learns`` difficulties are learned."""
         columns = []
         for number, world in enumerate(self.worlds):
-            play = Play(world, settings, PLANNERS[planner], self.episodes, self.rounds, self.seed + number)
+            play = Play(world, settings, PLANNERS[planner], self.episodes, self.rounds, self.seed + number, learns)
             columns.append(play.run(partial(goal, coverage, settings.horizon)))
         reliability, feasibility, told, threshold, gini, error, cost = (
             np.concatenate([_by_episode(one, self.episodes) for one in column], axis=1)

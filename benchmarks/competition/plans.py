@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -16,19 +15,6 @@ Floats = NDArray[np.float64]
 
 Planner = Callable[[World, Settings], Recommender]
 """Makes a recommender for the people of a world."""
-
-
-@dataclass
-class WorldScore:
-    """A world's score, as the recommenders want it."""
-
-    weights: Floats
-    bias: float
-
-    def __call__(self, X: Floats, /) -> Floats:
-        """The scores (n,) of encoded rows (n, D)."""
-        scores: Floats = 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
-        return scores
 
 
 class Plans:
@@ -56,7 +42,7 @@ def _planner(make: Callable[[Floats, Settings], recommenders.Recommender]) -> Pl
     box = recommenders.Bounds(np.zeros(1), np.ones(1))
 
     def planner(world: World, settings: Settings) -> Recommender:
-        score = WorldScore(world.coef, world.intercept)
+        score = world.linear
 
         def recommend(people: Floats, goals: Floats, difficulty: Floats) -> Floats:
             return make(difficulty, settings).recommend(score, people, goals, box).targets

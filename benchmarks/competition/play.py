@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.goals import ClosedRound, Prospects, RoundGoal
+from onward.benchmarks.competition.learned import Learner
 from onward.benchmarks.competition.plans import Planner, Plans
 from onward.environments.competition import Applications, Competition, Settings, World, gini, success_probability
 
@@ -34,7 +35,7 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True)
 class Play:
-    """The settings of plays of one world."""
+    """The settings of plays of one world. With ``learns`` the recommender learns the difficulties, in one episode."""
 
     world: World
     settings: Settings
@@ -42,6 +43,11 @@ class Play:
     episodes: int = 10
     rounds: int = 100
     seed: int = 0
+    learns: bool = False
+
+    def __post_init__(self) -> None:
+        if self.learns and self.episodes != 1:
+            raise ValueError(f"difficulties are learned in one episode, and there are {self.episodes}")
 
     def run(self, goal: Callable[[], RoundGoal]) -> Played:
         """Play all rounds; each episode has a goal of its own."""
@@ -49,19 +55,27 @@ class Play:
         people = self.settings.first + self.settings.newcomers * self.rounds
         predicted = np.zeros((self.episodes, people))
         goals = [goal() for _ in range(self.episodes)]
-        found = [self._round(t, competition, goals, predicted) for t in range(self.rounds)]
+        learner = Learner(self.settings) if self.learns else None
+        found = [self._round(t, competition, goals, predicted, learner) for t in range(self.rounds)]
         return Played(*(np.array(column) for column in zip(*found, strict=True)))
 
-    def _round(self, t: int, competition: Competition, goals: list[RoundGoal], predicted: Floats) -> tuple[Floats, ...]:
+    def _round(
+        self, t: int, competition: Competition, goals: list[RoundGoal], predicted: Floats, learner: Learner | None
+    ) -> tuple[Floats, ...]:
         applications = competition.arrivals(t)
         accepted = competition.best(t, applications)
-        plans = Plans(self.planner(self.world, self.settings), applications.people[~accepted], self.settings)
+        if learner is not None:
+            learner.observe(applications)
+        believed = self.settings if learner is None else learner.believed
+        plans = Plans(self.planner(self.world, believed), applications.people[~accepted], believed)
         for goal, closed in zip(goals, self._closed(t, applications, accepted), strict=True):
             goal.observe(closed)
         told = self._told(t, applications.episode[~accepted], competition, goals, plans, predicted)
         targets = plans.targets(told)
         people = applications.people[~accepted]
-        changes = success_probability(people, targets, self.settings.beta, competition.difficulty)
+        if learner is not None:
+            learner.promise(applications.person[~accepted], people, targets)
+        changes = success_probability(people, targets, believed.beta, np.array(believed.difficulty))
         predicted[applications.episode[~accepted], applications.person[~accepted]] = changes.prod(axis=1)
         full = applications.people.copy()
         full[~accepted] = targets

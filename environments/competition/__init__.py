@@ -4,18 +4,24 @@ from .competition import Applications, Competition
 from .contract import Recommender
 from .metrics import Outcomes, gini
 from .people import attainability, success_probability
+from .season import Answer, Arrival, Season, Taken, feature_names
 from .settings import Settings
 from .world import World, draw_world, load_worlds
 
 __all__ = [
+    "Answer",
     "Applications",
+    "Arrival",
     "Competition",
     "Outcomes",
     "Recommender",
+    "Season",
     "Settings",
+    "Taken",
     "World",
     "attainability",
     "draw_world",
+    "feature_names",
     "gini",
     "load_worlds",
     "success_probability",

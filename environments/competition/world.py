@@ -15,12 +15,26 @@ LABEL_NOISE, LABEL_THRESHOLD = 0.05, 0.5
 LOWEST_WEIGHT = 0.1
 
 
+@dataclass
+class WorldScore:
+    """The score sigmoid(weights . x + bias)."""
+
+    weights: Floats
+    bias: float
+
+    def __call__(self, X: Floats, /) -> Floats:
+        """The scores (n,) of encoded rows (n, D)."""
+        scores: Floats = 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
+        return scores
+
+
 @dataclass(frozen=True)
 class World:
     """Normal raw features, their scaling to [0, 1], and a logistic model of the scaled ones.
 
     An applicant: raw ~ N(mean, deviation) for each feature, x = clip((raw - low) / (high - low), 0, 1). The model's
-    score is M(x) = sigmoid(coef . x + intercept). All arrays have the shape (D,).
+    score is M(x) = sigmoid(coef . x + intercept). All arrays have the shape (D,). With ``decimals`` the features of
+    applicants are rounded to so many, as people would state them.
     """
 
     mean: Floats
@@ -29,6 +43,7 @@ class World:
     high: Floats
     coef: Floats
     intercept: float
+    decimals: int | None = None
 
     def people(self, generator: np.random.Generator, shape: tuple[int, ...], shift: float = 0.0) -> Floats:
         """New applicants, (\\*shape, D), whose features are better by ``shift`` standard deviations.
@@ -38,12 +53,16 @@ class World:
         mean = self.mean + shift * np.sign(self.coef) * self.deviation
         raw = generator.normal(mean, self.deviation, (*shape, len(self.mean)))
         scaled: Floats = np.clip((raw - self.low) / (self.high - self.low), 0.0, 1.0)
-        return scaled
+        return scaled if self.decimals is None else scaled.round(self.decimals)
 
     def score(self, people: Floats) -> Floats:
         """The model's scores (n,) of people (n, D)."""
-        scores: Floats = 1.0 / (1.0 + np.exp(-(people @ self.coef + self.intercept)))
-        return scores
+        return self.linear(people)
+
+    @property
+    def linear(self) -> WorldScore:
+        """The model's score, as recommenders want it."""
+        return WorldScore(self.coef, self.intercept)
 
 
 def load_worlds(file: Path) -> list[World]:

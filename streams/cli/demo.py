@@ -12,6 +12,7 @@ from pathlib import Path
 from time import monotonic
 
 import msgspec
+from msgspec import UNSET
 from rich.console import Console
 
 from ...environments.rounds import Scoreboard
@@ -32,6 +33,7 @@ from ..records import Record
 from ..settings import BrokerSettings, DemoSettings
 from ..simulation.lockstep import Simulation
 from ..simulation.run_stats import RunStats, Summary
+from ..simulation.seasons import SeasonSimulation
 from ..topics import Topics, plan
 from .display.progress import ProgressDisplay, progress_display
 from .display.summary import tables, write_picture
@@ -40,9 +42,10 @@ from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
 from .process.worker_process import WorkerProcess
-from .world.driver import connect, drive, read_rest
+from .world.competition import TICK_SECONDS, CompetitionWorld, build_competition, compile_planner, write_competition
+from .world.driver import Driven, connect, drive, read_rest
 from .world.program_folders import offer_options, simulated_programs, write_programs
-from .world.worlds import NamedWorld, build_world
+from .world.worlds import build_world
 
 DESCRIPTION = """Show Onward at work: rejected people get a way forward, and the learner gets better. Starts an embedded
 Kafka (or uses the one given), the production worker and a simulated world, and counts what is on the topics."""
@@ -66,33 +69,42 @@ class _Kafka:
     flags: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
 class _Session:
-    """The simulation of every program, and its statistics."""
+    """The simulation of every program, and its statistics.
 
-    def __init__(self, named: NamedWorld, specs: Mapping[str, Path], rules: tuple[ProgramSpec, float]) -> None:
-        self.name = named.name
-        self._rules = rules
-        self.specs = specs
-        self.total = named.world.rejected * len(specs)
-        self.scoreboards = {choice: Scoreboard(named.world, every=CURVE_ROUNDS) for choice in named.choices}
-        self.simulation = Simulation(
-            simulated_programs(named.world, dict(zip(specs, self.scoreboards.values(), strict=True)))
-        )
-        # Examples are of the spec's own policy, which comes first, else of the last: the default.
-        shown = list(specs) if named.own else list(specs)[::-1]
-        self._stats = RunStats(self.simulation.is_rejected, shown)
+    ``total`` is the number of rejected people of the whole run, or of rounds where programs close them. ``rules`` are a
+    spec and the margin of its options, for advice.
+    """
+
+    name: str
+    specs: Mapping[str, Path]
+    total: int
+    simulation: Driven
+    scoreboards: Mapping[str, Scoreboard]
+    stats: RunStats
+    facts: Mapping[str, str]
+    rules: tuple[ProgramSpec, float] | None = None
+    competition: CompetitionWorld | None = None
 
     def count(self, record: Record, read: DecodedEvent, now_ms: float) -> None:
         """Count an event that was read."""
-        self._stats.add(record, read.id, read.event, now_ms)
+        self.stats.add(record, read.id, read.event, now_ms)
 
     def summary(self) -> Summary:
         """Everything counted so far."""
-        return self._stats.summary({policy: board.now for policy, board in self.scoreboards.items()})
+        feasibility = UNSET if self.competition is None else self.competition.feasibility
+        return self.stats.summary({policy: board.now for policy, board in self.scoreboards.items()}, feasibility)
 
     def advice(self, summary: Summary) -> Iterator[str]:
         """What to change in the spec where many people get no option, or options with many changes."""
-        return advice(*self._rules, summary.none_share or 0.0, summary.many_changes_share or 0.0)
+        if self.rules is not None:
+            yield from advice(*self.rules, summary.none_share or 0.0, summary.many_changes_share or 0.0)
+
+    @property
+    def goal(self) -> str:
+        """What the run serves, for people."""
+        return f"{self.total:,} rejected people" if self.competition is None else f"{self.total:,} rounds"
 
 
 def run(args: Sequence[str]) -> int:
@@ -119,8 +131,7 @@ def demo(settings: DemoSettings) -> int:
         kafka = stack.enter_context(_kafka(settings, screen))
         _serve(session, kafka, work, screen)
     facts = {
-        "data": "generated people" if settings.data is None else settings.data.name,
-        "applications per program": f"{settings.people:,}",
+        **session.facts,
         "seed": str(settings.seed),
         "Kafka": "embedded" if not settings.brokers else f"{len(settings.brokers)} brokers given",
         "took": f"{monotonic() - started:.0f} s",
@@ -129,6 +140,11 @@ def demo(settings: DemoSettings) -> int:
 
 
 def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Session:
+    prepare = _prepare_competition if settings.world == "competition" else _prepare_people
+    return prepare(settings, work / "programs", screen)
+
+
+def _prepare_people(settings: DemoSettings, programs: Path, screen: ProgressDisplay) -> _Session:
     named = build_world(
         settings.data,
         settings.spec,
@@ -138,11 +154,46 @@ def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Se
         approved_share=settings.approved_share,
         on_build=lambda: screen.note("building the world and its model ..."),
     )
-    specs = write_programs(named.name, named.world, work / "programs", named.choices)
+    specs = write_programs(named.name, named.world, programs, named.choices)
     if isinstance(named.world, TruthWorld):
         screen.note("searching the best option of everybody, for the oracle ...")
         offer_options(named.world, next(iter(specs.values())))
-    return _Session(named, specs, _margin(next(iter(specs.values()))))
+    boards = {choice: Scoreboard(named.world, every=CURVE_ROUNDS) for choice in named.choices}
+    simulation = Simulation(simulated_programs(named.world, dict(zip(specs, boards.values(), strict=True))))
+    # Examples are of the spec's own policy, which comes first, else of the last: the default.
+    shown = list(specs) if named.own else list(specs)[::-1]
+    return _Session(
+        named.name,
+        specs,
+        named.world.rejected * len(specs),
+        simulation,
+        boards,
+        RunStats(simulation.is_rejected, shown),
+        {
+            "data": "generated people" if settings.data is None else settings.data.name,
+            "applications per program": f"{settings.people:,}",
+        },
+        rules=_margin(next(iter(specs.values()))),
+    )
+
+
+def _prepare_competition(settings: DemoSettings, programs: Path, screen: ProgressDisplay) -> _Session:
+    screen.note("drawing the world and its model ...")
+    built = build_competition(settings)
+    specs = write_competition(built, programs)
+    screen.note("compiling the planner, once ...")
+    compile_planner(next(iter(specs.values())))
+    boards = built.scoreboards(every=CURVE_ROUNDS)
+    return _Session(
+        "competition",
+        specs,
+        settings.rounds * len(specs),
+        SeasonSimulation(built.simulated(boards)),
+        dict(zip(built.choices, boards.values(), strict=True)),
+        RunStats(lambda *_: False, list(specs)),
+        {"places in a round": str(built.settings.places), "rounds": f"{settings.rounds:,}"},
+        competition=built,
+    )
 
 
 def _margin(spec: Path) -> tuple[ProgramSpec, float]:
@@ -189,6 +240,7 @@ def _serve(session: _Session, kafka: _Kafka, work: Path, screen: ProgressDisplay
     flags = [
         *(flag for path in session.specs.values() for flag in ("--spec", str(path))),
         *("--state-dir", str(work / "state"), "--group", f"{kafka.topics.prefix}worker", "--no-web"),
+        *([] if session.competition is None else ["--tick-seconds", str(TICK_SECONDS)]),
         *kafka.flags,
     ]
     with (
@@ -196,7 +248,7 @@ def _serve(session: _Session, kafka: _Kafka, work: Path, screen: ProgressDisplay
         connect(kafka.options, kafka.topics, EventDecoder(kafka.topics).topics, "beginning") as client,
     ):
         _await_worker(worker, kafka)
-        screen.note(f"serving {session.total:,} rejected people ...")
+        screen.note(f"serving {session.goal} ...")
         check = _at_most_every(CHECK_SECONDS, worker.check)
 
         def on_poll() -> None:
@@ -262,7 +314,7 @@ def _conclude(
         from .display.report import write_report
 
         curves = {policy: [*board.curve, board.now] for policy, board in session.scoreboards.items()}
-        write_report(report, f"Onward demo: {session.name}", facts, summary, curves)
+        write_report(report, f"Onward demo: {session.name}", facts, summary, curves, session.stats.rounds.rounds)
         print(f"curves: {report}", file=sys.stderr if settings.as_json else sys.stdout)
     if summary.lost or summary.conflicting_duplicates:
         raise OnwardError(

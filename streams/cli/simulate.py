@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -13,11 +13,13 @@ from time import monotonic
 
 from ...environments.rounds import Scoreboard
 from ...environments.truth import TruthWorld
+from ...schemas.kinds import kinds
 from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..metrics import Metrics
 from ..settings import SimulateSettings
 from ..simulation.lockstep import Simulation
+from ..simulation.seasons import SeasonSimulation
 from ..worker.readiness import Readiness
 from ..worker.web import make_app
 from .display.words import mean
@@ -25,6 +27,7 @@ from .flags.parsing import missing, parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
 from .process.web_thread import served
+from .world.competition import build_competition, write_competition
 from .world.driver import TopicClient, connect, drive
 from .world.program_folders import offer_options, program_name, simulated_programs, write_programs
 from .world.worlds import NamedWorld, build_world, check_policies
@@ -56,6 +59,8 @@ def simulate(settings: SimulateSettings) -> int:
     check_policies(settings.policies)
     if settings.programs is None and not settings.brokers:
         raise UsageError(missing("brokers"))
+    if settings.world == "competition":
+        return _compete(settings)
     named = build_world(
         settings.data,
         settings.spec,
@@ -65,12 +70,16 @@ def simulate(settings: SimulateSettings) -> int:
         approved_share=settings.approved_share,
     )
     if settings.programs is not None:
-        return _write(settings.programs, named)
+        return _list(write_programs(named.name, named.world, settings.programs, named.choices))
     if isinstance(named.world, TruthWorld):
         _offer(named, named.world)
-    scores = _Scores(named)
+    names = [program_name(named.name, choice) for choice in named.choices]
+    scores = _Scores({name: Scoreboard(named.world, CURVE_ROUNDS) for name in names})
+    programs = simulated_programs(named.world, scores.scoreboards)
     try:
-        _simulate(settings, scores)
+        with _connected(settings, scores, ()) as (client, run):
+            for lap in [0] if settings.people else count():
+                _lap(Simulation(programs, prefix=f"{run}-{lap}-"), client, scores, settings)
     except KeyboardInterrupt:
         if settings.people:
             raise
@@ -78,13 +87,24 @@ def simulate(settings: SimulateSettings) -> int:
     return 0
 
 
+def _compete(settings: SimulateSettings) -> int:
+    """Write the programs of the competition, or play it to its end."""
+    built = build_competition(settings)
+    if settings.programs is not None:
+        return _list(write_competition(built, settings.programs))
+    scores = _Scores(built.scoreboards(CURVE_ROUNDS))
+    # Applications and outcomes are read back: a round ends when all of its own are on their topics.
+    with _connected(settings, scores, ("application", "outcome")) as (client, run):
+        _lap(SeasonSimulation(built.simulated(scores.scoreboards), prefix=f"{run}-"), client, scores, settings)
+    print("\n".join(scores.lines()))
+    return 0
+
+
 class _Scores:
     """The scores of all laps, as metrics and as lines."""
 
-    def __init__(self, named: NamedWorld) -> None:
-        names = [program_name(named.name, choice) for choice in named.choices]
-        self.scoreboards = {name: Scoreboard(named.world, CURVE_ROUNDS) for name in names}
-        self.programs = simulated_programs(named.world, self.scoreboards)
+    def __init__(self, scoreboards: Mapping[str, Scoreboard]) -> None:
+        self.scoreboards = scoreboards
         self.metrics = Metrics()
         self._measured = self._printed = monotonic()
 
@@ -112,8 +132,8 @@ class _Scores:
             )
 
 
-def _write(folder: Path, named: NamedWorld) -> int:
-    for path in write_programs(named.name, named.world, folder, named.choices).values():
+def _list(specs: Mapping[str, Path]) -> int:
+    for path in specs.values():
         print(path)
     return 0
 
@@ -127,7 +147,9 @@ def _offer(named: NamedWorld, world: TruthWorld) -> None:
         offer_options(world, spec)
 
 
-def _simulate(settings: SimulateSettings, scores: _Scores) -> None:
+@contextmanager
+def _connected(settings: SimulateSettings, scores: _Scores, inputs: Sequence[str]) -> Iterator[tuple[TopicClient, str]]:
+    """A client that reads the outputs and the topics of these kinds of ``inputs``, and the name of the run."""
     run = settings.run_name or datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     topics = connection.topics(settings)
     with ExitStack() as stack:
@@ -136,12 +158,13 @@ def _simulate(settings: SimulateSettings, scores: _Scores) -> None:
             app = make_app(scores.metrics, lambda: Readiness(True))
             port = stack.enter_context(served(app, settings.web_host, settings.web_port))
             print(f"serving /metrics on {settings.web_host}:{port}", file=sys.stderr, flush=True)
-        client = stack.enter_context(connect(connection.connection(settings), topics, topics.outputs, "end"))
-        for lap in [0] if settings.people else count():
-            _lap(Simulation(scores.programs, prefix=f"{run}-{lap}-"), client, scores, settings)
+        names = (*topics.outputs, *(topics.of(kinds[name]) for name in inputs))
+        yield stack.enter_context(connect(connection.connection(settings), topics, names, "end")), run
 
 
-def _lap(simulation: Simulation, client: TopicClient, scores: _Scores, settings: SimulateSettings) -> None:
+def _lap(
+    simulation: Simulation | SeasonSimulation, client: TopicClient, scores: _Scores, settings: SimulateSettings
+) -> None:
     started = monotonic()
 
     def on_poll() -> None:

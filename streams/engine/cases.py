@@ -42,7 +42,8 @@ class Case(Struct, gc=False, array_like=True):
     the watermark passes ``forget_ms``.
 
     In a program with rounds, ``previous`` is the earlier application that this one names, and ``from_round`` the number
-    of the first round that it may belong to.
+    of the first round that it may belong to. Where another system decides, ``approved`` is what it said, and
+    ``decided_ms`` the event time of that.
     """
 
     key: CaseKey
@@ -63,6 +64,8 @@ class Case(Struct, gc=False, array_like=True):
     forget_ms: int | None = None
     previous: str | None = None
     from_round: int = 0
+    approved: bool | None = None
+    decided_ms: int | None = None
 
     @property
     def is_undecided(self) -> bool:

@@ -53,8 +53,6 @@ def _round_faults(spec: ProgramSpec) -> Iterator[Violation]:
         yield ("shards",), "places are given to the best of the whole program, which has one shard then"
     if policy.window.time is None:
         yield ("policy", "window"), "a program with rounds needs a window in time, such as `time: P90D`"
-    if spec.decisions != "model":
-        yield ("decisions",), "a program with rounds decides by its own model"
     for field, value in (("margin", policy.margin), ("target", policy.target)):
         if value is not None:
             yield ("policy", field), f"{policy.goal} says which score people must reach: take `{field}` out"

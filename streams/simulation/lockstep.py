@@ -19,7 +19,18 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 from msgspec import Struct
 
-from ...schemas.events import Application, DeadLetter, NoRecourse, Option, Outcome, Recourse, Result, Reward, Value
+from ...schemas.events import (
+    Application,
+    DeadLetter,
+    NoRecourse,
+    Option,
+    Outcome,
+    Recourse,
+    Result,
+    Reward,
+    Round,
+    Value,
+)
 from ...schemas.headers import CE_ID, cloud_event_headers
 from ...schemas.kinds import ce_type, kinds
 from ..records import Headers
@@ -97,9 +108,9 @@ class SimulatedProgram(NamedTuple):
 
 
 class OutgoingEvent(NamedTuple):
-    """An event to publish. ``key`` is the record's key: the application's id."""
+    """An event to publish, and the record's key."""
 
-    event: Application | Outcome
+    event: Application | Outcome | Round
     id: str
     key: bytes
     time_ms: int

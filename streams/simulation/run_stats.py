@@ -15,12 +15,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, get_args
 
 import numpy as np
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
-from ...schemas.events import Application, DeadLetter, Fate, NoRecourse, Outcome, Recourse, Reward
+from ...schemas.events import (
+    Application,
+    DeadLetter,
+    Fate,
+    NoRecourse,
+    Outcome,
+    Recourse,
+    Reward,
+    Round,
+    RoundDecision,
+    Threshold,
+)
 from ..advice import MANY_CHANGES
 from ..outputs.emission import GENERATION
 from ..records import Record
+from .round_stats import SHOWN, CoverageSummary, PromiseSummary, RoundStats
 
 EXAMPLES = 2
 """People whose recourse is shown."""
@@ -82,7 +94,10 @@ class Latency(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """The output of ``onward demo --json``; ``docs/demo.md`` defines every figure."""
+    """The output of ``onward demo --json``; ``docs/demo.md`` defines every figure.
+
+    The last four are there where programs close rounds.
+    """
 
     applications: int
     rejected: int
@@ -104,6 +119,10 @@ class Summary(Struct, frozen=True):
     many_changes_share: float | None = None
     examples: tuple[Recourse, ...] = ()
     outcomes_are_simulated: bool = True
+    coverage: CoverageSummary | UnsetType = UNSET
+    promises: PromiseSummary | UnsetType = UNSET
+    feasibility: float | UnsetType | None = UNSET
+    last_rounds: tuple[Threshold, ...] | UnsetType = UNSET
 
 
 class _Case(NamedTuple):
@@ -114,7 +133,8 @@ class _Case(NamedTuple):
 class RunStats:
     """Adds records up, in any order.
 
-    ``is_rejected(program, application)`` is whether the world's model rejects an application. The examples are of the
+    ``is_rejected(program, application)`` is whether the world's model rejects an application. Where programs close
+    rounds, their decisions say it: it is then always false. The examples are of the
     first of the programs ``shown``, unless the recourses of a later one have more options.
     """
 
@@ -130,6 +150,7 @@ class RunStats:
         self._counts: Counter[str] = Counter()
         self._fates: Counter[str] = Counter()
         self._changes: Counter[int] = Counter()
+        self.rounds = RoundStats()
         self._records = 0
         self._first_ms = self._last_ms = 0.0
 
@@ -146,18 +167,22 @@ class RunStats:
         match event:
             case Application():
                 self._application(_Case(event.program, event.application), record)
-            case Outcome():
+            case Outcome() | Round():
                 pass
             case _:
                 if self._is_new(record, identity):
                     self._output(event, now_ms)
 
-    def summary(self, scores: Mapping[str, Score]) -> Summary:
-        """Everything so far. ``scores`` are those of the policies by name, all in the same world."""
+    def summary(self, scores: Mapping[str, Score], feasibility: float | UnsetType | None = UNSET) -> Summary:
+        """Everything so far. ``scores`` are those of the policies by name, all in the same world.
+
+        ``feasibility`` is the share of the rejected who come back with the score that they were told to reach.
+        """
         longest = max(scores.values(), key=lambda score: score.rounds, default=None)
         seconds = (self._last_ms - self._first_ms) / 1000
         answers, options = self._counts["recourse"] + self._counts["none"], self._changes.total()
         changes = sum(number * count for number, count in self._changes.items())
+        coverage = self.rounds.coverage
         many = sum(count for number, count in self._changes.items() if number > MANY_CHANGES)
         return Summary(
             applications=len(self._sent_ms),
@@ -182,6 +207,10 @@ class RunStats:
             mean_changes=changes / options if options else None,
             many_changes_share=many / options if options else None,
             examples=tuple(max(self._examples.values(), key=_most_options, default=())),
+            coverage=coverage or UNSET,
+            promises=self.rounds.promises if coverage else UNSET,
+            feasibility=feasibility,
+            last_rounds=tuple(self.rounds.rounds[-SHOWN:]) if coverage else UNSET,
         )
 
     def _application(self, case: _Case, record: Record) -> None:
@@ -203,7 +232,10 @@ class RunStats:
         return False
 
     def _output(self, event: Struct, now_ms: float) -> None:
+        self.rounds.add(event)
         match event:
+            case RoundDecision(approved=False):
+                self._rejected.add(_Case(event.program, event.application))
             case DeadLetter():
                 self._counts["dead_letters"] += 1
             case Reward():

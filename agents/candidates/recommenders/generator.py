@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -55,13 +56,11 @@ class RecommenderGenerator(Search):
         self._column, self._is_number = column, categories == 0
         self._size = size / scale
 
-    def under(self, score: Score, goal: Goal) -> Self:
-        """The same sets of features under a model."""
-        return type(self)(self.space, self._cost, score, goal, self._difficulty, self._beta)
-
     def with_difficulty(self, difficulty: Array, beta: float) -> Self:
         """The same with other difficulties (F,), say those learned meanwhile."""
-        return type(self)(self.space, self._cost, self._score, self._goal, difficulty, beta)
+        other = copy(self)
+        other._difficulty, other._beta = difficulty, beta
+        return other
 
     @abstractmethod
     def recommender(self, difficulty: Array, beta: float) -> Recommender:

@@ -9,10 +9,12 @@ from contextlib import AbstractContextManager
 from time import monotonic
 from typing import Self
 
+from msgspec import UNSET
 from rich.console import Console
 from rich.live import Live
 
 from ...simulation.run_stats import Summary
+from .rounds import line_of_rounds
 from .summary import panel
 
 
@@ -25,7 +27,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"], ABC):
         self._last_shown = -float("inf")
 
     def update(self, summary: Callable[[], Summary], total: int) -> None:
-        """Show the summary if it is time; ``total`` is the number of rejected people of the whole run."""
+        """Show the summary if it is time; ``total`` is the number of rejected people of the whole run, or of rounds."""
         now = monotonic()
         if now - self._last_shown >= self.every_seconds:
             self._last_shown = now
@@ -58,6 +60,9 @@ class PlainDisplay(ProgressDisplay):
 
     def show(self, summary: Summary, total: int) -> None:
         """Print a line with the main figures."""
+        if summary.coverage is not UNSET:
+            self.note(line_of_rounds(summary, total))
+            return
         answered = summary.recourse + summary.none
         scores = ", ".join(f"{name} {policy.mer:.3f}" for name, policy in summary.policies.items())
         self.note(

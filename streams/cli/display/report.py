@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ....schemas.events import Threshold
 from ...advice import MANY_CHANGES
 from ...errors import UsageError
 from ...simulation.run_stats import Summary
@@ -44,8 +45,17 @@ class CurvePoint(Protocol):
 Curves = Mapping[str, Sequence[CurvePoint]]
 
 
-def write_report(path: Path, title: str, facts: Mapping[str, str], summary: Summary, curves: Curves) -> None:
+def write_report(
+    path: Path,
+    title: str,
+    facts: Mapping[str, str],
+    summary: Summary,
+    curves: Curves,
+    rounds: Sequence[Threshold] = (),
+) -> None:
     """Write the page; ``facts`` describe how the run was made; ``curves`` are each policy's score over time.
+
+    ``rounds`` are the closed rounds of programs with limited places.
 
     Raises ``UsageError`` when the file cannot be written.
     """
@@ -60,6 +70,7 @@ def write_report(path: Path, title: str, facts: Mapping[str, str], summary: Summ
         many_changes=MANY_CHANGES,
         mean=mean,
         percentage=percentage,
+        rounds=[_thresholds(rounds), _coverage(rounds)] if rounds else [],
         reward=_reward(curves),
         regret=_regret(curves),
     )
@@ -89,15 +100,41 @@ def _regret(curves: Curves) -> str:
     return _svg(figure, axes)
 
 
+def _thresholds(rounds: Sequence[Threshold]) -> str:
+    figure, axes = _axes("threshold and goal for the next rounds", "round")
+    for colour, (name, closed) in zip(COLOURS * len(rounds), _by_program(rounds).items(), strict=False):
+        numbers = [one.round for one in closed]
+        axes.plot(numbers, [one.threshold for one in closed], label=f"{name}: threshold", color=colour)
+        goals = [float("nan") if one.goal is None else one.goal for one in closed]
+        axes.plot(numbers, goals, label=f"{name}: goal", color=colour, linestyle=":")
+    axes.set_ylim(0, 1)
+    return _svg(figure, axes)
+
+
+def _coverage(rounds: Sequence[Threshold]) -> str:
+    figure, axes = _axes("coverage so far", "round")
+    for colour, (name, closed) in zip(COLOURS * len(rounds), _by_program(rounds).items(), strict=False):
+        known = [(one.round, one.coverage.achieved) for one in closed if one.coverage.achieved is not None]
+        axes.plot([number for number, _ in known], [achieved for _, achieved in known], label=name, color=colour)
+    axes.axhline(rounds[-1].coverage.nominal, label="nominal", color=ORACLE_COLOUR, linestyle="--")
+    axes.set_ylim(0, 1.02)
+    return _svg(figure, axes)
+
+
+def _by_program(rounds: Sequence[Threshold]) -> Mapping[str, Sequence[Threshold]]:
+    programs = sorted({closed.program for closed in rounds})
+    return {program: [closed for closed in rounds if closed.program == program] for program in programs}
+
+
 def _colours(curves: Curves) -> list[str]:
     return [COLOURS[index % len(COLOURS)] for index in range(len(curves))]
 
 
-def _axes(title: str) -> tuple[Figure, Axes]:
+def _axes(title: str, counted: str = "rejected people answered") -> tuple[Figure, Axes]:
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title, loc="left", fontsize=11)
-    axes.set_xlabel("rejected people answered")
+    axes.set_xlabel(counted)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.25)
     return figure, axes

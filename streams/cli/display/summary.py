@@ -6,6 +6,7 @@ import re
 from io import StringIO
 from pathlib import Path
 
+from msgspec import UNSET
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console, Group
 from rich.panel import Panel
@@ -16,10 +17,10 @@ from rich.text import Text
 from ...advice import MANY_CHANGES
 from ...errors import UsageError
 from ...simulation.run_stats import Summary
+from .rounds import BAR_WIDTH, progress_of_rounds, rounds_table
 from .words import mean, percentage
 
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
-BAR_WIDTH = 40
 PICTURE_COLUMNS = 88
 SVG_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
 """rich's format without the fonts that it would load from a server."""
@@ -27,7 +28,8 @@ SVG_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=
 
 def tables(summary: Summary) -> Group:
     """The whole summary, printed at the end of a run."""
-    return Group(_counts(summary), _policies(summary), _fates(summary), *_examples(summary), Text(SIMULATED, "dim"))
+    parts = (_counts(summary), _policies(summary), _fates(summary), *rounds_table(summary), *_examples(summary))
+    return Group(*parts, Text(SIMULATED, "dim"))
 
 
 def write_picture(path: Path, summary: Summary, total: int) -> None:
@@ -44,19 +46,24 @@ def write_picture(path: Path, summary: Summary, total: int) -> None:
 
 
 def panel(summary: Summary, total: int) -> Panel:
-    """The live screen; ``total`` is the number of rejected people of the whole run."""
+    """The live screen; ``total`` is the number of rejected people of the whole run, or of rounds."""
     return Panel(_screen(summary, total), title="Onward", border_style="cyan")
 
 
 def _screen(summary: Summary, total: int) -> Group:
+    served = _answered(summary, total) if summary.coverage is UNSET else progress_of_rounds(summary.coverage, total)
+    lines = (Text(_speed(summary)), Text(_options(summary)), Text(SIMULATED, "dim"), Text())
+    # Examples come last: a low terminal cuts the end off.
+    return Group(served, *lines, *rounds_table(summary), _policies(summary), _fates(summary), *_examples(summary))
+
+
+def _answered(summary: Summary, total: int) -> Table:
     answered = summary.recourse + summary.none
     served = Table.grid(padding=(0, 2))
     served.add_row(
         Text(f"{answered:,} of {total:,} rejected people answered"), ProgressBar(total, answered, width=BAR_WIDTH)
     )
-    lines = (Text(_speed(summary)), Text(_options(summary)), Text(SIMULATED, "dim"), Text())
-    # Examples come last: a low terminal cuts the end off.
-    return Group(served, *lines, _policies(summary), _fates(summary), *_examples(summary))
+    return served
 
 
 def _options(summary: Summary) -> str:

@@ -6,15 +6,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
-from ....schemas.events import Application, Outcome
+from msgspec import Struct
+
 from ...errors import OnwardError
 from ...kafka.client import EventReader, EventWriter
 from ...kafka.options import KafkaOptions
 from ...outputs.decoder import DecodedEvent, EventDecoder
 from ...records import Record
-from ...simulation.lockstep import OutgoingEvent, Simulation
+from ...simulation.lockstep import OutgoingEvent
 from ...topics import Topics
 
 POLL_SECONDS = 0.05
@@ -24,6 +25,24 @@ READ_REST_SECONDS = 15.0
 
 OnEvent = Callable[[Record, DecodedEvent, float], None]
 """Called with every event that was read and the time of reading, in milliseconds since the epoch."""
+
+
+class Driven(Protocol):
+    """A simulation: what it publishes, and what it waits for."""
+
+    @property
+    def done(self) -> bool:
+        """Whether everything was published and answered."""
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """The names of what must be received before it can go on."""
+
+    def next_events(self, now_ms: int, limit: int | None = None) -> list[OutgoingEvent]:
+        """The events to publish now. ``limit`` bounds the number of applications of each program so far."""
+
+    def receive(self, event: Struct) -> None:
+        """Handle an event that was read, of an input or an output topic."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +79,7 @@ def connect(
 
 
 def drive(
-    simulation: Simulation,
+    simulation: Driven,
     client: TopicClient,
     *,
     on_event: OnEvent,
@@ -79,8 +98,7 @@ def drive(
     while not simulation.done:
         client.publish(simulation.next_events(time.time_ns() // 1_000_000, limit()))
         for record, read, now_ms in client.read(POLL_SECONDS):
-            if not isinstance(read.event, Application | Outcome):
-                simulation.receive(read.event)
+            simulation.receive(read.event)
             on_event(record, read, now_ms)
         on_poll()
         now = time.monotonic()

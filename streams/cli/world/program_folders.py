@@ -17,6 +17,7 @@ from msgspec import UNSET, UnsetType
 
 from ....agents.goals import accepted
 from ....environments.truth import TruthWorld
+from ....schemas.spec import ProgramSpec
 from ...errors import UsageError
 from ...programs.bundle.writer import FittedVerifier, write_bundle
 from ...programs.models.scoring import scorer
@@ -62,7 +63,7 @@ def write_programs(name: str, world: World, folder: Path, policies: Sequence[str
             verifier=_artefacts(world, choice).get("verifier"),
             margin=margin,
         )
-        specs[spec.program] = _write(program_folder / SPEC_FILE, spec_yaml(spec))
+        specs[spec.program] = write_spec(program_folder / SPEC_FILE, spec)
     return specs
 
 
@@ -104,10 +105,11 @@ def _artefacts(world: World, policy: str) -> Mapping[str, FittedVerifier]:
     return fit_artefacts(policy, world.estimator, *world.training, np.random.RandomState(ARTEFACT_SEED))
 
 
-def _write(path: Path, text: str) -> Path:
+def write_spec(path: Path, spec: ProgramSpec) -> Path:
+    """Write a spec to a new file; ``UsageError`` when it cannot be written."""
     try:
         with path.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+            stream.write(spec_yaml(spec))
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
     return path

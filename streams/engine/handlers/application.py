@@ -51,6 +51,8 @@ class ApplicationHandler(Handler):
         case.features = bytes(event.features)
         if program.closes_rounds:
             join_pool(case, entry, event, program, fold)
+            if program.spec.decisions == "external":
+                apply_waiting(case, fold, ahead)
             return
         if program.spec.decisions == "external":
             case.forget_ms = fold.forget_ms(program, entry.time_ms, program.undecided_ms)

@@ -41,13 +41,15 @@ from ..rounds.state import Closing, Phase, ProgramRounds
 from .placement import answer_members, expire
 from .round import expect
 
-UNITS = 500
+UNITS = 400
 """Units of work that a tick may do for a round; a unit is a person answered under a linear score,
-about 150 us."""
+about 200 us."""
 BUSY_UNITS = 5
 """Units that any other entry may do: less, because others wait behind it."""
 LARGE_MODEL_UNITS = 50
 """What a person costs under another model, in units."""
+FORECAST_UNITS = 6
+"""What a person's options at one score of the forecast cost: high scores need the most search."""
 SCORED_PER_UNIT = 2
 """How many people are scored in the time in which one is answered."""
 
@@ -55,6 +57,12 @@ SCORED_PER_UNIT = 2
 def budget_of(entry: Entry) -> int:
     """The units of work that an entry may do for each program whose round is being closed."""
     return UNITS if entry.kind.name == "tick" else BUSY_UNITS
+
+
+def begin(rounds: ProgramRounds, end_ms: int, fold: Fold) -> None:
+    """Close the round that ended at ``end_ms``, or as much of it as may be done at once."""
+    rounds.overdue.append(end_ms)
+    carry_on(rounds, UNITS, fold)
 
 
 def carry_on(rounds: ProgramRounds, units: int, fold: Fold) -> None:
@@ -145,7 +153,7 @@ def _drift(rounds: ProgramRounds, closing: Closing, newcomers: NDArray[np.float6
 
 def _forecast(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:
     sample, scores = closing.sample, rounds.learners.goal.candidates
-    cost = len(scores) * _unit(rounds, fold)
+    cost = len(scores) * FORECAST_UNITS * _unit(rounds, fold)
     done = len(sample.success) // (8 * len(scores))
     names = sample.names[done : done + max(1, units // cost)]
     codec = rounds.program.codec

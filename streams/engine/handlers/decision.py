@@ -14,6 +14,7 @@ from ..fold import Fold, Footprint
 from ..selection import LookAhead
 from .answer import answer
 from .contract import Handler, handlers
+from .round import keep_decision
 
 
 class DecisionHandler(Handler):
@@ -47,10 +48,12 @@ class DecisionHandler(Handler):
             fold.dead_letter(entry, "decision_not_expected", detail)
         elif case is None:
             fold.wait(entry)
-        elif case.status is not Status.AWAITING_DECISION or case.features is None:
+        elif not case.is_undecided or case.approved is not None or case.features is None:
             _refuse_second(entry, event, case, fold)
         elif entry.time_ms + program.lateness_ms < case.time_ms:
             self.give_up(entry, event, fold)
+        elif program.closes_rounds:
+            keep_decision(case, entry, event, program, fold)
         else:
             _decide_awaiting(case, case.features, program, entry, event, fold, ahead)
 

@@ -42,7 +42,8 @@ def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Me
         case = cases[member.name]
         case.time_ms = max(case.time_ms, closing.end_ms)
         _settle(member, accepted[member.name], rounds, closing, fold)
-        _publish_decision(case, member, accepted[member.name], rounds, closing, fold)
+        if member.approved is None:
+            _publish_decision(case, member, accepted[member.name], rounds, closing, fold)
         if accepted[member.name]:
             case.status, case.forget_ms, case.features = Status.APPROVED, fold.forget_ms(program, case.time_ms), None
         elif rejected is not None and member.name in rejected:
@@ -59,6 +60,8 @@ def _scored(member: Member) -> bool:
 
 def _has_place(member: Member, rounds: ProgramRounds, closing: Closing) -> bool:
     """Whether the member is above the cut: as in the ranking of the whole round."""
+    if member.approved is not None:
+        return member.approved
     if not _scored(member) or member.name in closing.twice:
         return False
     score, cut, spec = member.score or 0.0, closing.cut, rounds.program.spec

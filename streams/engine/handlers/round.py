@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ....schemas.events import RawApplication, Round
+from ....schemas.events import Decision, RawApplication, Round
 from ....schemas.headers import format_time
 from ...journal.entries import Entry
 from ...programs.program import Program
@@ -64,7 +64,24 @@ def join_pool(case: Case, entry: Entry, event: RawApplication, program: Program,
     case.status, case.previous, case.from_round = Status.IN_ROUND, event.previous, rounds.earliest_round
     case.forget_ms = fold.forget_ms(program, entry.time_ms, program.undecided_ms)
     fold.save(case)
+    if program.spec.decisions == "external":
+        rounds.pool[case.key.application] = member_of(case)
+    else:
+        _join(case, rounds, entry.time_ms, fold)
+
+
+def keep_decision(case: Case, entry: Entry, event: Decision, program: Program, fold: Fold) -> None:
+    """Keep what another system has decided until the round of the decision's event time is closed."""
+    rounds = fold.rounds(program)
+    fold.count("decisions", program.name, "approved" if event.approved else "rejected")
+    case.approved, case.decided_ms, case.decision_event_id = event.approved, entry.time_ms, entry.id
+    case.from_round = rounds.earliest_round
+    fold.save(case)
+    _join(case, rounds, entry.time_ms, fold)
+
+
+def _join(case: Case, rounds: ProgramRounds, time_ms: int, fold: Fold) -> None:
     rounds.pool[case.key.application] = member_of(case)
-    end_ms = rounds.calendar_end(entry.time_ms)
+    end_ms = rounds.calendar_end(time_ms)
     if end_ms is not None:
         expect(rounds, end_ms, fold)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from ..fold import Fold
 from ..timers import ROUND_END, Timer
-from . import closing
+from .closing import begin
 from .contract import TimerHandler
 
 
@@ -19,6 +19,4 @@ class RoundEndTimerHandler(TimerHandler):
     def fire(self, timer: Timer, fold: Fold) -> None:
         """Close the round, or as much of it as may be done at once."""
         program = fold.state.program(timer.program)
-        rounds = fold.rounds(program)
-        rounds.overdue.append(int(timer.key))
-        closing.carry_on(rounds, closing.UNITS, fold)
+        begin(fold.rounds(program), int(timer.key), fold)

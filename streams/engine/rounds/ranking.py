@@ -81,3 +81,31 @@ def ranking(
     accepted = above
     accepted[[index for _, index in ties]] = True
     return Ranking(accepted, Cut(score, ties[-1][0]), score)
+
+
+def given(scores: Array, counts: Mask, approved: Mask) -> Ranking:
+    """Who got a place by another system's decisions, and the threshold that explains them best.
+
+    The threshold is a score of somebody approved, at which the fewest decisions are contradicted: people approved below
+    it, and people rejected at or above it; the highest of several. Who has no score does not count in it.
+
+    Parameters
+    ----------
+    scores, counts, approved
+        Of n applications, (n,): the scores, who competes, and the decisions.
+
+    Examples
+    --------
+    >>> scores = np.array([0.2, 0.4, 0.6, 0.7, 0.8])
+    >>> given(scores, scores > 0, np.array([True, False, True, False, True])).threshold
+    0.6
+    """
+    accepted = counts & approved
+    rejected = np.sort(scores[counts & ~approved])
+    if not len(rejected):
+        return Ranking(accepted, EVERYBODY, 0.0)
+    cuts = np.sort(scores[accepted])
+    if not len(cuts):
+        return Ranking(accepted, EVERYBODY, 1.0)
+    contradicted = np.arange(len(cuts)) + len(rejected) - np.searchsorted(rejected, cuts)
+    return Ranking(accepted, EVERYBODY, float(cuts[::-1][np.argmin(contradicted[::-1])]))

@@ -29,6 +29,7 @@ class Member(Struct, gc=False):
     """An application that waits for its round, which is number ``from_round`` at the earliest.
 
     ``score`` is None until the round is being closed, and NaN where the model cannot score the features.
+    ``approved`` is what another system has decided, at ``decided_ms``; None where the round decides.
     """
 
     name: str
@@ -37,6 +38,8 @@ class Member(Struct, gc=False):
     previous: str | None
     from_round: int
     score: float | None = None
+    approved: bool | None = None
+    decided_ms: int | None = None
 
     @property
     def order(self) -> tuple[int, str]:
@@ -46,7 +49,16 @@ class Member(Struct, gc=False):
 
 def member_of(case: Case) -> Member:
     """The member that a case in a round is."""
-    return Member(case.key.application, case.time_ms, case.applicant, case.previous, case.from_round, case.score)
+    return Member(
+        case.key.application,
+        case.time_ms,
+        case.applicant,
+        case.previous,
+        case.from_round,
+        case.score,
+        case.approved,
+        case.decided_ms,
+    )
 
 
 class Phase(IntEnum):
@@ -221,15 +233,17 @@ class ProgramRounds:
         self.members = self.members_of(self.closing)
 
     def members_of(self, closing: Closing) -> list[Member]:
-        """Who belongs to a round, in the order in which they are answered."""
-        return sorted(
-            (
-                member
-                for member in self.pool.values()
-                if member.time_ms <= closing.end_ms and member.from_round <= closing.number
-            ),
-            key=lambda member: member.order,
-        )
+        """Who belongs to a round, in the order in which they are answered.
+
+        Where another system decides, those whom it has decided by the end of the round.
+        """
+        external = self.program.spec.decisions == "external"
+
+        def belongs(member: Member) -> bool:
+            at_ms = member.decided_ms if external else member.time_ms
+            return at_ms is not None and at_ms <= closing.end_ms and member.from_round <= closing.number
+
+        return sorted(filter(belongs, self.pool.values()), key=lambda member: member.order)
 
     def drop(self, members: Collection[Member]) -> None:
         """These members need nothing more."""
@@ -252,6 +266,9 @@ class ProgramRounds:
         assert self.closing is not None, "no round is being closed"
         self.last_number, self.last_end_ms = self.closing.number, self.closing.end_ms
         self.settled.rounds += 1
+        # Nobody has decided these in time: the ledger forgets them.
+        oldest_ms = self.closing.end_ms - self.program.undecided_ms
+        self.pool = {name: member for name, member in self.pool.items() if member.time_ms >= oldest_ms}
         self.closing = None
 
     # --- what the ledger holds -------------------------------------------------------------------------------------

@@ -25,9 +25,9 @@ def test_json_has_every_partition_and_a_lag_only_where_workers_read(
 ) -> None:
     assert cli.main(["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu.", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    topics = Topics()
     lags = {(row["topic"], row["partition"]): row["lag"] for row in answer["topics"]}
-    assert len(lags) == 2 * len((*topics.inputs, topics.journal, *topics.outputs))
+    topics = Topics("eu.")
+    assert len(lags) == 2 * len([*topics.inputs, topics.journal, *topics.outputs])
     assert lags["eu.journal", 1] == 0
     assert lags["eu.recourse", 0] is None
 

@@ -21,10 +21,11 @@ START = "2026-09-21T14:13:20Z"
 HOURLY = {"places": 2, "round": "PT1H", "start": START}
 
 
-def limited(capacity: dict[str, Any] | None = None, **policy: Any) -> Program:
+def limited(capacity: dict[str, Any] | None = None, decisions: str = "model", **policy: Any) -> Program:
     """A program with two places an hour, decided by a linear score of income and debts."""
     line = Line(np.array([0.0, 0.0, 12.0, -2.0]), -2.5)
     return build_program(
+        decisions=decisions,
         capacity={**HOURLY, **(capacity or {})},
         window={"time": "PT10H", "lateness": "PT5M"},
         policy={"goal": "capacity", "generator": "search", "options": 2, "choice": "posterior", **policy},
@@ -80,9 +81,9 @@ class Story(Tape):
         return {promise.application: promise.status for promise in ended}
 
 
-def story(tmp_path: Any, **capacity: Any) -> Story:
+def story(tmp_path: Any, decisions: str = "model", **capacity: Any) -> Story:
     """A journal for a program with two places an hour."""
-    return Story(Run({"loan": limited(capacity)}, tmp_path))
+    return Story(Run({"loan": limited(capacity, decisions)}, tmp_path))
 
 
 def announcement(hours: float, places: int, program: str = "loan") -> Round:

@@ -8,7 +8,7 @@ from onward.schemas.events import NoRecourse, Recourse
 from onward.schemas.headers import format_time
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, announcement, story
 from onward.tests.support.pipeline import START_MS
-from onward.tests.support.tape import MINUTE_MS
+from onward.tests.support.tape import MINUTE_MS, cases
 
 FIVE = 5 * MINUTE_MS
 FOUR = {"low": 25, "best": 45, "middle": 30, "good": 40}
@@ -230,3 +230,37 @@ def test_a_target_out_of_reach_is_a_typed_none(tmp_path):
     assert isinstance(answer, NoRecourse)
     assert answer.target_score == tape.thresholds()[0].goal
     assert "best" in answer.detail
+
+
+def decided_outside(tmp_path, approved, at_ms=20 * MINUTE_MS):
+    tape = story(tmp_path, decisions="external")
+    for name, income in FOUR.items():
+        tape.applies_with(name, 10 * MINUTE_MS, income)
+        tape.decides(name, at_ms, name in approved)
+    return tape
+
+
+@pytest.mark.parametrize(
+    ("approved", "lowest"),
+    [(("best", "good"), "good"), (("best", "good", "low"), "good"), (("low",), "low"), ((), None)],
+)
+def test_a_threshold_is_estimated_from_decisions_that_others_make(tmp_path, approved, lowest):
+    tape = decided_outside(tmp_path, approved)
+    tape.tick(closed_at(1))
+    ledger = tape.fold()
+    assert tape.places() == {}
+    [closed] = tape.thresholds()
+    scores = {case.key.application: case.score for case in cases(ledger)}
+    assert closed.threshold == (1.0 if lowest is None else scores[lowest])
+    assert closed.accepted == len(approved)
+    assert {answer.application for answer in tape.answers()} == set(FOUR) - set(approved)
+
+
+def test_who_is_decided_after_the_end_counts_in_the_next_round(tmp_path):
+    tape = decided_outside(tmp_path, ["best"], at_ms=HOUR_MS + 1)
+    tape.decides("best", HOUR_MS + 2, id="second")
+    tape.tick(closed_at(2))
+    tape.fold()
+    assert [(closed.round, closed.applicants) for closed in tape.thresholds()] == [(2, 4)]
+    assert tape.reasons() == ["already_decided"]
+    assert len(tape.answers()) == 3

@@ -1,0 +1,72 @@
+"""Rounds with limited places on the screen: thresholds, goals, coverage and promises."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+from rich.progress_bar import ProgressBar
+from rich.table import Column, Table
+from rich.text import Text
+
+from ....schemas.events import Threshold
+from ...simulation.round_stats import CoverageSummary, PromiseSummary
+from ...simulation.run_stats import Summary
+from .words import percentage
+
+BAR_WIDTH = 40
+COLUMNS = ("round", "applied", "back", "reached", "placed", "threshold", "goal", "coverage", "promised")
+
+
+def progress_of_rounds(coverage: CoverageSummary, total: int) -> Table:
+    """A bar of the rounds that are closed, of ``total``."""
+    grid = Table.grid(padding=(0, 2))
+    bar = ProgressBar(total, coverage.rounds, width=BAR_WIDTH)
+    grid.add_row(Text(f"{coverage.rounds:,} of {total:,} rounds closed"), bar)
+    return grid
+
+
+def line_of_rounds(summary: Summary, total: int) -> str:
+    """The main figures in a line; empty without rounds."""
+    if summary.coverage is UNSET or summary.promises is UNSET or not summary.last_rounds:
+        return ""
+    last = summary.last_rounds[-1]
+    return (
+        f"{summary.coverage.rounds} of {total} rounds closed, threshold {last.threshold:.3f}, next goal {_goal(last)}, "
+        f"coverage {_coverage(summary.coverage)}, promises: {_promises(summary.promises)}"
+    )
+
+
+def rounds_table(summary: Summary) -> list[Table | Text]:
+    """The last rounds, and below them coverage, promises and feasibility; nothing without rounds."""
+    if summary.coverage is UNSET or summary.promises is UNSET or summary.last_rounds is UNSET:
+        return []
+    several = len({closed.program for closed in summary.last_rounds}) > 1
+    table = Table(*(Column(name, justify="right") for name in COLUMNS), title="the last rounds", title_justify="left")
+    if several:
+        table.add_column("program")
+    for closed in summary.last_rounds:
+        table.add_row(*_row(closed), *([closed.program] if several else []))
+    lines = [f"coverage {_coverage(summary.coverage)}", f"promises: {_promises(summary.promises)}"]
+    if isinstance(summary.feasibility, float):
+        lines.append(f"{percentage(summary.feasibility)} of the rejected came back with the score they were told")
+    return [table, *map(Text, lines)]
+
+
+def _row(closed: Threshold) -> tuple[str, ...]:
+    counts = (closed.round, closed.applicants, closed.returned, closed.reached, closed.accepted)
+    coverage = percentage(closed.coverage.achieved)
+    drift = f" (drift: {', '.join(closed.drift)})" if closed.drift else ""
+    figures = (f"{closed.threshold:.3f}{drift}", _goal(closed), coverage, f"{closed.open_promises:,}")
+    return (*(f"{count:,}" for count in counts), *figures)
+
+
+def _goal(closed: Threshold) -> str:
+    return "-" if closed.goal is None else f"{closed.goal:.3f}"
+
+
+def _coverage(coverage: CoverageSummary) -> str:
+    return f"{percentage(coverage.achieved)} (nominal {percentage(coverage.nominal)})"
+
+
+def _promises(promises: PromiseSummary) -> str:
+    ended = ("kept", "broken", "superseded", "expired", "open")
+    return ", ".join(f"{getattr(promises, name):,} {name}" for name in ended)

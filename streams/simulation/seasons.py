@@ -1,0 +1,228 @@
+"""Simulates worlds whose places are limited: round after round, each opened when the one before is closed.
+
+    simulation = SeasonSimulation([SimulatedSeason("competition-protoar", season, Scoreboard(season))])
+    while not simulation.done:
+        for event in simulation.next_events(now_ms): ...   # publish it
+        simulation.receive(event)                          # every event that is read, also those published
+
+Pure: no Kafka and no clock. In each round
+
+1. outcomes and applications are published;
+2. when all of them have been read from their topics, the end of the round is announced: the present event time;
+3. when everybody has a decision and everybody rejected an answer, the world takes them, and the next round begins.
+
+So the members of a round, and with them all places and promises, do not depend on the speed of anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from ...schemas.events import (
+    Application,
+    DeadLetter,
+    NoRecourse,
+    Outcome,
+    Recourse,
+    Round,
+    RoundDecision,
+)
+from ...schemas.headers import CE_ID
+from .lockstep import OutgoingEvent, SuggestionRecorder
+
+
+class Arrival(Protocol):
+    """An application; see ``Season.open``."""
+
+    @property
+    def application(self) -> str:
+        """Its id."""
+
+    @property
+    def applicant(self) -> str:
+        """The id of the person."""
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        """The raw features."""
+
+    @property
+    def previous(self) -> str | None:
+        """The person's earlier application; None for newcomers."""
+
+    @property
+    def taken(self) -> str | None:
+        """The id of the option of ``previous`` that they tried; None where it had none."""
+
+    @property
+    def reached(self) -> bool:
+        """Whether they come back with the score that they were told to reach."""
+
+
+class Season(Protocol):
+    """Rounds in which people apply for places; those who are rejected act on their answers and come back."""
+
+    @property
+    def round(self) -> int:
+        """The number of the next round, from 0."""
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are."""
+
+    @property
+    def places(self) -> int:
+        """The places of each round."""
+
+    def open(self) -> Sequence[Arrival]:
+        """Who applies in the next round."""
+
+    def close(self, accepted: Container[str], answers: Mapping[str, Any]) -> Sequence[Any]:
+        """Take decisions and answers by application; return what people take up (None: nothing), to be recorded.
+
+        An answer is ``SimulatedSeason.answer`` of the goal and the options' targets by feature.
+        """
+
+
+class SimulatedSeason(NamedTuple):
+    """A program, the season that it serves, the recorder of what people take up, and what an answer is to the season.
+
+    ``answer(goal, options)`` takes the score to reach, None where there is no way forward, and by the id of each option
+    its new values by feature.
+    """
+
+    program: str
+    season: Season
+    recorder: SuggestionRecorder
+    answer: Any
+
+
+class SeasonSimulation:
+    """Plays one season for each program. ``prefix`` is put before every application's and applicant's id."""
+
+    def __init__(self, seasons: Sequence[SimulatedSeason], prefix: str = "") -> None:
+        self._runs = {simulated.program: _SeasonRun(simulated, prefix) for simulated in seasons}
+        self.last_dead_letter: DeadLetter | None = None
+        """The last dead letter of an event of this simulation."""
+
+    @property
+    def done(self) -> bool:
+        """Whether every round is closed and everybody answered."""
+        return all(run.done for run in self._runs.values())
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """The rounds that are open."""
+        return tuple(run.awaited for run in self._runs.values() if run.awaited)
+
+    def next_events(self, now_ms: int, limit: int | None = None) -> list[OutgoingEvent]:
+        """The events to publish now. No round is opened once ``limit`` applications of a program were published."""
+        return [event for run in self._runs.values() for event in run.next_events(now_ms, limit)]
+
+    def receive(self, event: Struct) -> None:
+        """Handle an event that was read. Events that are not awaited, such as duplicates, are ignored."""
+        match event:
+            case DeadLetter():
+                ids = [content.decode(errors="replace") for name, content in event.headers if name == CE_ID]
+                if any(one.startswith(run.id_prefix) for one in ids for run in self._runs.values()):
+                    self.last_dead_letter = event
+            case Application() | Outcome() | RoundDecision() | Recourse() | NoRecourse() if event.program in self._runs:
+                self._runs[event.program].receive(event)
+
+
+class _SeasonRun:
+    """The simulation of one program."""
+
+    def __init__(self, simulated: SimulatedSeason, prefix: str) -> None:
+        self._program, self._season, self._recorder, self._answer = simulated
+        self._prefix = prefix
+        self.id_prefix = f"{self._program}/{prefix}"
+        self._now_ms = self._sent = self._recorded = 0
+        self._members: list[str] = []
+        # Ids of events that were published and not read yet; None when the round's end is announced.
+        self._unread: set[str] | None = None
+        self._decided: dict[str, bool] = {}
+        self._answers: dict[str, Recourse | NoRecourse] = {}
+
+    @property
+    def done(self) -> bool:
+        return not self._members and self._season.round == self._season.rounds
+
+    @property
+    def awaited(self) -> str | None:
+        return f"{self.id_prefix}round/{self._season.round}" if self._members else None
+
+    def next_events(self, now_ms: int, limit: int | None) -> Iterator[OutgoingEvent]:
+        # Event time goes on from round to round, even if the clock does not.
+        self._now_ms = max(self._now_ms, now_ms)
+        if self._members and self._unread is not None and not self._unread:
+            self._unread = None
+            yield self._announcement()
+        elif not self._members and not self.done and (limit is None or self._sent < limit):
+            yield from self._open()
+
+    def receive(self, event: Application | Outcome | RoundDecision | Recourse | NoRecourse) -> None:
+        match event:
+            case Application() | Outcome():
+                if self._unread is not None:
+                    self._unread.discard(self._id(event))
+                return
+            case RoundDecision():
+                self._decided[event.application] = event.approved
+            case _:
+                self._answers[event.application] = event
+        if self._members and all(self._is_answered(name) for name in self._members):
+            self._close()
+
+    def _id(self, event: Application | Outcome) -> str:
+        kind = "application" if isinstance(event, Application) else "outcome"
+        return f"{self._program}/{event.application}/{kind}"
+
+    def _open(self) -> Iterator[OutgoingEvent]:
+        arrivals, self._unread = self._season.open(), set()
+        self._members = [self._prefix + arrival.application for arrival in arrivals]
+        self._sent += len(arrivals)
+        for arrival in arrivals:
+            for event in self._events(arrival):
+                self._unread.add(self._id(event))
+                # Outcomes of one program have one key: their order is the same in every run.
+                key = event.application if isinstance(event, Application) else self._program
+                yield OutgoingEvent(event, self._id(event), key.encode(), self._now_ms)
+
+    def _events(self, arrival: Arrival) -> Iterator[Application | Outcome]:
+        previous = None if arrival.previous is None else self._prefix + arrival.previous
+        if previous is not None and arrival.taken is not None:
+            yield Outcome(self._program, previous, "improved" if arrival.reached else "not_improved", arrival.taken)
+        name, applicant = self._prefix + arrival.application, self._prefix + arrival.applicant
+        yield Application(self._program, name, dict(arrival.features), applicant, previous)
+
+    def _announcement(self) -> OutgoingEvent:
+        end_ms, self._now_ms = self._now_ms, self._now_ms + 1
+        event = Round(self._program, datetime.fromtimestamp(end_ms / 1000, UTC), self._season.places)
+        return OutgoingEvent(event, self.awaited or "", self._program.encode(), end_ms)
+
+    def _is_answered(self, name: str) -> bool:
+        return name in self._decided and (self._decided[name] or name in self._answers)
+
+    def _close(self) -> None:
+        start = len(self._prefix)
+        accepted = {name[start:] for name in self._members if self._decided[name]}
+        told = {name: self._answers[name] for name in self._members if not self._decided[name]}
+        answers = {name[start:]: self._answer(*_told(answer)) for name, answer in told.items()}
+        for taken in self._season.close(accepted, answers):
+            self._recorder.record(self._recorded, taken)
+            self._recorded += 1
+        self._members, self._decided, self._answers = [], {}, {}
+
+
+def _told(answer: Recourse | NoRecourse) -> tuple[float | None, dict[str, dict[str, Any]]]:
+    """The score to reach, None where there is no way forward, and by option the new values by feature."""
+    goal = answer.target_score if isinstance(answer.target_score, float) else None
+    if isinstance(answer, NoRecourse):
+        return (goal if answer.reason == "apply_again" else None), {}
+    options = {option.id: {change.feature: change.target for change in option.changes} for option in answer.options}
+    return goal, options
