@@ -145,7 +145,14 @@ class Metrics:
             "drift_detected", "Closed rounds that showed a drift, by what has drifted.", "program", "drifted"
         )
         self.waiting_applications = self._gauge(
-            "waiting_applications", "Applications that wait for their round to be closed.", "program"
+            "waiting_applications",
+            "Applications whose round is not closed, those without a decision of another system included.",
+            "program",
+        )
+        self.applications_without_round = self._gauge(
+            "applications_without_round",
+            "Applications that wait while no round is announced; 0 where the spec has a calendar.",
+            "program",
         )
         self.open_promises = self._gauge(
             "open_promises", "Open promises, by the rounds closed since theirs.", "program", "age"

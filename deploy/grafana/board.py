@@ -215,9 +215,12 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
         ),
         PanelSpec(
             "Waiting for their round",
-            "Applications whose round is not closed.",
+            "Applications whose round is not closed; and those for which no round is announced.",
             "short",
-            (Query(_latest("onward_waiting_applications"), "{{program}}"),),
+            (
+                Query(_latest("onward_waiting_applications"), "{{program}}"),
+                Query(_latest("onward_applications_without_round"), "{{program}} without a round"),
+            ),
         ),
         PanelSpec(
             "Rounds closed",

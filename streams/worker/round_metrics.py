@@ -29,6 +29,7 @@ class RoundMetrics:
         self._shown: defaultdict[int, set[str]] = defaultdict(set)
         self._gauges = (
             metrics.waiting_applications,
+            metrics.applications_without_round,
             metrics.threshold_score,
             metrics.goal_score,
             metrics.coverage_achieved_ratio,
@@ -65,14 +66,16 @@ class RoundMetrics:
 
     def _show(self, name: str, rounds: ProgramRounds) -> None:
         metrics, settled = self._metrics, rounds.settled
-        metrics.waiting_applications.labels(name).set(len(rounds.pool))
+        next_ms, waiting = rounds.next_end_ms, len(rounds.pool)
+        metrics.waiting_applications.labels(name).set(waiting)
+        is_announced = rounds.calendar is not None or next_ms is not None
+        metrics.applications_without_round.labels(name).set(0 if is_announced else waiting)
         metrics.coverage_nominal_ratio.labels(name).set(rounds.capacity.coverage)
         metrics.coverage_people.labels(name).set(settled.reached)
         _set(metrics.coverage_achieved_ratio, name, settled.coverage)
         _set(metrics.threshold_score, name, rounds.threshold)
         _set(metrics.goal_score, name, rounds.goal)
         _set(metrics.last_round_timestamp_seconds, name, _seconds(rounds.last_end_ms))
-        next_ms = rounds.next_end_ms
         can_close_ms = None if next_ms is None else next_ms + rounds.program.lateness_ms
         _set(metrics.next_round_timestamp_seconds, name, _seconds(can_close_ms))
         for age, count in _by_age(rounds).items():

@@ -56,7 +56,7 @@ def two_workers(first: str, second: str) -> dict[str, str]:
     }
 
 
-WAITING = {f"onward_waiting_applications{PROGRAM}": "7+0x120"}
+UNANNOUNCED = f"onward_applications_without_round{PROGRAM}"
 DUE = f"onward_next_round_timestamp_seconds{PROGRAM}"
 CASES = (
     Case("the coverage is far below", coverage(0.91, 200), "11m", ("OnwardCoverageBelowNominal",)),
@@ -68,9 +68,9 @@ CASES = (
     Case("a round is being closed", {DUE: "600+0x60"}, "19m", ()),
     Case("the round was closed, the next is due later", {DUE: "600+0x9 3600+0x60"}, "21m", ()),
     Case("a later owner has closed the round", two_workers("600+0x60", "_x9 3600+0x60"), "21m", ()),
-    Case("people wait for no round", WAITING, "61m", ("OnwardNoRoundAnnounced",)),
-    Case("people wait, a round is due", {**WAITING, DUE: "7200+0x120"}, "61m", ()),
-    Case("nobody waits for a round", {f"onward_waiting_applications{PROGRAM}": "0+0x120"}, "61m", ()),
+    Case("people wait for no round", {UNANNOUNCED: "7+0x120"}, "61m", ("OnwardNoRoundAnnounced",)),
+    Case("they have waited for a moment", {UNANNOUNCED: "7+0x120"}, "59m", ()),
+    Case("nobody waits for no round", {UNANNOUNCED: "0+0x120"}, "61m", ()),
     Case("the only worker is down", {'up{job="onward", instance="b"}': "1+0x3 0+0x60"}, "10m", ("OnwardNoWorker",)),
     Case("it is not for long", {'up{job="onward", instance="b"}': "1+0x7 0+0x60"}, "10m", ()),
     Case("one of two is down", {'up{job="onward", instance="a"}': "0+0x60"}, "10m", ()),

@@ -23,6 +23,7 @@ OWN = {
         "promises_ended",
         "drift_detected",
         "waiting_applications",
+        "applications_without_round",
         "open_promises",
         "threshold_score",
         "goal_score",
@@ -171,8 +172,20 @@ def test_without_an_announcement_people_wait_for_no_round(tmp_path):
     tape = Story(Run({"loan": limited({"round": None})}, tmp_path))
     with_four(tape)
     shown = shown_after(tape)
-    assert (shown.value("waiting_applications"), shown.value("next_round_timestamp_seconds")) == (4, None)
+    assert (shown.value("applications_without_round"), shown.value("next_round_timestamp_seconds")) == (4, None)
     tape.send("rounds", announcement(1, 2), 20 * MINUTE_MS, "r1")
+    shown = shown_after(tape)
+    assert (shown.value("waiting_applications"), shown.value("applications_without_round")) == (4, 0)
+    assert shown.value("next_round_timestamp_seconds") == (START_MS + HOUR_MS + LATENESS_MS) / 1000
+
+
+def test_where_another_system_decides_people_wait_for_their_decision_not_for_an_announcement(tmp_path):
+    tape = Story(Run({"loan": limited(decisions="external")}, tmp_path))
+    with_four(tape)
+    shown = shown_after(tape)
+    assert (shown.value("waiting_applications"), shown.value("applications_without_round")) == (4, 0)
+    assert shown.value("next_round_timestamp_seconds") is None
+    tape.decides("best", 20 * MINUTE_MS, approved=True)
     shown = shown_after(tape)
     assert shown.value("next_round_timestamp_seconds") == (START_MS + HOUR_MS + LATENESS_MS) / 1000
 
