@@ -26,7 +26,9 @@ from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, Trials
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Settings, draw_world, load_worlds
+from onward.streams.cli.world.competition import build_competition
 from onward.streams.errors import UsageError
+from onward.streams.settings import DemoSettings
 
 Floats = NDArray[np.float64]
 
@@ -56,6 +58,7 @@ PARTS = (
     "pools",
     "unprinted",
     "learned",
+    "demo",
 )
 
 
@@ -89,6 +92,7 @@ def durable(args: Args) -> Iterator[Row]:
         "pools": _pools,
         "unprinted": _unprinted,
         "learned": _learned,
+        "demo": _demo,
     }
     for part in args.parts if args.worlds is None else ("named",):
         yield from parts[part](trials)
@@ -290,6 +294,18 @@ def _learned(trials: Trials) -> Iterator[Row]:
         yield _row(f"RF learned {case}", np.concatenate([one.feasibility for one in learned]))
         yield _row(f"RR learned {case}", np.concatenate([one.reliability for one in learned]), reference=NOMINAL)
         yield _row(f"RF learned / known {case}", np.array(shares), aim=LEARNED_SHARE)
+
+
+def _demo(trials: Trials) -> Iterator[Row]:
+    """The seasons of ``onward demo --world competition --seed``, for three seeds, without the topics."""
+    for seed in range(trials.seed, trials.seed + 3):
+        settings = DemoSettings.model_validate({"world": "competition", "seed": seed})
+        world = build_competition(settings).world
+        season = Trials([world], 1, trials.rounds, seed)
+        for learns in (True, False):
+            found, case = season.measure(Settings(), learns=learns), f"seed={seed}, {'learned' if learns else 'known'}"
+            yield _row(f"season {case} RF", found.feasibility)
+            yield _row(f"season {case} RR", found.reliability, reference=NOMINAL)
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
