@@ -89,6 +89,18 @@ def test_a_promise_holds_for_as_many_rounds_as_the_horizon_says(tmp_path):
     assert [closed.round for closed in tape.thresholds()] == [1, 2, 3, 4], "rounds go on while promises are open"
 
 
+@pytest.mark.parametrize(("hour", "changes"), [(2, True), (7, False)])
+def test_the_goal_counts_on_the_places_of_the_next_round_not_of_a_later_one(tmp_path, hour, changes):
+    goals = []
+    for places in (2, 50):
+        tape = with_four(tmp_path / str(places))
+        tape.send("rounds", announcement(hour, places), 11 * MINUTE_MS, "r")
+        tape.tick(closed_at(1))
+        tape.fold()
+        goals.append(tape.thresholds()[0].goal)
+    assert (goals[0] != goals[1]) is changes
+
+
 def test_a_calendar_leaves_out_rounds_in_which_nothing_can_happen(tmp_path):
     tape = with_four(tmp_path)
     tape.applies_with("much later", 40 * HOUR_MS - 1, 80)
