@@ -6,7 +6,7 @@ import asyncio
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from onward.streams.engine.handlers import closing
+from onward.streams.engine.handlers.rounds import closing
 from onward.streams.engine.rounds.promises import OpenPromise, Promises
 from onward.streams.journal.entries import CaseKey
 from onward.streams.metrics import Metrics

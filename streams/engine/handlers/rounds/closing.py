@@ -19,15 +19,15 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from ....agents.candidates import LinearScore
-from ....agents.goals.rounds import logit
-from ....schemas.encoding import Problem
-from ....schemas.events import Coverage, Drifted, Threshold
-from ....schemas.headers import format_time
-from ...journal.entries import Entry
-from ...programs.bundle.loader import ModelBundle
-from ..fold import Fold
-from ..rounds.forecast import (
+from .....agents.candidates import LinearScore
+from .....agents.goals.rounds import logit
+from .....schemas.encoding import Problem
+from .....schemas.events import Coverage, Drifted, Threshold
+from .....schemas.headers import format_time
+from ....journal.entries import Entry
+from ....programs.bundle.loader import ModelBundle
+from ...fold import Fold
+from ...rounds.forecast import (
     LARGE_MODEL_SAMPLE,
     SAMPLE,
     carried_over,
@@ -36,10 +36,10 @@ from ..rounds.forecast import (
     sample_of,
     success_at,
 )
-from ..rounds.standing import Standing
-from ..rounds.state import Closing, Phase, ProgramRounds
+from ...rounds.standing import Standing
+from ...rounds.state import Closing, Phase, ProgramRounds
+from .announcement import expect
 from .placement import answer_members, expire
-from .round import expect
 
 UNITS = 400
 """Units of work that a tick may do for a round; a unit is a person answered under a linear score,
