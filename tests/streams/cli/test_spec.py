@@ -117,7 +117,7 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
     [
         (
             "policy: {goal: capacity, window: {time: P9D}}",
-            "policy.goal: capacity is for limited places: say how many in",
+            "policy.goal: capacity is for limited places",
         ),
         ("policy: {goal: fixed}\ncapacity: {places: 4}", "policy.window: a program with rounds needs a window in time"),
         (
