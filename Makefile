@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-pythons check types unit test-rl kafka-test faults fuzz bench generate fmt clean
+.PHONY: help install demo test test-pythons check types unit test-slow test-rl kafka-test faults fuzz bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,7 +35,10 @@ types: install
 	MYPYPATH=build/mypy $(BIN)/mypy --explicit-package-bases --no-error-summary docs/examples/*.py docs/examples/*/*.py
 
 unit: install
-	$(BIN)/pytest -n 2 -m 'not rl and not kafka'
+	$(BIN)/pytest -n 2 -m 'not rl and not kafka and not slow'
+
+test-slow: install ## the tests that play benchmarks
+	$(BIN)/pytest -n 2 -m slow
 
 test-rl: install ## train small recommenders with torch, and check that they learn
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,rl]'
@@ -50,7 +53,7 @@ test-pythons: ## the tests on every installed Python from 3.11 to 3.14, or on PY
 		version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') && venv=build/pythons/$$version && \
 		echo "Python $$version" && $$python -m venv $$venv && \
 		$$venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]' && \
-		$$venv/bin/pytest -n 2 -m 'not rl and not kafka' || failed="$$failed $$python"; \
+		$$venv/bin/pytest -n 2 -m 'not rl and not kafka and not slow' || failed="$$failed $$python"; \
 	done; test -z "$$failed" || { echo "failed on:$$failed"; exit 1; }
 
 COMPOSE := docker compose --project-name onward-test

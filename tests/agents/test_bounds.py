@@ -76,8 +76,10 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
             for score in (lambda X: X[:, 0], linear):
                 generator.build(space_of(codec), rows, L1()).under(score, Threshold(0.3)).propose(people)
     people = np.random.default_rng(0).uniform(0.1, 0.9, (8, 6))  # with difficulties at which plans need a proof
-    hard, score = MaximalSuccess(np.geomspace(0.005, 0.05, 6)), LogisticScore(np.linspace(1.0, 5.0, 6), -11.0)
-    hard.recommend(score, people, np.full(8, 0.8), Bounds(np.zeros(1), np.ones(1)))
+    for hardest, steepest, bias in ((0.005, 5.0, -11.0), (0.01, 9.0, -20.0)):
+        hard = MaximalSuccess(np.geomspace(hardest, 10 * hardest, 6))
+        score = LogisticScore(np.linspace(1.0, steepest, 6), bias)
+        hard.recommend(score, people, np.full(8, 0.8), Bounds(np.zeros(1), np.ones(1)))
     free = np.array([1, 2])
     for p in (1.0, 1.5, 2.0, np.inf):
         for rules in (Rules(np.zeros(6), np.ones(6)), Rules(np.zeros(6), np.ones(6), np.full(6, 0.1), (free,))):

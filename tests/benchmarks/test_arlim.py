@@ -65,6 +65,7 @@ def test_the_defaults_reach_the_aims_on_the_common_draws(method, noise):
         assert np.mean(mers) >= max(wanted, np.mean(known)), data_set
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_worlds_of_a_network_give_the_known_results():
     if not (SHARED / "data").is_dir():

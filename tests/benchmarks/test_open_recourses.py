@@ -8,6 +8,7 @@ from onward.benchmarks.open_recourses import Args, Task, fill, open_recourses
 from onward.streams.errors import OnwardError
 
 
+@pytest.mark.slow
 def test_both_kinds_of_window_are_filled_and_measured():
     line = ["--quick", "--open", "1200", "--applications", "600"]
     rows = {row.name: row.value for row in open_recourses(face.parse(Args, None, line))}

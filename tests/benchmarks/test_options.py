@@ -33,6 +33,7 @@ def measured(tmp_path_factory):
     return {tuple(row.name.split(SEPARATOR)): row for row in rows}, plot, told.getvalue()
 
 
+@pytest.mark.slow
 def test_every_generator_gets_a_line_and_those_of_options_made_for_people_a_margin(measured):
     rows, _, _ = measured
     lines = [line for title, line, figure in rows if title == TITLE and figure == "none"]
@@ -45,6 +46,7 @@ def test_every_generator_gets_a_line_and_those_of_options_made_for_people_a_marg
     assert rows[TITLE, "instances", "changes"].aim is None
 
 
+@pytest.mark.slow
 def test_the_generators_are_held_against_the_optimum(measured):
     rows, _, _ = measured
     coarse, sweep = f"{TITLE}, coarse grids", "population, logistic, 12 specs of 1 people"
@@ -56,6 +58,7 @@ def test_the_generators_are_held_against_the_optimum(measured):
         assert 1.0 <= rows[sweep, name, "cost / optimum"].value <= rows[sweep, name, "worst spec's"].value
 
 
+@pytest.mark.slow
 def test_times_of_a_person_have_their_aims(measured):
     rows, _, _ = measured
     aims = {line.split(",")[0] + line.split(",")[1]: row.aim for (_, line, _), row in rows.items() if row.unit == "ms"}
@@ -65,6 +68,7 @@ def test_times_of_a_person_have_their_aims(measured):
     assert all(row.value > 0 for row in rows.values() if row.unit == "ms")
 
 
+@pytest.mark.slow
 def test_the_tables_show_aims_and_the_curve_is_drawn_without_dice(measured):
     rows, plot, told = measured
     first = next(iter(tables(rows.values())))

@@ -18,6 +18,7 @@ from onward.benchmarks.pipeline import (
 )
 
 
+@pytest.mark.slow
 def test_the_pipeline_serves_all_contenders_on_the_embedded_broker(tmp_path, capsys):
     file = tmp_path / "rows.json"
     sizes = ["--applications", "300", "--rates", "200", "--latency-seconds", "0.5", "--snapshot-seconds", "0.05"]

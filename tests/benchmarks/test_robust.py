@@ -77,6 +77,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_parts_on_data_keep_what_must_hold_between_their_figures(data: Path) -> None:
     parts = "table1,baselines,frontiers,post,calibration,networks"
     rows = measured("--parts", parts, "--studies", "german", "--data", str(data))
@@ -102,6 +103,7 @@ def test_the_parts_on_data_keep_what_must_hold_between_their_figures(data: Path)
     assert rows["german network, gradient, L2 radius 0, cost"].value > 0
 
 
+@pytest.mark.slow
 def test_speeds_are_measured_for_every_norm_and_size() -> None:
     rows = measured("--parts", "speed")
     assert all(math.isfinite(row.value) for row in rows.values())
@@ -110,6 +112,7 @@ def test_speeds_are_measured_for_every_norm_and_size() -> None:
             assert rows[f"d={d} p={p}, price with bounds"].value > 0
 
 
+@pytest.mark.slow
 def test_ensembles_are_accepted_by_the_models_that_chose_and_compared_with_a_margin() -> None:
     rows = measured("--parts", "ensembles", "--people", "2", "--retrains", "2", "--rows", "240")
     for model in ("forest", "booster"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import msgspec
 from fuzz_inputs import FIELD, RECORD, TOPICS, VALUE, written
 from msgspec import Struct
 
-from onward.schemas.events import Application, Decision, Model, Outcome
+from onward.schemas.events import Application, Decision, Model, Outcome, Round
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type, kinds
 from onward.tests.support.pipeline import START_MS, build_program
@@ -19,7 +20,7 @@ PROGRAMS = {
     "loan": build_program(shards=2),
     "credit": build_program("credit", window={"time": "PT1H"}, decisions="external", shards=5),
 }
-INPUTS: dict[str, type[Struct]] = dict(zip(TOPICS.inputs, (Application, Decision, Outcome, Model), strict=True))
+INPUTS: dict[str, type[Struct]] = dict(zip(TOPICS.inputs, (Application, Decision, Outcome, Model, Round), strict=True))
 EVENTS: Sequence[Struct] = (
     Application("loan", "a", PERSON, "person"),
     Application("credit", "a", PERSON),
@@ -27,6 +28,7 @@ EVENTS: Sequence[Struct] = (
     Decision("credit", "a", approved=False, score=0.25),
     Decision("loan", "a", approved=True),
     Outcome("loan", "a", "improved"),
+    Round("loan", datetime(2026, 11, 30, tzinfo=UTC), 100),
     Outcome("credit", "a", "unseen"),
     Model("credit", "v2", "data:,{}", hashlib.sha256(b"{}").hexdigest()),
     Model("loan", "v2", "memory://nothing/manifest.json", "0" * 64),

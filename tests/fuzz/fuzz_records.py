@@ -86,7 +86,7 @@ def _concerned(record: Record) -> list[int]:
         assert validated.problem is not None
         return [0]
     shards = PROGRAMS[body.program].spec.shards
-    concerned = range(shards) if isinstance(body, Model) else [shard_of(body.application, shards)]
+    concerned = range(shards) if isinstance(body, Model | Round) else [shard_of(body.application, shards)]
     return sorted({partition_of(journal_key(body.program, shard), JOURNAL_PARTITIONS) for shard in concerned})
 
 

@@ -43,6 +43,7 @@ def test_a_task_is_of_one_choice_and_seed_and_holds_all_that_its_methods_play():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)  # Each process imports and compiles for itself.
 def test_processes_side_by_side_give_the_tasks_in_their_order_and_the_scores_of_one_process():
     asked = tasks("linucb,gp_ucb,tap", "main,mixture", range(2))
@@ -85,6 +86,7 @@ def test_more_instances_than_there_are_make_no_other_world():
     assert one is other
 
 
+@pytest.mark.slow
 def test_the_verifier_of_a_seed_is_that_of_each_of_its_worlds():
     worlds = Worlds(data_sets(None, ())[0], "rf", rounds=60)
     world = worlds.world(1, Setting(instances=20))

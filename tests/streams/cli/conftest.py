@@ -38,7 +38,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 def installation(written_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     folder = tmp_path_factory.mktemp("worker")
     flags = ["--spec", str(written_program / "spec.yaml"), "--state-dir", str(folder / "state"), "--no-web"]
-    flags += ["--fetch-wait-seconds", "0.002"]
+    flags += ["--fetch-wait-seconds", "0.002", "--model-addresses", str(tmp_path_factory.getbasetemp())]
     with (
         EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 1)) as broker,
         WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, folder / "log"),

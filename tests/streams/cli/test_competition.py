@@ -80,6 +80,7 @@ def test_people_of_a_file_do_not_compete(capsys):
     assert "leave out --world competition" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_the_simulator_plays_a_competition_for_a_worker_that_runs(tmp_path, capsys):
     flags = ["simulate", "--world", "competition", "--rounds", "3", "--seed", "1"]
