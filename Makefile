@@ -37,7 +37,7 @@ types: install
 unit: install
 	$(BIN)/pytest -n 2 -m 'not rl and not kafka'
 
-test-rl: install ## train small recommenders with torch, and check that they learn
+test-rl: install ## train small agents with torch, and check that they learn
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,rl]'
 	$(BIN)/pytest -m rl
 
