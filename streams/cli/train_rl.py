@@ -148,6 +148,8 @@ def _most_successful(world: World, settings: Settings) -> Recommender:
 
 def _recommender(options: Namespace, worlds: list[World]) -> _Agent:
     world, difficulty = worlds[options.world], np.array(Settings().difficulty)
+    if not (world.score(world.people(np.random.default_rng(options.seed), (1000,))) < TARGETS[0]).any():
+        raise UsageError(f"--world {options.world}: hardly anybody in it has a score below {TARGETS[0]}")
     settings = sac_training.Settings()
     if options.updates is not None:
         first = options.updates * settings.phase_1 // (settings.phase_1 + settings.phase_2)

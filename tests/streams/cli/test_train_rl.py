@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from onward.agents.candidates.recommenders.sac import Sac as SacRecommender
 from onward.agents.goals.sac import Sac as SacGoal
 from onward.environments.competition import Settings, draw_world
 from onward.streams.cli import main, train_rl
+from onward.streams.errors import UsageError
 
 SMALL = ["--lessons", "3", "--updates", "20"]
 
@@ -48,6 +50,13 @@ def test_wrong_flags_are_refused_in_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line
     assert not (tmp_path / "rl").exists()
+
+
+def test_a_world_without_anybody_to_help_is_refused() -> None:
+    world = replace(draw_world(0, rows=1000), intercept=50.0)
+    options = train_rl._parser().parse_args(["recommender", "--output", "rl"])
+    with pytest.raises(UsageError, match="hardly anybody in it has a score below"):
+        train_rl._recommender(options, [world])
 
 
 @pytest.mark.rl
