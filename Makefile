@@ -117,6 +117,9 @@ bench-durable_recommenders: install ## table 1 of durable recourse: make bench-d
 bench-durable: install ## rounds with limited places: make bench-durable ARGS="--worlds FILE.npz" or ARGS="--parts named,drift"
 	$(BIN)/python -m onward.benchmarks.durable --figures build/benchmarks/durable $(ARGS) --json build/benchmarks/durable.json
 
+bench-robust: install ## robust recourse and promises: make bench-robust DATA=DIR ARGS="--instances FILE.npz" or ARGS="--parts speed"
+	$(BIN)/python -m onward.benchmarks.robust $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/robust.json
+
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
 

@@ -29,7 +29,9 @@ from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, Trials
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Settings, draw_world, load_worlds
+from onward.streams.cli.world.competition import build_competition
 from onward.streams.errors import UsageError
+from onward.streams.settings import DemoSettings
 
 Floats = NDArray[np.float64]
 
@@ -60,6 +62,7 @@ PARTS = (
     "unprinted",
     "learned",
     "sac",
+    "demo",
 )
 
 
@@ -97,6 +100,7 @@ def durable(args: Args) -> Iterator[Row]:
         "unprinted": _unprinted,
         "learned": _learned,
         "sac": partial(_sac, args.sac),
+        "demo": _demo,
     }
     for part in args.parts if args.worlds is None else ("named",):
         yield from parts[part](trials)
@@ -322,6 +326,18 @@ def _sac(folders: Sequence[str], trials: Trials) -> Iterator[Row]:
 
 def _learned_goal(arrays: Arrays, offset: bool, coverage: float, horizon: int) -> RoundGoal:
     return Sac(coverage, horizon, arrays, offset=offset)
+
+
+def _demo(trials: Trials) -> Iterator[Row]:
+    """The seasons of ``onward demo --world competition --seed``, for three seeds, without the topics."""
+    for seed in range(trials.seed, trials.seed + 3):
+        settings = DemoSettings.model_validate({"world": "competition", "seed": seed})
+        world = build_competition(settings).world
+        season = Trials([world], 1, trials.rounds, seed)
+        for learns in (True, False):
+            found, case = season.measure(Settings(), learns=learns), f"seed={seed}, {'learned' if learns else 'known'}"
+            yield _row(f"season {case} RF", found.feasibility)
+            yield _row(f"season {case} RR", found.reliability, reference=NOMINAL)
 
 
 # --- the table --------------------------------------------------------------------------------------------------------

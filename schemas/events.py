@@ -33,6 +33,7 @@ Milliseconds = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 
 Fate = Literal["rewarded", "censored", "late", "dangling", "unseen"]
 PromiseStatus = Literal["kept", "broken", "expired", "superseded"]
+Drifted = Literal["threshold", "newcomers"]
 Result = Literal["improved", "not_improved", "unseen"]
 ExecutionSource = Literal["assumed", "told", "learned"]
 
@@ -358,7 +359,7 @@ class Threshold(Struct, frozen=True, gc=False):
     until_round: int | None
     coverage: Coverage
     open_promises: int
-    drift: tuple[Literal["threshold", "newcomers"], ...]
+    drift: tuple[Drifted, ...]
     model: str
 
 

@@ -80,6 +80,7 @@ class Metrics:
         self._declare_calibration()
         self._declare_delays()
         self._declare_progress()
+        self._declare_rounds()
         self._declare_snapshots()
 
     def expose(self) -> bytes:
@@ -135,6 +136,51 @@ class Metrics:
         name, text = self._declare("ready", "gauge", (), "1 when the worker has caught up, else 0.")
         self.ready = Gauge(name, text, registry=self.registry)
         self._gauge("info", "The version that runs.", "version").labels(__version__).set(1)
+
+    def _declare_rounds(self) -> None:
+        """Programs with limited places only. A time is a gauge, so that how long ago it is grows without the worker."""
+        self.rounds = self._counter("rounds", "Rounds closed.", "program")
+        self.promises_ended = self._counter("promises_ended", "Promises that have ended.", "program", "status")
+        self.drift_detected = self._counter(
+            "drift_detected", "Closed rounds that showed a drift, by what has drifted.", "program", "drifted"
+        )
+        self.waiting_applications = self._gauge(
+            "waiting_applications",
+            "Applications whose round is not closed, those without a decision of another system included.",
+            "program",
+        )
+        self.applications_without_round = self._gauge(
+            "applications_without_round",
+            "Applications that wait while no round is announced; 0 where the spec has a calendar.",
+            "program",
+        )
+        self.open_promises = self._gauge(
+            "open_promises", "Open promises, by the rounds closed since theirs.", "program", "age"
+        )
+        self.threshold_score = self._gauge(
+            "threshold_score", "Lowest score that got a place in the last round with places.", "program"
+        )
+        self.goal_score = self._gauge(
+            "goal_score", "Score that those who were rejected last are told to reach.", "program"
+        )
+        self._declare_coverage()
+        self.last_round_timestamp_seconds = self._gauge(
+            "last_round_timestamp_seconds", "When the last closed round ended.", "program"
+        )
+        self.next_round_timestamp_seconds = self._gauge(
+            "next_round_timestamp_seconds",
+            "When the earliest round that is not closed can be: its end plus the lateness; absent when none is due.",
+            "program",
+        )
+
+    def _declare_coverage(self) -> None:
+        self.coverage_achieved_ratio = self._gauge(
+            "coverage_achieved_ratio",
+            "Share of all who came back with their target score that got a place; absent before the first.",
+            "program",
+        )
+        self.coverage_nominal_ratio = self._gauge("coverage_nominal_ratio", "The share that the spec says.", "program")
+        self.coverage_people = self._gauge("coverage_people", "How many came back with their target score.", "program")
 
     def _declare_snapshots(self) -> None:
         self.snapshot_timestamp_seconds = self._gauge(

@@ -185,6 +185,11 @@ class WorkerSettings(BrokerSettings):
     )
     max_future_seconds: float = Field(86_400, ge=0, description="A record further ahead of the clock is a dead letter.")
     max_age_days: float = Field(3650, gt=0, description="An older record is a dead letter.")
+    model_addresses: Names = Field(
+        (),
+        description="Folders, buckets or hosts from which a model event may name a model; by default the folder that "
+        "holds the bundle of the program's first model, or its bucket or host.",
+    )
     waiting_limit: int = Field(
         10_000, ge=1, description="Most events of a journal partition that wait for their application or recourse."
     )

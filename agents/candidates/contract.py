@@ -4,31 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal, NamedTuple, Protocol, Self, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..costs import Cost
 from ..goals import Goal
+from ..scores import LinearScore as LinearScore
+from ..scores import Score as Score
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 Mutable = Literal["none", "up", "down", "any"]
-Score = Callable[[Array], Array]
-"""The current model's scores, (n,), of encoded rows (n, D). A row's score does not depend on the other rows."""
-
-
-@runtime_checkable
-class LinearScore(Protocol):
-    """A score whose log odds are ``weights`` (D,) times the encoded columns, plus ``bias``."""
-
-    weights: Array
-    bias: float
-
-    def __call__(self, X: Array, /) -> Array:
-        """The scores, (n,), of encoded rows (n, D)."""
 
 
 class Space(NamedTuple):

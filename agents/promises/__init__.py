@@ -1,10 +1,33 @@
 """What an option guarantees, and until when."""
 
 from ..registry import Registry
+from .ball import LpBall
+from .calibration import drift_ellipsoid, drift_radius
 from .contract import Promise
+from .ellipsoid import Ellipsoid, EllipsoidPromise
+from .lp import LpPromise, WorstCaseScore
 from .nothing import NoPromise
+from .retrains import EnsembleScore, RetrainsPromise, accepting, clopper_pearson
+from .revalidation import OpenOptions, alpha_max
 
 registry = Registry(Promise, __name__, __path__)  # type: ignore[type-abstract]
 """Every promise by the name that a program spec's ``policy.promise`` uses."""
 
-__all__ = ["NoPromise", "Promise", "registry"]
+__all__ = [
+    "Ellipsoid",
+    "EllipsoidPromise",
+    "EnsembleScore",
+    "LpBall",
+    "LpPromise",
+    "NoPromise",
+    "OpenOptions",
+    "Promise",
+    "RetrainsPromise",
+    "WorstCaseScore",
+    "accepting",
+    "alpha_max",
+    "clopper_pearson",
+    "drift_ellipsoid",
+    "drift_radius",
+    "registry",
+]

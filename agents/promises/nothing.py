@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
-from .contract import Array, Promise
+from .contract import Array, Promise, Score
 
 
 class NoPromise(Promise):
@@ -13,5 +12,5 @@ class NoPromise(Promise):
 
     name: ClassVar[str] = "none"
 
-    def guarantee(self, target: Array, score: Callable[[Array], Array]) -> None:
+    def guarantee(self, target: Array, score: Score, required: float = 0.5) -> None:
         """Return None: nothing is guaranteed."""

@@ -66,6 +66,15 @@ def _mean_by_decile(total: str) -> str:
     return " / ".join(sums)
 
 
+def _latest(metric: str, *labels: str) -> str:
+    """A gauge that one worker at a time shows: of two that hand a program over, the larger value."""
+    return f'max by ({", ".join(("program", *labels))}) ({metric}{{program=~"$program"}})'
+
+
+def _last_day(metric: str, *labels: str) -> str:
+    return f'sum by ({", ".join(("program", *labels))}) (increase({metric}{{program=~"$program"}}[1d]))'
+
+
 ROWS: dict[str, tuple[PanelSpec, ...]] = {
     "State": (
         PanelSpec(
@@ -158,6 +167,78 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
                 Query(_mean_by_decile("onward_observed_rewards_total"), "observed"),
             ),
             bars="decile",
+        ),
+    ),
+    "Limited places": (
+        PanelSpec(
+            "Coverage against nominal",
+            "Of all who came back with their target score, the share that got a place; and the share that the spec "
+            "says. A long-run average.",
+            "percentunit",
+            (
+                Query(_latest("onward_coverage_achieved_ratio"), "{{program}} achieved"),
+                Query(_latest("onward_coverage_nominal_ratio"), "{{program}} nominal"),
+            ),
+        ),
+        PanelSpec(
+            "Thresholds and goals",
+            "The lowest score that got a place in the last round, and the score that the rejected are told to reach.",
+            "short",
+            (
+                Query(_latest("onward_threshold_score"), "{{program}} threshold"),
+                Query(_latest("onward_goal_score"), "{{program}} goal"),
+            ),
+        ),
+        PanelSpec(
+            "Drift",
+            "Closed rounds of the last day that showed a drift, by what has drifted.",
+            "short",
+            (Query(_last_day("onward_drift_detected_total", "drifted"), "{{program}} {{drifted}}"),),
+        ),
+        PanelSpec(
+            "Promises ended",
+            "In the last day, by status.",
+            "short",
+            (Query(_last_day("onward_promises_ended_total", "status"), "{{program}} {{status}}"),),
+        ),
+        PanelSpec(
+            "Open promises by age",
+            "The age is the number of rounds that have been closed since the promise's own.",
+            "short",
+            (Query(_latest("onward_open_promises", "age"), "{{program}} age {{age}}"),),
+        ),
+        PanelSpec(
+            "Came back with their target score",
+            "How many people the achieved coverage is a share of.",
+            "short",
+            (Query(_latest("onward_coverage_people"), "{{program}}"),),
+        ),
+        PanelSpec(
+            "Waiting for their round",
+            "Applications whose round is not closed; and those for which no round is announced.",
+            "short",
+            (
+                Query(_latest("onward_waiting_applications"), "{{program}}"),
+                Query(_latest("onward_applications_without_round"), "{{program}} without a round"),
+            ),
+        ),
+        PanelSpec(
+            "Rounds closed",
+            "In the last day.",
+            "short",
+            (Query(_last_day("onward_rounds_total"), "{{program}}"),),
+        ),
+        PanelSpec(
+            "Round overdue",
+            "How long the earliest round could have been closed and is not, by this clock; and since when the last "
+            "closed one has ended.",
+            "s",
+            (
+                Query(
+                    f"clamp_min(time() - {_latest('onward_next_round_timestamp_seconds')}, 0)", "{{program}} overdue"
+                ),
+                Query(f"time() - {_latest('onward_last_round_timestamp_seconds')}", "{{program}} since the last"),
+            ),
         ),
     ),
     "Records": (

@@ -6,9 +6,20 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
+from msgspec import UNSET
 from rich.console import Console
 
-from ...schemas.events import Application, DeadLetter, Decision, NoRecourse, Outcome, Recourse, Reward
+from ...schemas.events import (
+    Application,
+    DeadLetter,
+    Decision,
+    NoRecourse,
+    Outcome,
+    PromiseChange,
+    Recourse,
+    Reward,
+    RoundDecision,
+)
 from ...schemas.headers import format_time
 from ..errors import OnwardError
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
@@ -138,7 +149,7 @@ def _in_words(happening: Happening) -> Iterator[str]:
     event = happening.event
     what = event.fate if isinstance(event, Reward) else happening.kind
     where = f"{happening.topic}/{happening.partition}@{happening.offset}"
-    yield f"{format_time(happening.time_ms)}  {what:<12} {where:<20} {_facts(happening)}{_notes(happening)}"
+    yield f"{format_time(happening.time_ms)}  {what:<14} {where:<20} {_facts(happening)}{_notes(happening)}"
     if isinstance(event, Recourse):
         yield from (f"{INDENT}{option.id}. {option.in_words(event.execution_source)}" for option in event.options)
 
@@ -166,8 +177,12 @@ def _facts(happening: Happening) -> str:
             return ", ".join(f"{name} {value}" for name, value in features.items())
         case Decision(approved=approved):
             return "approved" if approved else "rejected"
+        case RoundDecision() as decision:
+            return _place(decision)
+        case PromiseChange() as change:
+            return _end_of_promise(change)
         case Recourse(step=step, model=model) as recourse:
-            return f"step {step}, model {model}, {_window(recourse)}"
+            return f"step {step}, model {model}, {_window(recourse)}{_target(recourse)}"
         case NoRecourse(step=step, reason=reason, detail=detail):
             return f"no way forward: {detail or reason} (step {step}, {reason})"
         case Outcome(result=result, option=option):
@@ -179,6 +194,27 @@ def _facts(happening: Happening) -> str:
         case DeadLetter(reason=reason, detail=detail):
             return f"could not be used: {reason}: {detail}"
     return ""
+
+
+def _place(decision: RoundDecision) -> str:
+    place = "a place" if decision.approved else "no place"
+    score = "no score" if decision.score is None else f"score {decision.score:.4g}"
+    return f"{place} in round {decision.round}: {score}, threshold {decision.threshold:.4g}"
+
+
+def _end_of_promise(change: PromiseChange) -> str:
+    what = f"promise to {change.application}, target score {change.target_score:.4g}: {change.status}"
+    if change.by is None or change.score is None:
+        return f"{what} in round {change.settled_in}"
+    return f"{what} in round {change.settled_in}, by {change.by} with score {change.score:.4g}"
+
+
+def _target(recourse: Recourse) -> str:
+    """What a recourse of a program with rounds promises."""
+    if recourse.target_score is UNSET:
+        return ""
+    end = "" if recourse.expires_at is None else f", which ends {recourse.expires_at}"
+    return f", target score {recourse.target_score:.4g} up to round {recourse.until_round}{end}"
 
 
 def _window(recourse: Recourse) -> str:

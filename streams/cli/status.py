@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from ..topics import Topics
 from .flags.parsing import parse_settings
 
 if TYPE_CHECKING:
-    from ..ledger.summary import LedgerSummary
+    from ..ledger.summary import LedgerSummary, ProgramSummary, RoundsSummary
 
 DESCRIPTION = """Show the topics' offsets, the lag of the workers' group and, with --state-dir, what the ledgers hold.
 The ledgers are only read; a worker may be running."""
@@ -91,11 +91,15 @@ def _as_json(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSum
             {
                 **ledger._asdict(),
                 "path": str(ledger.path),
-                "programs": [program._asdict() for program in ledger.programs],
+                "programs": [_program_as_json(program) for program in ledger.programs],
             }
             for ledger in ledgers
         ],
     }
+
+
+def _program_as_json(program: ProgramSummary) -> dict[str, object]:
+    return {**program._asdict(), "rounds": None if program.rounds is None else program.rounds._asdict()}
 
 
 def _print(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSummary]) -> None:
@@ -108,6 +112,8 @@ def _print(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSumma
     if ledgers:
         console.print(_ledger_table(ledgers))
         console.print(_program_table(ledgers))
+        if rounds := _rounds(ledgers):
+            console.print(_rounds_table(rounds))
     elif any(partition.lag for partition in used):
         console.print("Workers commit what they have read once a second; --state-dir tells the journal's exactly.")
 
@@ -161,6 +167,30 @@ def _program_table(ledgers: Iterable[LedgerSummary]) -> Table:
     for (name, model), totals in sorted(counts.items()):
         table.add_row(name, _short(model), *map(_text, totals))
     return table
+
+
+def _rounds(ledgers: Iterable[LedgerSummary]) -> dict[str, RoundsSummary]:
+    """The rounds of each program with limited places. One ledger has them: such a program has one shard."""
+    found = {program.program: program.rounds for ledger in ledgers for program in ledger.programs if program.rounds}
+    return dict(sorted(found.items()))
+
+
+def _rounds_table(rounds: Mapping[str, RoundsSummary]) -> Table:
+    """When rounds end is told in UTC, to the minute."""
+    table = Table(
+        Column("program", overflow="fold"),
+        *(_right(name) for name in ("waiting", "open promises")),
+        *("last round", "next round"),
+        title="Rounds",
+    )
+    for name, own in rounds.items():
+        ends = (_minute(own.last_end_ms), _minute(own.next_end_ms))
+        table.add_row(name, _text(own.waiting), _text(own.open_promises), *ends)
+    return table
+
+
+def _minute(moment_ms: int | None) -> str:
+    return _time(moment_ms)[:16].replace("T", " ")
 
 
 def _short(version: str) -> str:

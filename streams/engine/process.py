@@ -18,7 +18,7 @@ from ..journal.entries import CaseKey, Entry
 from .effects import Effects
 from .fold import Fold, Footprint, LedgerView, StepObserver
 from .handlers import handlers, timer_handlers
-from .handlers.closing import budget_of, carry_on
+from .handlers.rounds.closing import budget_of, carry_on
 from .selection import LookAhead
 from .state import PartitionState
 from .watermark import clock_moves

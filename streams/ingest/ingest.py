@@ -19,6 +19,7 @@ from ..journal.dead_letters import dead_letter_of_record
 from ..journal.entries import journal_key, shard_of
 from ..journal.lines import dead_letter_line, handled_line, line_of, pack_lines, tick_line
 from ..metrics import Metrics
+from ..programs.bundle.addresses import home_of, is_allowed
 from ..programs.program import Program
 from ..records import Lag, OutRecord, Publisher, Record, TopicPartition
 from ..topics import Topics
@@ -135,8 +136,13 @@ class Ingest:
 
     async def _refused(self, model: Model) -> Problem | None:
         """Load a model once before it is journaled: a model that is refused must not reach the engine."""
+        program = self._programs[model.program]
+        prefixes = self._limits.model_addresses or (home_of(program.bundle.address),)
+        if not is_allowed(model.manifest, prefixes):
+            detail = f"{model.manifest}: models may be read from {', '.join(prefixes)} (setting model_addresses)"
+            return Problem("model_address_not_allowed", detail)
         try:
-            await asyncio.to_thread(self._programs[model.program].load, model.manifest, model.sha256)
+            await asyncio.to_thread(program.load, model.manifest, model.sha256)
         except ModelError as error:
             return Problem("model_refused", str(error))
         return None

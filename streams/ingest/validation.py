@@ -26,11 +26,16 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest size of a record, and the farthest that its event time may be from the worker's clock."""
+    """The largest size of a record, and the farthest that its event time may be from the worker's clock.
+
+    ``model_addresses`` are the prefixes of the addresses that model events may name; without them those of the
+    program's first model.
+    """
 
     record_bytes: int = 262_144
     future_ms: int = DAY_MS
     age_ms: int = 3650 * DAY_MS
+    model_addresses: tuple[str, ...] = ()
 
 
 class Validated(Struct, frozen=True, gc=False):

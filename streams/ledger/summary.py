@@ -7,9 +7,28 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
+from ..engine.rounds.state import RoundsRecord
 from ..engine.timers import WINDOW
 from ..errors import LedgerError
+from .checksum import without_checksum
 from .schema import SCHEMA_VERSION
+
+
+class RoundsSummary(NamedTuple):
+    """The rounds of a program with limited places. ``waiting`` counts the applications whose round is not closed.
+
+    ``last_round`` and ``last_end_ms`` are the number and end of the last closed round; ``next_end_ms`` is the end of
+    the earliest one that is due. ``coverage`` is None before anybody came back with their target score.
+    """
+
+    waiting: int
+    open_promises: int
+    last_round: int | None
+    last_end_ms: int | None
+    next_end_ms: int | None
+    coverage: float | None
 
 
 class ProgramSummary(NamedTuple):
@@ -17,7 +36,7 @@ class ProgramSummary(NamedTuple):
 
     ``begun`` is True once the ledger has folded an answer or a model event of the program. Before that, ``model`` is
     the program's first model, even when other ledgers have a newer one. A ledger that owns none of the program's shards
-    may never begin it.
+    may never begin it. ``rounds`` is None without limited places, and until the first application or round.
     """
 
     program: str
@@ -26,6 +45,7 @@ class ProgramSummary(NamedTuple):
     shards: int
     steps: int
     open_recourses: int
+    rounds: RoundsSummary | None = None
 
 
 class LedgerSummary(NamedTuple):
@@ -63,15 +83,25 @@ def _summary(path: Path) -> LedgerSummary | None:
                 raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
             (watermark,) = db.execute(_WATERMARK).fetchone()
             waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
+            rounds = {name: _rounds(body, count) for name, body, count in db.execute(_ROUNDS)}
             programs = tuple(
-                ProgramSummary(name, model, bool(begun), *counts)
-                for name, model, begun, *counts in db.execute(_PROGRAMS)
+                ProgramSummary(name, model, bool(begun), shards, steps, open_recourses, rounds.get(name))
+                for name, model, begun, shards, steps, open_recourses in db.execute(_PROGRAMS)
             )
             return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
-    except (sqlite3.Error, KeyError) as error:
+    except (sqlite3.Error, KeyError, ValueError) as error:
         raise LedgerError(f"ledger {path} cannot be read: {error}") from error
 
 
+def _rounds(body: bytes, open_promises: int) -> RoundsSummary:
+    record = _decode_rounds(without_checksum(body))
+    number = None if record.last_end_ms is None else record.last_number
+    return RoundsSummary(
+        record.waiting, open_promises, number, record.last_end_ms, record.next_end_ms, record.settled.coverage
+    )
+
+
+_decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
 _WATERMARK = """
 SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END
 FROM (SELECT DISTINCT watermark FROM programs) LEFT JOIN watermarks USING (watermark)
@@ -83,4 +113,7 @@ SELECT program, version,
     (SELECT coalesce(sum(step), 0) FROM shards WHERE shards.program = programs.program),
     (SELECT count(*) FROM timers WHERE timers.program = programs.id AND kind = '{WINDOW}')
 FROM programs ORDER BY program
+"""
+_ROUNDS = """
+SELECT program, body, (SELECT count(*) FROM promises WHERE promises.program = rounds.program) FROM rounds
 """

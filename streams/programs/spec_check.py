@@ -31,6 +31,11 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
         name, names = getattr(policy, field), [*registry, *(goals.round_registry if field == "goal" else ())]
         if name not in names:
             yield ("policy", field), f"there is no {field} {name!r}: use one of {', '.join(names)}"
+    if policy.promise in promises.registry and promises.registry[policy.promise].needs:
+        yield (
+            ("policy", "promise"),
+            f"{policy.promise} serves Python programs and benchmarks: workers keep `none` alone",
+        )
     if policy.goal in goals.round_registry:
         yield from _round_faults(spec)
     elif policy.goal_parameters:

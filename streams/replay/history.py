@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from ...schemas.events import DeadLetter, Decision, NoRecourse, Recourse, Reward
+from ...schemas.events import DeadLetter, Decision, NoRecourse, PromiseChange, Recourse, Reward, RoundDecision
 from ...schemas.headers import CloudEvent, read_headers
 from ...schemas.kinds import kinds
 from ...schemas.problems import JSON_ERRORS
@@ -20,7 +20,7 @@ from ..outputs.deduplicator import Classification, Deduplicator
 from ..records import Record, TopicPartition
 from ..topics import Topics
 
-ORDER = ("application", "decision", "recourse", "outcome", "reward", "dead-letter")
+ORDER = ("application", "decision", "round-decision", "promise", "recourse", "outcome", "reward", "dead-letter")
 """The kinds of events about an application, in the order of those of the same time."""
 ESCAPE = b"\\"
 DEAD_LETTER_TYPE = kinds["dead-letter"].ce_type.encode()
@@ -149,6 +149,8 @@ class History:
             return False
         if isinstance(event, DeadLetter):
             return self._letter_concerns(event)
+        if isinstance(event, PromiseChange) and event.by == self._application:
+            return True
         return getattr(event, "application", None) == self._application
 
     def _letter_concerns(self, letter: DeadLetter) -> bool:
@@ -165,6 +167,24 @@ class History:
 def state_of(happenings: list[Happening]) -> str:
     """Where an application stands after these events of one program, in words."""
     events = [happening.event for happening in happenings]
+    promise = _promise(events)
+    return _state(happenings, events) + (f"; {promise}" if promise else "")
+
+
+def _promise(events: list[Struct]) -> str | None:
+    """What became of the promise that an answer made; None without one."""
+    answer = next((event for event in events if isinstance(event, Recourse | NoRecourse)), None)
+    if answer is None or answer.target_score is UNSET:
+        return None
+    ended = [event for event in events if isinstance(event, PromiseChange) and event.application == answer.application]
+    if ended:
+        return f"the promise is {ended[-1].status}, in round {ended[-1].settled_in}"
+    if isinstance(answer, Recourse):
+        return f"the promise holds up to round {answer.until_round}"
+    return "the promise is open" if answer.reason == "apply_again" else None
+
+
+def _state(happenings: list[Happening], events: list[Struct]) -> str:
     answers = [event for event in events if isinstance(event, Recourse | NoRecourse)]
     if any(isinstance(event, Reward) and event.fate in CLOSED.values() for event in events):
         return "closed"
@@ -172,6 +192,9 @@ def state_of(happenings: list[Happening]) -> str:
         return "waits for an outcome" if isinstance(answers[-1], Recourse) else "closed: there is no way forward"
     if any(isinstance(event, Decision) and event.approved for event in events):
         return "approved"
+    placed = [event for event in events if isinstance(event, RoundDecision) and event.approved]
+    if placed:
+        return f"approved: a place in round {placed[0].round}"
     applications = [happening for happening in happenings if happening.kind == "application"]
     if applications and not any(happening.was_read for happening in applications):
         return "no worker has read it yet"
@@ -179,7 +202,8 @@ def state_of(happenings: list[Happening]) -> str:
         refused = any(isinstance(event, DeadLetter) for event in events)
         return "refused: see the dead letter" if refused else "its application is not on the topics"
     return (
-        "without an answer: the model approved it, it waits for its decision, or the answer is no longer on the topic"
+        "without an answer: the model approved it, it waits for its decision or its round, or the answer is no longer "
+        "on the topic"
     )
 
 

@@ -14,6 +14,7 @@ from ..engine.state import PartitionState
 from ..metrics import Family, Metrics
 from ..outputs.emission import Emission
 from ..programs.program import Program
+from .round_metrics import RoundMetrics
 
 DECILES = tuple(f"{low / 10:.1f}-{(low + 1) / 10:.1f}" for low in range(10))
 """The labels of the tenths of a probability; a bound belongs to the upper one."""
@@ -34,7 +35,11 @@ class ProcessorMetrics:
             "fates": metrics.fates,
             "duplicates": metrics.duplicates,
             "dead_letters": metrics.dead_letters,
+            "rounds": metrics.rounds,
+            "promises": metrics.promises_ended,
+            "drift": metrics.drift_detected,
         }
+        self._rounds = RoundMetrics(metrics)
 
     def observe_chunk(self, entries: int, seconds: Mapping[str, float]) -> None:
         """Observe a chunk's size, and the time that each of its steps took."""
@@ -78,11 +83,13 @@ class ProcessorMetrics:
             metrics.watermark_timestamp_seconds.labels(state.partition).set(watermark_ms / 1000)
         for program in self._programs:
             metrics.open_recourses.labels(program).set(totals[program])
+        self._rounds.show(state.partition, state.rounds)
 
     def forget(self, partition: int) -> None:
         """Forget a partition that the worker no longer owns."""
         self._metrics.waiting_events.remove(partition)
         self._metrics.watermark_timestamp_seconds.remove(partition)
+        self._rounds.forget(partition)
 
     def _count_predictions(self, effects: Effects) -> None:
         """Count what was predicted and observed of the options whose reward is known."""

@@ -14,12 +14,14 @@ import pytest
 import onward.agents
 from onward.agents import candidates
 from onward.agents.candidates.recommenders import Bounds, MaximalSuccess
+from onward.agents.candidates.robust import RobustEllipsoid, RobustLinear, Rules
 from onward.agents.choices import registry
 from onward.agents.compiled import compiled
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.goals.components.rejected_share import rejected_share
 from onward.agents.options import Options
+from onward.agents.promises import Ellipsoid, LpBall
 from onward.schemas.encoding import FeatureCodec
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.space import space_of
@@ -76,6 +78,17 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
     people = np.random.default_rng(0).uniform(0.1, 0.9, (8, 6))  # with difficulties at which plans need a proof
     hard, score = MaximalSuccess(np.geomspace(0.005, 0.05, 6)), LogisticScore(np.linspace(1.0, 5.0, 6), -11.0)
     hard.recommend(score, people, np.full(8, 0.8), Bounds(np.zeros(1), np.ones(1)))
+    free = np.array([1, 2])
+    for p in (1.0, 1.5, 2.0, np.inf):
+        for rules in (Rules(np.zeros(6), np.ones(6)), Rules(np.zeros(6), np.ones(6), np.full(6, 0.1), (free,))):
+            robust = RobustLinear(np.linspace(-2.0, 5.0, 6), -4.0, LpBall(0.2, p, intercept=p > 1.0))
+            own = people.copy()
+            own[:, free] = [0.0, 1.0]
+            robust.price(own[:3], rules, 0.1)
+            robust.least_cost(own[:3], rules, 0.5)
+        robust.price(people, Rules(np.full(6, -np.inf), np.full(6, np.inf)), 0.1)
+    around = RobustEllipsoid(np.linspace(-2.0, 5.0, 6), -4.0, Ellipsoid(0.01 * np.eye(7), 1.0))
+    around.least_cost(people, Rules(np.zeros(6), np.ones(6)), 0.5)
     for name in registry:
         for instances in MANY:
             for seed in range(2):

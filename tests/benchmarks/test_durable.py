@@ -81,3 +81,22 @@ def test_a_wrong_name_or_file_is_explained_in_one_line(flags, message, capsys):
     told = capsys.readouterr().err
     assert message in told
     assert told.count("\n") == 1
+
+
+def test_learned_difficulties_are_held_against_known_ones_in_the_same_episodes(worlds, monkeypatch):
+    monkeypatch.setattr("onward.benchmarks.durable.WORLDS", worlds)
+    monkeypatch.setattr("onward.benchmarks.durable.SETTINGS", [(1, 0.05)])
+    flags = ["--episodes", "1", "--rounds", "15", "--parts", "learned"]
+    rows = {row.name: row.value for row in durable(face.parse(Args, None, flags))}
+    known, learned = rows["RF known T=1 beta=0.05"], rows["RF learned T=1 beta=0.05"]
+    assert rows["RF learned / known T=1 beta=0.05"] == pytest.approx(learned / known)
+    assert learned != known
+    assert learned / known > 0.8
+
+
+def test_the_seasons_of_the_demo_are_played_without_the_topics(worlds, monkeypatch):
+    monkeypatch.setattr("onward.benchmarks.durable.WORLDS", worlds)
+    rows = {row.name: row.value for row in durable(face.parse(Args, None, ["--rounds", "12", "--parts", "demo"]))}
+    assert len(rows) == 12
+    assert rows["season seed=0, learned RF"] != rows["season seed=0, known RF"]
+    assert rows["season seed=0, known RF"] != rows["season seed=1, known RF"]

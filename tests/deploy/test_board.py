@@ -9,18 +9,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
+import msgspec
 import pytest
 from ruamel.yaml import YAML
 
 from onward.deploy.grafana.board import FILE, ROWS, Query, queries, render
-from onward.schemas.events import Application
+from onward.schemas.events import Application, Value
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.cli import main
@@ -30,6 +31,7 @@ from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.metrics import Metrics
 from onward.streams.settings import BrokerSettings
 from onward.streams.topics import Topics
+from onward.tests.support.programs import POLICIES, write_programs
 
 PROMETHEUS = shutil.which("prometheus")
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.yml"
@@ -38,6 +40,9 @@ RATE_INTERVAL = "5s"
 PATIENCE_SECONDS = 40.0
 PAUSE_SECONDS = 0.3
 TOPICS = Topics()
+LIMITED = {"limited": {**POLICIES["limited"], "capacity": {"places": 20, "round": "PT2S", "horizon": 20}}}
+RETURN_SECONDS = 5.0
+"""How long people of the program with limited places wait for their answer before they apply again."""
 PLAY = ["--people", "2000", "--rate", "30", "--approved-share", "0.2"]
 
 
@@ -62,10 +67,11 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 @pytest.fixture
 def worker(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[str]:
-    """HOST:PORT of the pages of a worker that serves the simulator's programs."""
+    """HOST:PORT of the pages of a worker that serves the simulator's programs, and one with limited places."""
     assert main(["simulate", "--programs", str(tmp_path / "programs")]) == 0
-    specs = [word for path in (tmp_path / "programs").glob("*/spec.yaml") for word in ("--spec", str(path))]
-    pages = ["--web-host", "127.0.0.1", "--web-port", "0"]
+    paths = [*(tmp_path / "programs").glob("*/spec.yaml"), *write_programs(tmp_path / "limited", LIMITED)]
+    specs = [word for path in paths for word in ("--spec", str(path))]
+    pages = ["--web-host", "127.0.0.1", "--web-port", "0", "--tick-seconds", "0.3"]
     snapshots = ["--snapshots", str(tmp_path / "snapshots"), "--snapshot-minutes", "0.02"]
     flags = [*specs, *pages, *snapshots, "--state-dir", str(tmp_path / "state"), "--fetch-wait-seconds", "0.01"]
     log = tmp_path / "worker.log"
@@ -117,6 +123,7 @@ def prometheus(targets: dict[str, str], folder: Path) -> Iterator[str]:
     for job in configuration["scrape_configs"]:
         job["static_configs"] = [{"targets": [targets.pop(job["job_name"])]}]
     assert not targets
+    configuration["rule_files"] = [str(CONFIGURATION.parent / rules) for rules in configuration["rule_files"]]
     own = folder / "prometheus.json"
     own.write_text(json.dumps(configuration))
     with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -136,6 +143,35 @@ def trouble(broker: EmbeddedBroker) -> None:
             writer.send(TOPICS.applications, sent.value or b"", key=sent.key, headers=sent.headers)
 
 
+class Competitors:
+    """People who apply to the program with limited places, are rejected, and come back with the best that there is."""
+
+    def __init__(self, broker: EmbeddedBroker) -> None:
+        self._broker = broker
+        self._applied: dict[str, float] = {}
+        self._number = 0
+
+    def apply(self) -> None:
+        """Somebody new applies, twice, which leaves one of the two without a recourse; who has waited long enough
+        comes back."""
+        self._number += 1
+        now = time.monotonic()
+        back = [name for name, since in self._applied.items() if now - since > RETURN_SECONDS]
+        with EventWriter(self._broker.options()) as writer:
+            for name in (f"new-{self._number}", f"twice-{self._number}"):
+                poor: Mapping[str, Value] = {"region": "north", "income": 5, "debts": 9}
+                self._send(writer, name, poor, applicant=f"person {self._number}")
+            for name in back:
+                self._send(writer, f"back-{name}", {"region": "north", "income": 100, "debts": 0}, previous=name)
+                del self._applied[name]
+        self._applied[f"new-{self._number}"] = now
+
+    def _send(self, writer: EventWriter, name: str, features: Mapping[str, Value], **who: str) -> None:
+        event = Application("limited", name, features, **who)
+        headers = cloud_event_headers(name, "test", ce_type(event), time.time_ns() // 1_000_000)
+        writer.send(TOPICS.applications, msgspec.json.encode(event), key=name.encode(), headers=headers)
+
+
 def answered(server: str, query: Query) -> bool:
     """Whether the query gives a series with a number."""
     expression = query.expression.replace("$program", ".*").replace("$__rate_interval", RATE_INTERVAL)
@@ -147,10 +183,11 @@ def answered(server: str, query: Query) -> bool:
 
 @pytest.mark.skipif(PROMETHEUS is None, reason="needs the program prometheus (Debian: apt-get install prometheus)")
 def test_every_query_gives_a_series(broker: EmbeddedBroker, worker: str, simulator: str, tmp_path: Path) -> None:
-    missing, deadline = list(queries()), time.monotonic() + PATIENCE_SECONDS
+    missing, deadline, competitors = list(queries()), time.monotonic() + PATIENCE_SECONDS, Competitors(broker)
     with prometheus({"onward": worker, "simulator": simulator}, tmp_path) as server:
         while missing and time.monotonic() < deadline:
             trouble(broker)
+            competitors.apply()
             with suppress(URLError):
                 missing = [query for query in missing if not answered(server, query)]
             time.sleep(PAUSE_SECONDS)

@@ -66,8 +66,10 @@ def test_prometheus_and_grafana_find_what_they_need(compose: Any) -> None:
         host, _, scraped = jobs[name]["static_configs"][0]["targets"][0].partition(":")
         assert host in compose["services"]
         assert scraped == str(port)
+    in_container = {target: source for source, target in mounts(compose)}
+    for rules in read("deploy/prometheus/prometheus.yml")["rule_files"]:
+        assert (ROOT / in_container[f"/etc/prometheus/{rules}"]).is_file()
     (source,) = read("deploy/grafana/provisioning/datasources/prometheus.yml")["datasources"]
     assert source["url"].split("//")[1].split(":")[0] in compose["services"]
     (provider,) = read("deploy/grafana/provisioning/dashboards/onward.yml")["providers"]
-    targets = {target: source for source, target in mounts(compose)}
-    assert (ROOT / targets[provider["options"]["path"]] / "onward.json").is_file()
+    assert (ROOT / in_container[provider["options"]["path"]] / "onward.json").is_file()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from onward.streams.cli.flags.parsing import parse_settings
-from onward.streams.engine.handlers import closing
+from onward.streams.engine.handlers.rounds import closing
 from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
@@ -28,7 +28,7 @@ UNITS = 4
 
 class Strike:
     """Kills the process when the outputs of a piece are acknowledged: the ``nth`` piece that a function of
-    ``handlers/closing.py`` makes for a round."""
+    ``handlers/rounds/closing.py`` makes for a round."""
 
     def __init__(self, function: str, number: int, nth: int) -> None:
         self._number, self._left = number, nth

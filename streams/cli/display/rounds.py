@@ -13,7 +13,7 @@ from ...simulation.run_stats import Summary
 from .words import percentage
 
 BAR_WIDTH = 40
-COLUMNS = ("round", "applied", "back", "reached", "placed", "threshold", "goal", "coverage", "promised")
+COLUMNS = ("round", "applied", "back", "reached", "placed", "threshold", "goal", "coverage")
 
 
 def progress_of_rounds(coverage: CoverageSummary, total: int) -> Table:
@@ -36,7 +36,7 @@ def line_of_rounds(summary: Summary, total: int) -> str:
 
 
 def rounds_table(summary: Summary) -> list[Table | Text]:
-    """The last rounds, and below them coverage, promises and feasibility; nothing without rounds."""
+    """The last rounds, and below them coverage, promises, feasibility and drift; nothing without rounds."""
     if summary.coverage is UNSET or summary.promises is UNSET or summary.last_rounds is UNSET:
         return []
     several = len({closed.program for closed in summary.last_rounds}) > 1
@@ -48,15 +48,14 @@ def rounds_table(summary: Summary) -> list[Table | Text]:
     lines = [f"coverage {_coverage(summary.coverage)}", f"promises: {_promises(summary.promises)}"]
     if isinstance(summary.feasibility, float):
         lines.append(f"{percentage(summary.feasibility)} of the rejected came back with the score they were told")
+    lines += [f"drift in round {one.round}: {', '.join(one.drift)}" for one in summary.last_rounds if one.drift]
     return [table, *map(Text, lines)]
 
 
 def _row(closed: Threshold) -> tuple[str, ...]:
     counts = (closed.round, closed.applicants, closed.returned, closed.reached, closed.accepted)
     coverage = percentage(closed.coverage.achieved)
-    drift = f" (drift: {', '.join(closed.drift)})" if closed.drift else ""
-    figures = (f"{closed.threshold:.3f}{drift}", _goal(closed), coverage, f"{closed.open_promises:,}")
-    return (*(f"{count:,}" for count in counts), *figures)
+    return (*(f"{count:,}" for count in counts), f"{closed.threshold:.3f}", _goal(closed), coverage)
 
 
 def _goal(closed: Threshold) -> str:

@@ -8,8 +8,8 @@ from .expired_wait import WaitTimerHandler
 from .expired_window import WindowTimerHandler
 from .model import ModelHandler
 from .outcome import OutcomeHandler
-from .round import RoundHandler
-from .round_end import RoundEndTimerHandler
+from .rounds.announcement import RoundHandler
+from .rounds.end import RoundEndTimerHandler
 from .tick import TickHandler
 
 __all__ = ["Handler", "TimerHandler", "add", "discard", "handlers", "timer_handlers"]

@@ -13,7 +13,7 @@ from ..fold import Fold, Footprint
 from ..selection import LookAhead
 from .contract import Handler
 from .decision import apply_waiting, decide
-from .round import join_pool
+from .rounds.announcement import join_pool
 
 
 class ApplicationHandler(Handler):

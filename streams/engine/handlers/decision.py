@@ -14,7 +14,7 @@ from ..fold import Fold, Footprint
 from ..selection import LookAhead
 from .answer import answer
 from .contract import Handler, handlers
-from .round import keep_decision
+from .rounds.announcement import keep_decision
 
 
 class DecisionHandler(Handler):

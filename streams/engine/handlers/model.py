@@ -11,8 +11,8 @@ from ...programs.bundle.loader import ModelBundle
 from ..fold import Fold
 from ..selection import LookAhead
 from ..state import CurrentModel, PartitionState
-from .closing import finish
 from .contract import Handler
+from .rounds.closing import finish
 
 
 class ModelHandler(Handler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -40,9 +41,10 @@ class OpenPromise(Struct, gc=False, array_like=True, frozen=True):
 
 @dataclass
 class Promises:
-    """The open promises of a program, by application and by applicant."""
+    """The open promises of a program, by application and by applicant. ``in_round`` counts them by their round."""
 
     by_application: dict[str, OpenPromise] = field(default_factory=dict)
+    in_round: Counter[int] = field(default_factory=Counter)
     _by_applicant: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -53,14 +55,18 @@ class Promises:
 
     def add(self, promise: OpenPromise) -> None:
         """Open a promise. An applicant's newest one counts."""
+        replaced = self.by_application.get(promise.key.application)
+        if replaced is not None:
+            self._uncount(replaced)
         self.by_application[promise.key.application] = promise
+        self.in_round[promise.round] += 1
         if promise.applicant is not None:
             self._by_applicant[promise.applicant] = promise.key.application
 
     def remove(self, promise: OpenPromise) -> None:
         """A promise has ended."""
         application = promise.key.application
-        del self.by_application[application]
+        self._uncount(self.by_application.pop(application))
         if promise.applicant is not None and self._by_applicant.get(promise.applicant) == application:
             del self._by_applicant[promise.applicant]
 
@@ -71,3 +77,8 @@ class Promises:
             return named
         application = self._by_applicant.get(applicant)
         return None if application is None else self.by_application[application]
+
+    def _uncount(self, promise: OpenPromise) -> None:
+        self.in_round[promise.round] -= 1
+        if not self.in_round[promise.round]:
+            del self.in_round[promise.round]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ....agents.costs import DifficultyPosterior
 from ....agents.goals import RoundGoal
+from ....schemas.events import Drifted
 from ...programs.program import Program
 from ..cases import Case, Status
 from .calendar import Calendar
@@ -80,10 +81,6 @@ class Sample(Struct, array_like=True):
     success: bytes = b""
 
 
-Drifting = tuple[Literal["threshold", "newcomers"], ...]
-"""What has changed its distribution."""
-
-
 class Closing(Struct, array_like=True):
     """A round that is being closed, piece by piece. Stored as an array: never reorder the fields.
 
@@ -104,7 +101,7 @@ class Closing(Struct, array_like=True):
     until_round: int = -1
     counted: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
     rejected: int = 0
-    drift: Drifting = ()
+    drift: tuple[Drifted, ...] = ()
 
 
 class Settled(Struct, array_like=True):
@@ -127,7 +124,8 @@ class Settled(Struct, array_like=True):
 class RoundsRecord(Struct, array_like=True):
     """What the ledger holds of a program's rounds beside its cases and promises. Never reorder the fields.
 
-    ``learned`` are the arrays of ``ProgramRounds.learned``, packed.
+    ``learned`` are the arrays of ``ProgramRounds.learned``, packed. ``waiting`` counts the pool, for those who read the
+    ledger without its cases.
     """
 
     last_number: int
@@ -138,6 +136,18 @@ class RoundsRecord(Struct, array_like=True):
     settled: Settled
     threshold: float | None
     learned: bytes
+    goal: float | None = None
+    waiting: int = 0
+
+    @property
+    def next_end_ms(self) -> int | None:
+        """When the earliest round ends, or has ended, that is expected and not closed."""
+        return next_end_ms(self.closing, self.due)
+
+
+def next_end_ms(closing: Closing | None, due: Iterable[int]) -> int | None:
+    """When the earliest round ends, or has ended, that is due or being closed: all others end later than this one."""
+    return min(due, default=None) if closing is None else closing.end_ms
 
 
 class Learners(NamedTuple):
@@ -156,7 +166,7 @@ class ProgramRounds:
     ``pool`` holds the applications that wait for a round, by name. ``due`` maps the end of each round that has a timer
     to its announced places, None where the spec's hold. ``overdue`` are the ends that the watermark has passed while
     another round was being closed. ``members`` are those of the round that is being closed that are left to do, in
-    order. ``threshold`` is that of the last round with places.
+    order. ``threshold`` is that of the last round with places, ``goal`` that of the last one with rejected people.
     """
 
     program: Program
@@ -168,6 +178,7 @@ class ProgramRounds:
     closing: Closing | None = None
     settled: Settled = field(default_factory=Settled)
     threshold: float | None = None
+    goal: float | None = None
     pool: dict[str, Member] = field(default_factory=dict)
     promises: Promises = field(default_factory=Promises)
     members: list[Member] = field(default_factory=list)
@@ -204,6 +215,16 @@ class ProgramRounds:
         """Whether a round has ended that is not closed yet."""
         return self.closing is not None or bool(self.overdue)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything has happened: never where another journal partition owns the program's shard."""
+        return self.last_end_ms is not None or bool(self.pool or self.due or self.closing)
+
+    @property
+    def next_end_ms(self) -> int | None:
+        """When the earliest round ends, or has ended, that is expected and not closed."""
+        return next_end_ms(self.closing, self.due)
+
     def begin(self, end_ms: int) -> None:
         """Start to close the round that ended at ``end_ms``."""
         places = self.due.pop(end_ms, None)
@@ -233,8 +254,11 @@ class ProgramRounds:
 
     def places_after(self, closing: Closing) -> int:
         """The places of the round after this one, as far as they are known."""
-        later = [end_ms for end_ms in (*self.due, *self.overdue) if end_ms > closing.end_ms]
-        places = self.due.get(min(later)) if later else None
+        if self.calendar is not None:
+            end_ms = self.calendar.end_of(closing.number + 1)
+        else:
+            end_ms = min((end_ms for end_ms in self.due if end_ms > closing.end_ms), default=closing.end_ms)
+        places = self.due.get(end_ms)
         return self.capacity.places if places is None else places
 
     def finish(self) -> None:
@@ -271,6 +295,8 @@ class ProgramRounds:
             self.settled,
             self.threshold,
             learned,
+            self.goal,
+            len(self.pool),
         )
 
     def restore(self, record: RoundsRecord, learned: Mapping[str, NDArray[Any]]) -> None:
@@ -288,7 +314,7 @@ class ProgramRounds:
             detector.restore(part(name))
         self.last_number, self.last_end_ms = record.last_number, record.last_end_ms
         self.due, self.overdue, self.closing = record.due, record.overdue, record.closing
-        self.settled, self.threshold = record.settled, record.threshold
+        self.settled, self.threshold, self.goal = record.settled, record.threshold, record.goal
 
     def restore_case(self, case: Case) -> None:
         """Put a case of the ledger into the pool, if it waits for a round."""

@@ -117,7 +117,10 @@ class _Folder:
         try:
             is_file = self._system.info(path)["type"] == "file"
             content = self._read_start(path, limit + 1) if is_file else b""
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            # fsspec raises it for any failure of HTTP, such as a refused connection.
+            if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError):
+                raise ModelError(f"{self.address}: file {name} cannot be read: {one_line(error.__cause__)}") from None
             raise ModelError(f"{self.address}: file {name} is missing") from None
         except Exception as error:  # each file system raises errors of its own
             raise ModelError(f"{self.address}: file {name} cannot be read: {one_line(error)}") from None

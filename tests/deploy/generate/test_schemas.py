@@ -1,4 +1,5 @@
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import jsonschema
@@ -27,6 +28,29 @@ EXAMPLES = [
         "malformed_json", "bad", "applications", 0, 1, 2, "0" * 64, b"\xff\x00", None, (("ce_id", b"x"),)
     ),
     events.Tick((events.SourcePosition("applications", 0, None), events.SourcePosition("outcomes", 1, 17))),
+    events.Round("loan", datetime(2026, 11, 30, tzinfo=UTC), 100),
+    events.RoundDecision("loan", 0, "a1", 7, False, 0.41, 0.62, "m", "p1"),
+    events.Threshold(
+        "loan",
+        0,
+        7,
+        "2026-11-30T00:00:00.000Z",
+        9,
+        19,
+        12,
+        7,
+        5,
+        9,
+        0.62,
+        0.66,
+        0.65,
+        8,
+        events.Coverage(0.95, 0.96, 8),
+        2,
+        ("newcomers",),
+        "m",
+    ),
+    events.PromiseChange("loan", 0, "a1", "kept", 0.66, 7, 8, 8, "p1", "a2", 0.67),
 ]
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from onward.schemas.events import Application, Outcome
+from onward.schemas.events import Application, Outcome, RoundDecision
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams import cli
 from onward.streams.cli import show
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.replay.history import History
+from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
 from onward.tests.support.installations import TOPICS, Installation, read_events
+from onward.tests.support.tape import MINUTE_MS
 
 PROGRAM = "personal-loan-linucb"
 
@@ -69,6 +73,30 @@ def test_json_holds_the_events_and_with_the_program_the_same(
     assert by_kind["recourse"]["event"] == answer
     times = [event["time"] for event in own["events"]]
     assert times == sorted(times)
+
+
+def test_rounds_and_promises_are_told_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tape = story(tmp_path)
+    for name, income in {"low": 25, "best": 45, "good": 40}.items():
+        tape.applies_with(name, MINUTE_MS, income)
+    tape.tick(HOUR_MS + 6 * MINUTE_MS)
+    tape.applies_with("again", HOUR_MS + 6 * MINUTE_MS, 99, previous="low")
+    tape.tick(2 * HOUR_MS + 6 * MINUTE_MS)
+    tape.fold()
+    first, _ = tape.thresholds()
+    low = next(one for one in tape.run.events("round-decisions", RoundDecision) if one.application == "low")
+    for name in ("low", "again"):
+        history = History(name, None, tape.run.topics)
+        for topic in (*tape.run.topics.outputs, tape.run.topics.journal):
+            for record in tape.run.broker.logs[topic, 0]:
+                history.feed(record)
+        show._print(name, history.happenings)
+    text = capsys.readouterr().out
+    assert f" no place in round 1: score {low.score:.4g}, threshold {first.threshold:.4g}" in text
+    assert f", target score {first.goal:.4g} up to round 2, which ends 2026-09-21T16:13:20.000Z" in text
+    settled = f" promise to low, target score {first.goal:.4g}: kept in round 2, by again with score "
+    assert text.count(settled) == 2
+    assert " a place in round 2: score " in text
 
 
 @pytest.mark.parametrize("args", [["nobody"], ["told-0", "--program", "cars"]])

@@ -110,3 +110,34 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
     loaded = load_program_spec(spec).spec
     policy = loaded.policy
     assert (policy.choice, policy.margin, policy.nu, loaded.constraints.max_changes) == ("protoar", 0, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("added", "problem"),
+    [
+        (
+            "policy: {goal: capacity, window: {time: P9D}}",
+            "policy.goal: capacity is for limited places",
+        ),
+        ("policy: {goal: fixed}\ncapacity: {places: 4}", "policy.window: a program with rounds needs a window in time"),
+        (
+            "shards: 2\npolicy: {goal: fixed, window: {time: P9D}}\ncapacity: {places: 4}",
+            "shards: places are given to the best of the whole program",
+        ),
+        (
+            "policy: {goal: capacity, margin: 0.1, window: {time: P9D}}\ncapacity: {places: 4}",
+            "policy.margin: capacity says which score people must reach",
+        ),
+        (
+            "policy: {goal: capacity, goal_parameters: {memory: 2}, window: {time: P9D}}\ncapacity: {places: 4}",
+            "policy.goal_parameters.memory: memory is 2.0: capacity needs a number",
+        ),
+        ("policy: {goal_parameters: {memory: 2}}", "policy.goal_parameters: threshold takes none"),
+        ("policy: {promise: lp}", "policy.promise: lp serves Python programs and benchmarks"),
+    ],
+)
+def test_check_says_what_rounds_and_promises_lack(added, problem, tmp_path, capsys):
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(f"{CREDIT.read_text()}{added}\n")
+    assert check([bad]) == 2
+    assert problem in capsys.readouterr().err

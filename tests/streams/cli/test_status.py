@@ -9,7 +9,7 @@ from onward.streams import cli
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.ledger import summary
-from onward.streams.ledger.summary import LedgerSummary, ProgramSummary
+from onward.streams.ledger.summary import LedgerSummary, ProgramSummary, RoundsSummary
 from onward.streams.topics import Topics
 
 
@@ -95,6 +95,27 @@ def test_an_old_model_is_listed_only_where_it_is_still_used(
         "two": [["loans", "v1", "5", "3"], ["loans", "v2", "40", "7"]],
         "none": [["loans", "v1", "0", "0"]],
     }
+
+
+def test_rounds_have_a_table_where_a_program_closes_them(
+    broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = RoundsSummary(12, 1212, 2969, 1_770_000_000_000, 1_770_604_800_000, 0.951)
+    grants = ProgramSummary("grants", "v1", True, 1, 2, 0, closed)
+    elsewhere = ledger._replace(partition=0, programs=(grants._replace(begun=False, rounds=None),))
+    monkeypatch.setattr(summary, "summaries", lambda _: [ledger._replace(programs=(grants,)), elsewhere])
+    monkeypatch.setenv("COLUMNS", "80")
+    there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu.", "--state-dir", "state"]
+    assert cli.main(there) == 0
+    text = capsys.readouterr().out
+    assert "│ grants  │      12 │         1,212 │ 2026-02-02 02:40 │ 2026-02-09 02:40 │" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert cli.main([*there, "--json"]) == 0
+    told = [ledger["programs"][0]["rounds"] for ledger in json.loads(capsys.readouterr().out)["ledgers"]]
+    assert told == [closed._asdict(), None]
+    monkeypatch.setattr(summary, "summaries", lambda _: [ledger])
+    assert cli.main(there) == 0
+    assert "Rounds" not in capsys.readouterr().out
 
 
 def test_no_kafka_and_no_ledgers_have_their_codes(

@@ -107,9 +107,15 @@ BAD = {
     ),
     "model that is not there": (
         lambda sender: sender.record(
-            "models", Model("loan", "v2", "/nowhere/manifest.json", "0" * 64), time_ms=START_MS, id="bad"
+            "models", Model("loan", "v2", "nowhere/manifest.json", "0" * 64), time_ms=START_MS, id="bad"
         ),
         "model_refused",
+    ),
+    "model at any address": (
+        lambda sender: sender.record(
+            "models", Model("loan", "v2", "/nowhere/manifest.json", "0" * 64), time_ms=START_MS, id="bad"
+        ),
+        "model_address_not_allowed",
     ),
 }
 

@@ -6,8 +6,10 @@ import pytest
 
 from onward.schemas.events import Application
 from onward.streams.errors import LedgerError
-from onward.streams.ledger.summary import summaries
+from onward.streams.ledger.summary import RoundsSummary, summaries
+from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
 from onward.tests.support.pipeline import START_MS, Run, Sender, build_program
+from onward.tests.support.tape import MINUTE_MS
 
 
 async def test_the_summary_counts_what_the_worker_answered(tmp_path: Path) -> None:
@@ -24,7 +26,38 @@ async def test_the_summary_counts_what_the_worker_answered(tmp_path: Path) -> No
     loans, mortgages = summary.programs
     assert (summary.partition, summary.offset, summary.waiting_events) == (0, len(journal), 0)
     assert (loans.program, loans.model, loans.shards, loans.steps, loans.open_recourses) == ("loans", "v1", 1, 6, 4)
-    assert (loans.begun, mortgages) == (True, ("mortgages", "v1", False, 0, 0, 0))
+    assert (loans.begun, mortgages) == (True, ("mortgages", "v1", False, 0, 0, 0, None))
+
+
+def test_the_rounds_of_a_program_with_limited_places_are_told(tmp_path: Path) -> None:
+    tape = story(tmp_path, horizon=3)
+    for number in range(5):
+        tape.applies_with(f"a{number}", MINUTE_MS, 22.0 + number)
+    ended = HOUR_MS + 5 * MINUTE_MS + 1
+    tape.tick(ended)
+    tape.applies_with("again", ended, 99.0, previous="a0")
+    tape.tick(HOUR_MS + ended)
+    tape.applies_with("later", HOUR_MS + ended, 50.0)
+    ledger = tape.fold()
+    [summary] = summaries(ledger.parent)
+    [program] = summary.programs
+    assert list(tape.promises().values()) == ["kept"]
+    assert program.rounds == RoundsSummary(
+        waiting=1,
+        open_promises=2,
+        last_round=2,
+        last_end_ms=START_MS + 2 * HOUR_MS,
+        next_end_ms=START_MS + 3 * HOUR_MS,
+        coverage=1.0,
+    )
+
+
+def test_before_the_first_round_is_closed_there_is_no_last_one(tmp_path: Path) -> None:
+    tape = story(tmp_path)
+    tape.applies_with("a", MINUTE_MS, 20.0)
+    [summary] = summaries(tape.fold().parent)
+    [program] = summary.programs
+    assert program.rounds == RoundsSummary(1, 0, None, None, START_MS + HOUR_MS, None)
 
 
 def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from onward.schemas.events import Application, Outcome
 from onward.streams.replay.history import History, state_of
+from onward.tests.streams.engine.rounds.stories import HOUR_MS
+from onward.tests.streams.engine.rounds.stories import story as rounds_story
 from onward.tests.support.pipeline import START_MS
 from onward.tests.support.tape import MINUTE_MS, POOR, RICH, TIMED, tape
 
@@ -62,6 +64,49 @@ def test_its_state_is_told(story, steps, state):
         getattr(story, step)("x", minute * MINUTE_MS, **given)
     story.fold()
     assert state_of(history(story).happenings).startswith(state)
+
+
+@pytest.fixture
+def competition(tmp_path):
+    """Two of four get a place; "low" comes back as "again" with their target score, and gets one."""
+    found = rounds_story(tmp_path, horizon=3)
+    for name, income in {"low": 25, "best": 45, "middle": 30, "good": 40}.items():
+        found.applies_with(name, MINUTE_MS, income)
+    found.tick(HOUR_MS + 6 * MINUTE_MS)
+    found.applies_with("again", HOUR_MS + 6 * MINUTE_MS, 99, previous="low")
+    found.tick(2 * HOUR_MS + 6 * MINUTE_MS)
+    found.applies_with("waiting", 2 * HOUR_MS + 6 * MINUTE_MS, 50)
+    found.fold()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "events", "state"),
+    [
+        ("best", ["application", "round-decision"], "approved: a place in round 1"),
+        (
+            "middle",
+            ["application", "round-decision", "recourse"],
+            "waits for an outcome; the promise holds up to round 4",
+        ),
+        (
+            "low",
+            ["application", "round-decision", "recourse", "promise"],
+            "waits for an outcome; the promise is kept, in round 2",
+        ),
+        ("again", ["application", "round-decision", "promise"], "approved: a place in round 2"),
+    ],
+)
+def test_rounds_and_promises_are_told(competition, name, events, state):
+    found = history(competition, competition.sent, application=name, program="loan")
+    assert kinds(found) == events
+    assert state_of(found.happenings) == state
+
+
+def test_who_waits_for_a_round_has_no_answer_yet(competition):
+    found = history(competition, application="waiting")
+    assert kinds(found) == ["application"]
+    assert "waits for its decision or its round" in state_of(found.happenings)
 
 
 def test_without_a_way_forward_nothing_is_awaited(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from onward.schemas.events import NoRecourse, Recourse
-from onward.streams.engine.handlers import closing
+from onward.streams.engine.handlers.rounds import closing
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, story
 from onward.tests.support.comparison import dump
 from onward.tests.support.tape import MINUTE_MS

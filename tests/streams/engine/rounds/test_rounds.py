@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
-from onward.schemas.events import NoRecourse, Recourse
+from onward.schemas.events import Model, NoRecourse, Recourse
 from onward.schemas.headers import format_time
+from onward.streams.engine.handlers.rounds import closing
+from onward.streams.programs.program import Program
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, announcement, story
 from onward.tests.support.pipeline import START_MS
+from onward.tests.support.spaces import Line
 from onward.tests.support.tape import MINUTE_MS, cases
 
 FIVE = 5 * MINUTE_MS
@@ -87,6 +94,18 @@ def test_a_promise_holds_for_as_many_rounds_as_the_horizon_says(tmp_path):
     tape.fold()
     assert tape.promises() == {"low": "kept", "middle": "expired"}
     assert [closed.round for closed in tape.thresholds()] == [1, 2, 3, 4], "rounds go on while promises are open"
+
+
+@pytest.mark.parametrize(("hour", "changes"), [(2, True), (7, False)])
+def test_the_goal_counts_on_the_places_of_the_next_round_not_of_a_later_one(tmp_path, hour, changes):
+    goals = []
+    for places in (2, 50):
+        tape = with_four(tmp_path / str(places))
+        tape.send("rounds", announcement(hour, places), 11 * MINUTE_MS, "r")
+        tape.tick(closed_at(1))
+        tape.fold()
+        goals.append(tape.thresholds()[0].goal)
+    assert (goals[0] != goals[1]) is changes
 
 
 def test_a_calendar_leaves_out_rounds_in_which_nothing_can_happen(tmp_path):
@@ -252,3 +271,38 @@ def test_who_is_decided_after_the_end_counts_in_the_next_round(tmp_path):
     assert [(closed.round, closed.applicants) for closed in tape.thresholds()] == [(2, 4)]
     assert tape.reasons() == ["already_decided"]
     assert len(tape.answers()) == 3
+
+
+def announces_a_harder_model(tape, monkeypatch, ms):
+    program = tape.run.programs["loan"]
+    harder = SimpleNamespace(score=Line(np.array([0.0, 0.0, 12.0, -2.0]), -4.5))
+    bundle = replace(program.bundle, version="v2", manifest_sha256="3" * 64, model=harder)
+    monkeypatch.setattr(Program, "load", lambda self, manifest, sha256: bundle)
+    tape.send("models", Model("loan", "v2", "memory", "3" * 64), ms, "m")
+
+
+def test_after_a_new_model_the_promised_options_say_what_must_be_reached(tmp_path, monkeypatch):
+    tape = with_four(tmp_path)
+    tape.tick(closed_at(1))
+    tape.fold()
+    [answer] = [answer for answer in tape.answers() if answer.application == "low"]
+    [income] = [change.target for change in answer.options[0].changes if change.feature == "income"]
+    announces_a_harder_model(tape, monkeypatch, closed_at(1))
+    tape.applies_with("as told", closed_at(1), income, previous="low")
+    tape.applies_with("less", closed_at(1), income - 5, previous="middle")
+    for number in range(2):
+        tape.applies_with(f"rival {number}", closed_at(1), 100)
+    tape.tick(closed_at(2))
+    tape.fold()
+    assert tape.promises() == {"low": "broken", "middle": "superseded"}
+
+
+def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(closing, "UNITS", 1)
+    tape = with_four(tmp_path)
+    tape.tick(closed_at(1))
+    announces_a_harder_model(tape, monkeypatch, closed_at(1))
+    tape.fold()
+    assert len(tape.places()) == 4
+    assert {answer.model for answer in tape.answers()} == {"v1"}
+    assert [closed.model for closed in tape.thresholds()] == ["v1"]

@@ -15,20 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....agents.candidates import LinearScore
-from ....agents.goals.rounds import logit
-from ....schemas.encoding import Problem
-from ....schemas.events import Coverage, Threshold
-from ....schemas.headers import format_time
-from ...journal.entries import Entry
-from ...programs.bundle.loader import ModelBundle
-from ..fold import Fold
-from ..rounds.forecast import (
+from .....agents.candidates import LinearScore
+from .....agents.goals.rounds import logit
+from .....schemas.encoding import Problem
+from .....schemas.events import Coverage, Drifted, Threshold
+from .....schemas.headers import format_time
+from ....journal.entries import Entry
+from ....programs.bundle.loader import ModelBundle
+from ...fold import Fold
+from ...rounds.forecast import (
     LARGE_MODEL_SAMPLE,
     SAMPLE,
     carried_over,
@@ -37,10 +36,10 @@ from ..rounds.forecast import (
     sample_of,
     success_at,
 )
-from ..rounds.standing import Standing
-from ..rounds.state import Closing, Drifting, Phase, ProgramRounds
+from ...rounds.standing import Standing
+from ...rounds.state import Closing, Phase, ProgramRounds
+from .announcement import expect
 from .placement import answer_members, expire
-from .round import expect
 
 UNITS = 400
 """Units of work that a tick may do for a round; a unit is a person answered under a linear score,
@@ -142,9 +141,9 @@ def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> in
     return 1 + len(rounds.members) // 100
 
 
-def _drift(rounds: ProgramRounds, closing: Closing, newcomers: NDArray[np.float64]) -> Drifting:
+def _drift(rounds: ProgramRounds, closing: Closing, newcomers: NDArray[np.float64]) -> tuple[Drifted, ...]:
     """Which of threshold and newcomers have changed: watched as logits, in rounds that tell of them."""
-    learners, found = rounds.learners, list[Literal["threshold", "newcomers"]]()
+    learners, found = rounds.learners, list[Drifted]()
     if closing.places and closing.rejected and learners.threshold_drift.update(float(logit(closing.threshold))):
         found.append("threshold")
     if len(newcomers) and learners.newcomer_drift.update(float(np.mean(logit(newcomers)))):
@@ -175,6 +174,7 @@ def _aim(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int
         # A score that the model does not approve wins no place, however many are left.
         closing.goal = max(aim.score, rounds.program.spec.model.threshold)
         closing.forecast, closing.until_round = aim.forecast, aim.until
+        rounds.goal = closing.goal
     if closing.places:
         rounds.threshold = closing.threshold
     closing.phase = Phase.ANSWER
@@ -206,6 +206,8 @@ def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: i
         model=_bundle(rounds, fold).version,
     )
     fold.count("rounds", program.name)
+    for drifted in closing.drift:
+        fold.count("drift", program.name, drifted)
     fold.emit(event, f"threshold/{program.name}/{closing.number}", closing.end_ms, program.name)
 
 

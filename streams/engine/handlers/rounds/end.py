@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..fold import Fold
-from ..timers import ROUND_END, Timer
+from ...fold import Fold
+from ...timers import ROUND_END, Timer
+from ..contract import TimerHandler
 from .closing import begin
-from .contract import TimerHandler
 
 
 class RoundEndTimerHandler(TimerHandler):

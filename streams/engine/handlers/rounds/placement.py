@@ -9,18 +9,18 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
-from ....schemas.events import PromiseChange, PromiseStatus, RoundDecision
-from ..assessment import NO_SCORE, Assessment, Person, assess
-from ..cases import Case, Status
-from ..fold import Fold
-from ..rounds.forecast import model_for, success_of
-from ..rounds.promises import OpenPromise
-from ..rounds.ranking import tie_break
-from ..rounds.standing import TOLERANCE, promised_score
-from ..rounds.state import Closing, Member, ProgramRounds
-from ..selection import LookAhead, Selected, take_steps
-from .answer import Terms, publish, publish_none
-from .decision import apply_waiting
+from .....schemas.events import PromiseChange, PromiseStatus, RoundDecision
+from ...assessment import NO_SCORE, Assessment, Person, assess
+from ...cases import Case, Status
+from ...fold import Fold
+from ...rounds.forecast import model_for, success_of
+from ...rounds.promises import OpenPromise
+from ...rounds.ranking import tie_break
+from ...rounds.standing import TOLERANCE, promised_score
+from ...rounds.state import Closing, Member, ProgramRounds
+from ...selection import LookAhead, Selected, take_steps
+from ..answer import Terms, publish, publish_none
+from ..decision import apply_waiting
 
 Array = NDArray[np.float64]
 

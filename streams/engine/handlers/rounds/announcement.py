@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ....schemas.events import Decision, RawApplication, Round
-from ....schemas.headers import format_time
-from ...journal.entries import Entry
-from ...programs.program import Program
-from ..cases import Case, Status
-from ..fold import Fold
-from ..rounds.state import ProgramRounds, member_of
-from ..selection import LookAhead
-from ..timers import EVENT_TIME, ROUND_END, Timer
-from .contract import Handler
+from .....schemas.events import Decision, RawApplication, Round
+from .....schemas.headers import format_time
+from ....journal.entries import Entry
+from ....programs.program import Program
+from ...cases import Case, Status
+from ...fold import Fold
+from ...rounds.state import ProgramRounds, member_of
+from ...selection import LookAhead
+from ...timers import EVENT_TIME, ROUND_END, Timer
+from ..contract import Handler
 
 
 class RoundHandler(Handler):

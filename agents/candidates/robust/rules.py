@@ -1,0 +1,31 @@
+"""The rules of a program's features, as robust recourse takes them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..contract import Array, Space
+from ..grid import Grid
+from .contract import Rules
+
+
+def rules_of(space: Space, people: Array) -> Rules:
+    """Where encoded people (n, D) may go by the rules of single features: bounds, whole steps and categories.
+
+    The most changes and the constraints across features are not among them: check ``space.allowed`` of the answers.
+    """
+    grid = Grid(space)
+    columns, categories, size, _, _, scale = grid.layout
+    lowest, highest, step = people.copy(), people.copy(), np.zeros(people.shape[1])
+    groups = []
+    limits = [grid.limits(person) for person in people]
+    for index, (column, count) in enumerate(zip(columns.tolist(), categories.tolist(), strict=True)):
+        if count:
+            group = np.arange(column, column + count)
+            lowest[:, group], highest[:, group] = 0.0, 1.0
+            groups.append(group)
+            continue
+        step[column] = size[index] / scale[index]
+        lowest[:, column] += step[column] * np.array([limit.fewest[index] for limit in limits])
+        highest[:, column] += step[column] * np.array([limit.most[index] for limit in limits])
+    return Rules(lowest, highest, step, tuple(groups))

@@ -1,0 +1,146 @@
+"""The promise of an ensemble: an option holds under a share of retrained models, whatever kind of model it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from scipy.special import betaincinv
+
+from ..choices.interval import Interval
+from .contract import Array, Promise, Score
+
+
+def accepting(targets: Array, retrains: Sequence[Score], required: float) -> Array:
+    """The share of retrained models, (n,), that score each target (n, D) above ``required``."""
+    return np.asarray(np.mean([np.greater(score(targets), required) for score in retrains], axis=0))
+
+
+def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> float:
+    """The lower bound of a probability by its successes in independent trials: exact, and never too high.
+
+    Examples
+    --------
+    >>> round(clopper_pearson(20, 20), 3), round(clopper_pearson(18, 20), 3), clopper_pearson(0, 20)
+    (0.861, 0.717, 0.0)
+
+    References
+    ----------
+    Clopper, C. J. and Pearson, E. S. (1934). The Use of Confidence or Fiducial Limits Illustrated in the Case of the
+    Binomial. Biometrika 26.
+    """
+    if not 0 <= successes <= trials or trials < 1:
+        raise ValueError(f"{successes} of {trials} trials: give a number of successes from 0 to that of the trials")
+    return float(betaincinv(successes, trials - successes + 1, 1.0 - confidence)) if successes else 0.0
+
+
+class EnsembleScore:
+    """The score that a model and all but a share delta of its retrains reach: what robust options are searched on.
+
+    It is the least of the model's own score and the delta-quantile of those of the retrains, at the next lower rank. An
+    option whose score is above a threshold is accepted by the model and by a share of at least 1 - delta of these
+    retrains. It may hold under fewer of others, because it was chosen by these: certify it on others.
+
+    Rows that the model itself scores at ``screen`` or less keep that score, and the retrains are not asked.
+
+    Parameters
+    ----------
+    score
+        The current model's.
+    retrains
+        Those of models of resamples of its data.
+    delta
+        The share of them that may reject, from 0 to below 1.
+    screen
+        The threshold that counts, so that fewer rows are scored by all models; by default all are.
+
+    Raises
+    ------
+    ValueError
+        Without retrains, and for another delta.
+
+    Examples
+    --------
+    >>> models = [lambda X, k=k: X[:, 0] - 0.1 * k for k in range(5)]
+    >>> EnsembleScore(models[0], models, delta=0.2)(np.array([[0.9]])).round(2)
+    array([0.6])
+    """
+
+    def __init__(self, score: Score, retrains: Sequence[Score], delta: float, screen: float | None = None) -> None:
+        if not retrains:
+            raise ValueError("there are no retrains: give the scores of at least one")
+        if not 0.0 <= delta < 1.0:
+            raise ValueError(f"delta is {delta}: give a share from 0 to below 1")
+        self._score, self._retrains, self._screen = score, retrains, screen
+        self._rank = int(delta * len(retrains) + 1e-9)
+
+    def __call__(self, X: Array) -> Array:
+        """The scores, (n,), of encoded rows (n, D)."""
+        own = np.array(self._score(X), dtype=np.float64)
+        rows = np.arange(len(X)) if self._screen is None else np.flatnonzero(own > self._screen)
+        if len(rows):
+            scores = np.sort([score(X[rows]) for score in self._retrains], axis=0)
+            own[rows] = np.minimum(own[rows], scores[self._rank])
+        return own
+
+
+class RetrainsPromise(Promise):
+    r"""Guarantees that a share of retrained models accept an option, with a bound of what may be expected of others.
+
+    The numbers are ``share``, that of the retrains that accept it, and ``bound``, the Clopper-Pearson lower bound of
+    the probability that a further one does, at the confidence. The bound is valid for retrains that took no part in
+    choosing the option, and if later models differ as resamples of the data do.
+
+    It needs the scores of two groups of such models: ``choosing``, on which options are searched, and ``certifying``.
+    Any model can carry it.
+
+    Parameters
+    ----------
+    delta
+        The share of the choosing retrains that may reject an option.
+    confidence
+        How sure the bound is, for one option.
+
+    Examples
+    --------
+    >>> promise = RetrainsPromise(confidence=0.95)
+    >>> models = [lambda X, k=k: X[:, 0] - 0.01 * k for k in range(40)]
+    >>> promise.equip(choosing=models[::2], certifying=models[1::2])
+    >>> found = promise.guarantee(np.array([0.65]), lambda X: X[:, 0])
+    >>> found["share"], round(found["bound"], 3)
+    (0.35, 0.177)
+    """
+
+    name: ClassVar[str] = "retrains"
+    needs: ClassVar[frozenset[str]] = frozenset({"choosing", "certifying"})
+
+    def __init__(
+        self,
+        *,
+        delta: Annotated[float, Interval(above=0, below=1)] = 0.05,
+        confidence: Annotated[float, Interval(above=0, below=1)] = 0.95,
+    ) -> None:
+        super().__init__(delta=delta, confidence=confidence)
+        self._delta, self._confidence = delta, confidence
+        self._choosing: Sequence[Score] = ()
+        self._certifying: Sequence[Score] = ()
+
+    def equip(self, **artefacts: Any) -> None:
+        """Take the scores of retrained models; raise ``ValueError`` where there are none."""
+        super().equip(**artefacts)
+        self._choosing, self._certifying = tuple(artefacts["choosing"]), tuple(artefacts["certifying"])
+        if not self._choosing or not self._certifying:
+            raise ValueError("there are no retrains: give the scores of at least one of each group")
+
+    def robust(self, score: Score) -> Score:
+        """The score that the model and all but delta of the choosing retrains reach."""
+        assert self._choosing, "call `equip` before options are searched"
+        return EnsembleScore(score, self._choosing, self._delta)
+
+    def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float]:  # noqa: ARG002
+        """The share of the certifying retrains that accept the target, and the bound."""
+        assert self._certifying, "call `equip` before anything is guaranteed"
+        share = accepting(target[np.newaxis], self._certifying, required).item()
+        trials = len(self._certifying)
+        return {"share": share, "bound": clopper_pearson(round(share * trials), trials, self._confidence)}

@@ -1,0 +1,1 @@
+"""What the benchmark of robust recourse measures, one file a question."""

@@ -1,0 +1,1 @@
+"""Rounds with limited places: their announcements and ends, and how they are closed."""

@@ -1,0 +1,121 @@
+"""The alert rules: each fires when it should and only then, as Prometheus' own promtool says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from ruamel.yaml import YAML
+
+from onward.streams.metrics import Metrics
+
+PROMTOOL = shutil.which("promtool")
+FOLDER = Path(__file__).parents[2] / "deploy" / "prometheus"
+RULES = FOLDER / "alerts.yml"
+PROMTOOL_IS_THERE = pytest.mark.skipif(
+    PROMTOOL is None, reason="needs the program promtool (Debian: apt-get install prometheus)"
+)
+FIRING = 'count by (alertname) (ALERTS{alertstate="firing"})'
+PROGRAM = '{program="grants"}'
+
+
+def rules() -> list[dict[str, Any]]:
+    """Every rule of the file."""
+    return [rule for group in YAML(typ="safe").load(RULES)["groups"] for rule in group["rules"]]
+
+
+class Case(NamedTuple):
+    """Series as promtool writes them (a value, then the change a minute and how many more), and the alerts that fire
+    after some time; Prometheus' clock begins at 0 seconds."""
+
+    about: str
+    series: dict[str, str]
+    after: str
+    fires: tuple[str, ...]
+
+
+def coverage(achieved: float, people: int) -> dict[str, str]:
+    """What a worker of a program with coverage .95 shows."""
+    return {
+        f"onward_coverage_achieved_ratio{PROGRAM}": f"{achieved}+0x60",
+        f"onward_coverage_nominal_ratio{PROGRAM}": "0.95+0x60",
+        f"onward_coverage_people{PROGRAM}": f"{people}+0x60",
+    }
+
+
+def two_workers(first: str, second: str) -> dict[str, str]:
+    """A program that moves from one worker to another: the first one shows what it knew last."""
+    name = "onward_next_round_timestamp_seconds"
+    return {
+        f'{name}{{program="grants", instance="{instance}"}}': own for instance, own in (("a", first), ("b", second))
+    }
+
+
+UNANNOUNCED = f"onward_applications_without_round{PROGRAM}"
+DUE = f"onward_next_round_timestamp_seconds{PROGRAM}"
+CASES = (
+    Case("the coverage is far below", coverage(0.91, 200), "11m", ("OnwardCoverageBelowNominal",)),
+    Case("it was below for a moment", coverage(0.91, 200), "9m", ()),
+    Case("it is a little below", coverage(0.925, 5000), "30m", ()),
+    Case("few people have come back", coverage(0.5, 199), "30m", ()),
+    Case("nobody has come back", {f"onward_coverage_nominal_ratio{PROGRAM}": "0.95+0x60"}, "30m", ()),
+    Case("a round is not closed in time", {DUE: "600+0x60"}, "21m", ("OnwardRoundOverdue",)),
+    Case("a round is being closed", {DUE: "600+0x60"}, "19m", ()),
+    Case("the round was closed, the next is due later", {DUE: "600+0x9 3600+0x60"}, "21m", ()),
+    Case("a later owner has closed the round", two_workers("600+0x60", "_x9 3600+0x60"), "21m", ()),
+    Case("people wait for no round", {UNANNOUNCED: "7+0x120"}, "61m", ("OnwardNoRoundAnnounced",)),
+    Case("they have waited for a moment", {UNANNOUNCED: "7+0x120"}, "59m", ()),
+    Case("nobody waits for no round", {UNANNOUNCED: "0+0x120"}, "61m", ()),
+    Case("the only worker is down", {'up{job="onward", instance="b"}': "1+0x3 0+0x60"}, "10m", ("OnwardNoWorker",)),
+    Case("it is not for long", {'up{job="onward", instance="b"}': "1+0x7 0+0x60"}, "10m", ()),
+    Case("one of two is down", {'up{job="onward", instance="a"}': "0+0x60"}, "10m", ()),
+)
+
+
+@PROMTOOL_IS_THERE
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.about)
+def test_an_alert_fires_when_it_should(case: Case, tmp_path: Path) -> None:
+    series = {'up{job="onward", instance="b"}': "1+0x120", **case.series}
+    firing = [{"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in case.fires]
+    test = {
+        "rule_files": [str(RULES)],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": name, "values": values} for name, values in series.items()],
+                "promql_expr_test": [{"expr": FIRING, "eval_time": case.after, "exp_samples": firing}],
+            }
+        ],
+    }
+    path = tmp_path / "test.json"
+    path.write_text(json.dumps(test))
+    told = promtool("test", "rules", str(path))
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def promtool(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(PROMTOOL), *args], capture_output=True, text=True, check=False)
+
+
+@PROMTOOL_IS_THERE
+def test_the_configuration_and_its_rules_are_valid() -> None:
+    told = promtool("check", "config", str(FOLDER / "prometheus.yml"))
+    assert told.returncode == 0, told.stderr
+    assert f"SUCCESS: {len(rules())} rules found" in told.stdout
+
+
+def test_rules_ask_for_metrics_that_there_are() -> None:
+    asked = set(re.findall(r"onward_\w+", " ".join(rule["expr"] for rule in rules())))
+    assert asked
+    assert asked <= {metric.name for metric in Metrics().declared}
+
+
+def test_every_alert_fires_in_one_case_and_is_silent_in_another() -> None:
+    for rule in rules():
+        assert {rule["alert"] in case.fires for case in CASES} == {True, False}
