@@ -25,7 +25,7 @@ from onward.agents.goals import Fixed, RoundGoal
 from onward.agents.goals.sac import Sac
 from onward.benchmarks import face
 from onward.benchmarks.competition.figures import draw
-from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, Trials
+from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, GoalOf, Trials
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Settings, draw_world, load_worlds
@@ -316,8 +316,12 @@ def _sac(folders: Sequence[str], trials: Trials) -> Iterator[Row]:
         except (OSError, ValueError, KeyError) as error:
             raise UsageError(f"--sac {folder}: it holds no goal of `onward train-rl`: {error}") from error
         case = f"T={settings.horizon} beta={settings.beta:g}"
-        goals = {f"sac{' + offset' * offset}": partial(_learned_goal, arrays, offset) for offset in (False, True)}
-        for name, goal in {**goals, DEFAULT_GOAL: GOALS[DEFAULT_GOAL]}.items():
+        goals: dict[str, GoalOf] = {
+            "sac": partial(_learned_goal, arrays, False),
+            "sac + offset": partial(_learned_goal, arrays, True),
+            DEFAULT_GOAL: GOALS[DEFAULT_GOAL],
+        }
+        for name, goal in goals.items():
             found = trials.measure(settings, goal=goal)
             reference = PAPER_RF.get((settings.horizon, settings.beta))
             yield _row(f"{name} {case} RR", found.reliability, reference=NOMINAL)
