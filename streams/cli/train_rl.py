@@ -60,10 +60,10 @@ def run(args: Sequence[str]) -> int:
     if find_spec("torch") is None:
         raise UsageError(NEEDS_EXTRA)
     _check(options)
+    worlds, console = _worlds(options), Console(stderr=True)
     import torch
 
     torch.set_num_threads(1)  # the networks are small: more threads only wait for one another
-    worlds, console = _worlds(options), Console(stderr=True)
     try:
         options.output.mkdir(parents=True, exist_ok=True)
         for name in AGENTS if options.agent == "both" else (options.agent,):
