@@ -40,7 +40,7 @@ unit: install
 test-slow: install ## the tests that play benchmarks
 	$(BIN)/pytest -n 2 -m slow
 
-test-rl: install ## train small recommenders with torch, and check that they learn
+test-rl: install ## train small agents with torch, and check that they learn
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,rl]'
 	$(BIN)/pytest -m rl
 

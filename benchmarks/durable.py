@@ -7,6 +7,7 @@ it also the baseline, other recommenders and goals, horizons, drift, larger pool
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -19,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from onward.agents.actor import Arrays, load_arrays
 from onward.agents.goals import Fixed, RoundGoal
+from onward.agents.goals.sac import Sac
 from onward.benchmarks import face
 from onward.benchmarks.competition.figures import draw
-from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, Trials
+from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, GoalOf, Trials
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Settings, draw_world, load_worlds
@@ -58,6 +61,7 @@ PARTS = (
     "pools",
     "unprinted",
     "learned",
+    "sac",
     "demo",
 )
 
@@ -72,6 +76,9 @@ class Args(face.Args):
     parts: tuple[str, ...] = field(default=PARTS, metadata={"help": "what is measured"})
     episodes: int = field(default=10, metadata={"quick": 2, "help": "episodes of each world"})
     rounds: int = field(default=100, metadata={"quick": 12, "help": "rounds of an episode"})
+    sac: tuple[str, ...] = field(
+        default=(), metadata={"help": "folders of goals that onward train-rl has trained", "metavar": "DIR,DIR"}
+    )
     figures: Path | None = field(default=None, metadata={"help": "draw the figures into this folder", "metavar": "DIR"})
 
 
@@ -92,6 +99,7 @@ def durable(args: Args) -> Iterator[Row]:
         "pools": _pools,
         "unprinted": _unprinted,
         "learned": _learned,
+        "sac": partial(_sac, args.sac),
         "demo": _demo,
     }
     for part in args.parts if args.worlds is None else ("named",):
@@ -294,6 +302,34 @@ def _learned(trials: Trials) -> Iterator[Row]:
         yield _row(f"RF learned {case}", np.concatenate([one.feasibility for one in learned]))
         yield _row(f"RR learned {case}", np.concatenate([one.reliability for one in learned]), reference=NOMINAL)
         yield _row(f"RF learned / known {case}", np.array(shares), aim=LEARNED_SHARE)
+
+
+def _sac(folders: Sequence[str], trials: Trials) -> Iterator[Row]:
+    """The learned goal in the setting that it was trained for, alone and with the offset, beside the default."""
+    if not folders:
+        progress("sac is left out: train a goal with `onward train-rl goal --output DIR`, and give --sac DIR")
+    for folder in map(Path, folders):
+        try:
+            trained = json.loads((folder / "goal.json").read_text())
+            settings = Settings(horizon=trained["horizon"], beta=trained["beta"])
+            arrays = load_arrays(folder / "goal.npz")
+        except (OSError, ValueError, KeyError) as error:
+            raise UsageError(f"--sac {folder}: it holds no goal of `onward train-rl`: {error}") from error
+        case = f"T={settings.horizon} beta={settings.beta:g}"
+        goals: dict[str, GoalOf] = {
+            "sac": partial(_learned_goal, arrays, False),
+            "sac + offset": partial(_learned_goal, arrays, True),
+            DEFAULT_GOAL: GOALS[DEFAULT_GOAL],
+        }
+        for name, goal in goals.items():
+            found = trials.measure(settings, goal=goal)
+            reference = PAPER_RF.get((settings.horizon, settings.beta))
+            yield _row(f"{name} {case} RR", found.reliability, reference=NOMINAL)
+            yield _row(f"{name} {case} RF", found.feasibility, reference=reference)
+
+
+def _learned_goal(arrays: Arrays, offset: bool, coverage: float, horizon: int) -> RoundGoal:
+    return Sac(coverage, horizon, arrays, offset=offset)
 
 
 def _demo(trials: Trials) -> Iterator[Row]:

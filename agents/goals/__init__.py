@@ -14,7 +14,9 @@ registry = Registry(Goal, __name__, __path__)  # type: ignore[type-abstract]
 """Every goal by the name that a program spec's ``policy.goal`` uses."""
 
 round_registry = Registry(RoundGoal, __name__, __path__)  # type: ignore[type-abstract]
-"""Every goal for rounds with limited places, by name."""
+"""Every goal for rounds with limited places, by name, that a spec may name."""
+
+round_registry.discard("sac")  # it needs trained arrays, which a program's model does not carry
 
 __all__ = [
     "Aim",

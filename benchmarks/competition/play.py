@@ -9,13 +9,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.agents.goals import ClosedRound, Prospects, RoundGoal
+from onward.agents.goals import Prospects, RoundGoal
 from onward.benchmarks.competition.learned import Learner
 from onward.benchmarks.competition.plans import Planner, Plans
-from onward.environments.competition import Applications, Competition, Settings, World, gini, success_probability
+from onward.environments.competition import (
+    Competition,
+    Settings,
+    World,
+    closed_rounds,
+    gini,
+    success_probability,
+)
 
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 NO_PROSPECTS = Prospects()
 
@@ -68,8 +74,9 @@ class Play:
             learner.observe(applications)
         believed = self.settings if learner is None else learner.believed
         plans = Plans(self.planner(self.world, believed), applications.people[~accepted], believed)
-        for goal, closed in zip(goals, self._closed(t, applications, accepted), strict=True):
-            goal.observe(closed)
+        closed = closed_rounds(t, applications, accepted, self.settings, self.episodes)
+        for goal, one in zip(goals, closed, strict=True):
+            goal.observe(one)
         told = self._told(t, applications.episode[~accepted], competition, goals, plans, predicted)
         targets = plans.targets(told)
         people = applications.people[~accepted]
@@ -93,27 +100,6 @@ class Play:
             np.abs(np.maximum(told, self.world.score(people)) - score).mean(),
             (np.abs(targets - people) @ competition.difficulty).mean(),
         )
-
-    def _closed(self, t: int, applications: Applications, accepted: Mask) -> list[ClosedRound]:
-        reached = applications.score >= applications.own_goal - self.settings.tolerance
-        closed = []
-        for episode in range(self.episodes):
-            mine = slice(*np.searchsorted(applications.episode, (episode, episode + 1)))
-            score, new, place = applications.score[mine], applications.new[mine], accepted[mine]
-            threshold = float(score[place].min()) if not place.all() else 0.0
-            closed.append(
-                ClosedRound(
-                    number=t,
-                    places=self.settings.places,
-                    threshold=threshold,
-                    newcomers=score[new],
-                    own_goal=applications.own_goal[mine][~new],
-                    lag=applications.lag[mine][~new],
-                    reached=reached[mine][~new],
-                    accepted=place[~new],
-                )
-            )
-        return closed
 
     def _told(
         self,

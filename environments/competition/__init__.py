@@ -1,9 +1,11 @@
 """A world of rounds with limited places, in which rejected people change, give up, wait and come back."""
 
+from .closed_rounds import closed_rounds
 from .competition import Applications, Competition
 from .contract import Recommender
 from .metrics import Outcomes, gini
 from .people import attainability, success_probability
+from .practice import GoalPractice
 from .season import Answer, Arrival, Season, Taken, feature_names
 from .settings import Settings
 from .world import World, draw_world, load_worlds
@@ -13,6 +15,7 @@ __all__ = [
     "Applications",
     "Arrival",
     "Competition",
+    "GoalPractice",
     "Outcomes",
     "Recommender",
     "Season",
@@ -20,6 +23,7 @@ __all__ = [
     "Taken",
     "World",
     "attainability",
+    "closed_rounds",
     "draw_world",
     "feature_names",
     "gini",

@@ -29,12 +29,12 @@ class Outcomes:
     @property
     def reliability(self) -> Floats:
         """RR, the accepted share of those who reach their goal; NaN in episodes without such a person."""
-        return _share(self.accepted, self.reached)
+        return share(self.accepted, self.reached)
 
     @property
     def feasibility(self) -> Floats:
         """RF, the share of the rejected who reach their goal; NaN in episodes without a rejected person."""
-        return _share(self.reached, self.rejected)
+        return share(self.reached, self.rejected)
 
 
 def gini(values: Floats) -> float:
@@ -48,6 +48,7 @@ def gini(values: Floats) -> float:
     return float(weights @ (ordered - ordered[0]) / (n * ordered.sum()))
 
 
-def _share(part: Counts, whole: Counts) -> Floats:
-    share: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
-    return share
+def share(part: Counts, whole: Counts) -> Floats:
+    """The shares (E,) of whole numbers; NaN of nothing."""
+    shares: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return shares

@@ -17,6 +17,7 @@ COMMANDS = {
     "simulate": "Publish a simulated world to a Kafka whose workers serve it.",
     "spec": "Draft a program spec from a CSV, or check specs and explain every error with its line.",
     "train": "Train a program's model from a CSV and its spec.",
+    "train-rl": "Train the learned agents of durable recourse against a simulated competition.",
     "suggest": "Suggest a way forward to the rejected people of a CSV, without Kafka.",
     "models": "Import a model from elsewhere in ONNX, or announce one to the workers of its program.",
     "topics": "Create the topics on a Kafka, or check them.",
@@ -25,7 +26,10 @@ COMMANDS = {
     "show": "Show everything that happened to one application.",
     "status": "Show the topics, the lag of the workers, and what the ledgers hold.",
 }
-"""Every command and its summary. ``NAME.py`` holds ``run(args) -> exit code`` and is imported when called."""
+"""Every command and its summary.
+
+``NAME.py``, with _ for -, holds ``run(args) -> exit code`` and is imported when called.
+"""
 
 INTERRUPTED = 130
 
@@ -57,7 +61,7 @@ def _dispatch(args: list[str]) -> int:
         close = get_close_matches(args[0], COMMANDS, n=1)
         hint = f"did you mean `onward {close[0]}`?" if close else f"choose one of {', '.join(COMMANDS)}"
         raise UsageError(f"there is no command {args[0]!r}: {hint}")
-    module = importlib.import_module(f".{args[0]}", __package__)
+    module = importlib.import_module(f".{args[0].replace('-', '_')}", __package__)
     code: int = module.run(args[1:])
     return code
 

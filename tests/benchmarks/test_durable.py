@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from onward.agents.actor import save_arrays
+from onward.agents.goals.sac import INPUTS
 from onward.benchmarks import face
 from onward.benchmarks.durable import Args, durable, tables
 from onward.environments.competition import draw_world
@@ -50,9 +52,29 @@ def test_figures_are_drawn(worlds, tmp_path, monkeypatch):
     assert (tmp_path / "horizons.svg").is_file()
 
 
+def test_a_learned_goal_is_measured_where_it_was_trained_beside_the_default(worlds, tmp_path, monkeypatch):
+    monkeypatch.setattr("onward.benchmarks.durable.WORLDS", worlds)
+    sizes = [(INPUTS, 4), (4, 4), (4, 2)]
+    arrays = {f"weight_{k}": np.zeros(size) for k, size in enumerate(sizes)}
+    save_arrays(tmp_path / "goal.npz", arrays | {f"bias_{k}": np.zeros(size[1]) for k, size in enumerate(sizes)})
+    (tmp_path / "goal.json").write_text('{"horizon": 2, "beta": 0.05}')
+    rows = list(durable(face.parse(Args, None, [*SMALL, "--parts", "sac", "--sac", str(tmp_path)])))
+    assert [row.name for row in rows] == [
+        f"{name} T=2 beta=0.05 {measure}"
+        for name in ("sac", "sac + offset", "capacity + offset")
+        for measure in ("RR", "RF")
+    ]
+    (alone, _, default) = (row.value for row in rows if row.name.endswith("RR"))
+    assert alone < 0.8 < default  # a policy that always says the mean of newcomers is far too low
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
-    [(["--parts", "wizard"], "--parts: there is no 'wizard'"), (["--worlds", "/no/file.npz"], "--worlds:")],
+    [
+        (["--parts", "wizard"], "--parts: there is no 'wizard'"),
+        (["--worlds", "/no/file.npz"], "--worlds:"),
+        (["--parts", "sac", "--sac", "/no"], "--sac /no: it holds no goal of `onward train-rl`"),
+    ],
 )
 def test_a_wrong_name_or_file_is_explained_in_one_line(flags, message, capsys):
     assert face.run(Args, durable, flags) == UsageError.exit_code

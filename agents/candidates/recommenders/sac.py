@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...actor import Actor, Arrays
 from ..contract import Array
 from .contract import Recommender, Task, gained
 
-LAYERS = 3
 MOST_STEP = 0.1
 """The largest change of a feature in one step of the policy, in the direction that raises the score or back."""
 STEPS = 10
@@ -31,7 +29,7 @@ class Sac(Recommender):
     Parameters
     ----------
     arrays
-        The actor's weights and biases by name, ``weight_0`` (inputs, H), ``bias_0`` (H,) and so on.
+        Those of its ``Actor``.
     difficulty
         $d$ (D,), by which it was trained to keep the cost low.
     tolerance
@@ -47,11 +45,8 @@ class Sac(Recommender):
     name: ClassVar[str] = "sac"
     baseline: ClassVar[bool] = True
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], difficulty: Array, tolerance: float = 0.01) -> None:
-        self._layers = [
-            (np.asarray(arrays[f"weight_{k}"], np.float64), np.asarray(arrays[f"bias_{k}"], np.float64))
-            for k in range(LAYERS)
-        ]
+    def __init__(self, arrays: Arrays, difficulty: Array, tolerance: float = 0.01) -> None:
+        self._actor = Actor(arrays)
         self._difficulty, self._tolerance = np.asarray(difficulty, dtype=np.float64), tolerance
 
     def changes(self, task: Task) -> Array:
@@ -62,22 +57,13 @@ class Sac(Recommender):
             going = np.abs(sigmoid(task.required - missing) - target) > self._tolerance
             if not going.any():
                 break
-            step = MOST_STEP * np.tanh(self._mean(inputs(task.targets(found), target, missing)))
+            step = MOST_STEP * self._actor(inputs(task.targets(found), target, missing))
             found = np.where(going[:, np.newaxis], np.clip(found + step, 0.0, task.room), found)
         return found
 
     def price(self, task: Task, changes: Array) -> Array:  # noqa: ARG002
         """The cost of each change, (n, D)."""
         return changes * self._difficulty
-
-    def _mean(self, values: Array) -> Array:
-        """The actor's mean action before it is squashed, (n, D)."""
-        for number, (weight, bias) in enumerate(self._layers):
-            total = np.repeat(bias[np.newaxis], len(values), axis=0)
-            for column, row in zip(values.T, weight, strict=True):  # a product of matrices would depend on the batch
-                total += column[:, np.newaxis] * row
-            values = np.maximum(total, 0.0) if number < LAYERS - 1 else total
-        return values[:, : values.shape[1] // 2]
 
 
 def inputs(people: Array, target: Array, missing: Array) -> Array:

@@ -1,0 +1,123 @@
+"""SAC: a learned policy as a goal. A baseline; torch trains it (``sac_training.py``), plain arrays run it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..actor import Actor, Arrays
+from .closed_round import Array, ClosedRound
+from .rounds import Prospects, RoundGoal, logit, sigmoid
+
+ROUNDS = 4
+"""So many of the last rounds are seen."""
+FEATURES = 7
+INPUTS = ROUNDS * FEATURES
+MEMORY = 0.9
+"""The weight of a round in the mean score of newcomers, relative to that of the next."""
+FARTHEST = 3.0
+"""In logits: features farther from the mean of newcomers count as that."""
+SPAN = 2.0
+"""In logits: how far a goal lies from the mean of newcomers at most."""
+
+
+class Pool:
+    """What a policy sees of the last rounds, the last one first; zeros for rounds that have not been.
+
+    Of each round, with scores as logits relative to a moving mean of newcomers:
+
+    1. the threshold;
+    2. the mean score of its newcomers;
+    3. the mean goal of those who came back;
+    4. the logarithm of applicants a place;
+    5. those who came back, a place;
+    6. those of them who reached their goal, a place;
+    7. those of these who got no place, a place.
+
+    Rounds without places are left out.
+    """
+
+    def __init__(self) -> None:
+        self.rounds = np.zeros((ROUNDS, FEATURES))
+        self.sums = np.zeros(2)  # the weighted mean logits of newcomers by round, and their weights
+
+    @property
+    def mean(self) -> float:
+        """The mean logit of newcomers; 0 before the first."""
+        total, weight = self.sums.tolist()
+        return total / weight if weight else 0.0
+
+    @property
+    def seen(self) -> Array:
+        """What the policy sees, (1, inputs)."""
+        return self.rounds.reshape(1, INPUTS)
+
+    def observe(self, closed: ClosedRound) -> None:
+        """Add a closed round."""
+        if not closed.places:
+            return
+        newcomers = float(logit(closed.newcomers).mean()) if len(closed.newcomers) else None
+        if newcomers is not None:
+            self.sums *= MEMORY
+            self.sums += (newcomers, 1.0)
+        back, reached = len(closed.own_goal), closed.reached
+        self.rounds[1:] = self.rounds[:-1].copy()
+        self.rounds[0] = (
+            self._relative(float(logit(closed.threshold))),
+            0.0 if newcomers is None else self._relative(newcomers),
+            self._relative(float(logit(closed.own_goal).mean())) if back else 0.0,
+            math.log(max(len(closed.newcomers) + back, 1) / closed.places),
+            back / closed.places,
+            reached.sum() / closed.places,
+            (reached & ~closed.accepted).sum() / closed.places,
+        )
+
+    def goal(self, action: float) -> float:
+        """The goal that an action in [-1, 1] says."""
+        return float(sigmoid(self.mean + SPAN * action))
+
+    def _relative(self, odds: float) -> float:
+        return min(max(odds - self.mean, -FARTHEST), FARTHEST)
+
+
+class Sac(RoundGoal):
+    r"""The predictor $\mu$ of the paper: a policy that says a goal for what it has seen of the last rounds.
+
+    $g = \sigma(\bar z + 2 a)$ with the mean logit $\bar z$ of newcomers and the policy's mean action $a$. It was
+    trained for one balance of reliability and feasibility, so ``coverage`` counts only with the offset. It does not
+    look at the success of people.
+
+    Parameters
+    ----------
+    arrays
+        Those of its ``Actor``, from ``SacTraining.export``.
+
+    References
+    ----------
+    Haarnoja, T., Zhou, A., Abbeel, P. and Levine, S. (2018). Soft Actor-Critic. ICML.
+    Ceccon, M., Fabris, A., Radanovic, G., Biega, A. J. and Susto, G. A. (2025). Reinforcement Learning for Durable
+    Algorithmic Recourse. arXiv 2509.22102.
+    """
+
+    name: ClassVar[str] = "sac"
+
+    def __init__(self, coverage: float, horizon: int, arrays: Arrays, *, offset: bool = False) -> None:
+        super().__init__(coverage, horizon, offset=offset)
+        self._actor, self._pool = Actor(arrays), Pool()
+        if (self._actor.inputs, self._actor.actions) != (INPUTS, 1):
+            raise ValueError(
+                f"the policy sees {self._actor.inputs} numbers and answers {self._actor.actions}: it is not one for "
+                f"goals, which sees {INPUTS} and answers 1"
+            )
+
+    def _learn(self, closed: ClosedRound) -> None:
+        self._pool.observe(closed)
+
+    def _score(self, prospects: Prospects) -> float:  # noqa: ARG002
+        return self._pool.goal(self._actor(self._pool.seen).item())
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {"pool_rounds": self._pool.rounds, "pool_sums": self._pool.sums}

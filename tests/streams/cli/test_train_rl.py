@@ -1,0 +1,103 @@
+"""`onward train-rl`: without torch one line says what is missing; with it, agents are trained, resumed and written."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onward.agents.actor import load_arrays
+from onward.agents.candidates.recommenders import Bounds
+from onward.agents.candidates.recommenders.sac import Sac as SacRecommender
+from onward.agents.goals.sac import Sac as SacGoal
+from onward.environments.competition import Settings, draw_world
+from onward.streams.cli import main, train_rl
+from onward.streams.errors import UsageError
+
+SMALL = ["--lessons", "3", "--updates", "20"]
+
+
+def test_without_torch_one_line_says_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(train_rl, "find_spec", lambda name: None)
+    assert main(["train-rl", "goal", "--output", str(tmp_path / "rl")]) == 2
+    assert capsys.readouterr().err == "onward: onward train-rl needs torch: pip install 'onward[rl]'\n"
+    assert not (tmp_path / "rl").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--beta", "0"], "--beta 0.0: give a number above 0"),
+        (["--tau", "nan"], "--tau nan: give a number above 0"),
+        (["--lessons", "0"], "--lessons 0: give a number of 1 or more"),
+        (["--horizon", "-1"], "--horizon -1: give a number of 1 or more"),
+        (["--seed", "-1"], "--seed -1: give a number of 0 or more"),
+        (["--worlds", "no.npz"], "no.npz"),
+        (["--world", "4"], "--world 4: there are 4, counted from 0"),
+    ],
+)
+def test_wrong_flags_are_refused_in_one_line(
+    flags: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(train_rl, "find_spec", lambda name: importlib.util.find_spec("numpy"))
+    monkeypatch.setattr(train_rl, "draw_world", lambda seed: None)
+    assert main(["train-rl", "both", "--output", str(tmp_path / "rl"), *flags]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+    assert not (tmp_path / "rl").exists()
+
+
+def test_a_world_without_anybody_to_help_is_refused() -> None:
+    world = replace(draw_world(0, rows=1000), intercept=50.0)
+    options = train_rl._parser().parse_args(["recommender", "--output", "rl"])
+    with pytest.raises(UsageError, match="hardly anybody in it has a score below"):
+        train_rl._recommender(options, [world])
+
+
+@pytest.mark.rl
+def test_both_agents_are_trained_and_run_from_their_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train-rl", "both", "--output", str(tmp_path), *SMALL]) == 0
+    shown = capsys.readouterr()
+    assert "goal: lesson 3 of 3: reward" in shown.err
+    assert "recommender: update 20 of 20: error" in shown.err
+    assert f"goal: {tmp_path / 'goal.npz'}" in shown.out
+    SacGoal(0.95, 1, load_arrays(tmp_path / "goal.npz"))
+    recommender = SacRecommender(load_arrays(tmp_path / "recommender.npz"), np.array(Settings().difficulty))
+    world = draw_world(0)
+    people = world.people(np.random.default_rng(0), (3,))
+    bounds = Bounds(np.zeros(1), np.ones(1))
+    assert recommender.recommend(world.linear, people, np.full(3, 0.9), bounds).targets.shape == people.shape
+
+
+@pytest.mark.rl
+def test_an_interrupted_training_ends_as_one_that_was_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert main(["train-rl", "goal", "--output", str(whole), *SMALL]) == 0
+    steps = train_rl.goal_training.SacTraining._teach
+
+    def interrupted(self: train_rl.goal_training.SacTraining) -> object:
+        if self.lesson == 2:
+            raise KeyboardInterrupt
+        return steps(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train_rl.goal_training.SacTraining, "_teach", interrupted)
+        assert main(["train-rl", "goal", "--output", str(broken), *SMALL]) == 130
+    assert not (broken / "goal.npz").exists()
+    assert main(["train-rl", "goal", "--output", str(broken), *SMALL]) == 0
+    assert "goal: goes on from" in capsys.readouterr().err
+    one, other = (load_arrays(folder / "goal.npz") for folder in (whole, broken))
+    assert all(np.array_equal(array, other[name]) for name, array in one.items())
+
+    assert main(["train-rl", "goal", "--output", str(broken), *SMALL, "--tau", "6"]) == 2
+    assert "is of a training with another tau" in capsys.readouterr().err
+    (broken / "goal.checkpoint").write_bytes(b"torn")
+    assert main(["train-rl", "goal", "--output", str(broken), *SMALL]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
