@@ -19,6 +19,7 @@ from onward.schemas.events import (
     NoRecourse,
     Recourse,
     Reward,
+    Round,
     SourcePosition,
     Tick,
 )
