@@ -58,8 +58,6 @@ def publish(
     terms: Terms | None = None,
 ) -> None:
     """Publish the answer of the shard's step, and count the step. The case is open, or closed without a recourse."""
-    fold.effects.shards.add(shard.key)
-    case.step = shard.step
     if fold.observe_step is not None:
         fold.observe_step(shard, assessment.options, [(option.arm, option.propensity) for option in selected])
     if selected:
@@ -67,7 +65,6 @@ def publish(
     else:
         reason, detail = model.generator.explain(assessment.options.person)
         publish_none(case, program, shard, model, (reason, detail), fold, terms)
-    shard.step += 1
 
 
 def publish_none(
@@ -79,9 +76,8 @@ def publish_none(
     fold: Fold,
     terms: Terms | None = None,
 ) -> None:
-    """Publish that there is no recourse, and close the case."""
+    """Publish that there is no recourse, close the case, and count the step."""
     reason, detail = why
-    case.step = shard.step
     case.status, case.forget_ms, case.features = Status.NO_RECOURSE, fold.forget_ms(program, case.time_ms), None
     event = NoRecourse(
         program=program.name,
@@ -101,6 +97,7 @@ def publish_none(
     fold.count("recourses", program.name, "none")
     fold.count("no_recourse", program.name, reason)
     _emit(event, case, fold)
+    _count_step(case, shard, fold)
 
 
 def _publish_recourse(
@@ -142,6 +139,13 @@ def _publish_recourse(
         )
     fold.count("recourses", program.name, "recourse")
     _emit(event, case, fold)
+    _count_step(case, shard, fold)
+
+
+def _count_step(case: Case, shard: Shard, fold: Fold) -> None:
+    case.step = shard.step
+    shard.step += 1
+    fold.effects.shards.add(shard.key)
 
 
 def _options(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....agents.goals import ClosedRound
+from ...journal.entries import CaseKey
 from ...programs.bundle.loader import ModelBundle
 from .promises import OpenPromise
 from .ranking import Ranking, given, ranking, tie_break
@@ -44,10 +45,15 @@ class Standing:
             [member.name not in twice for member in members], dtype=bool
         )
         """Who competes, (n,)."""
-        found = [rounds.promises.find(member.previous, member.applicant) for member in members]
-        self.back: Mask = self.counts & np.array([promise is not None for promise in found], dtype=bool)
-        """Who came back with a promise, (n,)."""
-        self.promises = [promise for promise, is_back in zip(found, self.back, strict=True) if is_back and promise]
+        back: dict[CaseKey, tuple[int, OpenPromise]] = {}
+        for index in np.flatnonzero(self.counts).tolist():
+            promise = rounds.promises.find(members[index].previous, members[index].applicant)
+            if promise is not None:
+                back.setdefault(promise.key, (index, promise))
+        self.back: Mask = np.zeros(len(members), dtype=np.bool_)
+        """Who came back with a promise, (n,); the first of those who name the same one."""
+        self.back[[index for index, _ in back.values()]] = True
+        self.promises = [promise for _, promise in back.values()]
 
     @cached_property
     def ranking(self) -> Ranking:

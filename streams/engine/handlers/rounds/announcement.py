@@ -39,8 +39,8 @@ def _problem(program: Program, end_ms: int, entry: Entry, fold: Fold) -> tuple[s
     if rounds.calendar is not None and not rounds.calendar.has(end_ms):
         return "round_not_in_calendar", f"no round of program {program.name!r} ends at {end} (spec: capacity)"
     last_ms = rounds.last_end_ms if rounds.closing is None else rounds.closing.end_ms
-    if last_ms is not None and end_ms <= max(last_ms, *rounds.overdue, last_ms):
-        last = format_time(max(last_ms, *rounds.overdue, last_ms))
+    if last_ms is not None and end_ms <= (last_ms := max([last_ms, *rounds.overdue])):
+        last = format_time(last_ms)
         return "round_already_closed", f"the round that ends at {end} is not after the last one, which ended at {last}"
     if end_ms + program.lateness_ms < entry.time_ms:
         return "round_announced_too_late", f"the round ended at {end}: announce it before, by `ce_time`"

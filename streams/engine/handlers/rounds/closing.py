@@ -111,7 +111,7 @@ def _score(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> i
             case.forget_ms = fold.forget_ms(rounds.program, closing.end_ms, rounds.program.undecided_ms)
             fold.save(case)
             promise = rounds.promises.find(member.previous, member.applicant)
-            if promise is not None and member.name in rows:
+            if promise is not None and promise.targets and member.name in rows:
                 learn_difficulty(rounds, promise.rows, rows[member.name])
     return 1 + len(some) // SCORED_PER_UNIT
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .....agents.options import OptionBatch
+from .....schemas.encoding import Problem
 from .....schemas.events import PromiseChange, PromiseStatus, RoundDecision
 from ...assessment import NO_SCORE, Assessment, Person, assess
 from ...cases import Case, Status
@@ -24,6 +27,7 @@ from ..decision import apply_waiting
 
 Array = NDArray[np.float64]
 
+APPLY_AGAIN = "apply_again"
 TWICE = ("applied_twice", "the same applicant has an earlier application in this round, and it counts")
 
 
@@ -32,12 +36,7 @@ def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Me
     program = rounds.program
     cases = {case.key.application: case for case in fold.read_cases(program, [member.name for member in members])}
     accepted = {member.name: _has_place(member, rounds, closing) for member in members}
-    competing = [
-        member.name
-        for member in members
-        if not accepted[member.name] and member.name not in closing.twice and _scored(member)
-    ]
-    rejected = _Rejected(rounds, closing, {name: cases[name] for name in competing}, fold) if competing else None
+    rejected = _Rejected(rounds, closing, [one for one in members if not accepted[one.name]], cases, fold)
     for member in members:
         case = cases[member.name]
         case.time_ms = max(case.time_ms, closing.end_ms)
@@ -46,10 +45,8 @@ def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Me
             _publish_decision(case, member, accepted[member.name], rounds, closing, fold)
         if accepted[member.name]:
             case.status, case.forget_ms, case.features = Status.APPROVED, fold.forget_ms(program, case.time_ms), None
-        elif rejected is not None and member.name in rejected:
-            rejected.answer(case, fold)
         else:
-            _refuse(case, member, rounds, closing, fold)
+            rejected.answer(case, fold)
         fold.save(case)
         apply_waiting(case, fold, LookAhead(fold, ()))
 
@@ -71,61 +68,71 @@ def _has_place(member: Member, rounds: ProgramRounds, closing: Closing) -> bool:
 
 
 class _Rejected:
-    """Rejected members, assessed together: their options, and the steps of the program's learner.
+    """Rejected members: why some of them get no options, the others' options, and the steps of the program's learner.
 
-    Between them nothing changes the learner, so their steps are taken at once.
+    Each takes a step, with or without options: a learner counts them. Between them nothing changes the learner, so
+    their steps are taken at once.
     """
 
-    def __init__(self, rounds: ProgramRounds, closing: Closing, cases: Mapping[str, Case], fold: Fold) -> None:
-        assert closing.goal is not None, "nobody is rejected without a goal"
+    def __init__(
+        self,
+        rounds: ProgramRounds,
+        closing: Closing,
+        members: Sequence[Member],
+        cases: Mapping[str, Case],
+        fold: Fold,
+    ) -> None:
         program = self._program = rounds.program
-        self._rounds, self._closing = rounds, closing
-        self._model = model_for(rounds, fold.state.model(program).bundle, closing.goal)
-        self._shard = fold.state.shard(program, 0)
-        self._terms = _terms(rounds, closing)
-        people = {name: Person(case.features or b"null", approved=False) for name, case in cases.items()}
-        assessed = assess(program, self._model, people, partial(success_of, rounds))
-        self._assessed = {name: found for name, found in assessed.items() if isinstance(found, Assessment)}
-        self._selected = self._steps(list(self._assessed))
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._assessed
+        self._shard, self._model = fold.state.shard(program, 0), fold.state.model(program)
+        self._refused = {member.name: why for member in members if (why := _refusal(member, closing)) is not None}
+        self._terms = None if closing.goal is None else _terms(rounds, closing, closing.goal)
+        self._assessed: Mapping[str, Assessment | Problem] = {}
+        names = [member.name for member in members]
+        if closing.goal is not None:
+            self._model = model_for(rounds, self._model.bundle, closing.goal)
+            people = {
+                name: Person(cases[name].features or b"null", approved=False)
+                for name in names
+                if name not in self._refused or self._refused[name][0] == APPLY_AGAIN
+            }
+            self._assessed = assess(program, self._model, people, partial(success_of, rounds))
+        self._selected = self._steps(names)
 
     def _steps(self, names: Sequence[str]) -> Mapping[str, tuple[Selected, ...]]:
-        """The steps of those who have options to choose from, in their order; for the others no option."""
+        """The steps of all, in their order; without options for those who get none."""
+        nobody, step = _nobody(self._program.codec.dimension), self._shard.step
         selected: dict[str, tuple[Selected, ...]] = {}
-        step = self._shard.step
-        while names:
-            batch = self._assessed[names[0]].batch
-            assert batch is not None, "these people are rejected"
-            together = [name for name in names if self._assessed[name].batch is batch]
-            rows = [self._assessed[name].row for name in together]
+        places = {name: (nobody, 0) if name in self._refused else self._place(name) for name in names}
+        for _, group in groupby(names, key=lambda name: id(places[name][0])):
+            together = list(group)
+            batch, rows = places[together[0]][0], [places[name][1] for name in together]
             selected.update(zip(together, take_steps(self._program, self._shard, batch, rows), strict=True))
             self._shard.step += len(together)
-            names = names[len(together) :]
         self._shard.step = step
         return selected
+
+    def _place(self, name: str) -> tuple[OptionBatch, int]:
+        assessment = self._assessed[name]
+        assert isinstance(assessment, Assessment), f"{name} was scored"
+        assert assessment.batch is not None, f"{name} is rejected"
+        return assessment.batch, assessment.row
 
     def answer(self, case: Case, fold: Fold) -> None:
         """Publish the answer, and open a promise where there is something to promise."""
         name = case.key.application
-        assessment, selected = self._assessed[name], self._selected[name]
-        has_reached = assessment.score > self._terms.target_score
-        if has_reached and not selected:
-            publish_none(case, self._program, self._shard, self._model, self._reached(assessment), fold, self._terms)
-            self._shard.step += 1
+        assessment, selected, why = self._assessed.get(name), self._selected[name], self._refused.get(name)
+        if why is not None:
+            terms = self._terms if why[0] == APPLY_AGAIN else None
+            publish_none(case, self._program, self._shard, self._model, why, fold, terms)
         else:
+            assert isinstance(assessment, Assessment), f"{name} was scored"
             publish(case, self._program, self._shard, self._model, assessment, selected, fold, self._terms)
-        if selected or has_reached:
-            fold.open_promise(self._promise(case, assessment, selected))
+        if selected or (why is not None and why[0] == APPLY_AGAIN):
+            assert self._terms is not None, "who has something to reach is told until when"
+            fold.open_promise(self._promise(case, self._terms, selected))
 
-    def _reached(self, assessment: Assessment) -> tuple[str, str]:
-        score, goal = assessment.score, self._terms.target_score
-        return "apply_again", f"the score {score:.2f} is above the next goal, {goal:.2f}: apply again unchanged"
-
-    def _promise(self, case: Case, assessment: Assessment, selected: Sequence[Selected]) -> OpenPromise:
-        batch, terms = assessment.batch, self._terms
-        assert batch is not None, "these people are rejected"
+    def _promise(self, case: Case, terms: Terms, selected: Sequence[Selected]) -> OpenPromise:
+        batch, row = self._place(case.key.application)
         return OpenPromise(
             key=case.key,
             applicant=case.applicant,
@@ -134,25 +141,33 @@ class _Rejected:
             score=terms.target_score,
             success=max((option.execution for option in selected), default=1.0),
             model=self._model.bundle.manifest_sha256,
-            person=batch.people[assessment.row].tobytes(),
+            person=batch.people[row].tobytes(),
             targets=tuple([batch.points[option.point].tobytes() for option in selected]),
         )
 
 
-def _terms(rounds: ProgramRounds, closing: Closing) -> Terms:
-    assert closing.goal is not None, "nobody is rejected without a goal"
+def _refusal(member: Member, closing: Closing) -> tuple[str, str] | None:
+    """Why a rejected member gets no options: the reason, and a sentence; None where they compete for the next goal."""
+    if member.name in closing.twice:
+        return TWICE
+    if not _scored(member):
+        return NO_SCORE.reason, NO_SCORE.detail
+    score, goal = member.score or 0.0, closing.goal
+    if goal is not None and score > goal:
+        return APPLY_AGAIN, f"the score {score:.2f} is above the next goal, {goal:.2f}: apply again unchanged"
+    return None
+
+
+def _nobody(columns: int) -> OptionBatch:
+    """A person without options, of so many encoded columns."""
+    none, nothing = np.zeros(1, dtype=np.intp), np.zeros(0, dtype=np.intp)
+    empty = np.zeros(0)
+    return OptionBatch(np.zeros((1, columns)), none, none, nothing, np.zeros((0, columns)), nothing, empty, empty)
+
+
+def _terms(rounds: ProgramRounds, closing: Closing, goal: float) -> Terms:
     expires_ms = None if rounds.calendar is None else rounds.calendar.end_of(closing.until_round)
-    return Terms(closing.number, closing.end_ms, closing.goal, closing.until_round, expires_ms)
-
-
-def _refuse(case: Case, member: Member, rounds: ProgramRounds, closing: Closing, fold: Fold) -> None:
-    """Answer a member who did not compete: there is no way forward to tell."""
-    program = rounds.program
-    shard, model = fold.state.shard(program, 0), fold.state.model(program)
-    why = TWICE if member.name in closing.twice else (NO_SCORE.reason, NO_SCORE.detail)
-    fold.effects.shards.add(shard.key)
-    publish_none(case, program, shard, model, why, fold)
-    shard.step += 1
+    return Terms(closing.number, closing.end_ms, goal, closing.until_round, expires_ms)
 
 
 def _publish_decision(

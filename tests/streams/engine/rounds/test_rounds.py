@@ -12,10 +12,10 @@ from onward.schemas.events import Model, NoRecourse, Recourse
 from onward.schemas.headers import format_time
 from onward.streams.engine.handlers.rounds import closing
 from onward.streams.programs.program import Program
-from onward.tests.streams.engine.rounds.stories import HOUR_MS, announcement, story
-from onward.tests.support.pipeline import START_MS
+from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
+from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.spaces import Line
-from onward.tests.support.tape import MINUTE_MS, cases
+from onward.tests.support.tape import MINUTE_MS, cases, rows
 
 FIVE = 5 * MINUTE_MS
 FOUR = {"low": 25, "best": 45, "middle": 30, "good": 40}
@@ -306,3 +306,27 @@ def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_pat
     assert len(tape.places()) == 4
     assert {answer.model for answer in tape.answers()} == {"v1"}
     assert [closed.model for closed in tape.thresholds()] == ["v1"]
+
+
+def test_who_has_the_next_goal_already_is_told_to_apply_again_and_the_step_is_kept(tmp_path):
+    program = limited(goal="fixed", goal_parameters={"score": 0.6})
+    tape = Story(Run({"loan": program}, tmp_path))
+    tape.send("rounds", announcement(1, 0), 0, "r")
+    tape.applies_with("good", MINUTE_MS, 60)
+    tape.tick(closed_at(1))
+    ledger = tape.fold()
+    [answer] = tape.answers()
+    assert (answer.reason, answer.step) == ("apply_again", 0)
+    assert rows(ledger, "SELECT step FROM shards") == [(1,)]
+
+
+def test_a_promise_counts_for_one_of_those_who_name_it(tmp_path):
+    tape = with_four(tmp_path)
+    tape.tick(closed_at(1))
+    tape.applies_with("first", closed_at(1), 90, previous="low")
+    tape.applies_with("second", closed_at(1), 90, previous="low")
+    tape.tick(closed_at(2))
+    tape.fold()
+    assert tape.promises() == {"low": "kept", "middle": "expired"}
+    closed = tape.thresholds()[-1]
+    assert (closed.newcomers, closed.returned, closed.reached) == (1, 1, 1)
