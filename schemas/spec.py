@@ -94,7 +94,7 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True):
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """Which suggestion is chosen and how its difficulty is counted.
 
-    ``generator``, ``goal`` and ``promise`` name methods, as ``choice`` does. ``options`` is the most options that a
+    ``generator`` and ``goal`` name methods, as ``choice`` does. ``options`` is the most options that a
     recourse may have.
 
     ``margin`` is how far above the threshold an option must score. ``auto`` takes the one that training measured, and
@@ -115,7 +115,6 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     goal_parameters: dict[str, float] = {}
     margin: Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None = None
     target: Annotated[float, Meta(ge=0, lt=1)] | None = None
-    promise: Name = "none"
     options: Annotated[int, Meta(ge=1, le=10)] = 3
     cost: Literal["l1", "max_percentile_shift"] = "l1"
     nu: Annotated[float, Meta(ge=0)] | None = None
@@ -154,6 +153,26 @@ class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
     beta: Annotated[float, Meta(gt=0)] = 0.05
 
 
+class PromiseTerms(Struct, frozen=True, forbid_unknown_fields=True):
+    """What an option guarantees to the person who takes it, when the model is trained again.
+
+    ``kind`` names a method. ``norm`` is that of the parameters' changes. ``radius`` is how far they may go; ``auto``
+    measures it on the model's retrains, of which the share ``quantile`` may go farther, or reject an option.
+    ``margin`` is by how much an option's score under all the others must exceed the threshold.
+
+    Each option is open for ``valid_for``, in event time. A new model is asked whether it accepts them still. With
+    ``grandfather``, people whose option it rejects are judged by the model that made the option until it expires.
+    """
+
+    kind: Name = "none"
+    norm: Annotated[float, Meta(ge=1)] | Literal["inf"] = 2.0
+    radius: Annotated[float, Meta(ge=0)] | Literal["auto"] = "auto"
+    quantile: Annotated[float, Meta(gt=0, lt=1)] = 0.05
+    margin: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    valid_for: timedelta = timedelta(days=90)
+    grandfather: bool = False
+
+
 class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """One decision process.
 
@@ -171,4 +190,5 @@ class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
     candidates: Annotated[int, Meta(ge=1)] = 200
     retention: Retention = Retention()
     capacity: Capacity | None = None
+    promise: PromiseTerms = PromiseTerms()
     shards: Annotated[int, Meta(ge=1, le=1024)] = 1

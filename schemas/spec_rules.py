@@ -59,6 +59,8 @@ def _single_violations(spec: ProgramSpec) -> Iterator[Violation]:
     for name in ("closed", "undecided"):
         if getattr(spec.retention, name) <= timedelta(0):
             yield ("retention", name), "must be longer than nothing"
+    if spec.promise.valid_for <= timedelta(0):
+        yield ("promise", "valid_for"), "must be longer than zero"
     length = None if spec.capacity is None else spec.capacity.round
     if length is not None and length <= timedelta(0):
         yield ("capacity", "round"), "must be longer than zero"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
+from ...agents.promises import NoPromise, Promise
 from ..errors import LedgerError
 from ..journal.entries import Entry
 from ..programs.bundle.loader import ModelBundle
@@ -40,15 +41,16 @@ class Shard:
 
 @dataclass(frozen=True)
 class CurrentModel:
-    """The model that a program decides with now, and the generator that proposes what it accepts."""
+    """The model that a program decides with now, the generator that proposes what it accepts, and what is promised."""
 
     bundle: ModelBundle
     generator: CandidateGenerator
+    promise: Promise = field(default_factory=NoPromise)
 
     @classmethod
     def of(cls, program: Program, bundle: ModelBundle) -> CurrentModel:
         """A model of a program."""
-        return cls(bundle, program.generator_under(bundle))
+        return cls(bundle, program.generator_under(bundle), program.promise_under(bundle))
 
 
 @dataclass

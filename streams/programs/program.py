@@ -20,23 +20,24 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ...agents import candidates, choices, goals, promises
+from ...agents import candidates, choices, goals
 from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
 from ...agents.costs import L1, Cost, MaxPercentileShift
 from ...agents.goals import Goal, RoundGoal, Threshold, accepted
 from ...agents.options import OptionBatch
-from ...agents.promises import Promise
+from ...agents.promises import NoPromise, Promise
 from ...schemas.encoding import ChangedCodes, FeatureCodec, FilledValues, Values
 from ...schemas.events import Change, ExecutionSource, Value
 from ...schemas.kinds import WatermarkName
-from ...schemas.spec import Policy, ProgramSpec
+from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec
 from ..errors import ModelError, UsageError
 from ..journal.entries import journal_key
 from .bundle.loader import ModelBundle, load_bundle
 from .bundle.manifest import Manifest
 from .models.scoring import score_of_options
+from .promised import promise_of, replaces_margin
 from .space import space_of
 from .spec_check import policy_faults
 
@@ -132,16 +133,28 @@ class Program:
         return self.goal_under(self.bundle)
 
     def goal_under(self, bundle: ModelBundle) -> Goal:
-        """The score that an option must reach under a model, which may have a margin of its own."""
+        """The score that an option must reach under a model, which may have a margin of its own.
+
+        Under a promise that has a score of its own, the margin is that of the promise.
+        """
         if self.closes_rounds:
             return Threshold(self.spec.model.threshold)
         margin = margin_of(self.spec, bundle.manifest.margin)
         return goals.registry[self.spec.policy.goal](self.spec.model.threshold, margin)
 
     @cached_property
-    def promise(self) -> Promise:
-        """What an option guarantees."""
-        return promises.registry[self.spec.policy.promise]()
+    def promises(self) -> bool:
+        """Whether its options are promised to survive a new model."""
+        return self.spec.promise.kind != NoPromise.name
+
+    @cached_property
+    def valid_for_ms(self) -> int:
+        """How long an option is promised, in event time."""
+        return round(self.spec.promise.valid_for.total_seconds() * 1000)
+
+    def promise_under(self, bundle: ModelBundle) -> Promise:
+        """What an option guarantees under a model."""
+        return promise_of(self.spec, bundle)
 
     @cached_property
     def generator(self) -> CandidateGenerator:
@@ -149,8 +162,9 @@ class Program:
         return candidates.registry[self.spec.policy.generator].build(space_of(self.codec), self.points, self.cost)
 
     def generator_under(self, bundle: ModelBundle) -> CandidateGenerator:
-        """The generator of options that reach the goal under a model."""
-        return self.generator.under(score_of_options(bundle.model.score), self.goal_under(bundle))
+        """The generator of options that reach the goal under a model, and keep the promise."""
+        score = self.promise_under(bundle).robust(score_of_options(bundle.model.score))
+        return self.generator.under(score, self.goal_under(bundle))
 
     @property
     def arms(self) -> Array:
@@ -180,7 +194,7 @@ class Program:
             (policy.cost, self.nu),
             (policy.exploration, policy.seed),
             (self.bundle.manifest_sha256, len(self.points)),
-            *_beyond_the_defaults(policy),
+            *_beyond_the_defaults(self.spec),
             *_of_rounds(self.spec),
         )
         content = msgspec.json.encode(facts, order="deterministic")
@@ -295,8 +309,10 @@ def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
 def uses_margin(spec: ProgramSpec) -> bool:
     """Whether a program takes the margin that its model was trained with.
 
-    Instances are taken as they are, at the bare threshold, unless the spec asks for a margin.
+    Instances are taken as they are, at the bare threshold, unless the spec asks for a margin. A promise has its own.
     """
+    if replaces_margin(spec.promise):
+        return False
     margin, target = spec.policy.margin, spec.policy.target
     given = margin is not None or target is not None
     return margin == "auto" or (not given and not candidates.registry[spec.policy.generator].copies_instances)
@@ -304,6 +320,8 @@ def uses_margin(spec: ProgramSpec) -> bool:
 
 def margin_of(spec: ProgramSpec, measured: float | UnsetType) -> float:
     """The margin that a program uses under a model for which training has ``measured`` one."""
+    if replaces_margin(spec.promise):
+        return spec.promise.margin
     margin = spec.policy.margin
     if margin == "auto":
         assert isinstance(measured, float), "the model was loaded without a margin"
@@ -333,6 +351,10 @@ def _misfit(bundle: ModelBundle, spec: ProgramSpec) -> str | None:
     kind = candidates.registry[spec.policy.generator]
     if kind.needs_linear_score and not isinstance(bundle.model.score, candidates.LinearScore):
         return NO_LINEAR_SCORE.format(bundle.version, kind.name)
+    try:
+        promise_of(spec, bundle)
+    except ValueError as error:
+        return str(error)
     return None
 
 
@@ -343,9 +365,12 @@ def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
             raise UsageError(f"{where}model {bundle.version} has no {name}, which {choice} needs: train a new one")
 
 
-def _beyond_the_defaults(policy: Policy) -> tuple[object, ...]:
-    """The methods that a policy names beside its choice. The paper's policy has a hash without them."""
-    named = (policy.generator, policy.goal, policy.promise, policy.options, policy.margin)
+def _beyond_the_defaults(spec: ProgramSpec) -> tuple[object, ...]:
+    """The methods that a spec names beside its choice. The paper's policy has a hash without them."""
+    policy = spec.policy
+    named = (policy.generator, policy.goal, spec.promise.kind, policy.options, policy.margin)
+    if spec.promise.kind != NoPromise.name:
+        return ((*named, spec.promise),)
     if policy.target is not None:
         return ((*named, policy.target),)
     return () if named in PAPERS else (named,)

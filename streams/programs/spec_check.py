@@ -4,38 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from ...agents import candidates, choices, goals, promises
-from ...schemas.spec import ProgramSpec
+from ...agents.registry import Registry
+from ...schemas.spec import ProgramSpec, PromiseTerms
 from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
+from .promised import TAKEN_BY, replaces_margin
 
-ROOMS: Mapping[str, Mapping[str, type]] = {
-    "choice": choices.registry,
-    "generator": candidates.registry,
-    "goal": goals.registry,
-    "promise": promises.registry,
+ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
+    ("policy", "choice"): choices.registry,
+    ("policy", "generator"): candidates.registry,
+    ("policy", "goal"): goals.registry,
+    ("promise", "kind"): promises.registry,
 }
-"""The methods that each field of a policy may name; ``goal`` may also name one for rounds."""
+"""The methods that each of these fields may name; the goal may also be one for rounds."""
 
 
 def load_program_spec(path: str | Path) -> LoadedSpec:
-    """Read a spec file and check all of it, its policy too. Raises ``SpecError`` with all its problems."""
+    """Read a spec file and check all of it, its methods too. Raises ``SpecError`` with all its problems."""
     return load_spec(path, policy_faults)
 
 
 def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
-    """Methods that do not exist, and parameters that the choice does not take."""
+    """Methods that do not exist or do not fit together, and parameters that they do not take."""
     policy = spec.policy
-    for field, registry in ROOMS.items():
-        name, names = getattr(policy, field), [*registry, *(goals.round_registry if field == "goal" else ())]
-        if name not in names:
-            yield ("policy", field), f"there is no {field} {name!r}: use one of {', '.join(names)}"
-    if policy.promise in promises.registry and promises.registry[policy.promise].needs:
-        yield (
-            ("policy", "promise"),
-            f"{policy.promise} serves Python programs and benchmarks: workers keep `none` alone",
-        )
+    yield from _unknown_methods(spec)
+    if spec.promise.kind in promises.registry:
+        yield from _promise_faults(spec)
     if policy.goal in goals.round_registry:
         yield from _round_faults(spec)
     elif policy.goal_parameters:
@@ -47,6 +44,45 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
             choices.registry[policy.choice].check({name: value})
         except ValueError as error:
             yield ("policy", "parameters", name), str(error)
+
+
+def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
+    for (part, field), registry in ROOMS.items():
+        name = getattr(getattr(spec, part), field)
+        names = [*registry, *(goals.round_registry if field == "goal" else ())]
+        if name not in names:
+            what = part if field == "kind" else field
+            yield (part, field), f"there is no {what} {name!r}: use one of {', '.join(names)}"
+
+
+def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:
+    """What a promise does not take, and what does not go with it."""
+    terms, plain = spec.promise, PromiseTerms()
+    given = [field for field in terms.__struct_fields__ if getattr(terms, field) != getattr(plain, field)]
+    for field in given:
+        if terms.kind not in TAKEN_BY.get(field, (terms.kind,)):
+            yield ("promise", field), f"{terms.kind} takes no {field}: it is for {' and '.join(TAKEN_BY[field])}"
+        elif terms.kind == plain.kind:
+            yield ("promise", field), f"nothing is promised: say what in `kind`, or take `{field}` out"
+    if terms.margin and spec.model.threshold + terms.margin >= 1:
+        reached = f"{spec.model.threshold + terms.margin:g}"
+        yield ("promise", "margin"), f"no score exceeds the threshold and the margin together, {reached}: give less"
+    if terms.kind != plain.kind and spec.policy.goal in goals.round_registry:
+        yield ("promise", "kind"), f"{spec.policy.goal} promises a score in rounds: take `promise` out"
+    if terms.grandfather and spec.decisions == "external":
+        yield ("promise", "grandfather"), "others decide, so Onward cannot judge by an older model: take it out"
+    if replaces_margin(terms):
+        yield from _two_scores(spec)
+
+
+def _two_scores(spec: ProgramSpec) -> Iterator[Violation]:
+    """What does not go with a promise that has a score of its own."""
+    for name in ("margin", "target"):
+        if getattr(spec.policy, name) is not None:
+            yield ("policy", name), "the promise says which score options must reach: give `promise: margin` instead"
+    generator = candidates.registry.get(spec.policy.generator)
+    if generator and generator.needs_linear_score:
+        yield ("policy", "generator"), f"{generator.name} cannot keep the promise {spec.promise.kind}: use `search`"
 
 
 def _round_faults(spec: ProgramSpec) -> Iterator[Violation]:

@@ -78,6 +78,7 @@ def build_program(
     policy: Mapping[str, Any] | None = None,
     regions: Sequence[str] = ("south", "north"),
     capacity: Mapping[str, Any] | None = None,
+    promise: Mapping[str, Any] | None = None,
     model: DecisionModel | None = None,
 ) -> Program:
     """Build a program with a linear model and generated instances."""
@@ -91,6 +92,7 @@ def build_program(
             "decisions": decisions,
             "shards": shards,
             "capacity": capacity,
+            "promise": promise or {},
         },
         ProgramSpec,
         strict=False,

@@ -154,7 +154,7 @@ def _options(
     """The options as people read them; an id is the number of the option in the recourse, from 1."""
     batch, score = assessment.batch, model.bundle.model.score
     assert batch is not None, "only a rejected person has options"
-    values, changed, guarantee = assessment.values, assessment.changed, program.promise.guarantee
+    values, changed, guarantee = assessment.values, assessment.changed, model.promise.guarantee
     learned = program.execution_source == "learned"
     options: list[Option] = []
     # A comprehension would reach all these names through cells, which costs more than it saves.
@@ -167,7 +167,7 @@ def _options(
                 option.execution,
                 option.propensity,
                 str(number),
-                guarantee(batch.points[option.point], score),
+                guarantee(batch.points[option.point], score, program.spec.model.threshold),
                 option.learner_execution if learned else None,
             )
         )

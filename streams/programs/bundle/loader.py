@@ -46,7 +46,11 @@ class BundledVerifier(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelBundle:
-    """A loaded bundle. ``manifest_sha256`` is the hash of the manifest's bytes, which hold the hash of every file."""
+    """A loaded bundle. ``manifest_sha256`` is the hash of the manifest's bytes, which hold the hash of every file.
+
+    ``retrains`` are models of resamples of the data, by which promises are measured: every second one takes no part
+    in choosing options.
+    """
 
     version: str
     address: str
@@ -56,6 +60,7 @@ class ModelBundle:
     instances: list[dict[str, Value]]
     reference: list[dict[str, Value]]
     verifier: BundledVerifier | None = None
+    retrains: Sequence[DecisionModel] = ()
 
     def artefact(self, name: str) -> Any:
         """An artefact that a choice needs (``Choice.needs``), None where the bundle lacks it."""

@@ -14,7 +14,8 @@ from onward.tests.support.pipeline import START_MS
 from onward.tests.support.tape import RICH, tape
 
 METHODS = Path(__file__).parents[3] / "docs" / "examples" / "methods"
-POLICY = {"generator": "one_feature", "goal": "margin", "choice": "fewest_changes", "promise": "distance", "options": 2}
+POLICY = {"generator": "one_feature", "goal": "margin", "choice": "fewest_changes", "options": 2}
+PROMISE = {"kind": "distance"}
 WEEK_MS = 7 * 24 * 60 * 60 * 1000
 POOR = {"region": "north", "income": 45.0, "debts": 2}
 
@@ -25,13 +26,13 @@ def methods():
         spec = spec_from_file_location(f"methods.{file.stem}", file)
         spec.loader.exec_module(module_from_spec(spec))
     yield
-    for field, registry in ROOMS.items():
-        registry.discard(POLICY[field])
+    for (part, field), registry in ROOMS.items():
+        registry.discard({"policy": POLICY, "promise": PROMISE}[part][field])
 
 
 @pytest.fixture
 def story(tmp_path):
-    return tape(tmp_path, policy=POLICY)
+    return tape(tmp_path, policy=POLICY, promise=PROMISE)
 
 
 def answers(story):

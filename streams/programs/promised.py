@@ -1,0 +1,78 @@
+"""The promise that a program's spec asks for, with what its model's bundle has measured for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...agents import promises
+from ...agents.promises import Promise, drift_ellipsoid, drift_radius
+from ...agents.scores import LinearScore
+from ...schemas.spec import ProgramSpec, PromiseTerms
+from .bundle.loader import ModelBundle
+
+TAKEN_BY: Mapping[str, tuple[str, ...]] = {
+    "norm": ("lp",),
+    "radius": ("lp", "ellipsoid"),
+    "quantile": ("lp", "ellipsoid", "retrains"),
+}
+"""The promises that take these fields of a spec's ``promise``."""
+
+NO_RETRAINS = "model {} has no retrains, which the promise {} needs: train a new one with `onward train --retrains 40`"
+
+
+def promise_of(spec: ProgramSpec, bundle: ModelBundle) -> Promise:
+    """The promise of a program under a model; raise ``ValueError`` with the reason when the model cannot carry it."""
+    terms = spec.promise
+    promise = promises.registry[terms.kind](**_parameters(terms))
+    if fault := promise.misfit(bundle.model.score):
+        raise ValueError(f"model {bundle.version}: {fault}")
+    if lacks_retrains(spec, bundle):
+        raise ValueError(NO_RETRAINS.format(bundle.version, terms.kind))
+    promise.equip(**{name: artefact for name, artefact in _artefacts(terms, bundle).items() if name in promise.needs})
+    return promise
+
+
+def replaces_margin(terms: PromiseTerms) -> bool:
+    """Whether options are searched on a score of the promise, which a margin of the model's own would only repeat."""
+    return promises.registry[terms.kind].robust is not Promise.robust
+
+
+def needs_retrains(spec: ProgramSpec) -> bool:
+    """Whether a spec's promise needs retrains of its models."""
+    needs = promises.registry[spec.promise.kind].needs
+    return bool(needs) and (needs != {"radius"} or spec.promise.radius == "auto")
+
+
+def lacks_retrains(spec: ProgramSpec, bundle: ModelBundle) -> bool:
+    """Whether a spec's promise needs retrains that a bundle does not have."""
+    return needs_retrains(spec) and not bundle.retrains
+
+
+def _parameters(terms: PromiseTerms) -> dict[str, float]:
+    """The keywords of the promise's constructor."""
+    norm = math.inf if terms.norm == "inf" else float(terms.norm)
+    given = {"norm": norm, "delta": terms.quantile}
+    return {name: given[name] for name in promises.registry[terms.kind].parameters() if name in given}
+
+
+def _artefacts(terms: PromiseTerms, bundle: ModelBundle) -> dict[str, Any]:
+    """What promises need, by name: as far as the model and its retrains have it."""
+    score, scores = bundle.model.score, [model.score for model in bundle.retrains]
+    found: dict[str, Any] = {"choosing": scores[::2], "certifying": scores[1::2]}
+    share, radius = 1.0 - terms.quantile, terms.radius
+    linear = [each for each in scores if isinstance(each, LinearScore)]
+    if isinstance(score, LinearScore) and linear:
+        weights, bias = np.array([each.weights for each in linear]), np.array([each.bias for each in linear])
+        if terms.kind == "ellipsoid":
+            ellipsoid = drift_ellipsoid(score, weights, bias, share)
+            found["covariance"] = ellipsoid.covariance
+            found["radius"] = ellipsoid.radius if radius == "auto" else radius
+        elif radius == "auto":
+            found["radius"] = drift_radius(score, weights, bias, _parameters(terms)["norm"], share)
+    if radius != "auto":
+        found["radius"] = radius
+    return found
