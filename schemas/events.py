@@ -33,6 +33,7 @@ Milliseconds = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 
 Fate = Literal["rewarded", "censored", "late", "dangling", "unseen"]
 PromiseStatus = Literal["kept", "broken", "expired", "superseded"]
+PromiseReason = Literal["approved", "model", "other_features", "decision", "answered"]
 Drifted = Literal["threshold", "newcomers"]
 Result = Literal["improved", "not_improved", "unseen"]
 ExecutionSource = Literal["assumed", "told", "learned"]
@@ -42,7 +43,8 @@ class Application(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What a person sent. ``application`` names the case; every later event refers to it.
 
     A feature may be absent or null where the spec has a ``missing`` value for it. ``previous`` names the application
-    that this one follows, in a program with rounds; without it the latest one of the same ``applicant`` is meant.
+    that this one follows, in a program with rounds or promises; without it the latest one of the same ``applicant`` is
+    meant.
     """
 
     program: ProgramName
@@ -155,7 +157,7 @@ class Option(Suggested, frozen=True, gc=False):
     ``id`` names the option within its recourse, ``candidate`` the arm that the choice learns about. ``cost`` is in the
     unit of the program's cost function (dimensionless for l1). ``execution_probability`` is exp(-nu cost),
     ``learned_execution_probability`` the choice's own estimate, None where it does not learn one. ``promise`` holds
-    what the program's promise guarantees, as numbers by name.
+    what the program's promise guarantees, as numbers by name; ``status`` is then open, until the recourse expires.
 
     Examples
     --------
@@ -177,6 +179,7 @@ class Option(Suggested, frozen=True, gc=False):
     id: str = "1"
     promise: dict[str, float] | None = None
     learned_execution_probability: float | None = None
+    status: Literal["open"] | UnsetType = UNSET
 
     def __str__(self) -> str:
         return self.in_words()
@@ -198,7 +201,10 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
 
     ``step`` counts the program shard's answers from 0. ``policy_version`` changes with everything that makes the policy
     pick as it does, except what it has learned. ``applicant`` is the one that the application named. ``expires_at`` is
-    the event time until which the goal holds.
+    the event time until which the goal holds, and the promise.
+
+    ``revision`` counts the answers that were given anew, from 1, because a new model rejects what was suggested. Its
+    options stand for those of the same ids; their arms, and with them the step, stay.
 
     In a program with rounds, ``round`` is the one in which the person was rejected and ``target_score`` the score that
     wins a place in the rounds after it, up to ``until_round``; ``valid_from`` is the end of ``round``. This holds as a
@@ -241,6 +247,12 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     target_score: float | UnsetType = UNSET
     until_round: int | UnsetType = UNSET
     valid_from: str | UnsetType = UNSET
+    revision: int | UnsetType = UNSET
+
+    @property
+    def is_revision(self) -> bool:
+        """Whether it stands for an earlier answer, of the same step."""
+        return self.revision is not UNSET
 
     def __str__(self) -> str:
         count = len(self.options)
@@ -363,26 +375,64 @@ class Threshold(Struct, frozen=True, gc=False):
     model: str
 
 
-class PromiseChange(Struct, frozen=True, gc=False):
-    """The end of a promise: that ``target_score`` wins a place up to ``until_round``.
+class PromiseChange(Struct, frozen=True, gc=False, tag_field="kind", tag="end"):
+    """The end of a promise.
 
-    ``kept``: the person came back and got a place; ``broken``: they came back with the promised score and got none;
-    ``superseded``: they came back with less, and their new answer counts; ``expired``: they did not come back in time.
-    ``by`` is the application that they came back with, and ``score`` what it scored. ``round`` is the one in which the
-    promise was made, ``settled_in`` the one that ended it.
+    In a program with rounds the promise is that ``target_score`` wins a place up to ``until_round``. ``kept``: the
+    person came back and got a place; ``broken``: they came back with the promised score and got none; ``superseded``:
+    they came back with less, and their new answer counts; ``expired``: they did not come back in time. ``round`` is the
+    one in which the promise was made, ``settled_in`` the one that ended it.
+
+    Elsewhere the promise is that each of ``options`` (their ids in the recourse) leads to an approval, and ``reason``
+    says why it ended. ``kept``: the person did what the option asks and is approved (``approved``). ``broken``: a new
+    model rejects the option (``model``), or the person did what it asks and is rejected, since ``other_features``
+    changed too, or by another system's ``decision``. ``superseded``: the person came back without having done it, and
+    is approved all the same (``approved``) or has a new answer (``answered``). ``expired``: they did not come back in
+    time. ``replaced`` are the options for which a revised recourse has others. ``model`` is the model that decides
+    then.
+
+    ``by`` is the application that they came back with, and ``score`` what it scored.
     """
 
     program: str
     shard: int
     application: str
     status: PromiseStatus
-    target_score: float
-    round: int
-    until_round: int
-    settled_in: int
     applicant: str | None = None
     by: str | None = None
     score: float | None = None
+    target_score: float | UnsetType = UNSET
+    round: int | UnsetType = UNSET
+    until_round: int | UnsetType = UNSET
+    settled_in: int | UnsetType = UNSET
+    options: tuple[str, ...] | UnsetType = UNSET
+    reason: PromiseReason | UnsetType = UNSET
+    replaced: tuple[str, ...] | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+
+
+class Revalidation(Struct, frozen=True, gc=False, tag_field="kind", tag="revalidation"):
+    """What a new model means for the open options of a shard, once all of them have been looked at.
+
+    ``open`` counts those that were open when the model came, without those that ended meanwhile. ``cleared`` of them
+    survive it by their certificate, without being scored; ``accepted`` were scored, and the model accepts them.
+    ``honoured`` ones it rejects, but people who take them are judged by the model that made them. ``broken`` ones it
+    rejects, each told by an event of its own; for ``replaced`` of these there is a revised recourse. ``worst_margin``
+    is by how much the least of the accepted scores exceeds the threshold, None where none was scored. ``left`` were not
+    looked at before another model came; 0 otherwise.
+    """
+
+    program: str
+    shard: int
+    model: str
+    open: int
+    cleared: int
+    accepted: int
+    honoured: int
+    broken: int
+    replaced: int
+    worst_margin: float | None
+    left: int = 0
 
 
 class DeadLetter(Struct, frozen=True, gc=False):

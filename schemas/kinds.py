@@ -25,6 +25,7 @@ from .events import (
     PromiseChange,
     RawApplication,
     Recourse,
+    Revalidation,
     Reward,
     Round,
     RoundDecision,
@@ -220,8 +221,8 @@ kinds = Kinds(
     ),
     Kind(
         "promise",
-        (PromiseChange,),
-        "The end of a promise",
+        (PromiseChange, Revalidation),
+        "The end of a promise, or what a new model means for the open ones",
         "output",
         "promises",
         "What became of every promise, once.",

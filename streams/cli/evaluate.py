@@ -113,6 +113,8 @@ def _answers(records: Iterable[Record], program: Program) -> Answers:
             raise UsageError(
                 f"program {program.name!r} runs with another spec (sha256 {event.spec}): give that file, byte for byte"
             )
+        if isinstance(event, Recourse) and event.is_revision:
+            continue
         options = event.options if isinstance(event, Recourse) else ()
         picked = tuple((int(option.candidate), option.propensity) for option in options)
         answers[event.shard, event.step] = Answer(picked, event.policy_version)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET
@@ -16,6 +16,7 @@ from ...schemas.events import (
     NoRecourse,
     Outcome,
     PromiseChange,
+    PromiseReason,
     Recourse,
     Reward,
     RoundDecision,
@@ -37,6 +38,13 @@ from .process.client_logs import quiet_kafka_clients
 DESCRIPTION = """Show everything that happened to one application, in the order of event time: what was sent, the
 answer with its options, the outcome, the fate, and dead letters. Reads the topics to where they end now, and writes
 nothing. With --program only the journal partition of its answer is read."""
+WHY: Mapping[PromiseReason, str] = {
+    "approved": "approved",
+    "model": "a new model rejects it",
+    "other_features": "rejected, since other features have changed",
+    "decision": "rejected by another system",
+    "answered": "not carried out, and answered anew",
+}
 POLL_SECONDS = 0.5
 INDENT = " " * 4
 
@@ -182,6 +190,8 @@ def _facts(happening: Happening) -> str:
         case PromiseChange() as change:
             return _end_of_promise(change)
         case Recourse(step=step, model=model) as recourse:
+            if recourse.is_revision:
+                return f"revision {recourse.revision} of step {step}, model {model}, open until {recourse.expires_at}"
             return f"step {step}, model {model}, {_window(recourse)}{_target(recourse)}"
         case NoRecourse(step=step, reason=reason, detail=detail):
             return f"no way forward: {detail or reason} (step {step}, {reason})"
@@ -203,10 +213,22 @@ def _place(decision: RoundDecision) -> str:
 
 
 def _end_of_promise(change: PromiseChange) -> str:
+    if isinstance(change.options, tuple):
+        return _end_of_options(change, change.options)
     what = f"promise to {change.application}, target score {change.target_score:.4g}: {change.status}"
     if change.by is None or change.score is None:
         return f"{what} in round {change.settled_in}"
     return f"{what} in round {change.settled_in}, by {change.by} with score {change.score:.4g}"
+
+
+def _end_of_options(change: PromiseChange, options: tuple[str, ...]) -> str:
+    """What became of some of the options of a recourse."""
+    score = "" if change.score is None else f" with score {change.score:.4g}"
+    by = "" if change.by is None else f", by {change.by}{score}"
+    why = f": {WHY[change.reason]}" if isinstance(change.reason, str) else ""
+    replaced = f"; a revised recourse replaces {', '.join(change.replaced)}" if change.replaced else ""
+    noun = "option" if len(options) == 1 else "options"
+    return f"{noun} {', '.join(options)} of {change.application}: {change.status}{by}{why}{replaced}"
 
 
 def _target(recourse: Recourse) -> str:

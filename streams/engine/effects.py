@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..journal.entries import CaseKey, JournalPosition
 from ..outputs.emission import Emission
 from .cases import Case, ProcessedEvent
+from .promises.recourse import OpenRecourse
 from .rounds.promises import OpenPromise
 from .state import ShardKey
 from .timers import Timer
@@ -20,11 +21,11 @@ class Effects:
 
     ``waiting`` holds the events that wait now (None: waits no longer), ``processed`` when each processed event is
     forgotten, ``timers`` those that are set (True) and cancelled (False). ``rounds`` are the programs whose rounds
-    changed, ``promises`` those that were opened, and ended (None). ``counted`` holds what the metrics count,
-    once for each time: a name, a label (such as the program) and a detail. ``delays`` holds, for
-    every outcome that counted, the program and its delay in milliseconds of event time and in steps. ``predictions``
-    holds, for every option whose reward is known, the program, the execution probability that the learner counts the
-    option with, and the reward.
+    changed, ``promised`` those whose record of promises did, and ``promises`` are the promises that were opened or
+    changed, and ended (None). ``counted`` holds what the metrics count, once for each time: a name, a label (such as
+    the program) and a detail. ``delays`` holds, for every outcome that counted, the program and its delay in
+    milliseconds of event time and in steps. ``predictions`` holds, for every option whose reward is known, the program,
+    the execution probability that the learner counts the option with, and the reward.
     """
 
     emissions: list[Emission] = field(default_factory=list)
@@ -35,7 +36,8 @@ class Effects:
     shards: set[ShardKey] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
     rounds: set[str] = field(default_factory=set)
-    promises: dict[CaseKey, OpenPromise | None] = field(default_factory=dict)
+    promised: set[str] = field(default_factory=set)
+    promises: dict[CaseKey, OpenPromise | OpenRecourse | None] = field(default_factory=dict)
     counted: list[tuple[str, str, str]] = field(default_factory=list)
     delays: list[tuple[str, int, int]] = field(default_factory=list)
     predictions: list[tuple[str, float, float]] = field(default_factory=list)

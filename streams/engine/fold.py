@@ -18,10 +18,12 @@ from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from .cases import Case, ProcessedEvent, processed_event
 from .effects import Effects
+from .promises.recourse import OpenRecourse
+from .promises.state import ProgramPromises
 from .rounds.promises import OpenPromise
 from .rounds.state import ProgramRounds
 from .state import PartitionState, Shard
-from .timers import Order, Timer, TimerQueue, forget_event, timer_of
+from .timers import Order, Timer, TimerQueue, forget_event, promise_end, timer_of
 from .waiting import WaitingEvent
 from .watermark import Move
 
@@ -58,7 +60,9 @@ class LedgerView:
 
     ``cases`` are by key. ``timers`` are those that may fire. ``processed`` maps each processed event to the time at
     which it is forgotten. ``models`` are the bundles that the portion's model events announce. ``read_cases`` reads
-    cases of a program by their names, for scans, whose pieces are known only when they are due.
+    cases of a program by their names, for scans, whose pieces are known only when they are due. ``read_promised`` reads
+    a program's open recourses by the names of applications, and by that of an applicant; ``read_uncertain`` the first
+    ones that do not survive a path of models of some length, in the order of how far they do, and by name.
     """
 
     cases: Mapping[CaseKey, Case] = field(default_factory=dict)
@@ -66,6 +70,8 @@ class LedgerView:
     processed: Mapping[ProcessedEvent, int] = field(default_factory=dict)
     models: Mapping[JournalPosition, ModelBundle] = field(default_factory=dict)
     read_cases: Callable[[str, Sequence[str]], Iterable[Case]] = lambda program, applications: ()  # noqa: ARG005
+    read_promised: Callable[[str, Sequence[str], str | None], Iterable[OpenRecourse]] = lambda *_: ()
+    read_uncertain: Callable[[str, float, int], Sequence[OpenRecourse]] = lambda *_: ()
 
 
 StepObserver = Callable[[Shard, Options, Sequence[tuple[int, float]]], None]
@@ -165,6 +171,83 @@ class Fold:
         """A promise has ended."""
         self.state.rounds[promise.key.program].promises.remove(promise)
         self.effects.promises[promise.key] = None
+
+    # --- promises --------------------------------------------------------------------------------------------------
+
+    def promises(self, program: Program) -> ProgramPromises:
+        """The promises of a program, to change them."""
+        self.effects.promised.add(program.name)
+        return self.state.promises_of(program)
+
+    def recourse(self, key: CaseKey) -> OpenRecourse | None:
+        """The open options of an application."""
+        return next(iter(self._promised(key.program, [key.application])), None)
+
+    def promised(self, program: Program, case: Case) -> OpenRecourse | None:
+        """The open recourse that a case comes back with: that of the application it names, or its applicant's newest.
+
+        An application of another applicant is not meant.
+        """
+        named = [case.previous] if case.previous is not None else []
+        if not named and case.applicant is None:
+            return None
+        found = [
+            recourse
+            for recourse in self._promised(program.name, named, case.applicant)
+            if None in (recourse.applicant, case.applicant) or recourse.applicant == case.applicant
+        ]
+        return max(
+            found,
+            key=lambda one: (one.key.application == case.previous, one.until_ms, one.key.application),
+            default=None,
+        )
+
+    def uncertain(self, program: Program, path: float, most: int) -> list[OpenRecourse]:
+        """The first open recourses that may not survive a path of models of this length."""
+        changed = {
+            key.application: recourse
+            for key, recourse in self.effects.promises.items()
+            if key.program == program.name and not isinstance(recourse, OpenPromise)
+        }
+        at_rest = self.view.read_uncertain(program.name, path, most + len(changed))
+        found = [recourse for recourse in at_rest if recourse.key.application not in changed]
+        found += [recourse for recourse in changed.values() if recourse is not None and recourse.survives <= path]
+        return sorted(found, key=lambda recourse: (recourse.survives, recourse.key.application))[:most]
+
+    def open_recourse(self, program: Program, recourse: OpenRecourse) -> None:
+        """Options are open until their time is over."""
+        self.promises(program).count_opened(recourse)
+        self.effects.promises[recourse.key] = recourse
+        self.timers.set(promise_end(*recourse.key, recourse.until_ms))
+
+    def replace_recourse(self, program: Program, old: OpenRecourse, new: OpenRecourse) -> None:
+        """The open options of a person have changed, or none is left."""
+        record = self.promises(program).record
+        record.open[old.shard] += len(new.options) - len(old.options)
+        if old.until_ms != new.until_ms or not new.options:
+            self.timers.cancel(promise_end(*old.key, old.until_ms))
+        self.effects.promises[new.key] = new if new.options else None
+        if old.until_ms != new.until_ms and new.options:
+            record.latest_ms = max(record.latest_ms, new.until_ms)
+            self.timers.set(promise_end(*new.key, new.until_ms))
+
+    def end_recourse(self, program: Program, recourse: OpenRecourse) -> None:
+        """The options of a person are not open any more."""
+        self.promises(program).count_ended(recourse)
+        self.effects.promises[recourse.key] = None
+        self.timers.cancel(promise_end(*recourse.key, recourse.until_ms))
+
+    def _promised(self, program: str, applications: Sequence[str], applicant: str | None = None) -> list[OpenRecourse]:
+        changed, found = self.effects.promises, list[OpenRecourse]()
+        for recourse in self.view.read_promised(program, applications, applicant):
+            if recourse.key not in changed:
+                found.append(recourse)
+        for key, recent in changed.items():
+            if not isinstance(recent, OpenRecourse) or key.program != program:
+                continue
+            if key.application in applications or (applicant is not None and recent.applicant == applicant):
+                found.append(recent)
+        return found
 
     # --- events without a case -------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ not depend on where the journal is divided into portions.
 
 For each entry, in this order:
     1. an entry whose input record was folded before is dropped, since ingest may append a record twice after a crash;
-    2. the clocks advance, timers that are due fire, and rounds that are being closed are carried on;
+    2. the clocks advance, timers that are due fire, and what is done in pieces is carried on;
     3. the handler of the entry's kind applies the event.
 """
 
@@ -18,6 +18,7 @@ from ..journal.entries import CaseKey, Entry
 from .effects import Effects
 from .fold import Fold, Footprint, LedgerView, StepObserver
 from .handlers import handlers, timer_handlers
+from .handlers.promises import revalidation
 from .handlers.rounds.closing import budget_of, carry_on
 from .selection import LookAhead
 from .state import PartitionState
@@ -55,7 +56,7 @@ def process(
             else:
                 if entry.source is not None:
                     state.positions[entry.source] = entry.source_offset
-                # Step 2: advance the clocks, fire timers, carry rounds on.
+                # Step 2: advance the clocks, fire timers, carry on what is done in pieces.
                 _pass_time(fold, entry)
                 # Step 3: apply the event.
                 handlers[entry.kind.name].apply(entry, entry.body, fold, ahead)
@@ -105,3 +106,6 @@ def _pass_time(fold: Fold, entry: Entry) -> None:
     for rounds in fold.state.rounds.values():
         if rounds.is_unfinished:
             carry_on(rounds, budget_of(entry), fold)
+    for promises in fold.state.promises.values():
+        if promises.is_unfinished:
+            revalidation.carry_on(promises, revalidation.budget_of(entry), fold)

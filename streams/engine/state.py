@@ -14,6 +14,7 @@ from ..journal.entries import Entry
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
+from .promises.state import ProgramPromises
 from .rounds.state import ProgramRounds
 from .waiting import WaitingEvents
 from .watermark import Watermarks
@@ -70,6 +71,7 @@ class PartitionState:
     shards: dict[tuple[str, int], Shard] = field(default_factory=dict)
     models: dict[str, CurrentModel] = field(default_factory=dict)
     rounds: dict[str, ProgramRounds] = field(default_factory=dict)
+    promises: dict[str, ProgramPromises] = field(default_factory=dict)
 
     def program(self, name: str) -> Program:
         """A program of this worker. Raise ``LedgerError``: a missing spec must not make it skip events."""
@@ -113,6 +115,19 @@ class PartitionState:
         if rounds is None:
             rounds = self.rounds[program.name] = ProgramRounds.new(program)
         return rounds
+
+    def promises_of(self, program: Program) -> ProgramPromises:
+        """The promises of a program whose options are to survive a new model."""
+        promises = self.promises.get(program.name)
+        if promises is None:
+            promises = self.promises[program.name] = ProgramPromises(program)
+        return promises
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether there is work that later entries carry on: a round to close, or promises to look at."""
+        rounds, promises = self.rounds.values(), self.promises.values()
+        return any(one.is_unfinished for one in rounds) or any(one.is_unfinished for one in promises)
 
     def are_new(self, entries: Iterable[Entry]) -> list[bool]:
         """For each of the entries that follow: whether its input record has not been folded before."""

@@ -24,6 +24,8 @@ WAIT: Final = "wait"
 """A waiting event is given up. The key is its position in the journal."""
 ROUND_END: Final = "round-end"
 """A round with limited places is closed. The key is its end, in milliseconds since the epoch."""
+PROMISE_END: Final = "promise-end"
+"""The options of a person are not open any more. The key is their application."""
 FORGET_CASE: Final = "forget-case"
 FORGET_EVENT: Final = "forget-event"
 """Retention: the ledger deletes the case, or the processed event, that the key names."""
@@ -64,6 +66,11 @@ def timer_of(case: Case) -> Timer:
 def forget_event(event: ProcessedEvent, forget_ms: int) -> Timer:
     """The timer that forgets a processed event."""
     return Timer(event.program, FORGET_EVENT, EVENT_TIME, forget_ms, event.name)
+
+
+def promise_end(program: str, application: str, until_ms: int) -> Timer:
+    """The timer that ends the promises of an application."""
+    return Timer(program, PROMISE_END, EVENT_TIME, until_ms, application)
 
 
 Order = Callable[[Timer], tuple[Any, ...]]

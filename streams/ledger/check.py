@@ -18,6 +18,8 @@ from msgspec import Struct
 
 from ...schemas.kinds import WatermarkName
 from ..engine.cases import Case
+from ..engine.promises.recourse import OpenRecourse
+from ..engine.promises.state import PromisesRecord
 from ..engine.rounds.promises import OpenPromise
 from ..engine.rounds.state import RoundsRecord
 from ..engine.timers import ABOUT_A_CASE, WAIT, timer_of
@@ -29,7 +31,8 @@ from .schema import SCHEMA_VERSION
 
 _decode_case = msgspec.msgpack.Decoder(Case).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
-_decode_promise = msgspec.msgpack.Decoder(OpenPromise).decode
+_decode_promise = msgspec.msgpack.Decoder(OpenPromise | OpenRecourse).decode
+_decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
 
 _ABOUT_A_CASE = "('" + "', '".join(sorted(ABOUT_A_CASE)) + "')"
 _ROWS: Mapping[str, Any] = {
@@ -38,7 +41,8 @@ _ROWS: Mapping[str, Any] = {
     "sources": tuple[str, int, int | None, Literal[0, 1], int | None],
     "watermarks": tuple[WatermarkName, int],
     "rounds": tuple[str, bytes],
-    "promises": tuple[str, str, bytes],
+    "promised": tuple[str, bytes],
+    "promises": tuple[str, str, str | None, float | None, bytes],
     "waiting": tuple[int, int, str, str, str, str, int, int, int, str | None, int | None, int, bytes],
     f"timers WHERE kind NOT IN {_ABOUT_A_CASE}": tuple[int, str, int, int, str],
     "processed_events": tuple[str, str, int],
@@ -138,7 +142,7 @@ def _check_pages(
 
 
 def _check_programs(db: sqlite3.Connection) -> None:
-    for table in ("shards", "rounds", "promises", "waiting"):
+    for table in ("shards", "rounds", "promised", "promises", "waiting"):
         for (name,) in db.execute(f"SELECT DISTINCT program FROM {table} EXCEPT SELECT program FROM programs"):
             raise LedgerCheckError(f"table {table} names program {name!r}, which does not exist")
     for (id,) in db.execute("SELECT DISTINCT program FROM timers EXCEPT SELECT id FROM programs"):
@@ -148,7 +152,8 @@ def _check_programs(db: sqlite3.Connection) -> None:
             unpack(without_checksum(learner))
         except ValueError as error:
             raise LedgerCheckError(f"what shard {shard} of program {program!r} has learned: {error}") from error
-    for table, decode in (("rounds", _decode_rounds), ("promises", _decode_promise)):
+    decoders = {"rounds": _decode_rounds, "promised": _decode_promised, "promises": _decode_promise}
+    for table, decode in decoders.items():
         for program, body in db.execute(f"SELECT program, body FROM {table}"):
             try:
                 decode(without_checksum(body))

@@ -21,6 +21,8 @@ from ..engine.cases import Case, ProcessedEvent
 from ..engine.effects import Effects
 from ..engine.fold import Footprint, LedgerView
 from ..engine.handlers import timer_handlers
+from ..engine.promises.recourse import OpenRecourse
+from ..engine.promises.state import PromisesRecord
 from ..engine.rounds.promises import OpenPromise
 from ..engine.rounds.state import RoundsRecord
 from ..engine.state import CurrentModel, PartitionState, Shard, ShardKey
@@ -41,6 +43,8 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_case = msgspec.msgpack.Decoder(Case).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
 _decode_promise = msgspec.msgpack.Decoder(OpenPromise).decode
+_decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
+_decode_recourse = msgspec.msgpack.Decoder(OpenRecourse).decode
 _PARAMETERS_A_QUERY = 5000
 
 
@@ -118,6 +122,7 @@ class Ledger:
             self._load_models(state)
             self._load_shards(state)
             self._load_rounds(state)
+            self._load_promised(state)
             for event in self._waiting():
                 state.waiting.add(event)
             return state
@@ -145,7 +150,15 @@ class Ledger:
                     named.setdefault(timer.program, set()).add(timer.key)
             for name, applications in named.items():
                 cases.update((case.key, case) for case in self._cases(name, sorted(applications)))
-            return LedgerView(cases, timers, self._processed(touched), models, self._read_cases)
+            return LedgerView(
+                cases,
+                timers,
+                self._processed(touched),
+                models,
+                self._read_cases,
+                self._read_promised,
+                self._read_uncertain,
+            )
 
     def commit(self, state: PartitionState, effects: Effects) -> None:
         """Write effects, state and journal offset in one transaction."""
@@ -160,6 +173,7 @@ class Ledger:
             self._write_shards(state, effects)
             self._write_models(state, effects)
             self._write_rounds(state, effects)
+            self._write_promises(state, effects)
             self._write_progress(state)
         self._offset = state.offset
 
@@ -257,6 +271,28 @@ class Ledger:
             for (promise,) in self._db.execute("SELECT body FROM promises WHERE program = ? ORDER BY rowid", (name,)):
                 rounds.promises.add(_decode_promise(without_checksum(promise)))
             rounds.restored()
+
+    def _load_promised(self, state: PartitionState) -> None:
+        """What there is of promises beside the open ones."""
+        for name, body in self._db.execute("SELECT program, body FROM promised").fetchall():
+            program = state.programs[name]
+            record = _decode_promised(without_checksum(body))
+            state.promises_of(program).restore(record, state.watermark_ms(program), program.load)
+
+    def _read_promised(self, program: str, applications: Sequence[str], applicant: str | None) -> list[OpenRecourse]:
+        query = "SELECT body FROM promises WHERE program = ? AND {} = ?"
+        names = [("application", name) for name in applications] + ([("applicant", applicant)] if applicant else [])
+        found: dict[CaseKey, OpenRecourse] = {}
+        with ledger_errors(self.path):
+            for column, name in names:
+                for recourse in map(_open_recourse, self._db.execute(query.format(column), (program, name))):
+                    found[recourse.key] = recourse
+        return list(found.values())
+
+    def _read_uncertain(self, program: str, path: float, most: int) -> list[OpenRecourse]:
+        query = "SELECT body FROM promises WHERE program = ? AND survives <= ? ORDER BY survives, application LIMIT ?"
+        with ledger_errors(self.path):
+            return list(map(_open_recourse, self._db.execute(query, (program, path, most))))
 
     def _read_cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
         with ledger_errors(self.path):
@@ -382,11 +418,20 @@ class Ledger:
             rounds = state.rounds[name]
             body = with_checksum(_encode(rounds.record(pack(rounds.learned()))))
             self._db.execute("INSERT OR REPLACE INTO rounds VALUES (?, ?)", (name, body))
+
+    def _write_promises(self, state: PartitionState, effects: Effects) -> None:
+        for name in effects.promised:
+            body = with_checksum(_encode(state.promises[name].record))
+            self._db.execute("INSERT OR REPLACE INTO promised VALUES (?, ?)", (name, body))
         ended = [key for key, promise in effects.promises.items() if promise is None]
         self._db.executemany("DELETE FROM promises WHERE program = ? AND application = ?", ended)
         self._db.executemany(
-            "INSERT OR REPLACE INTO promises VALUES (?, ?, ?)",
-            [(*key, with_checksum(_encode(promise))) for key, promise in effects.promises.items() if promise],
+            "INSERT OR REPLACE INTO promises VALUES (?, ?, ?, ?, ?)",
+            [
+                (*key, promise.applicant, promise.survives, with_checksum(_encode(promise)))
+                for key, promise in effects.promises.items()
+                if promise is not None
+            ],
         )
 
     def _write_progress(self, state: PartitionState) -> None:
@@ -426,6 +471,10 @@ class Ledger:
 def _query_batches(values: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(values), _PARAMETERS_A_QUERY):
         yield values[start : start + _PARAMETERS_A_QUERY]
+
+
+def _open_recourse(row: tuple[bytes]) -> OpenRecourse:
+    return _decode_recourse(without_checksum(row[0]))
 
 
 def _case(row: tuple[bytes]) -> Case:

@@ -4,7 +4,9 @@ The ``body`` of a case is the whole case in MessagePack, which is written severa
 field; a checksum follows it, as it follows the state of a ``learner``. Cases lie in the order in which they came, not
 by name: rows that change together lie together, and a commit writes few pages, whatever the names are.
 
-``rounds`` and ``promises`` are those of programs with limited places; their bodies are MessagePack with a checksum too.
+``rounds`` are those of programs with limited places, ``promised`` what there is of promises beside the open ones in
+``promises``; their bodies are MessagePack with a checksum too. ``survives`` says how far the models of a program may
+move before an open recourse is looked at again; it is null in a program with rounds.
 
 A timer says when a case, a waiting event or a processed event is due, and for which purpose (``engine/timers.py``). It
 is found by program, kind, shard and due time.
@@ -12,7 +14,7 @@ is found by program, kind, shard and due time.
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """Counted up when the tables change, or what a case or the state of a choice holds."""
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -23,7 +25,11 @@ CREATE TABLE shards (program TEXT, shard INTEGER, step INTEGER NOT NULL, choice 
 CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEGER NOT NULL, time_ms INTEGER,
     PRIMARY KEY (topic, partition)) WITHOUT ROWID;
 CREATE TABLE rounds (program TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE promises (program TEXT, application TEXT, body BLOB NOT NULL, PRIMARY KEY (program, application));
+CREATE TABLE promised (program TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE promises (program TEXT, application TEXT, applicant TEXT, survives REAL, body BLOB NOT NULL,
+    PRIMARY KEY (program, application));
+CREATE INDEX promises_applicant ON promises (program, applicant) WHERE applicant IS NOT NULL;
+CREATE INDEX promises_survives ON promises (program, survives, application) WHERE survives IS NOT NULL;
 CREATE TABLE watermarks (watermark TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE cases (program INTEGER NOT NULL, application TEXT NOT NULL, body BLOB NOT NULL);
 CREATE UNIQUE INDEX cases_name ON cases (program, application);

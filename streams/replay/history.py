@@ -174,6 +174,8 @@ def state_of(happenings: list[Happening]) -> str:
 def _promise(events: list[Struct]) -> str | None:
     """What became of the promise that an answer made; None without one."""
     answer = next((event for event in events if isinstance(event, Recourse | NoRecourse)), None)
+    if isinstance(answer, Recourse) and any(option.status == "open" for option in answer.options):
+        return _open_options(answer.application, events)
     if answer is None or answer.target_score is UNSET:
         return None
     ended = [event for event in events if isinstance(event, PromiseChange) and event.application == answer.application]
@@ -182,6 +184,21 @@ def _promise(events: list[Struct]) -> str | None:
     if isinstance(answer, Recourse):
         return f"the promise holds up to round {answer.until_round}"
     return "the promise is open" if answer.reason == "apply_again" else None
+
+
+def _open_options(application: str, events: list[Struct]) -> str:
+    """Which options of an application are open, or how the promise of the last of them has ended."""
+    until: dict[str, str | None] = {}
+    end = ""
+    for event in events:
+        if isinstance(event, Recourse):
+            until |= {option.id: event.expires_at for option in event.options}
+        elif isinstance(event, PromiseChange) and event.application == application and isinstance(event.options, tuple):
+            end = event.status
+            until = {id: expires for id, expires in until.items() if id not in event.options}
+    if not until:
+        return f"no option is open: {end}"
+    return f"open: {', '.join(f'option {id} until {expires}' for id, expires in sorted(until.items()))}"
 
 
 def _state(happenings: list[Happening], events: list[Struct]) -> str:

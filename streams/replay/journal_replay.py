@@ -120,6 +120,8 @@ def _in_order(effects: Effects, taken: Mapping[tuple[int, int], Step]) -> Iterat
     """Steps and closings, in the order of the journal."""
     for emission in effects.emissions:
         event = emission.event
+        if isinstance(event, Recourse) and event.is_revision:
+            continue
         if isinstance(event, (Recourse, NoRecourse)):
             yield taken[event.shard, event.step]
         elif isinstance(event, Reward) and event.fate in CLOSED.values():

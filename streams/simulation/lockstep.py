@@ -172,7 +172,7 @@ class Simulation:
             return
         run = self._runs[event.program]
         match event:
-            case Recourse():
+            case Recourse() if not event.is_revision:
                 run.on_answer(event.application, event.options)
             case NoRecourse():
                 run.on_answer(event.application, ())

@@ -50,7 +50,7 @@ class RoundStats:
         match event:
             case Threshold():
                 self._rounds[event.round, event.program] = event
-            case PromiseChange():
+            case PromiseChange() if isinstance(event.target_score, float):
                 self._settle(event)
             case Recourse() if isinstance(event.target_score, float):
                 self._made += 1
@@ -85,6 +85,7 @@ class RoundStats:
     def _settle(self, event: PromiseChange) -> None:
         self._settled[event.status] += 1
         # A promise may be kept without the promised score, where places are left.
-        if event.score is not None and event.score >= event.target_score - TOLERANCE:
+        target_score = event.target_score
+        if event.score is not None and isinstance(target_score, float) and event.score >= target_score - TOLERANCE:
             self._reached += 1
             self._kept += event.status == "kept"

@@ -242,7 +242,7 @@ class RunStats:
                 self._fates[event.fate] += 1
                 if event.fate in CLOSING_FATES:
                     self._closed.add(_Case(event.program, event.application))
-            case Recourse():
+            case Recourse() if not event.is_revision:
                 self._counts["recourse"] += 1
                 self._changes.update(len(option.changes) for option in event.options)
                 self._show(event)

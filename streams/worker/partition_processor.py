@@ -146,11 +146,11 @@ class PartitionProcessor:
 
     @property
     def closing(self) -> frozenset[TopicPartition]:
-        """The journal partitions with a round that has ended and is not closed yet."""
+        """The journal partitions with work that later entries carry on, such as a round that is not closed yet."""
         return frozenset(
             TopicPartition(self._topics.journal, partition)
             for partition, owned in self._partitions.items()
-            if any(rounds.is_unfinished for rounds in owned.state.rounds.values())
+            if owned.state.is_unfinished
         )
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:

@@ -8,6 +8,7 @@ from .expired_wait import WaitTimerHandler
 from .expired_window import WindowTimerHandler
 from .model import ModelHandler
 from .outcome import OutcomeHandler
+from .promises.expiry import PromiseEndTimerHandler
 from .rounds.announcement import RoundHandler
 from .rounds.end import RoundEndTimerHandler
 from .tick import TickHandler
@@ -25,4 +26,5 @@ add(
     WindowTimerHandler(),
     WaitTimerHandler(),
     RoundEndTimerHandler(),
+    PromiseEndTimerHandler(),
 )

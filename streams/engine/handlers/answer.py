@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -18,6 +18,10 @@ from ..fold import Fold
 from ..selection import LookAhead, Selected
 from ..state import CurrentModel, Shard
 from .contract import timer_handlers
+from .promises.opening import open_options
+
+OPEN: Final[Literal["open"]] = "open"
+"""The status of an option that is promised."""
 
 
 def answer(case: Case, program: Program, entry: Entry, assessment: Assessment, fold: Fold, ahead: LookAhead) -> None:
@@ -113,12 +117,15 @@ def _publish_recourse(
     case.options = tuple([CaseOption(option.arm, option.learner_execution) for option in selected])
     closes_at = _open(case, program, shard)
     expires_ms = program.goal.until_ms(case.time_ms) if terms is None else terms.expires_ms
+    if program.promises:
+        until_ms = open_options(case, program, model, assessment, selected, fold)
+        expires_ms = until_ms if expires_ms is None else min(until_ms, expires_ms)
     event = Recourse(
         program.name,
         shard.number,
         case.key.application,
         shard.step,
-        _options(program, model, assessment, selected),
+        options_of(program, model, assessment, {str(id): option for id, option in enumerate(selected, 1)}),
         program.spec.policy.choice,
         program.policy_version,
         program.sha256,
@@ -148,17 +155,17 @@ def _count_step(case: Case, shard: Shard, fold: Fold) -> None:
     fold.effects.shards.add(shard.key)
 
 
-def _options(
-    program: Program, model: CurrentModel, assessment: Assessment, selected: Sequence[Selected]
+def options_of(
+    program: Program, model: CurrentModel, assessment: Assessment, selected: Mapping[str, Selected]
 ) -> tuple[Option, ...]:
-    """The options as people read them; an id is the number of the option in the recourse, from 1."""
+    """The options as people read them, by id: the number of the option in the recourse, from 1."""
     batch, score = assessment.batch, model.bundle.model.score
     assert batch is not None, "only a rejected person has options"
     values, changed, guarantee = assessment.values, assessment.changed, model.promise.guarantee
-    learned = program.execution_source == "learned"
+    learned, status = program.execution_source == "learned", OPEN if program.promises else UNSET
     options: list[Option] = []
     # A comprehension would reach all these names through cells, which costs more than it saves.
-    for number, option in enumerate(selected, 1):
+    for id, option in selected.items():
         options.append(
             Option(
                 str(option.arm),
@@ -166,9 +173,10 @@ def _options(
                 option.cost,
                 option.execution,
                 option.propensity,
-                str(number),
+                id,
                 guarantee(batch.points[option.point], score, program.spec.model.threshold),
                 option.learner_execution if learned else None,
+                status,
             )
         )
     return tuple(options)

@@ -35,8 +35,16 @@ class ApplicationHandler(Handler):
         return Person(event.features) if decided_now else None
 
     def is_certain(self, entry: Entry, fold: Fold) -> bool:
-        """A new name is answered at once, if the model rejects it. In a program with rounds nobody is."""
-        return entry.key not in fold.cases and entry.key not in fold.state.waiting.by_case
+        """A new name is answered at once, if the model rejects it. In a program with rounds nobody is.
+
+        Nor is somebody who comes back, where an older model may accept them.
+        """
+        if entry.key in fold.cases or entry.key in fold.state.waiting.by_case:
+            return False
+        event = entry.body
+        assert isinstance(event, RawApplication), f"{entry.kind.name} is no application"
+        comes_back = event.previous is not None or event.applicant is not None
+        return not (comes_back and fold.state.program(event.program).spec.promise.grandfather)
 
     def apply(self, entry: Entry, event: RawApplication, fold: Fold, ahead: LookAhead) -> None:
         """Open the case; decide it if the program's own model does."""
@@ -48,7 +56,7 @@ class ApplicationHandler(Handler):
         fold.count("applications", event.program)
         shard = shard_of(event.application, program.spec.shards)
         case = Case(entry.key, shard, Status.AWAITING_DECISION, entry.time_ms, entry.id, event.applicant)
-        case.features = bytes(event.features)
+        case.features, case.previous = bytes(event.features), event.previous
         if program.closes_rounds:
             join_pool(case, entry, event, program, fold)
             if program.spec.decisions == "external":

@@ -14,6 +14,7 @@ from ..fold import Fold, Footprint
 from ..selection import LookAhead
 from .answer import answer
 from .contract import Handler, handlers
+from .promises.settlement import settle
 from .rounds.announcement import keep_decision
 
 
@@ -64,7 +65,12 @@ class DecisionHandler(Handler):
 
 
 def decide(case: Case, program: Program, entry: Entry, assessment: Assessment, fold: Fold, ahead: LookAhead) -> None:
-    """Close the case of an approved person, or answer a rejected one. Then apply what waited for the case."""
+    """Close the case of an approved person, or answer a rejected one. Then apply what waited for the case.
+
+    Promises that the person came back with are settled first.
+    """
+    if program.promises:
+        assessment = settle(case, program, assessment, fold)
     fold.count("decisions", program.name, "approved" if assessment.approved else "rejected")
     case.score = assessment.score
     if assessment.approved:

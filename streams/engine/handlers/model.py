@@ -12,13 +12,14 @@ from ..fold import Fold
 from ..selection import LookAhead
 from ..state import CurrentModel, PartitionState
 from .contract import Handler
+from .promises import revalidation
 from .rounds.closing import finish
 
 
 class ModelHandler(Handler):
     """Replaces the model of a program. The arms stay, so what is learned about them stays.
 
-    A round that is being closed is closed first, under the model that scored its people.
+    A round that is being closed is closed first, under the model that scored its people. Open options are looked at.
     """
 
     kind: ClassVar[str] = "model"
@@ -29,9 +30,12 @@ class ModelHandler(Handler):
         program = fold.state.program(event.program)
         if program.closes_rounds:
             finish(fold.rounds(program), fold)
-        fold.state.models[program.name] = CurrentModel.of(program, fold.view.models[entry.position])
+        old = fold.state.model(program)
+        new = fold.state.models[program.name] = CurrentModel.of(program, fold.view.models[entry.position])
         fold.effects.models.add(program.name)
         fold.count("models", program.name)
+        if program.promises:
+            revalidation.begin(program, old, new, entry, fold)
 
 
 def announces_models(entries: Sequence[Entry]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from msgspec import Struct
@@ -15,7 +16,7 @@ from ...journal.entries import CaseKey
 Array = NDArray[np.float64]
 
 
-class OpenPromise(Struct, gc=False, array_like=True, frozen=True):
+class OpenPromise(Struct, gc=False, array_like=True, frozen=True, tag="round"):
     """That ``score`` wins a place up to ``until_round``, promised to a person who was rejected in ``round``.
 
     ``success`` is the predicted probability that the person reaches it. ``model`` is the hash of the model's manifest
@@ -32,6 +33,9 @@ class OpenPromise(Struct, gc=False, array_like=True, frozen=True):
     model: str
     person: bytes
     targets: tuple[bytes, ...]
+
+    survives: ClassVar[None] = None
+    """No change of models is looked at: the score is computed anew when the person comes back."""
 
     @property
     def rows(self) -> Array:

@@ -1,0 +1,1 @@
+"""What programs have promised to hold when their model is trained again: open options, and the look at them."""

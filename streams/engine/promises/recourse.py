@@ -1,0 +1,52 @@
+"""Open recourses: the options that people were promised, until they come back or the promise expires."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from ...journal.entries import CaseKey
+
+Array = NDArray[np.float64]
+
+
+class OpenOption(Struct, frozen=True, gc=False, array_like=True):
+    """An option that is promised to lead to an approval.
+
+    ``target`` is its encoded row, as the bytes of float64. ``model`` is the hash of the manifest of the model that
+    accepted it last. Where the option is ``honoured``, a newer model rejects it, and that one judges who takes it.
+    Stored as an array: never reorder the fields.
+    """
+
+    id: str
+    arm: int
+    target: bytes
+    model: str
+    honoured: bool = False
+
+
+class OpenRecourse(Struct, frozen=True, gc=False, array_like=True, tag="options"):
+    """The open options of one person, until the event time ``until_ms``.
+
+    ``features`` is the application's JSON, and ``step`` that of the answer. ``survives`` is how far the program's path
+    of models may go before the options are looked at again (``screen.py``). ``revision`` counts the answers that were
+    given anew. Stored as an array: never reorder the fields.
+    """
+
+    key: CaseKey
+    applicant: str | None
+    shard: int
+    step: int
+    until_ms: int
+    features: bytes
+    options: tuple[OpenOption, ...]
+    survives: float
+    revision: int = 0
+
+
+def rows_of(options: Sequence[OpenOption]) -> Array:
+    """The targets of options, encoded, shape (n, D)."""
+    return np.frombuffer(b"".join([option.target for option in options])).reshape(len(options), -1)

@@ -1,0 +1,133 @@
+"""The laws of delivery, for random stories of a program whose options are promised."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from onward.schemas.events import Recourse
+from onward.tests.streams.engine.promises.stories import HOUR_MS, STRICTER, Story, promising, small_pieces, story
+from onward.tests.support.comparison import dump
+from onward.tests.support.tape import rows
+
+PEOPLE, HOURS = 60, 16
+PROGRAMS = {
+    "replaced": {},
+    "honoured": {"promise": {"grandfather": True}},
+    "two shards": {"shards": 2},
+    "not linear": {"linear": False, "promise": {"kind": "distance", "valid_for": "PT10H"}},
+}
+
+
+def told(tmp_path, monkeypatch, seed, program) -> Story:
+    """People who apply in sixteen hours, while the model changes four times; some come back having done something."""
+    random = np.random.default_rng(seed)
+    tape, names = story(tmp_path, monkeypatch, program), list[str]()
+    versions = iter(STRICTER)
+    for number in range(PEOPLE):
+        hours = HOURS * number / PEOPLE
+        previous = str(random.choice(names)) if names and random.random() < 0.4 else None
+        applicant = f"person {random.integers(0, 20)}" if random.random() < 0.5 else None
+        income, debts = float(random.integers(10, 80)), int(random.integers(0, 7))
+        tape.applies_with(f"a{number}", hours, income, debts, applicant, previous)
+        names.append(f"a{number}")
+        if number % 12 == 11:
+            tape.new_model(next(versions, "v5"), hours)
+        if random.random() < 0.3:
+            tape.outcome(str(random.choice(names)), round(hours * HOUR_MS), id=f"o{number}", option="1")
+        if random.random() < 0.3:
+            tape.tick(round(hours * HOUR_MS))
+    return tape
+
+
+@pytest.fixture(params=list(PROGRAMS))
+def program(request, distance):
+    return promising(**PROGRAMS[request.param])
+
+
+@pytest.fixture
+def distance():
+    """The promise of docs/examples/methods that any model can carry."""
+    from onward.agents.promises import Promise, registry
+
+    class Distance(Promise):
+        name = "distance"
+
+        def guarantee(self, target, score, required=0.5):
+            return {"distance": score(target[np.newaxis]).item() - required}
+
+    registry.add(Distance)
+    yield
+    registry.discard("distance")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_each_option_ends_once_and_the_count_of_open_ones_is_right(tmp_path, monkeypatch, seed, program):
+    tape = told(tmp_path, monkeypatch, seed, program)
+    ledger = tape.fold()
+    opened = Counter(
+        answer.application for answer in tape.answers() if isinstance(answer, Recourse) for _ in answer.options
+    )
+    ended = Counter((event.application) for event in tape.ends() for _ in event.options)
+    assert all(ended[name] <= opened[name] for name in ended)
+    left = sum(rows_open(ledger))
+    assert left == opened.total() - ended.total()
+    for look in tape.looks():
+        assert look.open == look.cleared + look.left + look.accepted + look.honoured + look.broken
+        assert min(look.cleared, look.left, look.accepted, look.honoured, look.broken) >= 0
+    tape.passes(3 * HOURS)
+    tape.fold()
+    assert sum(rows_open(ledger)) == 0
+    assert tape.statuses().total() == opened.total()
+
+
+def rows_open(ledger):
+    """The options of each open recourse; the record of the program counts as many."""
+    import msgspec
+
+    from onward.streams.engine.promises.recourse import OpenRecourse
+    from onward.streams.engine.promises.state import PromisesRecord
+    from onward.streams.ledger.checksum import without_checksum
+
+    found = [
+        len(msgspec.msgpack.decode(without_checksum(body), type=OpenRecourse).options)
+        for (body,) in rows(ledger, "SELECT body FROM promises")
+    ]
+    [(record,)] = rows(ledger, "SELECT body FROM promised")
+    assert sum(msgspec.msgpack.decode(without_checksum(record), type=PromisesRecord).open.values()) == sum(found)
+    return found
+
+
+@pytest.mark.parametrize(("seed", "units"), [(0, 400), (1, 1), (2, 5)])
+def test_a_restart_after_every_record_changes_nothing(tmp_path, monkeypatch, seed, units, program):
+    small_pieces(monkeypatch, units)
+    whole, cut = (told(tmp_path / name, monkeypatch, seed, program) for name in ("whole", "cut"))
+    for tape in (whole, cut):
+        tape.passes(HOURS + 1)
+    expected = dump(whole.fold())
+    found = dump(cut.fold(parts=[[record] for record in cut.journal]))
+    assert whole.looks()
+    assert cut.run.outputs() == whole.run.outputs()
+    assert found == expected
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_pieces_of_any_size_find_the_same(tmp_path, monkeypatch, seed, program):
+    """Nobody comes back meanwhile: who comes back before they were looked at is settled as if nothing had changed."""
+    found = []
+    for units in (400, 3, 1):
+        small_pieces(monkeypatch, units)
+        tape = story(tmp_path / str(units), monkeypatch, program)
+        random = np.random.default_rng(seed)
+        for number in range(PEOPLE):
+            tape.applies_with(f"a{number}", 0.01 * number, float(random.integers(10, 80)), int(random.integers(0, 7)))
+        for hours, version in enumerate(STRICTER, 1):
+            tape.new_model(version, hours)
+            tape.passes(hours + 0.5)
+        tape.fold()
+        ends = sorted((event.application, event.status, event.options, event.replaced) for event in tape.ends())
+        found.append((ends, tape.looks(), sorted(tape.revisions(), key=lambda one: (one.application, one.revision))))
+    assert found[0] == found[1] == found[2]
+    assert all(look.left == 0 for look in found[0][1])

@@ -1,0 +1,190 @@
+"""Options are promised, kept, broken by a new model or honoured, and expire."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from onward.streams.engine.promises.recourse import OpenRecourse, rows_of
+from onward.streams.ledger.checksum import without_checksum
+from onward.tests.streams.engine.promises.stories import HOUR_MS, STRICTER, promising, score_of, small_pieces, story
+from onward.tests.support.tape import rows
+
+decode = msgspec.msgpack.Decoder(OpenRecourse).decode
+
+
+@pytest.fixture
+def tape(tmp_path, monkeypatch):
+    return story(tmp_path, monkeypatch)
+
+
+def target(recourse, option, feature):
+    """What an option asks of a feature; the person's own value where it asks nothing."""
+    changes = {change.feature: change.target for change in recourse.options[option].changes}
+    return changes.get(feature, {"income": 30.0, "debts": 4}[feature])
+
+
+def comes_back(tape, name, hours, option, previous="a", **other):
+    """Somebody comes back who has done what an option asks."""
+    tape.fold("first")
+    recourse = tape.recourses()[previous]
+    asked = {feature: target(recourse, option, feature) for feature in ("income", "debts")}
+    tape.applies_with(name, hours, previous=previous, **{**asked, **other})
+
+
+def test_an_option_is_open_with_its_certificate_until_its_time_is_over(tape):
+    tape.applies_with("a", 0)
+    tape.fold()
+    recourse = tape.recourses()["a"]
+    assert len(recourse.options) == 2
+    assert [option.status for option in recourse.options] == ["open", "open"]
+    for option in recourse.options:
+        assert option.promise["radius"] == 0.1
+        assert option.promise["margin"] > 0
+        assert option.promise["alpha_max"] > 0.1
+    assert recourse.expires_at.startswith("2026-09-22T00:13")
+    tape.tick(11 * HOUR_MS)
+    tape.fold()
+    assert [(event.status, event.options) for event in tape.ends()] == [("expired", ("1", "2"))]
+
+
+def test_who_did_what_was_asked_is_approved_and_the_promise_kept(tape):
+    tape.applies_with("a", 0)
+    comes_back(tape, "b", 4, 1)
+    tape.tick(16 * HOUR_MS)
+    tape.fold()
+    kept, superseded = tape.ends()
+    assert (kept.status, kept.options, kept.by, kept.reason) == ("kept", ("2",), "b", "approved")
+    assert (superseded.status, superseded.options, superseded.reason) == ("superseded", ("1",), "approved")
+    assert "b" not in tape.recourses()
+
+
+def test_who_comes_back_without_having_done_it_gets_a_new_answer(tape):
+    tape.applies_with("a", 0, applicant="ada")
+    tape.applies_with("b", 4, income=31.0, applicant="ada")
+    tape.fold()
+    [superseded] = tape.ends()
+    assert (superseded.application, superseded.status, superseded.reason) == ("a", "superseded", "answered")
+    assert set(tape.recourses()) == {"a", "b"}
+
+
+def test_who_is_turned_away_because_of_other_features_has_a_broken_promise(tape):
+    tape.applies_with("a", 0)
+    comes_back(tape, "b", 4, 0, debts=10, income=60.0)
+    tape.fold()
+    assert next((event.status, event.reason) for event in tape.ends()) == ("broken", "other_features")
+
+
+def test_another_persons_application_settles_nothing(tape):
+    tape.applies_with("a", 0, applicant="ada")
+    tape.applies_with("b", 1, income=99.0, applicant="bob", previous="a")
+    tape.fold()
+    assert tape.ends() == []
+
+
+def test_an_external_decision_settles_the_promise(tmp_path, monkeypatch):
+    tape = story(tmp_path, monkeypatch, promising(decisions="external"))
+    tape.applies_with("a", 0)
+    tape.decides("a", 1)
+    comes_back(tape, "b", 4, 0)
+    tape.decides("b", 5 * HOUR_MS)
+    tape.fold()
+    assert next((event.status, event.reason) for event in tape.ends()) == ("broken", "decision")
+
+
+def test_a_new_model_breaks_what_it_rejects_and_a_revised_recourse_replaces_it(tape):
+    for number, income in enumerate((20.0, 30.0, 40.0)):
+        tape.applies_with(f"p{number}", 0, income=income)
+    tape.new_model("v4", 2)
+    tape.fold()
+    first, revised = tape.recourses(), {one.application: one for one in tape.revisions()}
+    broken = {event.application: event for event in tape.ends()}
+    assert set(broken) == set(first) == set(revised)
+    [look] = tape.looks()
+    assert (look.open, look.broken, look.cleared, look.accepted, look.left) == (6, 6, 0, 0, 0)
+    assert look.replaced == sum(len(event.replaced) for event in broken.values())
+    for name, event in broken.items():
+        assert (event.status, event.reason, event.model) == ("broken", "model", "v4")
+        assert revised[name].model == "v4"
+        assert tuple(option.id for option in revised[name].options) == event.replaced
+        assert revised[name].step == first[name].step
+        arms = {option.id: option.candidate for option in first[name].options}
+        assert all(arms[option.id] == option.candidate for option in revised[name].options)
+    comes_back_to_revision(tape, revised["p1"])
+
+
+def comes_back_to_revision(tape, revised):
+    """The revised option is promised in its turn."""
+    asked = {change.feature: change.target for change in revised.options[0].changes}
+    tape.applies_with("again", 3, previous="p1", **{"income": 30.0, "debts": 4, **asked})
+    tape.fold()
+    kept = [event for event in tape.ends() if event.status == "kept"]
+    assert [(event.application, event.options) for event in kept] == [("p1", (revised.options[0].id,))]
+
+
+def test_a_model_within_the_radius_breaks_nothing_and_nobody_is_looked_at(tape):
+    tape.applies_with("a", 0)
+    tape.new_model("v5", 2)
+    tape.fold()
+    [look] = tape.looks()
+    assert (look.open, look.cleared, look.accepted, look.broken) == (2, 2, 0, 0)
+    assert tape.ends() == []
+
+
+def test_options_that_are_honoured_are_judged_by_the_older_model(tmp_path, monkeypatch):
+    tape = story(tmp_path, monkeypatch, promising({"grandfather": True}))
+    tape.applies_with("a", 0)
+    tape.applies_with("c", 0)
+    tape.new_model("v4", 2)
+    comes_back(tape, "b", 4, 0)
+    tape.tick(9 * HOUR_MS)
+    comes_back(tape, "d", 13, 0, previous="c")
+    tape.passes(16)
+    tape.fold()
+    [look] = tape.looks()
+    assert (look.honoured, look.broken, tape.revisions()) == (4, 0, [])
+    ended = {(event.application, event.status) for event in tape.ends()}
+    assert ended == {("a", "kept"), ("a", "superseded"), ("c", "expired")}
+    assert set(tape.recourses()) == {"a", "c", "d"}
+
+
+def test_another_model_before_all_are_looked_at_begins_anew(tape, monkeypatch):
+    small_pieces(monkeypatch)
+    for number in range(20):
+        tape.applies_with(f"p{number}", 0, income=20.0 + number)
+    tape.new_model("v3", 2)
+    tape.new_model("v4", 2)
+    tape.passes(3)
+    tape.fold()
+    first, second = tape.looks()
+    assert first.left > 0
+    assert second.left == 0
+    assert first.open == 40
+    assert second.open == 40 - first.broken + first.replaced
+
+
+def test_every_open_option_is_accepted_by_the_newest_model_also_those_that_nobody_looked_at(tmp_path, monkeypatch):
+    tape = story(tmp_path, monkeypatch)
+    random = np.random.default_rng(3)
+    for number in range(200):
+        tape.applies_with(f"p{number}", 0, income=float(random.integers(5, 60)), debts=int(random.integers(0, 6)))
+    for hours, version in enumerate(("v2", "v5", "v3"), 1):
+        tape.new_model(version, hours)
+        tape.passes(hours + 0.5)
+    ledger = tape.fold()
+    assert any(look.cleared for look in tape.looks())
+    assert any(look.accepted for look in tape.looks())
+    assert any(look.broken for look in tape.looks())
+    recourses = [decode(without_checksum(body)) for (body,) in rows(ledger, "SELECT body FROM promises")]
+    targets = np.concatenate([rows_of(recourse.options) for recourse in recourses])
+    opened = sum(len(answer.options) for answer in tape.recourses().values())
+    assert len(targets) == opened + sum(look.replaced - look.broken for look in tape.looks())
+    assert (score_of(STRICTER["v3"], linear=True)(targets) > 0.5).all()
+
+
+def test_an_option_whose_time_was_over_before_the_model_came_is_not_broken(tape):
+    tape.applies_with("a", 0)
+    tape.new_model("v4", 12)
+    tape.fold()
+    assert [(event.status, event.options) for event in tape.ends()] == [("expired", ("1", "2"))]
