@@ -21,3 +21,16 @@ class LinearScore(Protocol):
 
     def __call__(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
         """The scores, (n,), of encoded rows (n, D)."""
+
+
+@runtime_checkable
+class WorstCase(Protocol):
+    """A score whose log odds are those of a ``linear`` one, less a ``slack`` that depends on the row alone."""
+
+    linear: LinearScore
+
+    def __call__(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
+        """The scores, (n,), of encoded rows (n, D)."""
+
+    def slack(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
+        """By how much the log odds of encoded rows (n, D) are below the linear ones, (n,), 0 or more."""

@@ -46,8 +46,8 @@ class LinearSets:
 
     A step of a feature has a gain in log odds and a cost. So the cheapest changes of a set fill its features in the
     order of cost for gain, a fractional knapsack whose one dual variable is the ratio of the last feature in use.
-    Whole steps make the last feature overshoot; what is then too much is taken back from the most expensive features.
-    A single feature is exact. A set that costs no less than a part of it is left out.
+    Whole steps make one feature overshoot, the one for which that costs least; what is then too much is taken back from
+    the most expensive features. A single feature is exact. A set that costs no less than a part of it is left out.
 
     Parameters
     ----------
@@ -71,18 +71,34 @@ class LinearSets:
         self._most_changes = most_changes
         self._masks = _masks(min(most_changes, LARGEST_SET))
 
-    def solve(self, people: Array) -> Solutions:
-        """The options of encoded people, shape (n, D)."""
+    def solve(self, people: Array, more: Array | None = None) -> Solutions:
+        """The options of encoded people, shape (n, D). ``more`` (n,) are log odds that each needs beyond the score."""
         count, movable = len(people), len(self._may_rise)
         steps = np.zeros((count, MOST_OPTIONS, movable), dtype=np.int64)
         found, best = np.zeros(count, dtype=np.int64), np.zeros((count, movable), dtype=np.int64)
-        model = self._weights, self._bias, self._required
+        model = self._weights, self._bias, self._required + (np.zeros(count) if more is None else more)
         rules = self._may_rise, self._may_fall, self._most_changes
         solve_people(np.ascontiguousarray(people), self._layout, rules, model, self._masks, (steps, found, best))
         accepted = found < 0
         found[accepted] = 0
         kept = steps[np.arange(MOST_OPTIONS) < found[:, np.newaxis]]
         return Solutions(np.repeat(np.arange(count), found), kept, best, accepted)
+
+    def excess(self, rows: Array) -> Array:
+        """By how much the log odds of encoded rows (n, D) exceed the required ones, (n,)."""
+        # A product of matrices would depend on the other rows.
+        return np.asarray((rows * self._weights).sum(axis=1) + self._bias - self._required)
+
+    def tightened(self, people: Array, found: Solutions, excess: Array) -> Steps:
+        """The steps of options, (P, M), less what each has too much: log odds ``excess`` (P,) beyond what it needs.
+
+        The dearest changes are reduced first, and none to nothing.
+        """
+        steps = np.abs(found.steps)
+        rules = self._may_rise, self._may_fall
+        whose = np.ascontiguousarray(people[found.people])
+        give_back(whose, self._layout, rules, self._weights, np.ascontiguousarray(excess), steps)
+        return np.sign(found.steps) * steps
 
 
 @cache
@@ -98,14 +114,14 @@ def solve_people(
     people: Array,
     layout: Layout,
     rules: tuple[Mask, Mask, int],
-    model: tuple[Array, float, float],
+    model: tuple[Array, float, Array],
     masks: NDArray[np.int64],
     out: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
 ) -> None:
     """Write each person's options to ``out``: steps (n, O, M), their number, -1 for who needs none, and the best steps.
 
     ``rules`` say which features may rise and fall, and how many may change. ``model`` has the weights (D,), the bias
-    and the log odds that must be exceeded.
+    and the log odds (n,) that must be exceeded.
     """
     may_rise, may_fall, most_changes = rules
     weights, bias, required = model
@@ -122,15 +138,35 @@ def solve_people(
         largest = np.argsort(-gain * most)
         for m in largest[:most_changes]:
             best[i, m] = most[m] * move[m]
-        if odds > required:
+        missing = required[i] - odds
+        if missing < 0.0:
             found[i] = -1
             continue
-        found[i] = fill_sets(required - odds, largest, (gain, cost, most), masks, cheapest, steps[i])
+        found[i] = fill_sets(missing, largest, (gain, cost, most), masks, cheapest, steps[i])
         if found[i] == 0:
-            found[i] = fill_large_set(required - odds, largest[:most_changes], (gain, cost, most), steps[i])
+            found[i] = fill_large_set(missing, largest[:most_changes], (gain, cost, most), steps[i])
         for option in range(found[i]):
             for m in range(movable):
                 steps[i, option, m] *= move[m]
+
+
+@compiled
+def give_back(
+    people: Array, layout: Layout, rules: tuple[Mask, Mask], weights: Array, excess: Array, steps: NDArray[np.int64]
+) -> None:
+    """Reduce the numbers of steps (P, M) of options, each of one of ``people`` (P, D), by what is too much."""
+    movable = steps.shape[1]
+    gain, cost = np.empty(movable), np.empty(movable)
+    most, move = np.empty(movable, dtype=np.int64), np.empty(movable, dtype=np.int64)
+    for i in range(len(people)):
+        single_moves(people[i], layout, rules[0], rules[1], weights, (gain, cost, most, move))
+        rest = excess[i]
+        for m in np.argsort(-cost / gain_or_one(gain)):
+            if steps[i, m] > 1 and layout[1][m] == 0:
+                back = min(steps[i, m] - 1, math.ceil(rest / gain[m] - TOLERANCE) - 1)
+                if back > 0:
+                    steps[i, m] -= back
+                    rest -= back * gain[m]
 
 
 @compiled
@@ -261,12 +297,8 @@ def fill(
     for m in members:
         steps[m] = 1
         rest -= gain[m]
-    for m in members:
-        if rest < 0:
-            break
-        more = min(most[m] - 1, math.floor(rest / gain[m] + TOLERANCE) + 1)
-        steps[m] += more
-        rest -= more * gain[m]
+    if rest >= 0:
+        rest = fill_up(rest, members, gain, cost, most, steps)
     total = 0.0
     for place in range(len(members) - 1, -1, -1):
         m = members[place]
@@ -279,3 +311,31 @@ def fill(
         steps[members] = 0
         return math.inf
     return total
+
+
+@compiled
+def fill_up(
+    rest: float, members: Indices, gain: Array, cost: Array, most: NDArray[np.int64], steps: NDArray[np.int64]
+) -> float:
+    """Add steps that are worth ``rest`` log odds to ``steps`` (M,); return what is still missing, below 0 if nothing.
+
+    The members are filled in their order, as far as they do not overshoot. One of them takes one step more; those
+    behind it need none then. A small step of a dearer feature may cost less than a large one of a cheaper one.
+    """
+    before, spent, best, last = rest, 0.0, math.inf, -1
+    for place in range(len(members)):
+        m = members[place]
+        more = min(most[m] - 1, math.floor(rest / gain[m] + TOLERANCE))
+        spent += more * cost[m]
+        rest -= more * gain[m]
+        if more < most[m] - 1 and spent + cost[m] < best:
+            best, last = spent + cost[m], place
+    rest = before
+    for place in range(last + 1):
+        m = members[place]
+        more = min(most[m] - 1, math.floor(rest / gain[m] + TOLERANCE))
+        if place == last:
+            more += 1
+        steps[m] += more
+        rest -= more * gain[m]
+    return rest

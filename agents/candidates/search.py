@@ -11,11 +11,12 @@ import numpy as np
 
 from ..costs import L1, Cost
 from ..goals import Goal
+from ..scores import WorstCase
 from .contract import Array, Explanation, Indices, LinearScore, Proposals, Score, Space
 from .effects import MOVES_BY_SIZE, Effects
 from .feature_sets import FeatureSets
 from .grid import Grid, Limits, Steps, count_targets, every_target
-from .linear_sets import LinearSets
+from .linear_sets import LinearSets, Solutions
 from .scored import Measured, ScoredTargets
 from .scoring_generator import OTHER, ScoringGenerator, either_way, help_by_changes, help_by_direction, in_words
 
@@ -37,6 +38,10 @@ CLIMBS = 8
 """Most features that the beam search changes."""
 ENOUGH = 3
 """Sets of more features are tried for people with fewer options."""
+TIGHTENINGS = 2
+"""How often what an option of a worst case has too much is taken back."""
+SLACKENINGS = 5
+"""How often the slack of a worst case is raised before a person is searched as under any model."""
 
 
 class _Options(NamedTuple):
@@ -150,6 +155,8 @@ class Search(ScoringGenerator):
     def _linear(self) -> LinearSets | None:
         """The closed form, where there is one."""
         score, goal = self._model()
+        if isinstance(score, WorstCase):
+            score = score.linear
         if not (isinstance(score, LinearScore) and isinstance(self._cost, L1) and 0.0 < goal.required < 1.0):
             return None
         return LinearSets(self.space, self._grid, score, goal.required, self._most_changes)
@@ -157,10 +164,16 @@ class Search(ScoringGenerator):
     def _solved(self, people: Array, linear: LinearSets) -> tuple[_Options, Indices]:
         """The options of the people whom the closed form serves, and the numbers of the others."""
         score, goal = self._model()
-        found = linear.solve(people)
-        rows = self._grid.moved(people[found.people], found.steps)
+        found, rows = (
+            self._solved_for_the_worst(people, linear, score)
+            if isinstance(score, WorstCase)
+            else (self._moved(people, linear.solve(people)))
+        )
         good = np.asarray(self.space.allowed(rows), dtype=bool) & goal.reached(score(rows))
         solved = ~found.accepted
+        if isinstance(score, WorstCase):
+            # Nobody is out of reach because of a slack that was taken for the worst.
+            solved &= np.isin(np.arange(len(people)), found.people)
         solved[found.people[~good]] = False
         arm = self._sets.arms(found.steps)
         cost = self._cost.of_pairs(rows, people, np.arange(len(rows)), found.people)
@@ -171,13 +184,50 @@ class Search(ScoringGenerator):
         keep = order[new & solved[found.people[order]]]
         return _Options(found.people[keep], arm[keep], rows[keep]), np.flatnonzero(~solved)
 
+    def _moved(self, people: Array, found: Solutions) -> tuple[Solutions, Array]:
+        """Solutions with their targets (P, D)."""
+        return found, self._grid.moved(people[found.people], found.steps)
+
+    def _solved_for_the_worst(self, people: Array, linear: LinearSets, score: WorstCase) -> tuple[Solutions, Array]:
+        """The closed form for a score with a slack, which depends on the target.
+
+        Each person's slack is raised to the largest of their options until it covers all of them. What an option has
+        too much is taken back then.
+        """
+        slack = score.slack(people)
+        found, rows = self._moved(people, linear.solve(people, slack))
+        for _ in range(SLACKENINGS):
+            needed = slack.copy()
+            np.maximum.at(needed, found.people, score.slack(rows))
+            if not (needed > slack).any():
+                break
+            slack = needed
+            found, rows = self._moved(people, linear.solve(people, slack))
+        for _ in range(TIGHTENINGS):
+            found, rows = self._tightened(people, linear, score, found, rows)
+        return found, rows
+
+    def _tightened(
+        self, people: Array, linear: LinearSets, score: WorstCase, found: Solutions, rows: Array
+    ) -> tuple[Solutions, Array]:
+        """The same solutions with less of the changes, where the worst case still reaches the goal."""
+        _, goal = self._model()
+        slack = score.slack(rows)
+        excess = linear.excess(rows) - slack
+        steps = linear.tightened(people, found, np.maximum(excess, 0.0))
+        fewer = self._grid.moved(people[found.people], steps)
+        holds = goal.reached(score(fewer))
+        steps[~holds] = found.steps[~holds]
+        return found._replace(steps=steps), np.where(holds[:, np.newaxis], fewer, rows)
+
     # --- one person --------------------------------------------------------------------------------------------------
 
     def _options(self, person: Array) -> _Found:
         """What there is for a person, by the closed form where it is sure."""
-        if self._linear is None:
-            return self._searched(person)
         people, (score, _) = person[np.newaxis], self._model()
+        # The highest worst case is not where the highest linear score is.
+        if self._linear is None or isinstance(score, WorstCase):
+            return self._searched(person)
         solved, unsolved = self._solved(people, self._linear)
         best = self._grid.moved(people, self._linear.solve(people).best)
         if len(unsolved) or not np.all(self.space.allowed(best)):

@@ -19,6 +19,13 @@ NOT_LINEAR = "its score is not linear, so no radius of its parameters bounds wha
 class LinearModels(Protocol):
     """A set of linear models around one."""
 
+    @property
+    def radius(self) -> float:
+        """How far they may be."""
+
+    def norms(self, points: Array) -> Array:
+        """By how much the log odds of points (n, D) change at most, (n,), for a radius of 1."""
+
     def worst_case(self, points: Array, weights: Array, bias: float) -> Array:
         """The least log odds, (n,), of points (n, D) under the models around ``weights`` (D,)."""
 
@@ -54,11 +61,15 @@ class WorstCaseScore:
     """
 
     def __init__(self, score: LinearScore, models: LinearModels) -> None:
-        self._score, self._models = score, models
+        self.linear, self._models = score, models
+
+    def slack(self, X: Array) -> Array:
+        """By how much the worst model's log odds of encoded rows (n, D) are below the score's own, (n,)."""
+        return self._models.radius * self._models.norms(X)
 
     def __call__(self, X: Array) -> Array:
         """The scores, (n,), of encoded rows (n, D)."""
-        odds = self._models.worst_case(X, self._score.weights, self._score.bias)
+        odds = self._models.worst_case(X, self.linear.weights, self.linear.bias)
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds, -LARGEST, LARGEST))))
 
 

@@ -6,6 +6,7 @@ and labelled by a random linear rule. With one, the rows of ``credit.csv`` are u
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -19,15 +20,19 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from onward.agents.goals import Threshold
+from onward.agents.scores import LinearScore
 from onward.schemas.encoding import FeatureCodec
-from onward.schemas.events import Application, Value
+from onward.schemas.events import Application, Model, Value
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import TableError, read_table
 from onward.streams.errors import UsageError
+from onward.streams.programs.bundle.loader import load_bundle
+from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.bundle.writer import write_bundle
+from onward.streams.programs.program import address_of
 from onward.streams.records import Headers
 
 _encode = msgspec.json.Encoder().encode
@@ -57,6 +62,14 @@ class Load(NamedTuple):
         headers = cloud_event_headers(f"{name}/{number}", "benchmark", ce_type(Application), time_ms)
         return InputRecord(event.application.encode(), _encode(event), headers)
 
+    def announcement(self, folder: Path, time_ms: int) -> InputRecord:
+        """Make the event of a new model, whose bundle is in this folder."""
+        manifest = folder / MANIFEST
+        version, digest = folder.name, hashlib.sha256(manifest.read_bytes()).hexdigest()
+        event = Model(self.program, version, str(manifest), digest)
+        headers = cloud_event_headers(version, "benchmark", ce_type(Model), time_ms)
+        return InputRecord(version.encode(), _encode(event), headers)
+
     def applications(self, name: str, numbers: Iterable[int]) -> list[InputRecord]:
         """Make applications with the present time."""
         now_ms = time.time_ns() // 1_000_000
@@ -64,7 +77,7 @@ class Load(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The differences from the packaged program. ``window`` and ``capacity`` are as in a spec."""
+    """The differences from the packaged program. ``window``, ``capacity`` and ``promise`` are as in a spec."""
 
     program: str = "credit"
     candidates: int = 200
@@ -75,14 +88,16 @@ class Shape(NamedTuple):
     options: int = 1
     goal: str = "threshold"
     capacity: Mapping[str, Any] | None = None
+    promise: Mapping[str, Any] | None = None
 
     def spec(self, packaged: str) -> str:
         """Return the packaged spec with these differences. JSON is YAML."""
         methods = {"choice": self.choice, "generator": self.generator, "options": self.options, "goal": self.goal}
-        policy = _encode({**methods, "window": dict(self.window)}).decode()
+        policy = {**methods, "window": dict(self.window)}
         named = packaged.replace("program: credit\n", f"program: {self.program}\n")
-        capacity = "" if self.capacity is None else f"capacity: {_encode(dict(self.capacity)).decode()}\n"
-        return f"{named}candidates: {self.candidates}\nshards: {self.shards}\npolicy: {policy}\n{capacity}"
+        parts = {"policy": policy, "capacity": self.capacity, "promise": self.promise}
+        given = [f"{name}: {_encode(dict(part)).decode()}\n" for name, part in parts.items() if part is not None]
+        return f"{named}candidates: {self.candidates}\nshards: {self.shards}\n{''.join(given)}"
 
 
 def write_load(folder: Path, seed: int, data: Path | None, shape: Shape | None = None) -> Load:
@@ -113,6 +128,30 @@ def write_load(folder: Path, seed: int, data: Path | None, shape: Shape | None =
         metrics={},
     )
     return Load(path, spec.program, rejected)
+
+
+def write_moved_model(load: Load, folder: Path, distance: float, seed: int) -> None:
+    """Write a bundle whose parameters are this far from those of the load's model, in L2, in a random direction."""
+    loaded = load_spec(load.spec)
+    codec = FeatureCodec(loaded.spec)
+    bundle = load_bundle(address_of(loaded), sha256=None, columns=codec.columns, codec=codec)
+    score = bundle.model.score
+    assert isinstance(score, LinearScore), "the model of a load is linear"
+    moved = np.random.default_rng(seed).normal(size=codec.dimension + 1)
+    moved *= distance / np.linalg.norm(moved)
+    model = LogisticRegression()
+    model.classes_, model.n_features_in_ = np.array([0, 1]), codec.dimension
+    model.coef_, model.intercept_ = (score.weights + moved[:-1])[np.newaxis], np.array([score.bias + moved[-1]])
+    write_bundle(
+        folder,
+        loaded.spec,
+        codec.columns,
+        version=folder.name,
+        estimator=model,
+        instances=bundle.instances,
+        reference=bundle.reference,
+        metrics={},
+    )
 
 
 def _generated(

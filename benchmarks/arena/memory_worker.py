@@ -58,13 +58,19 @@ class MemoryWorker:
 
     async def serve(self, applications: Sequence[InputRecord], now_ms: int) -> None:
         """Serve at most one chunk of applications, then move event time to ``now_ms``."""
+        await self._serve(self.topics.applications, applications, now_ms)
+
+    async def announce(self, model: InputRecord, now_ms: int) -> None:
+        """Serve the event of a new model."""
+        await self._serve(self.topics.models, [model], now_ms)
+
+    async def _serve(self, topic: str, sent: Sequence[InputRecord], now_ms: int) -> None:
         self._now_ms = now_ms
-        topic = self.topics.applications
         first = self._read[topic]
-        self._read[topic] += len(applications)
+        self._read[topic] += len(sent)
         records = [
             Record(topic, 0, first + number, now_ms, key, value, tuple(headers))
-            for number, (key, value, headers) in enumerate(applications)
+            for number, (key, value, headers) in enumerate(sent)
         ]
         with self._measured():
             await self._ingest.handle(records)
@@ -78,13 +84,18 @@ class MemoryWorker:
             await self._ingest.tick(_NoLag())
             await self._fold()
 
+    async def last(self, topic: str) -> bytes:
+        """The value of the last record of an output topic."""
+        [value] = await self.kafka.tail(topic, 0, lambda record: record.value or b"")
+        return value
+
     @property
     def is_closing(self) -> bool:
-        """Whether a round has ended that is not closed yet."""
+        """Whether there is work that later entries carry on, such as a round that has ended and is not closed."""
         return bool(self._processor.closing)
 
     async def carry_on(self) -> None:
-        """Do the next piece of a round that is being closed."""
+        """Do its next piece."""
         with self._measured():
             await self._ingest.carry_on([0])
             await self._fold()

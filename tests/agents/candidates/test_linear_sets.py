@@ -14,6 +14,7 @@ from onward.agents.candidates import registry
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.promises import LpBall, WorstCaseScore
 from onward.tests.support.spaces import Line, scaled_space
 
 Array = np.ndarray[Any, Any]
@@ -97,3 +98,35 @@ def test_what_the_best_reaches_keeps_the_constraints() -> None:
 
 def test_only_linear_needs_a_linear_score() -> None:
     assert [name for name, kind in registry.items() if kind.needs_linear_score] == ["linear"]
+
+
+def test_a_small_step_of_a_dearer_feature_completes_large_steps_of_a_cheaper_one() -> None:
+    """One coarse step leaves a little to do, for which another coarse one costs ten times as much as two fine ones."""
+    line = Line(np.array([10.0, 8.0, 0.0, 0.0, 0.0, 0.0]), -1.1)
+    space = scaled_space(FEATURE_OF, ("up", "up", "none", "none"), np.array([0.1, 0.01, 0.1, 0.0]), None)
+    search = Search.build(space, np.zeros((0, 6)), L1()).under(line, Threshold(0.5))
+    person = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    found = search.propose(person[np.newaxis])
+    cheapest = found.points[np.abs(found.points - person).sum(axis=1).argmin()]
+    np.testing.assert_allclose(cheapest, [0.1, 0.02, 0.0, 1.0, 0.0, 0.0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    most=st.sampled_from([1, 2, 3, None]),
+    radius=st.floats(0, 1),
+    p=st.sampled_from([1.0, 2.0, np.inf]),
+)
+def test_the_worst_of_near_models_is_served_at_no_more_than_the_search_and_a_step(
+    seed: int, most: int | None, radius: float, p: float
+) -> None:
+    plain, line, person, _ = drawn(seed, most, STEPS / 10)
+    worst = WorstCaseScore(line, LpBall(radius, p))
+    ours = plain.under(worst, Threshold(0.5)).propose(person[np.newaxis])
+    general = plain.under(lambda X: worst(X), Threshold(0.5)).propose(person[np.newaxis])
+    assert (worst(ours.points) > 0.5).all()
+    assert bool(len(ours.arm)) >= bool(len(general.arm))
+    if len(general.arm):
+        costs = [np.abs(found.points - person).sum(axis=1).min() for found in (ours, general)]
+        assert costs[0] <= costs[1] + STEPS.max() / 5
