@@ -1,13 +1,13 @@
 """Which options are suggested: the learners that choose among a person's options."""
 
+from ..parameters import Interval, Parameter
 from ..registry import Registry
 from .bwo_ucb import BwOUCB
 from .components.verifier import Verifier
-from .contract import BatchPick, Choice, FixedChoice, Parameter, Pick, Pull, State, select_one_by_one
+from .contract import BatchPick, Choice, FixedChoice, Pick, Pull, State, select_one_by_one
 from .exploration import Exploration
 from .factored import Factored
 from .gp_ucb import GPUCB
-from .interval import Interval
 from .linucb import LinUCB
 from .posterior import Posterior
 from .protoar import ProtoAR

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..options import Options
+from ..parameters import Interval
 from .components.pull_buffer import PullBuffer, pairs_of
 from .components.regression_forest import Forest
 from .contract import Array, Choice, Pick, Pull, State
-from .interval import Interval
 
 GROWTH = 10
 """While there are few rows, each tree is regrown at least every time that the rows have increased by a tenth."""

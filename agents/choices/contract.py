@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..options import OptionBatch, Options
-from .interval import Interval
+from ..parameters import Equipped
 
 Array = NDArray[np.float64]
 
@@ -53,14 +52,7 @@ class Pull(NamedTuple):
     execution: float
 
 
-class Parameter(NamedTuple):
-    """A number that a choice takes: its default, and the interval of its values."""
-
-    default: float
-    interval: Interval
-
-
-class Choice(ABC):
+class Choice(Equipped, ABC):
     """Picks among a person's options, one step a person, and learns from the rewards that come later.
 
     A step picks one option or several. Each pick is a pull of its arm. Of several, the person takes up one at most: the
@@ -110,37 +102,7 @@ class Choice(ABC):
         self.window = window
         self._given = parameters
 
-    @classmethod
-    def parameters(cls) -> dict[str, Parameter]:
-        """The parameters this choice takes, by name."""
-        hints = get_type_hints(cls.__init__, include_extras=True)
-        found: dict[str, Parameter] = {}
-        for name, argument in inspect.signature(cls).parameters.items():
-            if get_origin(hints.get(name)) is Annotated:
-                _, interval = get_args(hints[name])
-                found[name] = Parameter(argument.default, interval)
-        return found
-
-    @classmethod
-    def check(cls, parameters: Mapping[str, float]) -> None:
-        """Raise ``ValueError`` when a parameter is not one of this choice's or lies outside its interval."""
-        known = cls.parameters()
-        for name, value in parameters.items():
-            if name not in known:
-                names = ", ".join(known) or "none"
-                raise ValueError(f"{cls.name} has no parameter {name!r}: it takes {names}")
-            if value not in known[name].interval:
-                raise ValueError(f"{name} is {value}: {cls.name} needs a number {known[name].interval}")
-
-    needs: ClassVar[frozenset[str]] = frozenset()
-    """What ``equip`` must be given: artefacts that are fitted together with a model, by name."""
-
-    def equip(self, **artefacts: Any) -> None:
-        """Take what this choice ``needs``, before its first step."""
-        if artefacts.keys() != self.needs:
-            raise ValueError(f"{self.name} needs {sorted(self.needs)}, not {sorted(artefacts)}")
-
-    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:  # noqa: B027 -- optional
+    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:
         """Begin a step, in which ``pick`` is called for each option to suggest; there may be no options."""
 
     @abstractmethod

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..options import Options
+from ..parameters import Interval
 from .components.arm_posteriors import ArmPosteriors
 from .components.change_weights import ChangeWeights
 from .components.execution_kernels import best_option
 from .components.pending_pulls import PendingPulls
 from .contract import Array, Choice, Pick, Pull, State
-from .interval import Interval
 
 PRIOR_PERIOD = 10
 """The prior is updated, and assumed failures are re-weighted, every 10th step."""

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..options import Options
+from ..parameters import Interval
 from .components.gaussian_process import factorise, predict
 from .components.pull_buffer import PullBuffer, pairs_of
 from .contract import Array, Choice, Pick, Pull, State
-from .interval import Interval
 
 PRIOR_MEAN = 0.5
 """Prior mean of a reward of 0 or 1."""

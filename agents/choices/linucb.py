@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..options import OptionBatch, Options
+from ..parameters import Interval
 from .contract import Array, BatchPick, Choice, Pick, Pull, State
-from .interval import Interval
 
 Indices = NDArray[np.intp]
 

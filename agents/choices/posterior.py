@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..options import Options
+from ..parameters import Interval
 from .components.arm_posteriors import ArmPosteriors
 from .components.execution_model import ExecutionModel
 from .contract import Array, Choice, Pick, Pull, State
-from .interval import Interval
 
 PRIOR_PERIOD = 10
 """The prior is updated every 10th step."""

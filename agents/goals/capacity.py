@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..choices.interval import Interval
+from ..parameters import Interval
 from .closed_round import Array, ClosedRound
 from .components.rejected_share import rejected_share
 from .components.score_distribution import ScoreDistribution

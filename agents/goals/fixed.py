@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from numpy.typing import NDArray
 
-from ..choices.interval import Interval
+from ..parameters import Interval
 from .closed_round import ClosedRound
 from .rounds import Prospects, RoundGoal
 

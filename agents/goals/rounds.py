@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..choices.interval import Interval
+from ..parameters import Parametrised
 from .closed_round import Array, ClosedRound, Indices
 from .offset import ConformalOffset
 
@@ -73,7 +72,7 @@ class Aim(NamedTuple):
     forecast: float
 
 
-class RoundGoal(ABC):
+class RoundGoal(Parametrised, ABC):
     """Which score wins a place in the rounds to come. One goal is told to everybody who is turned down in a round.
 
         goal = registry["capacity"](coverage=0.95, horizon=1)
@@ -108,26 +107,6 @@ class RoundGoal(ABC):
         self.coverage, self.horizon = coverage, horizon
         self.offset = ConformalOffset(coverage, horizon) if offset else None
         self.round = np.array([-1], dtype=np.int64)
-
-    @classmethod
-    def parameters(cls) -> dict[str, tuple[float, Interval]]:
-        """The numbers that this goal takes: their defaults and intervals, by name."""
-        hints = get_type_hints(cls.__init__, include_extras=True)
-        return {
-            name: (argument.default, get_args(hints[name])[1])
-            for name, argument in inspect.signature(cls).parameters.items()
-            if get_origin(hints.get(name)) is Annotated
-        }
-
-    @classmethod
-    def check(cls, parameters: Mapping[str, float]) -> None:
-        """Raise ``ValueError`` when a parameter is not one of this goal's or lies outside its interval."""
-        known = cls.parameters()
-        for name, value in parameters.items():
-            if name not in known:
-                raise ValueError(f"{cls.name} has no parameter {name!r}: it takes {', '.join(known) or 'none'}")
-            if value not in known[name][1]:
-                raise ValueError(f"{name} is {value}: {cls.name} needs a number {known[name][1]}")
 
     @property
     def candidates(self) -> Array:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 
-from ..choices.interval import Interval
+from ..parameters import Interval
 from .ball import LpBall, log_odds, logit
 from .contract import Array, LinearScore, Promise, Score
 

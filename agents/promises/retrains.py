@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from scipy.special import betaincinv
 
-from ..choices.interval import Interval
+from ..parameters import Interval
 from .contract import Array, Promise, Score
 
 

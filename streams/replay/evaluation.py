@@ -27,6 +27,9 @@ from .journal_replay import Closing, Step
 FOLLOWING = (2,)
 """The use of random numbers by the evaluated policy: it must not draw the same as the log's."""
 
+MAKES_OPTIONS = ("generator", "goal", "goal_parameters")
+"""The fields of a policy that decide which options people have, and which arms there are."""
+
 
 def with_choice(program: Program, choice: str, parameters: dict[str, float]) -> Program:
     """The program with another choice, all else of its policy as it is."""
@@ -50,10 +53,21 @@ def check_alike(program: Program, target: Program) -> None:
     if ours != theirs:
         fields = [name for name in ours.__struct_fields__ if getattr(ours, name) != getattr(theirs, name)]
         raise UsageError(f"the specs differ in {', '.join(fields)}: only `program` and `policy` may differ")
+    _check_options_alike(program.spec.policy, target.spec.policy)
     if not np.array_equal(program.points, target.points):
         raise UsageError(
             f"the candidates of models {program.bundle.version} and {target.bundle.version} differ: give both specs "
             "the same first model"
+        )
+
+
+def _check_options_alike(policy: Policy, target: Policy) -> None:
+    """Raise ``UsageError`` where a policy would have made other options than those of the log."""
+    fields = [name for name in MAKES_OPTIONS if getattr(policy, name) != getattr(target, name)]
+    if fields:
+        raise UsageError(
+            f"the specs differ in {', '.join(f'policy.{name}' for name in fields)}: the log has no options of "
+            "another generator or goal, give both specs the same"
         )
 
 
@@ -170,12 +184,14 @@ class _Shard:
         self._number = number
         self._follower = Follower(target.learner(), target.spec.policy.options)
         self._expectation = Expectation(len(program.arms))
-        self._same_cost = (program.spec.policy.cost, program.nu) == (target.spec.policy.cost, target.nu)
+        # Rounds learn how probably options succeed, whatever a policy makes of costs.
+        same_cost = (program.spec.policy.cost, program.nu) == (target.spec.policy.cost, target.nu)
+        self._same_execution = program.closes_rounds or same_cost
         self.rows: dict[int, _Row] = {}
         self.without_recourse = 0
 
     def step(self, step: Step) -> None:
-        options = step.options if self._same_cost else self._with_target_cost(step.options)
+        options = step.options if self._same_execution else self._with_target_cost(step.options)
         arms = [arm for arm, _ in step.picked]
         wanted = self._follower.step(options, arms, lambda: self._random(step.number))
         if not step.picked or not wanted:

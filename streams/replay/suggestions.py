@@ -16,7 +16,7 @@ from ...schemas.kinds import kinds
 from ..engine.assessment import NO_SCORE
 from ..engine.process import footprint, process
 from ..engine.watermark import required_topics
-from ..errors import ModelError
+from ..errors import ModelError, UsageError
 from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..ledger.ledger import Ledger
 from ..programs.program import Program
@@ -24,6 +24,11 @@ from ..topics import Topics
 
 PORTION_PEOPLE = 100
 """People who are scored together."""
+
+LIMITED_PLACES = (
+    "program {!r} has limited places (goal: {}), so who is rejected and which score wins a place is known only when a "
+    "round is closed: give a copy of the spec with `goal: threshold` and the score to reach as `model.threshold`"
+)
 
 Features = Mapping[str, Value | None]
 _encode = msgspec.json.Encoder().encode
@@ -34,8 +39,14 @@ def suggest(program: Program, people: Mapping[str, Features], time_ms: int) -> I
 
     ``people`` are raw features by the name of the application; they must have passed the codec's check. Who is approved
     gets no answer. All of them apply at ``time_ms``, each to a learner that has seen nobody: an answer does not depend
-    on the other people.
+    on the other people. Raise ``UsageError`` for a program whose places are limited: its answers depend on them.
     """
+    if program.closes_rounds:
+        raise UsageError(LIMITED_PLACES.format(program.name, program.spec.policy.goal))
+    return _answers(program, people, time_ms)
+
+
+def _answers(program: Program, people: Mapping[str, Features], time_ms: int) -> Iterator[Recourse | NoRecourse]:
     with TemporaryDirectory(prefix="onward-") as folder, Ledger(Path(folder) / "ledger.sqlite", "suggest", 0) as ledger:
         state = ledger.load({program.name: program}, required_topics(Topics()), waiting_limit=1)
         everybody = list(people.items())

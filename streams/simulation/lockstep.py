@@ -16,28 +16,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
-import msgspec
-from msgspec import Struct
-
-from ...schemas.events import (
-    Application,
-    DeadLetter,
-    NoRecourse,
-    Option,
-    Outcome,
-    Recourse,
-    Result,
-    Reward,
-    Round,
-    Value,
-)
-from ...schemas.headers import CE_ID, cloud_event_headers
-from ...schemas.kinds import ce_type, kinds
-from ..records import Headers
-from ..topics import Topics
-
-SOURCE = "onward/simulation"
-_encode = msgspec.json.Encoder().encode
+from ...schemas.events import Application, NoRecourse, Option, Outcome, Recourse, Result, Reward, Value
+from .program_runs import OutgoingEvent, ProgramEvent, ProgramRuns, SuggestionRecorder
 
 
 class DelayedOutcome(Protocol):
@@ -83,13 +63,6 @@ class World(Protocol):
         """The outcome of a suggestion to application t; None when none will ever be reported."""
 
 
-class SuggestionRecorder(Protocol):
-    """Records every suggestion, such as a scoreboard."""
-
-    def record(self, t: int, suggestion: Any, /) -> None:
-        """Record a suggestion (None: no recourse) to application t."""
-
-
 def first_candidate(_: int, options: Sequence[Option]) -> int:
     """The candidate of the first option, for worlds that know candidates only."""
     return int(options[0].candidate)
@@ -107,77 +80,19 @@ class SimulatedProgram(NamedTuple):
     read: Callable[[int, Sequence[Option]], Any] = first_candidate
 
 
-class OutgoingEvent(NamedTuple):
-    """An event to publish, and the record's key."""
-
-    event: Application | Outcome | Round
-    id: str
-    key: bytes
-    time_ms: int
-
-    @property
-    def value(self) -> bytes:
-        """The record's value."""
-        return _encode(self.event)
-
-    @property
-    def headers(self) -> Headers:
-        """The record's headers."""
-        return cloud_event_headers(self.id, SOURCE, ce_type(self.event), self.time_ms)
-
-    def topic(self, topics: Topics) -> str:
-        """The topic it belongs to."""
-        return topics.of(kinds.by_struct[type(self.event)])
-
-
-class Simulation:
+class Simulation(ProgramRuns["_ProgramRun"]):
     """Simulates one world for each program.
 
     ``prefix`` is put before every application's id, so that a world can be simulated again on the same topics.
     """
 
     def __init__(self, programs: Sequence[SimulatedProgram], prefix: str = "") -> None:
-        self._runs = {simulated.program: _ProgramRun(simulated, prefix) for simulated in programs}
-        self.last_dead_letter: DeadLetter | None = None
-        """The last dead letter of an event that was awaited."""
-
-    @property
-    def done(self) -> bool:
-        """Whether every application was answered and every outcome got its fate."""
-        return all(run.done for run in self._runs.values())
-
-    @property
-    def awaited(self) -> tuple[str, ...]:
-        """The ids of the events whose answers or fates must be received before their programs can go on."""
-        return tuple(run.awaited for run in self._runs.values() if run.awaited)
+        super().__init__({simulated.program: _ProgramRun(simulated, prefix) for simulated in programs})
 
     def is_rejected(self, program: str, application: str) -> bool:
         """Whether an application is part of this simulation and its world's model rejects it."""
         run = self._runs.get(program)
         return run is not None and run.is_rejected(application)
-
-    def next_events(self, now_ms: int, limit: int | None = None) -> list[OutgoingEvent]:
-        """The events to publish now, those of each program in order. ``limit`` bounds the number of applications of
-        each program so far."""
-        return [event for run in self._runs.values() for event in run.next_events(now_ms, limit)]
-
-    def receive(self, event: Struct) -> None:
-        """Handle an event of the pipeline. Events that are not awaited, such as duplicates, are ignored."""
-        if isinstance(event, DeadLetter):
-            ids = {content.decode(errors="replace") for name, content in event.headers if name == CE_ID}
-            if any(run.on_dead_letter(ids) for run in self._runs.values()):
-                self.last_dead_letter = event
-            return
-        if not isinstance(event, Recourse | NoRecourse | Reward) or event.program not in self._runs:
-            return
-        run = self._runs[event.program]
-        match event:
-            case Recourse() if not event.is_revision:
-                run.on_answer(event.application, event.options)
-            case NoRecourse():
-                run.on_answer(event.application, ())
-            case Reward():
-                run.on_fate(event.outcome)
 
 
 @dataclass
@@ -231,7 +146,16 @@ class _ProgramRun:
             else:
                 return
 
-    def on_answer(self, application: str, options: Sequence[Option]) -> None:
+    def receive(self, event: ProgramEvent) -> None:
+        match event:
+            case Recourse() if not event.is_revision:
+                self._on_answer(event.application, event.options)
+            case NoRecourse():
+                self._on_answer(event.application, ())
+            case Reward() if event.outcome == self._pending_outcome:
+                self._pending_outcome = None
+
+    def _on_answer(self, application: str, options: Sequence[Option]) -> None:
         pending = self._pending
         if pending is None or pending.application != application:
             return
@@ -244,10 +168,6 @@ class _ProgramRun:
             option = None if outcome.option is None else options[outcome.option].id
             event = Outcome(self._program, name, outcome.result, option)
             heapq.heappush(self._delayed, (outcome.due, next(self._numbers), event))
-
-    def on_fate(self, outcome: str | None) -> None:
-        if outcome == self._pending_outcome:
-            self._pending_outcome = None
 
     def on_dead_letter(self, ids: set[str]) -> bool:
         """Whether the dead letter is of the pending event, which then gets no answer."""

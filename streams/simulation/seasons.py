@@ -20,19 +20,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-from msgspec import Struct
-
-from ...schemas.events import (
-    Application,
-    DeadLetter,
-    NoRecourse,
-    Outcome,
-    Recourse,
-    Round,
-    RoundDecision,
-)
-from ...schemas.headers import CE_ID
-from .lockstep import OutgoingEvent, SuggestionRecorder
+from ...schemas.events import Application, NoRecourse, Outcome, Recourse, Round, RoundDecision
+from .program_runs import OutgoingEvent, ProgramEvent, ProgramRuns, SuggestionRecorder
 
 
 class Arrival(Protocol):
@@ -101,37 +90,14 @@ class SimulatedSeason(NamedTuple):
     answer: Any
 
 
-class SeasonSimulation:
-    """Plays one season for each program. ``prefix`` is put before every application's and applicant's id."""
+class SeasonSimulation(ProgramRuns["_SeasonRun"]):
+    """Plays one season for each program. ``prefix`` is put before every application's and applicant's id.
+
+    No round is opened once the ``limit`` of ``next_events`` is reached.
+    """
 
     def __init__(self, seasons: Sequence[SimulatedSeason], prefix: str = "") -> None:
-        self._runs = {simulated.program: _SeasonRun(simulated, prefix) for simulated in seasons}
-        self.last_dead_letter: DeadLetter | None = None
-        """The last dead letter of an event of this simulation."""
-
-    @property
-    def done(self) -> bool:
-        """Whether every round is closed and everybody answered."""
-        return all(run.done for run in self._runs.values())
-
-    @property
-    def awaited(self) -> tuple[str, ...]:
-        """The rounds that are open."""
-        return tuple(run.awaited for run in self._runs.values() if run.awaited)
-
-    def next_events(self, now_ms: int, limit: int | None = None) -> list[OutgoingEvent]:
-        """The events to publish now. No round is opened once ``limit`` applications of a program were published."""
-        return [event for run in self._runs.values() for event in run.next_events(now_ms, limit)]
-
-    def receive(self, event: Struct) -> None:
-        """Handle an event that was read. Events that are not awaited, such as duplicates, are ignored."""
-        match event:
-            case DeadLetter():
-                ids = [content.decode(errors="replace") for name, content in event.headers if name == CE_ID]
-                if any(one.startswith(run.id_prefix) for one in ids for run in self._runs.values()):
-                    self.last_dead_letter = event
-            case Application() | Outcome() | RoundDecision() | Recourse() | NoRecourse() if event.program in self._runs:
-                self._runs[event.program].receive(event)
+        super().__init__({simulated.program: _SeasonRun(simulated, prefix) for simulated in seasons})
 
 
 class _SeasonRun:
@@ -140,7 +106,7 @@ class _SeasonRun:
     def __init__(self, simulated: SimulatedSeason, prefix: str) -> None:
         self._program, self._season, self._recorder, self._answer = simulated
         self._prefix = prefix
-        self.id_prefix = f"{self._program}/{prefix}"
+        self._id_prefix = f"{self._program}/{prefix}"
         self._now_ms = self._sent = self._recorded = 0
         self._members: list[str] = []
         # Ids of events that were published and not read yet; None when the round's end is announced.
@@ -154,7 +120,7 @@ class _SeasonRun:
 
     @property
     def awaited(self) -> str | None:
-        return f"{self.id_prefix}round/{self._season.round}" if self._members else None
+        return f"{self._id_prefix}round/{self._season.round}" if self._members else None
 
     def next_events(self, now_ms: int, limit: int | None) -> Iterator[OutgoingEvent]:
         # Event time goes on from round to round, even if the clock does not.
@@ -165,7 +131,7 @@ class _SeasonRun:
         elif not self._members and not self.done and (limit is None or self._sent < limit):
             yield from self._open()
 
-    def receive(self, event: Application | Outcome | RoundDecision | Recourse | NoRecourse) -> None:
+    def receive(self, event: ProgramEvent) -> None:
         match event:
             case Application() | Outcome():
                 if self._unread is not None:
@@ -173,10 +139,13 @@ class _SeasonRun:
                 return
             case RoundDecision():
                 self._decided[event.application] = event.approved
-            case _:
+            case Recourse() | NoRecourse():
                 self._answers[event.application] = event
         if self._members and all(self._is_answered(name) for name in self._members):
             self._close()
+
+    def on_dead_letter(self, ids: set[str]) -> bool:
+        return any(one.startswith(self._id_prefix) for one in ids)
 
     def _id(self, event: Application | Outcome) -> str:
         kind = "application" if isinstance(event, Application) else "outcome"

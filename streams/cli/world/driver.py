@@ -15,7 +15,7 @@ from ...kafka.client import EventReader, EventWriter
 from ...kafka.options import KafkaOptions
 from ...outputs.decoder import DecodedEvent, EventDecoder
 from ...records import Record
-from ...simulation.lockstep import OutgoingEvent
+from ...simulation.program_runs import OutgoingEvent
 from ...topics import Topics
 
 POLL_SECONDS = 0.05

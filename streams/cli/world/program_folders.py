@@ -25,7 +25,8 @@ from ...programs.program import assemble, uses_margin
 from ...programs.spec_check import load_program_spec
 from ...programs.training.artefacts import fit_artefacts, needed_artefacts
 from ...programs.training.margin import measured_margin, retrained
-from ...simulation.lockstep import SimulatedProgram, SuggestionRecorder, first_candidate
+from ...simulation.lockstep import SimulatedProgram, first_candidate
+from ...simulation.program_runs import SuggestionRecorder
 from .spec_yaml import spec_yaml
 from .worlds import World
 

@@ -125,7 +125,7 @@ class RoundsRecord(Struct, array_like=True):
     """What the ledger holds of a program's rounds beside its cases and promises. Never reorder the fields.
 
     ``learned`` are the arrays of ``ProgramRounds.learned``, packed. ``waiting`` counts the pool, for those who read the
-    ledger without its cases.
+    ledger without its cases. ``credit`` is in units of work.
     """
 
     last_number: int
@@ -138,6 +138,7 @@ class RoundsRecord(Struct, array_like=True):
     learned: bytes
     goal: float | None = None
     waiting: int = 0
+    credit: int = 0
 
     @property
     def next_end_ms(self) -> int | None:
@@ -167,6 +168,8 @@ class ProgramRounds:
     to its announced places, None where the spec's hold. ``overdue`` are the ends that the watermark has passed while
     another round was being closed. ``members`` are those of the round that is being closed that are left to do, in
     order. ``threshold`` is that of the last round with places, ``goal`` that of the last one with rejected people.
+    ``credit`` is the units of work that may be done for rounds that have ended: below 0 where more has been done than
+    the journal's entries gave so far, 0 where nothing is left to do.
     """
 
     program: Program
@@ -182,6 +185,7 @@ class ProgramRounds:
     pool: dict[str, Member] = field(default_factory=dict)
     promises: Promises = field(default_factory=Promises)
     members: list[Member] = field(default_factory=list)
+    credit: int = 0
 
     def __post_init__(self) -> None:
         capacity = self.program.spec.capacity
@@ -297,6 +301,7 @@ class ProgramRounds:
             learned,
             self.goal,
             len(self.pool),
+            self.credit,
         )
 
     def restore(self, record: RoundsRecord, learned: Mapping[str, NDArray[Any]]) -> None:
@@ -315,6 +320,7 @@ class ProgramRounds:
         self.last_number, self.last_end_ms = record.last_number, record.last_end_ms
         self.due, self.overdue, self.closing = record.due, record.overdue, record.closing
         self.settled, self.threshold, self.goal = record.settled, record.threshold, record.goal
+        self.credit = record.credit
 
     def restore_case(self, case: Case) -> None:
         """Put a case of the ledger into the pool, if it waits for a round."""

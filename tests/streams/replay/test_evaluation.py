@@ -9,13 +9,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from onward.schemas.events import Reward
+from onward.schemas.events import NoRecourse, Recourse, Reward
 from onward.streams.errors import BrokerError, UsageError
 from onward.streams.programs.program import Program
 from onward.streams.records import TopicPartition
 from onward.streams.replay.evaluation import PolicyEvaluator, check_alike, with_choice
 from onward.streams.replay.journal_replay import Closing, JournalReplay, Step
 from onward.streams.topics import Topics
+from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited
 from onward.tests.support.pipeline import MemoryBroker, Run, build_program
 from onward.tests.support.tape import MINUTE_MS, RICH, Tape
 
@@ -215,10 +216,49 @@ def test_what_cannot_be_evaluated_is_refused(tmp_path):
         check_alike(program, build_program(shards=2))
     with pytest.raises(UsageError, match="the candidates of models v1 and v1 differ"):
         check_alike(program, replace(program, points=np.flip(program.points)))
+    for field, other in (("generator", "linear"), ("goal", "fixed"), ("goal_parameters", {"score": 0.7})):
+        with pytest.raises(UsageError, match=f"the specs differ in policy.{field}: "):
+            check_alike(program, with_policy(program, **{field: other}))
     check_alike(program, build_program("another", choice="protoar"))
     journal = list(story(program, tmp_path).journal)
     with pytest.raises(BrokerError, match="journal partition 0 begins at offset 3"):
         replayed(program, journal[3:], tmp_path / "again")
+
+
+def rounds_story(program, directory):
+    """A round that refuses somebody who applied twice, tells somebody to apply again, and gives the others options."""
+    tape = Story(Run({program.name: program}, directory))
+    tape.send("rounds", announcement(1, 0), 0, "r")
+    for number, income in enumerate([60, 30, 20, 25]):
+        tape.applies_with(f"a{number}", (number + 1) * MINUTE_MS, income, applicant=f"person {number % 3}")
+    tape.tick(HOUR_MS + 6 * MINUTE_MS)
+    tape.outcome("a2", HOUR_MS + 7 * MINUTE_MS)
+    tape.tick(12 * HOUR_MS)
+    tape.fold()
+    return tape
+
+
+def test_rounds_are_replayed_with_the_steps_of_those_who_get_no_options(tmp_path):
+    program = limited(goal="fixed", goal_parameters={"score": 0.6}, choice="linucb", exploration=SHARE)
+    tape = rounds_story(program, tmp_path)
+    events = replayed(program, tape.journal, tmp_path / "again")
+    steps = {one.number: [str(arm) for arm, _ in one.picked] for one in events if isinstance(one, Step)}
+    answers = tape.answers()
+    assert steps == {
+        answer.step: [option.candidate for option in answer.options] if isinstance(answer, Recourse) else []
+        for answer in answers
+    }
+    refused = [answer.reason for answer in answers if isinstance(answer, NoRecourse)]
+    assert {"applied_twice", "apply_again"} <= set(refused)
+    found = evaluated(program, with_choice(program, "posterior", {}), events)
+    assert (found.without_recourse, found.answered) == (len(refused), len(answers))
+
+
+def test_the_success_that_rounds_have_learned_holds_for_every_policy(tmp_path):
+    program = limited(goal="fixed", goal_parameters={"score": 0.6}, choice="protoar")
+    events = replayed(program, rounds_story(program, tmp_path).journal, tmp_path / "again")
+    found = evaluated(program, replace(program, nu=0.0), events)
+    assert found == evaluated(program, program, events)
 
 
 def test_other_costs_are_those_of_the_evaluated_policy(tmp_path):

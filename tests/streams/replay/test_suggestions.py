@@ -4,9 +4,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from onward.streams.errors import ModelError
+from onward.streams.errors import ModelError, UsageError
 from onward.streams.replay import suggestions
 from onward.streams.replay.suggestions import suggest
+from onward.tests.streams.engine.rounds.stories import limited
 from onward.tests.support.pipeline import FEATURES, START_MS, IncomeModel, build_program
 from onward.tests.support.tape import tape
 
@@ -41,6 +42,13 @@ def test_a_person_s_answer_does_not_depend_on_the_others(choice):
         for people in (PEOPLE.items(), reversed(PEOPLE.items()))
     )
     assert one == other
+
+
+def test_people_who_compete_for_places_are_not_answered_alone():
+    with pytest.raises(UsageError, match=r"'loan' has limited places \(goal: capacity\).*`goal: threshold`"):
+        suggest(limited(), {}, START_MS)
+    alone = limited(goal="threshold")
+    assert list(suggest(alone, PEOPLE, START_MS))
 
 
 def test_people_get_different_options_the_cheapest_first():

@@ -1,7 +1,8 @@
 """Closing a round, in bounded pieces, so that other programs are served meanwhile.
 
 A round goes through these phases. The ledger holds how far it is; each journal entry carries it on by one piece, so a
-replay cuts it alike. A small round is closed at once.
+replay cuts it alike. A small round is closed at once. Each entry gives a program's rounds a credit of work. One person
+may cost more than an entry gives: then later entries make up for it before the next piece.
 
     SCORE      the model scores the members; what those who came back have achieved teaches the difficulties
     RANK       the best get the places; the goal learns from the round
@@ -42,10 +43,10 @@ from .announcement import expect
 from .placement import answer_members, expire
 
 UNITS = 400
-"""Units of work that a tick may do for a round; a unit is a person answered under a linear score,
+"""Units of work that a tick gives to the rounds of a program; a unit is a person answered under a linear score,
 about 200 us."""
 BUSY_UNITS = 5
-"""Units that any other entry may do: less, because others wait behind it."""
+"""Units that any other entry gives: less, because others wait behind it."""
 LARGE_MODEL_UNITS = 50
 """What a person costs under another model, in units."""
 FORECAST_UNITS = 6
@@ -55,7 +56,7 @@ SCORED_PER_UNIT = 2
 
 
 def budget_of(entry: Entry) -> int:
-    """The units of work that an entry may do for each program whose round is being closed."""
+    """The units of work that an entry gives to each program whose round is being closed."""
     return UNITS if entry.kind.name == "tick" else BUSY_UNITS
 
 
@@ -66,19 +67,22 @@ def begin(rounds: ProgramRounds, end_ms: int, fold: Fold) -> None:
 
 
 def carry_on(rounds: ProgramRounds, units: int, fold: Fold) -> None:
-    """Do about so many units of work for the rounds of a program that have ended."""
+    """Do so many units of work, in the long run, for the rounds of a program that have ended."""
     fold.rounds(rounds.program)
-    while units > 0 and (rounds.closing is not None or rounds.overdue):
+    rounds.credit += units
+    while rounds.credit > 0 and rounds.is_unfinished:
         if rounds.closing is None:
             rounds.overdue.sort()
             rounds.begin(rounds.overdue.pop(0))
         assert rounds.closing is not None, "a round has been begun"
-        units -= _PHASES[rounds.closing.phase](rounds, rounds.closing, units, fold)
+        rounds.credit -= _PHASES[rounds.closing.phase](rounds, rounds.closing, rounds.credit, fold)
+    if not rounds.is_unfinished:
+        rounds.credit = 0
 
 
 def finish(rounds: ProgramRounds, fold: Fold) -> None:
     """Close all rounds that have ended: their people are answered under the model that scored them."""
-    while rounds.closing is not None or rounds.overdue:
+    while rounds.is_unfinished:
         carry_on(rounds, UNITS, fold)
 
 
@@ -244,4 +248,5 @@ _PHASES: Mapping[Phase, Callable[[ProgramRounds, Closing, int, Fold], int]] = Ma
         Phase.EXPIRE: _expire,
     }
 )
-"""Each does a piece of a phase, with about so many units of work, and returns how many it took."""
+"""Each does a piece of a phase, with about so many units of work but for one person at least, and returns how many it
+took."""

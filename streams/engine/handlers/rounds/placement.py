@@ -123,6 +123,8 @@ class _Rejected:
         assessment, selected, why = self._assessed.get(name), self._selected[name], self._refused.get(name)
         if why is not None:
             terms = self._terms if why[0] == APPLY_AGAIN else None
+            if fold.observe_step is not None:
+                fold.observe_step(self._shard, _nobody(self._program.codec.dimension).of(0), ())
             publish_none(case, self._program, self._shard, self._model, why, fold, terms)
         else:
             assert isinstance(assessment, Assessment), f"{name} was scored"

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from onward.agents.scores import Score
 from onward.schemas.events import Application, PromiseChange, Round, RoundDecision, Threshold
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
@@ -15,21 +17,32 @@ from onward.tests.support.pipeline import START_MS, Run, build_program
 from onward.tests.support.spaces import Line
 from onward.tests.support.tape import MINUTE_MS, Tape
 
+Array = NDArray[np.float64]
+
 HOUR_MS = 60 * MINUTE_MS
 START = "2026-09-21T14:13:20Z"
 """START_MS as a time."""
 HOURLY = {"places": 2, "round": "PT1H", "start": START}
 
 
-def limited(capacity: dict[str, Any] | None = None, decisions: str = "model", **policy: Any) -> Program:
-    """A program with two places an hour, decided by a linear score of income and debts."""
-    line = Line(np.array([0.0, 0.0, 12.0, -2.0]), -2.5)
+LINE = Line(np.array([0.0, 0.0, 12.0, -2.0]), -2.5)
+
+
+def as_a_large_model(X: Array) -> Array:
+    """The scores of ``LINE``, from a model that nobody knows to be linear: a person costs as much as under a forest."""
+    return LINE(X)
+
+
+def limited(
+    capacity: dict[str, Any] | None = None, decisions: str = "model", score: Score = LINE, **policy: Any
+) -> Program:
+    """A program with two places an hour, decided by a score of income and debts."""
     return build_program(
         decisions=decisions,
         capacity={**HOURLY, **(capacity or {})},
         window={"time": "PT10H", "lateness": "PT5M"},
         policy={"goal": "capacity", "generator": "search", "options": 2, "choice": "posterior", **policy},
-        model=cast(Any, SimpleNamespace(score=line)),
+        model=cast(Any, SimpleNamespace(score=score)),
         features=(
             {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},
             {"name": "income", "type": "continuous", "bounds": [0, 100], "step": 1, "unit": "kEUR"},
@@ -81,9 +94,9 @@ class Story(Tape):
         return {promise.application: promise.status for promise in ended}
 
 
-def story(tmp_path: Any, decisions: str = "model", **capacity: Any) -> Story:
+def story(tmp_path: Any, decisions: str = "model", score: Score = LINE, **capacity: Any) -> Story:
     """A journal for a program with two places an hour."""
-    return Story(Run({"loan": limited(capacity, decisions)}, tmp_path))
+    return Story(Run({"loan": limited(capacity, decisions, score)}, tmp_path))
 
 
 def announcement(hours: float, places: int, program: str = "loan") -> Round:

@@ -11,7 +11,7 @@ import pytest
 
 from onward.schemas.events import NoRecourse, Recourse
 from onward.streams.engine.handlers.rounds import closing
-from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, story
+from onward.tests.streams.engine.rounds.stories import HOUR_MS, LINE, Story, announcement, as_a_large_model, story
 from onward.tests.support.comparison import dump
 from onward.tests.support.tape import MINUTE_MS
 
@@ -19,10 +19,10 @@ PEOPLE, HOURS = 40, 8
 SEEDS = range(3)
 
 
-def told(tmp_path, seed, **capacity) -> Story:
+def told(tmp_path, seed, score=LINE) -> Story:
     """People who apply in eight hours; some come back, some of them with what they were told to reach."""
     random = np.random.default_rng(seed)
-    tape = story(tmp_path, horizon=2, places=3, **capacity)
+    tape = story(tmp_path, horizon=2, places=3, score=score)
     now_ms, names = 0, []
     for number in range(PEOPLE):
         now_ms += int(random.integers(0, 2 * HOURS * HOUR_MS // PEOPLE))
@@ -69,11 +69,13 @@ def _promises(answer: Recourse | NoRecourse) -> bool:
     return isinstance(answer, Recourse) or answer.reason == "apply_again"
 
 
-@pytest.mark.parametrize(("seed", "units"), [(0, 1000), (1, 2), (2, 20)])
-def test_a_restart_after_every_record_changes_nothing(tmp_path, seed, units, monkeypatch):
+@pytest.mark.parametrize(
+    ("seed", "units", "score"), [(0, 1000, LINE), (1, 2, LINE), (2, 20, LINE), (0, 1000, as_a_large_model)]
+)
+def test_a_restart_after_every_record_changes_nothing(tmp_path, seed, units, score, monkeypatch):
     monkeypatch.setattr(closing, "UNITS", units)
     monkeypatch.setattr(closing, "BUSY_UNITS", 1)
-    whole, cut = told(tmp_path / "whole", seed), told(tmp_path / "cut", seed)
+    whole, cut = told(tmp_path / "whole", seed, score=score), told(tmp_path / "cut", seed, score=score)
     story_ends = len(cut.journal)
     _finish(whole), _finish(cut)
     expected = dump(whole.fold())
@@ -86,7 +88,7 @@ def test_a_restart_after_every_record_changes_nothing(tmp_path, seed, units, mon
 
 def _finish(tape: Story) -> None:
     """Let so many ticks pass that rounds are closed, however small the pieces are."""
-    for number in range(600):
+    for number in range(2000):
         tape.tick(100 * HOUR_MS + number)
 
 

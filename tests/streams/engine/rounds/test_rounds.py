@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from onward.schemas.events import Model, NoRecourse, Recourse
+from onward.schemas.events import Model, NoRecourse, Outcome, Recourse
 from onward.schemas.headers import format_time
 from onward.streams.engine.handlers.rounds import closing
 from onward.streams.programs.program import Program
-from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
+from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, as_a_large_model, limited, story
 from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.spaces import Line
 from onward.tests.support.tape import MINUTE_MS, cases, rows
@@ -306,6 +307,23 @@ def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_pat
     assert len(tape.places()) == 4
     assert {answer.model for answer in tape.answers()} == {"v1"}
     assert [closed.model for closed in tape.thresholds()] == ["v1"]
+
+
+def test_under_a_large_model_other_entries_wait_until_they_have_the_units_of_a_person(tmp_path):
+    tape = Story(Run({"loan": limited(score=as_a_large_model, goal="last_threshold")}, tmp_path))
+    for number in range(40):
+        tape.applies_with(f"a{number}", MINUTE_MS, 20 + number)
+    tape.tick(closed_at(1))
+    tape.fold()
+    answered = len(tape.places())
+    assert 0 < answered < 20
+    unknown = Outcome("loan", "unknown", "improved")
+    others = [tape.sender.record("outcomes", unknown, time_ms=START_MS, id=f"o{number}") for number in range(40)]
+    asyncio.run(tape.run.ingest(others))
+    tape.fold()
+    # A tick stands before what is ingested.
+    people = (closing.UNITS + len(others) * closing.BUSY_UNITS) / closing.LARGE_MODEL_UNITS
+    assert len(tape.places()) - answered == pytest.approx(people, abs=1)
 
 
 def test_who_has_the_next_goal_already_is_told_to_apply_again_and_the_step_is_kept(tmp_path):
