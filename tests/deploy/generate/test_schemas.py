@@ -50,7 +50,9 @@ EXAMPLES = [
         ("newcomers",),
         "m",
     ),
-    events.PromiseChange("loan", 0, "a1", "kept", 0.66, 7, 8, 8, "p1", "a2", 0.67),
+    events.PromiseChange("loan", 0, "a1", "kept", "p1", "a2", 0.67, 0.66, 7, 8, 8),
+    events.PromiseChange("loan", 0, "a1", "broken", options=("1", "3"), reason="model", replaced=("1",), model="v2"),
+    events.Revalidation("loan", 0, "v2", 7, 2, 2, 0, 3, 1, 0.02),
 ]
 
 

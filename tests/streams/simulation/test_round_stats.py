@@ -28,7 +28,8 @@ def refused(name, reason):
 
 
 def ended(name, status, score=None):
-    return PromiseChange("grants", 0, name, status, 0.7, 0, 1, 1, by=score and "x", score=score)
+    by = None if score is None else "x"
+    return PromiseChange("grants", 0, name, status, None, by, score, 0.7, 0, 1, 1)
 
 
 EVENTS = [
