@@ -66,11 +66,12 @@ def import_file(args: Sequence[str]) -> int:
     parser.add_argument("--probabilities", metavar="NAME", help="the output that holds them, where several might")
     parser.add_argument(
         "--retrain",
-        action="append",
+        action="extend",
+        nargs="+",
         default=[],
         type=Path,
-        metavar="FILE.onnx",
-        help="""the same classifier fitted on a resample of its data; given an even number of times, by which the spec's
+        metavar="RETRAIN.onnx",
+        help="""the same classifier, fitted again on resamples of its data: an even number of files, by which the spec's
         promise is measured""",
     )
     options = parser.parse_args(list(args))

@@ -158,7 +158,7 @@ def _check_retrains(loaded: LoadedSpec, retrains: Sequence[Path]) -> None:
     if needs_retrains(loaded.spec) and not retrains:
         raise UsageError(
             f"{loaded.path}: the promise {loaded.spec.promise.kind} needs retrained models, and an ONNX file cannot be "
-            f"fitted: give --retrain FILE.onnx for each of an even number of them, better {RETRAINS} than few"
+            f"fitted: give an even number of files after --retrain, better {RETRAINS} than few"
         )
     contents = [_read(file) for file in retrains]
     for number, (file, content) in enumerate(zip(retrains, contents, strict=True)):
