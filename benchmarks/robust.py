@@ -2,7 +2,7 @@
 
 With --instances only the excess over the optima of that file is measured. Without it also table 1 of the paper on
 optimal robust recourse, frontiers of cost and validity, post-processing, radii from bootstrap, ensembles of retrained
-forests and boosters, surrogates of networks, and speed. German and SBA are in the folder --data.
+forests and boosters, the rows of retrains, surrogates of networks, and speed. German and SBA are in the folder --data.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from onward.benchmarks.robustness.ensembles import ensembles
 from onward.benchmarks.robustness.folds import FILES, prepared
 from onward.benchmarks.robustness.networks import networks
 from onward.benchmarks.robustness.prices import Study, frontiers, post_processing, printed, roar, study, table_1
+from onward.benchmarks.robustness.resamples import resamples
 from onward.benchmarks.robustness.speed import speed
 from onward.streams.errors import UsageError
 
@@ -29,7 +30,18 @@ WIDTH = 130
 SHARED = Path(os.environ.get("ONWARD_SHARED", Path(__file__).parents[1].parent / "shared"))
 STORED = SHARED / "reference" / "robust" / "instances.npz"
 TABLE = SHARED / "reference" / "robust" / "table1.json"
-PARTS = ("instances", "table1", "baselines", "frontiers", "post", "calibration", "ensembles", "networks", "speed")
+PARTS = (
+    "instances",
+    "table1",
+    "baselines",
+    "frontiers",
+    "post",
+    "calibration",
+    "ensembles",
+    "resamples",
+    "networks",
+    "speed",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +81,7 @@ def robust(args: Args) -> Iterator[Row]:
         "post": partial(_studied, _post),
         "calibration": partial(_studied, lambda found, args: calibration(found, args.retrains, args.seeds[0])),
         "ensembles": _ensembles,
+        "resamples": _resamples,
         "networks": partial(_studied, lambda found, args: networks(found, args.retrains, args.people, args.seeds[0])),
         "speed": lambda args: speed(args.batch, args.options, args.seeds[0]),
     }
@@ -87,6 +100,11 @@ def _instances(_: Args) -> Iterator[Row]:
 def _ensembles(args: Args) -> Iterator[Row]:
     names = args.data if "german" in args.studies else None
     yield from ensembles(names, args.people, args.retrains, args.rows, args.delta, args.seeds[0])
+
+
+def _resamples(args: Args) -> Iterator[Row]:
+    # Other models are of other rows: a file has a third of what the ensembles have.
+    yield from resamples(args.data, args.people, args.retrains, args.rows // 3, args.delta, args.seeds)
 
 
 def _frontiers(found: Study, args: Args) -> Iterator[Row]:

@@ -27,14 +27,13 @@ def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterat
     if none >= HIGH:
         yield f"to serve more people: {', or '.join(_relaxations(spec, margin)) or WIDER}"
     if many >= HIGH:
-        less = f", or {_lower_goal(spec, margin)}" if margin else ""
+        less = "".join(f", or {each}" for each in _lower_goals(spec, margin))
         yield f"for options with fewer changes: `constraints: {{max_changes: {FEW_CHANGES}}}`{less}"
 
 
 def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
     """What would leave more options, as far as the spec does not have it already."""
-    if margin:
-        yield _lower_goal(spec, margin)
+    yield from _lower_goals(spec, margin)
     kinds = {feature.mutable for feature in spec.features}
     if any(feature.mutable == "none" and not feature.pii for feature in spec.features):
         yield "let more features change (`mutable`)"
@@ -45,8 +44,19 @@ def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
         yield f"a larger `max_changes` than {most}"
 
 
-def _lower_goal(spec: ProgramSpec, margin: float) -> str:
-    target = spec.policy.target
-    return (
-        f"a smaller `policy.margin` than {margin:g}" if target is None else f"a lower `policy.target` than {target:g}"
-    )
+def _lower_goals(spec: ProgramSpec, margin: float) -> Iterator[str]:
+    """What would ask less of an option's score."""
+    target, promise = spec.policy.target, spec.promise
+    if promise.kind != "none":
+        if promise.radius == "auto":
+            yield f"a larger `promise.quantile` than {promise.quantile:g}"
+        else:
+            yield f"a smaller `promise.radius` than {promise.radius:g}"
+    if not margin:
+        return
+    if promise.kind != "none":
+        yield f"a smaller `promise.margin` than {margin:g}"
+    elif target is None:
+        yield f"a smaller `policy.margin` than {margin:g}"
+    else:
+        yield f"a lower `policy.target` than {target:g}"

@@ -36,7 +36,7 @@ class Promise(Equipped, ABC):
         self.check(parameters)
 
     def misfit(self, score: Score) -> str | None:  # noqa: ARG002 -- promises that not every model can carry override it
-        """Why options of this model cannot be given the promise; None where they can."""
+        """Why options of this model cannot have the promise; None where they can. It may be asked before ``equip``."""
         return None
 
     def robust(self, score: Score) -> Score:

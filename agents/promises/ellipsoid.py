@@ -93,9 +93,11 @@ class EllipsoidPromise(Promise):
         return self._models
 
     def misfit(self, score: Score) -> str | None:
-        """Only a linear score of as many columns can carry it."""
+        """Only a linear score can carry it, of as many columns as the covariance, once there is one."""
         if not isinstance(score, LinearScore):
             return NOT_LINEAR
+        if self._models is None:
+            return None
         columns = len(self.models.covariance) - 1
         given = len(score.weights)
         return None if given == columns else f"it has {given} columns, and the covariance was measured for {columns}"

@@ -34,7 +34,13 @@ def draft_spec(csv: str | Path, label: str) -> str:
 
 
 def train(
-    csv: str | Path, spec: str | Path, output: str | Path, *, estimator: str | None = None, seed: int = 0
+    csv: str | Path,
+    spec: str | Path,
+    output: str | Path,
+    *,
+    estimator: str | None = None,
+    seed: int = 0,
+    retrains: int | None = None,
 ) -> Manifest:
     """Train a program's model on a CSV with labels, and write it to the new folder ``output``.
 
@@ -53,11 +59,14 @@ def train(
         The kind of model, as of ``onward train --estimator``.
     seed
         Seed of split and training.
+    retrains
+        How many models of resamples of the data to keep with the model, by which its promise is measured: an even
+        number. By default 40 where the spec's promise needs them, else none.
 
     Raises
     ------
     OnwardError
-        When the data cannot be trained on, or the folder exists.
+        When the data cannot be trained on, the folder exists, or the model cannot carry the spec's promise.
 
     Examples
     --------
@@ -72,4 +81,4 @@ def train(
         raise UsageError(f"there is no estimator {chosen!r}: use one of {', '.join(kinds)}")
     with usage_errors():
         loaded = load_program_spec(spec)
-        return training.train(Path(csv), loaded, Path(output), estimator=chosen, seed=seed)
+        return training.train(Path(csv), loaded, Path(output), estimator=chosen, seed=seed, retrains=retrains)

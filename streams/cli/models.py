@@ -13,13 +13,15 @@ from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Model
 from ...schemas.headers import cloud_event_headers
 from ...schemas.kinds import ce_type
+from ...schemas.spec import ProgramSpec
 from ..errors import UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..kafka.client import EventWriter
-from ..programs.bundle.loader import load_bundle, read_manifest
+from ..programs.bundle.loader import ModelBundle, load_bundle, read_manifest
 from ..programs.bundle.manifest import Manifest
 from ..programs.program import NO_MARGIN, lacks_margin
+from ..programs.promised import promise_of
 from ..programs.spec_check import load_program_spec
 from ..programs.training.importing import import_model
 from ..settings import ModelSettings
@@ -62,6 +64,16 @@ def import_file(args: Sequence[str]) -> int:
     parser.add_argument("--data", required=True, type=Path, metavar="CSV", help="data with features and label")
     add_model_flags(parser, "the order of rows")
     parser.add_argument("--probabilities", metavar="NAME", help="the output that holds them, where several might")
+    parser.add_argument(
+        "--retrain",
+        action="extend",
+        nargs="+",
+        default=[],
+        type=Path,
+        metavar="RETRAIN.onnx",
+        help="""the same classifier, fitted again on resamples of its data: an even number of files, by which the spec's
+        promise is measured""",
+    )
     options = parser.parse_args(list(args))
     loaded = program_spec(options.spec)
     manifest = import_model(
@@ -71,6 +83,7 @@ def import_file(args: Sequence[str]) -> int:
         options.output,
         seed=options.seed,
         probabilities=options.probabilities,
+        retrains=options.retrain,
         on_margin=tell_margin,
     )
     print_model(manifest, loaded.spec, options.output)
@@ -84,7 +97,9 @@ def announce(settings: ModelSettings) -> int:
     program = settings.program or manifest.program
     codec = _codec(settings, manifest, program)
     columns = manifest.columns if codec is None else codec.columns
-    load_bundle(address, sha256=digest, columns=columns, codec=codec)
+    bundle = load_bundle(address, sha256=digest, columns=columns, codec=codec)
+    if codec is not None:
+        _check_promise(settings.manifest, codec.spec, bundle)
     event = Model(program, manifest.version, address, digest)
     now_ms = time.time_ns() // 1_000_000
     # The time is part of the id, so that an earlier model can be announced again.
@@ -98,6 +113,14 @@ def announce(settings: ModelSettings) -> int:
         "for the applications that come after it"
     )
     return 0
+
+
+def _check_promise(address: str, spec: ProgramSpec, bundle: ModelBundle) -> None:
+    """Raise ``UsageError`` where a model cannot carry the promise of its program."""
+    try:
+        promise_of(spec, bundle)
+    except ValueError as error:
+        raise UsageError(f"{address}: {error}") from None
 
 
 def _codec(settings: ModelSettings, manifest: Manifest, program: str) -> FeatureCodec | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..programs.training.retrains import RETRAINS
 from ..programs.training.train import ESTIMATORS, train
-from .display.new_model import print_model, tell_margin
+from .display.new_model import print_model, tell_margin, tell_retrains
 from .flags.new_model import add_model_flags, program_spec
 from .flags.parsing import CommandParser
 
@@ -30,6 +31,13 @@ def run(args: Sequence[str]) -> int:
         action="store_true",
         help="fit a sigmoid that turns scores into probabilities, by cross-validation (not for mlp)",
     )
+    parser.add_argument(
+        "--retrains",
+        type=int,
+        metavar="B",
+        help=f"""models of resamples of the data to keep with the model, by which its promise is measured: an even
+        number (default: {RETRAINS} where the spec's promise needs them, else 0)""",
+    )
     options = parser.parse_args(list(args))
     loaded = program_spec(options.spec)
     manifest = train(
@@ -39,7 +47,9 @@ def run(args: Sequence[str]) -> int:
         estimator=options.estimator,
         seed=options.seed,
         calibrate=options.calibrate,
+        retrains=options.retrains,
         on_margin=tell_margin,
+        on_retrains=tell_retrains,
     )
     print_model(manifest, loaded.spec, options.output)
     return 0

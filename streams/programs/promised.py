@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...agents import promises
 from ...agents.promises import Promise, drift_ellipsoid, drift_radius
-from ...agents.scores import LinearScore
+from ...agents.scores import LinearScore, Score
 from ...schemas.spec import ProgramSpec, PromiseTerms
 from .bundle.loader import ModelBundle
+from .models.scoring import DecisionModel, score_of_options
 
 TAKEN_BY: Mapping[str, tuple[str, ...]] = {
     "norm": ("lp",),
@@ -27,12 +28,17 @@ NO_RETRAINS = "model {} has no retrains, which the promise {} needs: train a new
 def promise_of(spec: ProgramSpec, bundle: ModelBundle) -> Promise:
     """The promise of a program under a model; raise ``ValueError`` with the reason when the model cannot carry it."""
     terms = spec.promise
-    promise = promises.registry[terms.kind](**_parameters(terms))
-    if fault := promise.misfit(bundle.model.score):
+    if fault := promises.registry[terms.kind](**_parameters(terms)).misfit(bundle.model.score):
         raise ValueError(f"model {bundle.version}: {fault}")
     if lacks_retrains(spec, bundle):
         raise ValueError(NO_RETRAINS.format(bundle.version, terms.kind))
-    promise.equip(**{name: artefact for name, artefact in _artefacts(terms, bundle).items() if name in promise.needs})
+    return measured_promise(terms, bundle.model, bundle.retrains)
+
+
+def measured_promise(terms: PromiseTerms, model: DecisionModel, retrains: Sequence[DecisionModel]) -> Promise:
+    """The promise of a spec under a model that can carry it, measured on its retrains as far as it needs them."""
+    promise = promises.registry[terms.kind](**_parameters(terms))
+    promise.equip(**_artefacts(terms, promise.needs, model.score, retrains))
     return promise
 
 
@@ -59,20 +65,23 @@ def _parameters(terms: PromiseTerms) -> dict[str, float]:
     return {name: given[name] for name in promises.registry[terms.kind].parameters() if name in given}
 
 
-def _artefacts(terms: PromiseTerms, bundle: ModelBundle) -> dict[str, Any]:
-    """What promises need, by name: as far as the model and its retrains have it."""
-    score, scores = bundle.model.score, [model.score for model in bundle.retrains]
-    found: dict[str, Any] = {"choosing": scores[::2], "certifying": scores[1::2]}
-    share, radius = 1.0 - terms.quantile, terms.radius
+def _artefacts(
+    terms: PromiseTerms, needs: frozenset[str], score: Score, retrains: Sequence[DecisionModel]
+) -> dict[str, Any]:
+    """What a promise ``needs``, by name."""
+    if not needs or (needs == {"radius"} and terms.radius != "auto"):
+        return {"radius": terms.radius} if needs else {}
+    scores = [score_of_options(model.score) for model in retrains]
+    if "choosing" in needs:
+        return {"choosing": scores[::2], "certifying": scores[1::2]}
     linear = [each for each in scores if isinstance(each, LinearScore)]
-    if isinstance(score, LinearScore) and linear:
-        weights, bias = np.array([each.weights for each in linear]), np.array([each.bias for each in linear])
-        if terms.kind == "ellipsoid":
-            ellipsoid = drift_ellipsoid(score, weights, bias, share)
-            found["covariance"] = ellipsoid.covariance
-            found["radius"] = ellipsoid.radius if radius == "auto" else radius
-        elif radius == "auto":
-            found["radius"] = drift_radius(score, weights, bias, _parameters(terms)["norm"], share)
-    if radius != "auto":
-        found["radius"] = radius
-    return found
+    assert isinstance(score, LinearScore), f"{terms.kind} is for linear scores"
+    weights, bias = np.array([each.weights for each in linear]), np.array([each.bias for each in linear])
+    share = 1.0 - terms.quantile
+    if "covariance" not in needs:
+        return {"radius": drift_radius(score, weights, bias, _parameters(terms)["norm"], share)}
+    ellipsoid = drift_ellipsoid(score, weights, bias, share)
+    return {
+        "covariance": ellipsoid.covariance,
+        "radius": ellipsoid.radius if terms.radius == "auto" else terms.radius,
+    }

@@ -122,3 +122,14 @@ def test_ensembles_are_accepted_by_the_models_that_chose_and_compared_with_a_mar
         cost = [row for name, row in rows.items() if name.startswith(f"{title}, cost beside")]
         assert len(cost) == 1
         assert cost[0].value > 0
+
+
+@pytest.mark.slow
+def test_resamples_are_held_against_later_models_for_every_design() -> None:
+    rows = measured("--parts", "resamples", "--people", "2", "--retrains", "2", "--rows", "600")
+    for design in ("the other half", "all rows", "two thirds of all"):
+        for model in ("logistic", "forest"):
+            title = f"population, {model}, {design}"
+            assert 0 <= rows[f"{title}: retrains, bound at most later"].value <= 1
+            assert rows[f"{title}: search, choosing retrains, ms a person"].value > 0
+        assert 0 <= rows[f"population, logistic, {design}: lp, later within"].value <= 1

@@ -80,6 +80,7 @@ def build_program(
     capacity: Mapping[str, Any] | None = None,
     promise: Mapping[str, Any] | None = None,
     model: DecisionModel | None = None,
+    retrains: Sequence[DecisionModel] = (),
 ) -> Program:
     """Build a program with a linear model and generated instances."""
     spec = msgspec.convert(
@@ -111,7 +112,7 @@ def build_program(
         reference=nothing,
     )
     verifier = BundledVerifier(AgreementModel(), tolerance=0.3)
-    bundle = ModelBundle("v1", "memory", "1" * 64, manifest, model or IncomeModel(), rows, rows, verifier)
+    bundle = ModelBundle("v1", "memory", "1" * 64, manifest, model or IncomeModel(), rows, rows, verifier, retrains)
     points = codec.encode_many(rows)
     return Program(spec, "2" * 64, codec, bundle, tuple(rows), points, L1(), 1.0 / codec.dimension)
 

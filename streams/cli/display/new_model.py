@@ -9,6 +9,7 @@ from msgspec import UNSET
 from rich.console import Console
 from rich.table import Table
 
+from ....agents.promises import NoPromise
 from ....schemas.spec import ProgramSpec
 from ...advice import MANY_CHANGES, advice
 from ...programs.bundle.manifest import MANIFEST, Manifest
@@ -23,6 +24,11 @@ IN_WORDS = frozenset(
         "without_option",
         "without_option_at_threshold",
         "many_changes",
+        "promise_radius",
+        "promise_margin",
+        "promise_alpha_max",
+        "promise_share",
+        "promise_bound",
     )
 )
 """Metrics that are told in sentences."""
@@ -30,7 +36,15 @@ IN_WORDS = frozenset(
 
 def tell_margin() -> None:
     """Say on standard error what takes so long."""
-    text = f"fitting {RETRAINED} more models on resamples of the data, to measure the margin"
+    _tell(f"fitting {RETRAINED} more models on resamples of the data, to measure the margin")
+
+
+def tell_retrains(count: int) -> None:
+    """Say on standard error what takes so long."""
+    _tell(f"fitting {count} more models on resamples of the data, to measure the promise")
+
+
+def _tell(text: str) -> None:
     Console(stderr=True).print(text, highlight=False, soft_wrap=True, markup=False)
 
 
@@ -43,6 +57,7 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     found, candidates = int(manifest.metrics["instances"]), spec.candidates
     lines = (
         *_margin(manifest),
+        *_promise(manifest, spec),
         *_served(manifest, spec),
         f"recourse instances: {min(found, candidates)} kept of {found} found (candidates in the spec: {candidates})",
         f"manifest: {output / MANIFEST}",
@@ -70,6 +85,21 @@ def _margin(manifest: Manifest) -> Iterator[str]:
         yield line
 
 
+def _promise(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
+    """What was measured of the promise."""
+    metrics, terms = manifest.metrics, spec.promise
+    if "promise_radius" in metrics:
+        within = f", which {1 - terms.quantile:.0%} of the retrained models stay within"
+        yield f"promise: {terms.kind} with the radius {metrics['promise_radius']:.4g}" + (
+            within if terms.radius == "auto" else ""
+        )
+    if "promise_share" in metrics:
+        yield (
+            f"promise: {terms.kind}; of the retrained models that took no part in choosing options, "
+            f"{metrics['promise_share']:.0%} accept one (mean lower bound {metrics['promise_bound']:.0%})"
+        )
+
+
 def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     """The share of rejected people without an option, that of options with many changes, and what to do about it."""
     metrics, margin = manifest.metrics, margin_of(spec, manifest.margin)
@@ -79,6 +109,7 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     bare = metrics.get("without_option_at_threshold", none)
     people = f"of {metrics['rejected_sampled']:.0f} rejected people of the data"
     line = f"{people} {none:.1%} have no option" if none else f"{people} all have an option"
-    line += f" ({bare:.1%} without the margin)" if bare < none else ""
+    condition = "margin" if spec.promise.kind == NoPromise.name else "promise"
+    line += f" ({bare:.1%} without the {condition})" if bare < none else ""
     yield line + (f"; {many:.1%} of the options have more than {MANY_CHANGES} changes" if many else "")
     yield from advice(spec, margin, none, many)

@@ -7,6 +7,7 @@ A bundle is a folder (any fsspec address) that is never written to again:
     instances.csv    raw rows that the model accepts: the recourse instances; their order is the candidate index
     reference.csv    raw rows of the population, for costs that count in percentiles
     verifier.skops   (or verifier.npz) a classifier of pairs, where the policy needs one (``training/artefacts.py``)
+    retrains.npz     models of resamples of the data, where the promise needs them (``retrains.py``)
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ..onnx.score import OnnxScore
 from .manifest import BundleFile, FeatureColumn, Manifest, VerifierFile
 from .model_files import NotAModelError, read_model
 from .raw_rows import read_rows
+from .retrains import load_retrains
 
 LARGEST_MANIFEST_BYTES = 4 << 20
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -101,6 +103,7 @@ def load_bundle(
         instances=_load_rows(folder, manifest.instances, manifest.features),
         reference=_load_rows(folder, manifest.reference, manifest.features),
         verifier=_load_verifier(folder, manifest.verifier, len(columns)),
+        retrains=_load_retrains(folder, manifest.retrains, len(columns), codec),
     )
 
 
@@ -185,6 +188,18 @@ def _load_verifier(folder: _Folder, entry: VerifierFile | UnsetType, columns: in
     if isinstance(entry, UnsetType):
         return None
     return BundledVerifier(_load_model(folder, entry, 2 * columns), entry.tolerance)
+
+
+def _load_retrains(
+    folder: _Folder, entry: BundleFile | UnsetType, columns: int, codec: FeatureCodec | None
+) -> Sequence[DecisionModel]:
+    if isinstance(entry, UnsetType):
+        return ()
+    content = folder.read_checked(entry)
+    try:
+        return load_retrains(content, columns, codec)
+    except Exception as error:  # the libraries' errors have no base class
+        raise ModelError(f"{folder.address}: file {entry.file} is refused: {one_line(error)}") from None
 
 
 def _load_rows(folder: _Folder, entry: BundleFile, features: Sequence[FeatureColumn]) -> list[dict[str, Value]]:

@@ -54,7 +54,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of a bundle. ``columns`` are the encoded columns that the model was fitted on, in order.
 
     The model's file is skops, npz or onnx by its ending; ``onnx`` belongs to the last.
-    ``margin`` is the one at which retrained models accept the options too (``training/margin.py``).
+    ``margin`` is the one at which retrained models accept the options too (``training/margin.py``). ``retrains`` holds
+    models of resamples of the data, by which promises are measured.
     """
 
     format: Literal[1] = 1
@@ -67,6 +68,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     instances: BundleFile
     reference: BundleFile
     verifier: VerifierFile | UnsetType = UNSET
+    retrains: BundleFile | UnsetType = UNSET
     onnx: OnnxScore | UnsetType = UNSET
     margin: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     metrics: dict[str, float] = {}

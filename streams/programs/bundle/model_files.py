@@ -78,7 +78,7 @@ def read_model(
     """
     ending = PurePosixPath(name).suffix
     if ending == ".npz":
-        _check_unpacked_size(content)
+        check_unpacked_size(content)
         return load_trees(content, columns)
     if ending != ".onnx":
         return _read_skops(content, columns)
@@ -95,7 +95,7 @@ def _onnx_file(model: OnnxModel) -> ModelFile:
 
 def _read_skops(content: bytes, columns: int) -> DecisionModel:
     try:
-        _check_unpacked_size(content)
+        check_unpacked_size(content)
         unknown = sorted(set(skops.io.get_untrusted_types(data=content)).difference(TRUSTED_TYPES))
     except Exception as error:  # skops has no base class for the errors of a broken file
         raise NotAModelError(f"is not a skops model: {one_line(error)}") from None
@@ -112,7 +112,8 @@ class NotAModelError(ValueError):
     """A file that is no model. Its text follows the file's name."""
 
 
-def _check_unpacked_size(content: bytes) -> None:
+def check_unpacked_size(content: bytes) -> None:
+    """Raise ValueError when the entries of a zip file are larger than a model may be."""
     with ZipFile(io.BytesIO(content)) as archive:
         unpacked = sum(entry.file_size for entry in archive.infolist())
     if unpacked > LARGEST_UNPACKED_BYTES:

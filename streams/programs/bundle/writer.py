@@ -17,9 +17,11 @@ from msgspec import UNSET, UnsetType
 from ....schemas.events import Value
 from ....schemas.spec import ProgramSpec
 from ...errors import ModelError, UsageError, one_line
+from ..models.scoring import DecisionModel
 from .manifest import MANIFEST, BundleFile, FeatureColumn, Manifest, VerifierFile
 from .model_files import ModelFile, model_file
 from .raw_rows import write_rows
+from .retrains import dump_retrains
 
 Rows = Sequence[Mapping[str, Value]]
 
@@ -50,12 +52,13 @@ def write_bundle(
     metrics: Mapping[str, float],
     verifier: FittedVerifier | None = None,
     margin: float | UnsetType = UNSET,
+    retrains: Sequence[DecisionModel] = (),
 ) -> Manifest:
     """Write a bundle to a folder that does not exist yet (or is empty); it appears whole or not at all.
 
     ``columns`` are the encoded columns of the program, and ``estimator`` is a fitted estimator or an imported model
-    (``model_files.py``). Raises ``UsageError`` when the folder is not empty or cannot be written, ``ModelError`` when
-    the estimator could not be loaded again.
+    (``model_files.py``). ``retrains`` are models of resamples of its data (``retrains.py``). Raises ``UsageError`` when
+    the folder is not empty or cannot be written, ``ModelError`` when a model could not be loaded again.
     """
     model = _model_file(folder, estimator, len(columns))
     files = {"model": (f"model{model.ending}", model.content)}
@@ -65,6 +68,8 @@ def write_bundle(
     if verifier is not None:
         judge = _model_file(folder, verifier.estimator, 2 * len(columns))
         files["verifier"] = (f"verifier{judge.ending}", judge.content)
+    if retrains:
+        files["retrains"] = ("retrains.npz", _retrains_file(folder, retrains))
     entries = {role: _entry(name, content) for role, (name, content) in files.items()}
     manifest = Manifest(
         program=spec.program,
@@ -76,6 +81,7 @@ def write_bundle(
         instances=entries["instances"],
         reference=entries["reference"],
         verifier=UNSET if verifier is None else _verifier_entry(entries["verifier"], verifier.tolerance),
+        retrains=entries.get("retrains", UNSET),
         onnx=model.onnx,
         margin=margin,
         metrics=dict(metrics),
@@ -102,6 +108,13 @@ def _occupied(folder: Path) -> UsageError:
 def _model_file(folder: Path, estimator: Any, columns: int) -> ModelFile:
     try:
         return model_file(estimator, columns)
+    except ValueError as error:
+        raise ModelError(f"{folder}: {error}") from None
+
+
+def _retrains_file(folder: Path, retrains: Sequence[DecisionModel]) -> bytes:
+    try:
+        return dump_retrains(retrains)
     except ValueError as error:
         raise ModelError(f"{folder}: {error}") from None
 

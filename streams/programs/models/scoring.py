@@ -6,7 +6,7 @@ of any size. BLAS does not guarantee that (its sums change with the shape), so l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +29,8 @@ from .sigmoid import sigmoid as _sigmoid
 from .trees import TreeSum
 
 Floats = NDArray[np.float64]
+Layer = tuple[Floats, Floats]
+"""Weights (width, units) and bias (units,)."""
 
 
 class DecisionModel(Protocol):
@@ -63,40 +65,66 @@ def score_of_options(score: Score) -> Score:
 
 
 class Logistic:
-    """A fitted binary ``LogisticRegression``; ``score`` gives the probability of class 1."""
+    """One layer of one unit, weights (columns, 1) and bias (1,); ``score`` gives the probability of class 1."""
 
-    def __init__(self, estimator: Any, columns: int) -> None:
-        weights, bias = _matrix(estimator.coef_.T, (columns, 1))[:, 0], _matrix(estimator.intercept_, (1,))
-        self.score = LogisticScore(np.ascontiguousarray(weights), bias.item())
+    def __init__(self, weights: Floats, bias: Floats, columns: int) -> None:
+        checked = _matrix(weights, (columns, 1))[:, 0]
+        self.score = LogisticScore(np.ascontiguousarray(checked), _matrix(bias, (1,)).item())
 
 
 class Perceptron:
-    """A fitted binary ``MLPClassifier`` with a sigmoid after the last layer."""
+    """Layers of units with a sigmoid after the last one, as those of a fitted binary ``MLPClassifier``.
 
-    def __init__(self, estimator: Any, columns: int) -> None:
-        if estimator.activation not in ACTIVATIONS or estimator.out_activation_ != "logistic":
-            raise ValueError(f"activation {estimator.activation!r} with {estimator.out_activation_!r} is not supported")
-        self._activation = ACTIVATIONS[estimator.activation]
-        self._layers: list[tuple[Floats, Floats]] = []
+    Parameters
+    ----------
+    layers
+        The weights (width, units) and the bias (units,) of each; the first width is ``columns``, the last has one unit.
+    activation
+        What follows each layer but the last, by its name in ``ACTIVATIONS``.
+
+    Raises
+    ------
+    ValueError
+        For weights that are not finite or do not fit together, and an unknown activation.
+    """
+
+    def __init__(self, layers: Sequence[Layer], activation: str, columns: int) -> None:
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation {activation!r} is not supported (use one of {', '.join(ACTIVATIONS)})")
+        self.activation = activation
+        self.layers: list[Layer] = []
         width = columns
-        for weights, bias in zip(estimator.coefs_, estimator.intercepts_, strict=True):
-            self._layers.append((_matrix(weights, (width, len(bias))), _matrix(bias, (len(bias),))))
+        for weights, bias in layers:
+            self.layers.append((_matrix(weights, (width, len(bias))), _matrix(bias, (len(bias),))))
             width = len(bias)
-        if width != 1:
+        if not self.layers or width != 1:
             raise ValueError(f"the last layer has {width} units, not one")
 
     def score(self, X: Floats) -> Floats:
         """The probability of class 1, (n,)."""
         hidden = X
-        for weights, bias in self._layers[:-1]:
-            hidden = self._activation(_affine(hidden, weights, bias))
-        return _sigmoid(_affine(hidden, *self._layers[-1])[:, 0])
+        for weights, bias in self.layers[:-1]:
+            hidden = ACTIVATIONS[self.activation](_affine(hidden, weights, bias))
+        return _sigmoid(_affine(hidden, *self.layers[-1])[:, 0])
+
+
+def _logistic(estimator: Any, columns: int) -> Logistic:
+    """A fitted binary ``LogisticRegression``."""
+    return Logistic(estimator.coef_.T, estimator.intercept_, columns)
+
+
+def _perceptron(estimator: Any, columns: int) -> Perceptron:
+    """A fitted ``MLPClassifier``."""
+    if estimator.out_activation_ != "logistic":
+        raise ValueError(f"activation {estimator.activation!r} with {estimator.out_activation_!r} is not supported")
+    layers = list(zip(estimator.coefs_, estimator.intercepts_, strict=True))
+    return Perceptron(layers, estimator.activation, columns)
 
 
 def _calibrated(estimator: Any, columns: int) -> DecisionModel:
     """A fitted ``CalibratedClassifierCV``."""
     model = folded(estimator, columns)
-    return model if isinstance(model, TreeSum) else Logistic(model, columns)
+    return model if isinstance(model, TreeSum) else _logistic(model, columns)
 
 
 def scorer(estimator: Any, columns: int) -> DecisionModel:
@@ -157,7 +185,7 @@ MODELS: dict[type, Callable[[Any, int], DecisionModel]] = {
     ExtraTreesClassifier: Forest,
     GradientBoostingClassifier: gradient_boosting,
     HistGradientBoostingClassifier: histogram_boosting,
-    LogisticRegression: Logistic,
-    MLPClassifier: Perceptron,
+    LogisticRegression: _logistic,
+    MLPClassifier: _perceptron,
     RandomForestClassifier: Forest,
 }

@@ -32,8 +32,10 @@ from ..onnx.model import OnnxModel, independent_model
 from ..onnx.outputs import desired_column, with_one_output
 from ..onnx.trees import flattened
 from ..program import check_linear, uses_margin
+from ..promised import measured_promise, needs_retrains
 from .artefacts import needed_artefacts
 from .margin import measured_margin, retrained
+from .retrains import RETRAINS, check_carries, check_number
 from .served import measure_served
 from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of, read_labelled
 
@@ -61,25 +63,26 @@ def import_model(
     *,
     seed: int,
     probabilities: str | None = None,
+    retrains: Sequence[Path] = (),
     on_margin: Callable[[], None] = lambda: None,
 ) -> Manifest:
     """Write the bundle of an ONNX file to the folder ``output``, which must not exist.
 
     ``probabilities`` names the output where several could be it. ``seed`` decides the order of the instances, and the
-    models that measure the margin; ``on_margin`` is called before that. Raises ``ModelError`` when the file is refused,
-    ``UsageError`` for wrong data.
+    models that measure the margin; ``on_margin`` is called before that. ``retrains`` are files of the same classifier,
+    fitted again on resamples of its data, by which a promise is measured. Raises ``ModelError`` when a file is refused,
+    ``UsageError`` for wrong data, and for too few retrains.
     """
     check_new(output)
     _check_policy(loaded)
+    _check_retrains(loaded, retrains)
     table, codec = read_labelled(csv, loaded), FeatureCodec(loaded.spec)
     content = _read(file)
-    try:
-        model = onnx_model(content, codec, table.X, probabilities)
-        scores = model.score(table.X)
-        _check_scores(scores, table.labels)
-    except ValueError as error:
-        raise ModelError(f"{file}: {one_line(error)}") from None
+    model = _checked_model(file, content, codec, table, probabilities)
+    scores = model.score(table.X)
     check_linear(model.score, loaded)
+    check_carries(model, loaded)
+    again = [_retrain(each, model, codec, table, probabilities) for each in retrains]
     random = np.random.RandomState(seed)
     order = random.permutation(len(table.rows))
     instances = accepted_rows(csv, table, order, model, codec)[: loaded.spec.candidates]
@@ -92,31 +95,35 @@ def import_model(
         others = surrogates(scores, table, random)
         margin, share = measured_margin(codec, model.score, instances, reference, others, rejected)
         measured = {} if share is None else {"retrained_accept": share}
-    measured |= measure_served(codec, model.score, instances, reference, margin, rejected)
+    promise = measured_promise(loaded.spec.promise, model, again)
+    measured |= measure_served(codec, model.score, instances, reference, margin, rejected, promise)
     return write_bundle(
         output,
         loaded.spec,
         codec.columns,
-        version=f"onnx-{_digest(content, csv, loaded, seed)}",
+        version=f"onnx-{_digest([content, *map(_read, retrains)], csv, loaded, seed)}",
         estimator=model,
         instances=instances,
         reference=reference,
         margin=margin,
+        retrains=again,
         metrics=metrics_of(table, order, model, loaded.spec.model.threshold) | {"instances": len(instances)} | measured,
     )
 
 
-def onnx_model(content: bytes, codec: FeatureCodec, X: Floats, probabilities: str | None = None) -> TreeSum | OnnxModel:
+def onnx_model(
+    content: bytes, codec: FeatureCodec, X: Floats, probabilities: str | None = None, *, flatten: bool = True
+) -> TreeSum | OnnxModel:
     """The model of an ONNX file's bytes, checked on encoded rows ``X`` (n, D).
 
-    One tree ensemble over encoded columns becomes a ``TreeSum``, when its scores are those of onnxruntime. Raises
-    ValueError with the reason when the file is refused.
+    One tree ensemble over encoded columns becomes a ``TreeSum``, when its scores are those of onnxruntime, unless
+    ``flatten`` is false. Raises ValueError with the reason when the file is refused.
     """
     parsed = parse_onnx(content)
     column = desired_column(parsed, codec.spec.label.desired)
     with_one_output(parsed, probabilities)
     model = independent_model(parsed, column, codec.dimension, codec, X)
-    trees = flattened(parsed, column, codec.dimension)
+    trees = flattened(parsed, column, codec.dimension) if flatten else None
     if trees is None or not _agree(trees, model, X[:CHECKED_ROWS]):
         return model
     return trees
@@ -145,6 +152,49 @@ def _check_policy(loaded: LoadedSpec) -> None:
         raise UsageError(f"{loaded.path}: {choice} needs a {name}, which only `onward train` fits: use another choice")
 
 
+def _check_retrains(loaded: LoadedSpec, retrains: Sequence[Path]) -> None:
+    """Raise ``UsageError`` where a promise lacks retrained models, or there is no use for their number."""
+    check_number("--retrain", len(retrains))
+    if needs_retrains(loaded.spec) and not retrains:
+        raise UsageError(
+            f"{loaded.path}: the promise {loaded.spec.promise.kind} needs retrained models, and an ONNX file cannot be "
+            f"fitted: give an even number of files after --retrain, better {RETRAINS} than few"
+        )
+    contents = [_read(file) for file in retrains]
+    for number, (file, content) in enumerate(zip(retrains, contents, strict=True)):
+        if content in contents[:number]:
+            raise UsageError(f"--retrain {file}: it equals an earlier one; each must be fitted on its own resample")
+
+
+def _retrain(
+    file: Path, model: TreeSum | OnnxModel, codec: FeatureCodec, table: Table, probabilities: str | None
+) -> TreeSum | OnnxModel:
+    """A retrain of a model, of its kind."""
+    flat = isinstance(model, TreeSum)
+    retrain = _checked_model(file, _read(file), codec, table, probabilities, flatten=flat)
+    if flat != isinstance(retrain, TreeSum):
+        raise ModelError(f"{file}: it is not a tree ensemble like the model: give retrains of the same classifier")
+    return retrain
+
+
+def _checked_model(
+    file: Path,
+    content: bytes,
+    codec: FeatureCodec,
+    table: Table,
+    probabilities: str | None,
+    *,
+    flatten: bool = True,
+) -> TreeSum | OnnxModel:
+    """The model of a file, whose scores of the table are probabilities of the desired class."""
+    try:
+        model = onnx_model(content, codec, table.X, probabilities, flatten=flatten)
+        _check_scores(model.score(table.X), table.labels)
+    except ValueError as error:
+        raise ModelError(f"{file}: {one_line(error)}") from None
+    return model
+
+
 def _check_scores(scores: Floats, labels: NDArray[np.int64]) -> None:
     low, high = float(scores.min()), float(scores.max())
     if not (low >= 0.0 and high <= 1.0):
@@ -169,7 +219,7 @@ def _read(file: Path) -> bytes:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
 
 
-def _digest(content: bytes, csv: Path, loaded: LoadedSpec, seed: int) -> str:
+def _digest(contents: Sequence[bytes], csv: Path, loaded: LoadedSpec, seed: int) -> str:
     data = hashlib.sha256(csv.read_bytes()).hexdigest()
-    parts = (hashlib.sha256(content).hexdigest(), data, loaded.sha256, str(seed))
+    parts = (*(hashlib.sha256(content).hexdigest() for content in contents), data, loaded.sha256, str(seed))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from ....agents import candidates
 from ....agents.candidates import CandidateGenerator
@@ -17,7 +17,7 @@ from ....schemas.encoding import FeatureCodec
 from ..models.scoring import scorer
 from ..program import Features, cost_of
 from ..space import space_of
-from .seeding import seeded
+from .retrains import refitted
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
@@ -49,13 +49,8 @@ def retrained(estimator: Any, X: Floats, labels: NDArray[np.int64], random: np.r
 
     Give rows that the estimator was not fitted on: models of resamples of its own rows agree with it too much.
     """
-    scores: list[Score] = []
-    while len(scores) < RETRAINED:
-        rows = random.randint(len(X), size=len(X))
-        if len(np.unique(labels[rows])) == 2:
-            model = seeded(clone(estimator), random.randint(2**31 - 1))
-            scores.append(scorer(model.fit(X[rows], labels[rows]), X.shape[1]).score)
-    return scores
+    fits = islice(refitted(estimator, X, labels, len(X), random), RETRAINED)
+    return [scorer(fitted, X.shape[1]).score for fitted in fits]
 
 
 def measured_margin(

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from ....agents import candidates, goals
 from ....agents.candidates import Proposals
 from ....agents.costs import Cost
+from ....agents.goals import Goal, Threshold
+from ....agents.promises import NoPromise, Promise
 from ....schemas.encoding import FeatureCodec
+from ....schemas.spec import ProgramSpec
 from ...advice import MANY_CHANGES
+from ..models.scoring import score_of_options
 from ..program import Features, cost_of, margin_of
 from ..space import space_of
 
@@ -29,30 +33,44 @@ def measure_served(
     reference: Sequence[Features],
     measured: float | UnsetType,
     rejected: Floats,
+    promise: Promise | None = None,
 ) -> Mapping[str, float]:
     """What the program of a codec's spec can propose to the first of some ``rejected`` people (n, D).
 
     ``rejected_sampled`` is their number, ``without_option`` the share without an option, and
-    ``without_option_at_threshold`` the same for the bare threshold. Of everybody's cheapest options, as many as the
-    spec allows, ``many_changes`` is the share with more than ``MANY_CHANGES``. ``measured`` is the model's margin. The
-    result is empty where nobody is rejected.
+    ``without_option_at_threshold`` the same for the bare threshold, without a promise. Of everybody's cheapest options,
+    as many as the spec allows, ``many_changes`` is the share with more than ``MANY_CHANGES``, and ``promise_...`` are
+    the means of what the promise guarantees; its radius is told also where there are none. ``measured`` is the model's
+    margin. The result is empty where nobody is rejected.
     """
     people = rejected[:PEOPLE]
     if not len(people):
         return {}
     spec, cost = codec.spec, cost_of(codec, reference)
     generator = candidates.registry[spec.policy.generator].build(space_of(codec), codec.encode_many(instances), cost)
-    goal, threshold, margin = goals.registry[spec.policy.goal], spec.model.threshold, margin_of(spec, measured)
-    proposals = generator.under(score, goal(threshold, margin)).propose(people)
+    threshold, margin = spec.model.threshold, margin_of(spec, measured)
+    goal, bare = _goal(spec, margin), _goal(spec, 0.0)
+    promise = promise or NoPromise()
+    proposals = generator.under(promise.robust(score_of_options(score)), goal).propose(people)
     without = np.setdiff1d(np.arange(len(people)), proposals.people)
     facts = {"rejected_sampled": float(len(people)), "without_option": len(without) / len(people)}
-    if margin:
-        served = generator.under(score, goal(threshold)).propose(people[without]).people
+    if margin or not isinstance(promise, NoPromise):
+        served = generator.under(score, bare).propose(people[without]).people
         facts["without_option_at_threshold"] = (len(without) - len(np.unique(served))) / len(people)
     if len(proposals.people):
-        changes = _changes(_cheapest(proposals, cost, people, spec.policy.options), people, codec.feature_of)
-        facts["many_changes"] = float((changes > MANY_CHANGES).mean())
-    return facts
+        options = _cheapest(proposals, cost, people, spec.policy.options)
+        facts["many_changes"] = float((_changes(options, people, codec.feature_of) > MANY_CHANGES).mean())
+        kept = [promise.guarantee(target, score, threshold) or {} for target in options[1]]
+        facts |= {f"promise_{name}": float(np.mean([each[name] for each in kept])) for name in kept[0]}
+    # The same for every target, so it is no mean.
+    first = promise.guarantee(people[0], score, threshold) or {}
+    return facts | ({"promise_radius": first["radius"]} if "radius" in first else {})
+
+
+def _goal(spec: ProgramSpec, margin: float) -> Goal:
+    """The goal of a spec; that of a program with limited places is the threshold before its first round."""
+    kind = goals.registry.get(spec.policy.goal, Threshold)
+    return kind(spec.model.threshold, margin)
 
 
 def _cheapest(proposals: Proposals, cost: Cost, people: Floats, most: int) -> tuple[NDArray[np.intp], Floats]:

@@ -34,8 +34,10 @@ from ..bundle.writer import check_new, write_bundle
 from ..models.calibration import CALIBRATED
 from ..models.scoring import DecisionModel, scorer
 from ..program import check_linear, uses_margin
+from ..promised import measured_promise
 from .artefacts import fit_artefacts
 from .margin import measured_margin, retrained
+from .retrains import check_carries, fit_retrains, wanted_retrains
 from .served import measure_served
 
 Floats = NDArray[np.float64]
@@ -63,20 +65,25 @@ def train(
     estimator: EstimatorName,
     seed: int,
     calibrate: bool = False,
+    retrains: int | None = None,
     on_margin: Callable[[], None] = lambda: None,
+    on_retrains: Callable[[int], None] = lambda _: None,
 ) -> Manifest:
     """Train on a CSV with labels and write the bundle to the folder ``output``, which must not exist.
 
     ``calibrate`` maps the scores to probabilities that the labels confirm, by Platt's sigmoid. The version names the
     estimator and a hash of everything the model depends on: the same data, spec, seed and library give the same
-    version and the same scores. ``on_margin`` is called before a margin is measured, which takes long. Raises
-    ``UsageError`` for data that cannot be trained on, a folder that holds something, or an estimator that cannot be
-    calibrated.
+    version and the same scores. ``retrains`` is the number of models of resamples to keep beside it; by default as many
+    as the spec's promise needs. ``on_margin`` is called before a margin is measured, and ``on_retrains`` with the
+    number of retrains before they are fitted; both take long. Raises ``UsageError`` for data that cannot be trained on,
+    a folder that holds something, an estimator that cannot be calibrated, a number of retrains that cannot be divided,
+    or a model that cannot carry the spec's promise.
     """
     check_new(output)
+    count = wanted_retrains(loaded.spec, retrains)
     # On one thread sums are added in one order. OpenMP's threads would also wait for each other on a busy machine.
     with threadpool_limits(1):
-        return _train(csv, loaded, output, estimator, seed, calibrate, on_margin)
+        return _train(csv, loaded, output, estimator, seed, calibrate, count, on_margin, on_retrains)
 
 
 def _train(
@@ -86,7 +93,9 @@ def _train(
     estimator: EstimatorName,
     seed: int,
     calibrate: bool,
+    count: int,
     on_margin: Callable[[], None],
+    on_retrains: Callable[[int], None],
 ) -> Manifest:
     table = read_labelled(csv, loaded)
     codec = FeatureCodec(loaded.spec)
@@ -95,6 +104,7 @@ def _train(
     fitted = _estimator(estimator, random, calibrate).fit(table.X[fit], table.labels[fit])
     model = scorer(fitted, codec.dimension)
     check_linear(model.score, loaded)
+    check_carries(model, loaded)
     threshold = loaded.spec.model.threshold
     instances = accepted_rows(csv, table, recourse, model, codec)
     kept = instances[: loaded.spec.candidates]
@@ -105,25 +115,46 @@ def _train(
     if uses_margin(loaded.spec):
         on_margin()
         unseen = np.concatenate([recourse, held_out])
-        others = retrained(fitted, table.X[unseen], table.labels[unseen], random)
-        margin, share = measured_margin(codec, model.score, kept, reference, others, rejected)
+        scores = retrained(fitted, table.X[unseen], table.labels[unseen], random)
+        margin, share = measured_margin(codec, model.score, kept, reference, scores, rejected)
         measured = {} if share is None else {"retrained_accept": share}
-    measured |= measure_served(codec, model.score, kept, reference, margin, rejected)
     artefacts = fit_artefacts(loaded.spec.policy.choice, fitted, table.X[fit], table.labels[fit], random)
+    # Last, so that nothing else of a model depends on how many retrains it has.
+    others = _retrains(fitted, table, count, len(fit), random, on_retrains)
+    promise = measured_promise(loaded.spec.promise, model, others)
+    measured |= measure_served(codec, model.score, kept, reference, margin, rejected, promise)
     return write_bundle(
         output,
         loaded.spec,
         codec.columns,
-        version=_version(csv, loaded, f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}", seed),
+        version=_version(
+            csv, loaded, f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}", seed, count
+        ),
         estimator=fitted,
         instances=kept,
         reference=reference,
         verifier=artefacts.get("verifier"),
         margin=margin,
+        retrains=others,
         metrics=metrics_of(table, held_out, model, threshold)
         | {"training_rows": len(fit), "instances": len(instances)}
         | measured,
     )
+
+
+def _retrains(
+    fitted: Any,
+    table: Table,
+    count: int,
+    fitted_on: int,
+    random: np.random.RandomState,
+    on_retrains: Callable[[int], None],
+) -> Sequence[DecisionModel]:
+    """The retrains of a fitted estimator; none where ``count`` is 0."""
+    if not count:
+        return ()
+    on_retrains(count)
+    return fit_retrains(fitted, table.X, table.labels, count, fitted_on, random)
 
 
 def _estimator(name: EstimatorName, random: np.random.RandomState, calibrate: bool) -> Any:
@@ -191,7 +222,8 @@ def metrics_of(table: Table, held_out: Indices, model: DecisionModel, threshold:
     }
 
 
-def _version(csv: Path, loaded: LoadedSpec, name: str, seed: int) -> str:
-    parts = (hashlib.sha256(csv.read_bytes()).hexdigest(), loaded.sha256, name.replace("-", "_"), str(seed))
-    digest = hashlib.sha256("\n".join([*parts, sklearn.__version__]).encode()).hexdigest()
+def _version(csv: Path, loaded: LoadedSpec, name: str, seed: int, retrains: int) -> str:
+    parts = [hashlib.sha256(csv.read_bytes()).hexdigest(), loaded.sha256, name.replace("-", "_"), str(seed)]
+    parts += [sklearn.__version__, *([f"retrains {retrains}"] if retrains else [])]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return f"{name}-{digest[:12]}"

@@ -74,6 +74,14 @@ def test_a_model_that_does_not_fit_is_not_announced(flags, change, code, message
     assert message in capsys.readouterr().err
 
 
+def test_a_model_without_the_retrains_that_the_promise_needs_is_not_announced(program, capsys):
+    spec, manifest = program / "spec.yaml", program / "model" / "manifest.json"
+    rename(rename(spec, "margin: 0,", ""), "features:", "promise: {kind: retrains}\nfeatures:")
+    flags = ["--brokers", "127.0.0.1:1", "--manifest", str(manifest), "--spec", str(spec)]
+    assert main(["models", "announce", *flags]) == UsageError.exit_code
+    assert "has no retrains, which the promise retrains needs" in capsys.readouterr().err
+
+
 def test_a_damaged_bundle_is_not_announced(program, capsys):
     (program / "model" / "instances.csv").write_text("x\n1\n")
     flags = ["--brokers", "127.0.0.1:1", "--manifest", str(program / "model" / "manifest.json")]

@@ -1,0 +1,89 @@
+"""The retrains of a new model: what promises are measured on, and options are searched under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ....agents import promises
+from ....schemas.spec import ProgramSpec
+from ....schemas.specfile import LoadedSpec
+from ...errors import UsageError
+from ..bundle.retrains import FEWEST, retrain_of
+from ..models.scoring import DecisionModel
+from ..promised import needs_retrains
+from .seeding import seeded
+
+Floats = NDArray[np.float64]
+
+RETRAINS = 40
+"""As many as training fits where the spec's promise needs them."""
+
+SHARE = 2 / 3
+"""The size of a resample, of that of the rows that the model was fitted on.
+
+Let V be the variance of the parameters of a model of so many rows. A later model of other rows differs from this one
+by 2 V. A model of a resample of all rows, half of which this one was fitted on, differs by V / 2 for the rows and by V
+over this share for the resample: also 2 V. Resamples of the rows that it was fitted on agree with it too much. Those of
+the other half share the accident of that half, so options that some of them choose pass the others too easily."""
+
+
+def wanted_retrains(spec: ProgramSpec, asked: int | None) -> int:
+    """How many retrains to fit: those that were ``asked`` for, by default ``RETRAINS`` where the promise needs them.
+
+    Raises ``UsageError`` for an odd number, a negative one, and for none where the promise needs some.
+    """
+    if asked is None:
+        return RETRAINS if needs_retrains(spec) else 0
+    if asked == 0 and needs_retrains(spec):
+        raise UsageError(f"--retrains: the promise {spec.promise.kind} needs some: give {RETRAINS}, or no flag")
+    check_number("--retrains", asked)
+    return asked
+
+
+def check_number(flag: str, count: int) -> None:
+    """Raise ``UsageError`` for a number of retrains that cannot be divided between choosing and certifying."""
+    if count and (count < FEWEST or count % 2):
+        raise UsageError(
+            f"{flag}: {count} retrains cannot be divided: half of them choose options and half certify them; "
+            f"give an even number from {FEWEST} on, better from {RETRAINS // 2} on"
+        )
+
+
+def check_carries(model: DecisionModel, loaded: LoadedSpec) -> None:
+    """Raise ``UsageError`` where a model cannot carry the promise of a spec."""
+    kind = promises.registry[loaded.spec.promise.kind]
+    if fault := kind().misfit(model.score):
+        raise UsageError(f"{loaded.path}: `promise: {{kind: {kind.name}}}` does not go with this model: {fault}")
+
+
+def fit_retrains(
+    estimator: Any,
+    X: Floats,
+    labels: NDArray[np.int64],
+    count: int,
+    fitted_on: int,
+    random: np.random.RandomState,
+) -> list[DecisionModel]:
+    """Models of ``count`` resamples of all rows (n, D) and labels (n,) of a file.
+
+    ``estimator`` was fitted on ``fitted_on`` of the rows.
+    """
+    fits = islice(refitted(estimator, X, labels, round(SHARE * fitted_on), random), count)
+    return [retrain_of(fitted, X.shape[1]) for fitted in fits]
+
+
+def refitted(
+    estimator: Any, X: Floats, labels: NDArray[np.int64], size: int, random: np.random.RandomState
+) -> Iterator[Any]:
+    """The estimator fitted anew, without end, each on a resample of ``size`` of the rows (n, D) and (n,)."""
+    while True:
+        rows = random.randint(len(X), size=size)
+        if len(np.unique(labels[rows])) == 2:
+            model = seeded(clone(estimator), random.randint(2**31 - 1))
+            yield model.fit(X[rows], labels[rows])
