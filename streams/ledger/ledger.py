@@ -426,7 +426,8 @@ class Ledger:
         ended = [key for key, promise in effects.promises.items() if promise is None]
         self._db.executemany("DELETE FROM promises WHERE program = ? AND application = ?", ended)
         self._db.executemany(
-            "INSERT OR REPLACE INTO promises VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO promises VALUES (?, ?, ?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET "
+            "applicant = excluded.applicant, survives = excluded.survives, body = excluded.body",
             [
                 (*key, promise.applicant, promise.survives, with_checksum(_encode(promise)))
                 for key, promise in effects.promises.items()

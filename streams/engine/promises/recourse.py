@@ -17,7 +17,7 @@ class OpenOption(Struct, frozen=True, gc=False, array_like=True):
     """An option that is promised to lead to an approval.
 
     ``target`` is its encoded row, as the bytes of float64. ``model`` is the hash of the manifest of the model that
-    accepted it last. Where the option is ``honoured``, a newer model rejects it, and that one judges who takes it.
+    it was made for. Where the option is ``honoured``, a newer model rejects it, and that one judges who takes it.
     Stored as an array: never reorder the fields.
     """
 
@@ -49,4 +49,5 @@ class OpenRecourse(Struct, frozen=True, gc=False, array_like=True, tag="options"
 
 def rows_of(options: Sequence[OpenOption]) -> Array:
     """The targets of options, encoded, shape (n, D)."""
-    return np.frombuffer(b"".join([option.target for option in options])).reshape(len(options), -1)
+    # Of bytes the array could only be read, for which compiled functions would be compiled once more.
+    return np.frombuffer(bytearray().join([option.target for option in options])).reshape(len(options), -1)

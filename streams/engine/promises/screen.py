@@ -47,9 +47,9 @@ def survived(program: Program, bundle: ModelBundle, targets: Array) -> Array:
     return np.asarray(np.clip(CERTAIN * np.nan_to_num(found, nan=0.0), 0.0, FARTHEST))
 
 
-def reach(path: float, distances: Array) -> float:
-    """How far the path may go before options are looked at again that survive these distances, (n,)."""
-    return max(path + float(distances.min()), math.nextafter(path, math.inf)) if len(distances) else math.inf
+def reach(path: float, distance: float) -> float:
+    """How far the path may go before options are looked at again that survive this distance."""
+    return max(path + distance, math.nextafter(path, math.inf))
 
 
 def _ball(program: Program) -> LpBall:

@@ -40,7 +40,7 @@ def open_options(
     path = fold.promises(program).record.path
     shard = fold.state.shard(program, case.shard)
     until_ms = case.time_ms + program.valid_for_ms
-    survives = reach(path, survived(program, model.bundle, targets))
+    survives = reach(path, survived(program, model.bundle, targets).min().item())
     recourse = OpenRecourse(
         case.key, case.applicant, case.shard, shard.step, until_ms, case.features, options, survives
     )

@@ -10,12 +10,12 @@ program honours what older models promised, it stays open instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from .....agents.scores import LinearScore
 from .....schemas.encoding import Problem
@@ -44,7 +44,7 @@ LARGE_MODEL_UNITS = 100
 """The same under a model that is no linear score."""
 PEOPLE_PER_UNIT = 4
 """How many people are looked at in the time of a unit."""
-LEAST_PAGE, LARGEST_PAGE = 20, 400
+LEAST_PAGE, LARGEST_PAGE = 20, 2000
 """How many people are read at once."""
 
 
@@ -96,52 +96,64 @@ def _look(
     for recourse in people:
         if recourse.until_ms < scan.time_ms:
             expire(recourse, fold)
-    verdicts = _verdicts(program, model, in_time)
-    broken = [verdict for verdict in verdicts if verdict.rejected]
-    if not program.spec.promise.grandfather:
-        # The others stay uncertain, and are read again with the next page.
-        put_off = {verdict.recourse.key for verdict in broken[most:]}
-        broken = broken[:most]
-        verdicts = [verdict for verdict in verdicts if verdict.recourse.key not in put_off]
-    anew = {} if program.spec.promise.grandfather else _solve(program, model, broken)
-    for verdict in verdicts:
-        _conclude(verdict, promises, scan, model, anew.get(verdict.recourse.key), fold)
+    broken: list[Verdict] = []
+    for verdict in _verdicts(program, model, in_time, promises.record.path):
+        if len(verdict.accepted) == len(verdict.recourse.options):
+            _keep(verdict, promises, scan, fold)
+        elif verdict.rejected and not program.spec.promise.grandfather:
+            broken.append(verdict)
+        else:
+            _conclude(verdict, promises, scan, model, None, fold)
+    # The others stay uncertain, and are read again with the next page.
+    anew = _solve(program, model, broken[:most])
+    for verdict in broken[:most]:
+        _conclude(verdict, promises, scan, model, anew[verdict.recourse.key], fold)
     return 1 + len(people) // PEOPLE_PER_UNIT + solved * len(anew)
 
 
 class Verdict(NamedTuple):
-    """What a new model says of a person's open options. ``margins`` are the scores of the accepted ones above the
-    threshold, and ``survived`` how far from the model others may be that accept them too."""
+    """What a new model says of a person's open options.
+
+    ``margin`` is by how much the least score of the accepted ones exceeds the threshold, None where there is none.
+    ``survives`` is how far the path of models may go before these are looked at again.
+    """
 
     recourse: OpenRecourse
-    accepted: list[OpenOption]
-    rejected: list[OpenOption]
-    margins: NDArray[np.float64]
-    survived: NDArray[np.float64]
+    accepted: Sequence[OpenOption]
+    rejected: Sequence[OpenOption]
+    margin: float | None
+    survives: float
 
 
-def _verdicts(program: Program, model: CurrentModel, people: Sequence[OpenRecourse]) -> list[Verdict]:
+def _verdicts(program: Program, model: CurrentModel, people: Sequence[OpenRecourse], path: float) -> Iterator[Verdict]:
     if not people:
-        return []
-    targets = np.concatenate([rows_of(recourse.options) for recourse in people])
+        return
+    options = [option for recourse in people for option in recourse.options]
+    targets = rows_of(options)
     scores = np.nan_to_num(model.bundle.model.score(targets), nan=0.0)
-    approved, margins = program.approves(scores), scores - program.spec.model.threshold
-    distances, verdicts, first = survived(program, model.bundle, targets), list[Verdict](), 0
-    for recourse in people:
-        own = slice(first, first + len(recourse.options))
-        first = own.stop
-        asked = np.array([not option.honoured for option in recourse.options])
-        holds = approved[own] & asked
-        verdicts.append(
-            Verdict(
-                recourse,
-                [option for option, is_held in zip(recourse.options, holds.tolist(), strict=True) if is_held],
-                [recourse.options[index] for index in np.flatnonzero(~approved[own] & asked).tolist()],
-                margins[own][holds],
-                distances[own][holds],
-            )
-        )
-    return verdicts
+    asked = np.array([not option.honoured for option in options])
+    approved = program.approves(scores) & asked
+    margins = np.where(approved, scores - program.spec.model.threshold, np.inf)
+    distances = np.where(approved, survived(program, model.bundle, targets), np.inf)
+    first = np.cumsum([0, *(len(recourse.options) for recourse in people[:-1])])
+    facts = zip(
+        people,
+        first.tolist(),
+        np.logical_and.reduceat(approved, first).tolist(),
+        np.minimum.reduceat(margins, first).tolist(),
+        np.minimum.reduceat(distances, first).tolist(),
+        strict=True,
+    )
+    for recourse, start, is_clean, margin, nearest in facts:
+        least = margin if margin < math.inf else None
+        survives = reach(path, nearest)
+        if is_clean:
+            yield Verdict(recourse, recourse.options, (), least, survives)
+            continue
+        own = range(start, start + len(recourse.options))
+        accepted = [options[index] for index in own if approved[index]]
+        rejected = [options[index] for index in own if asked[index] and not approved[index]]
+        yield Verdict(recourse, accepted, rejected, least, survives)
 
 
 class Anew(NamedTuple):
@@ -183,24 +195,35 @@ def _on_arm(assessment: Assessment, arm: int) -> Selected | None:
     return Selected(index, arm, batch.point[index].item(), batch.cost[index].item(), execution, 1.0, execution)
 
 
+def _keep(verdict: Verdict, promises: ProgramPromises, scan: Scan, fold: Fold) -> None:
+    """All options of a person hold."""
+    recourse = verdict.recourse
+    _count(verdict, scan)
+    kept = msgspec.structs.replace(recourse, survives=verdict.survives)
+    fold.replace_recourse(promises.program, recourse, kept)
+
+
+def _count(verdict: Verdict, scan: Scan) -> Looked:
+    looked = scan.shards.setdefault(verdict.recourse.shard, Looked())
+    looked.accepted += len(verdict.accepted)
+    if verdict.margin is not None:
+        worst = looked.worst_margin
+        looked.worst_margin = verdict.margin if worst is None else min(verdict.margin, worst)
+    return looked
+
+
 def _conclude(
     verdict: Verdict, promises: ProgramPromises, scan: Scan, model: CurrentModel, anew: Anew | None, fold: Fold
 ) -> None:
-    """Write what became of a person's options, and publish it where one is broken."""
-    program, recourse, sha256 = promises.program, verdict.recourse, model.bundle.manifest_sha256
-    looked = scan.shards.setdefault(recourse.shard, Looked())
+    """Write what became of a person's options, some of which the model rejects, and publish it where one is broken."""
+    program, recourse = promises.program, verdict.recourse
+    looked = _count(verdict, scan)
     options = {option.id: option for option in recourse.options}
-    options |= {option.id: msgspec.structs.replace(option, model=sha256) for option in verdict.accepted}
-    honours = program.spec.promise.grandfather
-    distances, until_ms, revision = verdict.survived, recourse.until_ms, recourse.revision
-    looked.accepted += len(verdict.accepted)
-    if len(verdict.margins):
-        worst = verdict.margins.min().item()
-        looked.worst_margin = worst if looked.worst_margin is None else min(looked.worst_margin, worst)
-    if honours:
+    survives, until_ms, revision = verdict.survives, recourse.until_ms, recourse.revision
+    if program.spec.promise.grandfather:
         looked.honoured += len(verdict.rejected)
         options |= {option.id: msgspec.structs.replace(option, honoured=True) for option in verdict.rejected}
-    elif verdict.rejected:
+    else:
         looked.broken += len(verdict.rejected)
         for option in verdict.rejected:
             del options[option.id]
@@ -212,16 +235,22 @@ def _conclude(
             looked.replaced += len(replaced)
             revision += 1
             until_ms = max(until_ms, scan.time_ms + program.valid_for_ms)
-            batch = anew.assessment.options
-            targets = batch.points[[selected.point for selected in anew.selected.values()]]
-            distances = np.concatenate([distances, survived(program, model.bundle, targets)])
-            for (id, selected), target in zip(anew.selected.items(), targets, strict=True):
-                options[id] = OpenOption(id, selected.arm, target.tobytes(), sha256)
+            opened = _opened(model, anew)
+            options |= {option.id: option for option in opened}
+            distance = survived(program, model.bundle, rows_of(opened)).min().item()
+            survives = min(survives, reach(promises.record.path, distance))
             _publish_revision(recourse, promises, scan, model, anew, revision, until_ms, fold)
     left = tuple([options[id] for id in sorted(options, key=int)])
-    survives = reach(promises.record.path, distances)
     changed = msgspec.structs.replace(recourse, options=left, survives=survives, until_ms=until_ms, revision=revision)
     fold.replace_recourse(program, recourse, changed)
+
+
+def _opened(model: CurrentModel, anew: Anew) -> list[OpenOption]:
+    """The options that stand for the broken ones."""
+    points, sha256 = anew.assessment.options.points, model.bundle.manifest_sha256
+    return [
+        OpenOption(id, selected.arm, points[selected.point].tobytes(), sha256) for id, selected in anew.selected.items()
+    ]
 
 
 def _publish_revision(
