@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from onward.schemas.encoding import FeatureCodec
-from onward.schemas.events import Value
+from onward.schemas.events import Model, Value
 from onward.schemas.spec import ProgramSpec
+from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.bundle.writer import write_bundle
 
 FEATURES: Sequence[Mapping[str, Any]] = (
@@ -44,9 +46,19 @@ POLICIES: Mapping[str, Mapping[str, Any]] = {
         "capacity": {"places": 20, "round": "PT2S", "horizon": 2},
         "shards": 1,
     },
+    "promised": {
+        "policy": {
+            "choice": "posterior",
+            "generator": "search",
+            "options": 2,
+            "window": {"time": "PT2S", "lateness": "PT1S"},
+        },
+        "decisions": "external",
+        "promise": {"kind": "lp", "radius": 0.05, "valid_for": "PT4S"},
+    },
 }
-"""The parts of the specs that differ, by program: one for each kind of window, of decision and of option, and one with
-limited places."""
+"""The parts of the specs that differ, by program: one for each kind of window, of decision and of option, one with
+limited places, and one whose options are promised to survive a new model."""
 SHARDS = 3
 CANDIDATES = 40
 _LABELLED = 300
@@ -66,12 +78,27 @@ def write_programs(folder: Path, policies: Mapping[str, Mapping[str, Any]] = POL
     return [_write(folder, name, policy) for name, policy in policies.items()]
 
 
+def announcements(folder: Path) -> list[Model]:
+    """Return the events that make ``promised`` decide by its second model, and by its first one again."""
+    program = "promised"
+    found = []
+    for version in ("v2", "v1"):
+        manifest = _bundle(folder, program, version) / MANIFEST
+        digest = hashlib.sha256(manifest.read_bytes()).hexdigest()
+        found.append(Model(program, version, str(manifest), digest))
+    return found
+
+
+def _bundle(folder: Path, program: str, version: str) -> Path:
+    return folder / f"{program}-{version}"
+
+
 def _write(folder: Path, name: str, policy: Mapping[str, Any]) -> Path:
     content = {
         "program": name,
         "features": FEATURES,
         "label": {"name": "repaid"},
-        "model": {"manifest": f"{name}-model/manifest.json"},
+        "model": {"manifest": f"{name}-v1/{MANIFEST}"},
         "shards": SHARDS,
         **policy,
     }
@@ -79,17 +106,20 @@ def _write(folder: Path, name: str, policy: Mapping[str, Any]) -> Path:
     codec, random = FeatureCodec(spec), np.random.default_rng(7)
     rows = [features(random, max_income=101) for _ in range(_LABELLED)]
     X = codec.encode_many(rows)
-    model = LogisticRegression(C=100.0).fit(X, X[:, 2] - 0.3 * X[:, 3] > 0.5)
-    write_bundle(
-        folder / f"{name}-model",
-        spec,
-        codec.columns,
-        version="v1",
-        estimator=model,
-        instances=[row for row, good in zip(rows, model.predict(X), strict=True) if good][:CANDIDATES],
-        reference=rows,
-        metrics={},
-    )
+    for version, required in {"v1": 0.5, "v2": 0.55}.items():
+        model = LogisticRegression(C=100.0).fit(X, X[:, 2] - 0.3 * X[:, 3] > required)
+        write_bundle(
+            _bundle(folder, name, version),
+            spec,
+            codec.columns,
+            version=version,
+            estimator=model,
+            instances=[row for row, good in zip(rows, model.predict(X), strict=True) if good][:CANDIDATES],
+            reference=rows,
+            metrics={},
+        )
+        if "promise" not in policy:
+            break
     path = folder / f"{name}.yaml"
     # JSON is YAML; the spec's defaults are written out.
     path.write_bytes(msgspec.json.encode(spec))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ from onward.schemas.events import (
     Outcome,
     PromiseChange,
     Recourse,
+    Revalidation,
     Reward,
     RoundDecision,
     Threshold,
@@ -38,7 +40,7 @@ _answer = msgspec.json.Decoder(Recourse | NoRecourse).decode
 _reward = msgspec.json.Decoder(Reward).decode
 _round_decision = msgspec.json.Decoder(RoundDecision).decode
 _threshold = msgspec.json.Decoder(Threshold).decode
-_promise = msgspec.json.Decoder(PromiseChange).decode
+_promise = msgspec.json.Decoder(PromiseChange | Revalidation).decode
 _dead_letter = msgspec.json.Decoder(DeadLetter).decode
 
 AboutACase = Application | Decision | Outcome | Recourse | NoRecourse | Reward | RoundDecision | PromiseChange
@@ -127,11 +129,15 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
     closed: set[str] = set()
     rewarded_outcomes: set[str] = set()
     dead_letters: set[RecordPosition] = set()
-    rounds = ObservedRounds()
+    promised = ObservedPromises()
     for record in outputs:
         value = record.value or b""
         if record.topic == topics.recourse:
             answer = _answer(value)
+            if isinstance(answer, Recourse):
+                promised.open(record, answer)
+                if answer.is_revision:
+                    continue
             answers[_answer_to(answer)] = answer
             steps[answer.program, answer.shard] = max(answer.step, steps[answer.program, answer.shard])
         elif record.topic == topics.rewards:
@@ -143,16 +149,17 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
             letter = _dead_letter(value)
             dead_letters.add(RecordPosition(letter.topic, letter.partition, letter.offset))
         else:
-            rounds.add(record, topics)
-    required = {**expected.answers, **{one: expected.placed.get(one, set()) for one in rounds.rejected}}
+            promised.add(record, topics)
+    required = {**expected.answers, **{one: expected.placed.get(one, set()) for one in promised.rejected}}
     observed = ObservedOutputs({_dead_letter_name(position) for position in expected.poison - dead_letters})
     for identity, positions in required.items():
         if identity not in answers:
             (observed.refused if positions & dead_letters else observed.missing).add(identity)
     for identity, positions in expected.placed.items():
-        if identity not in rounds.decisions:
+        if identity not in promised.decisions:
             (observed.refused if positions & dead_letters else observed.missing).add(f"decision of {identity}")
-    observed.missing |= rounds.faults(answers)
+    observed.missing |= promised.faults(answers)
+    observed.missing |= promised.open_options
     observed.missing |= {
         f"outcome/{identity}"
         for identity, outcome in expected.outcomes.items()
@@ -167,12 +174,17 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
 
 
 @dataclass
-class ObservedRounds:
-    """What was published of rounds: decisions by application, closed rounds, ended promises."""
+class ObservedPromises:
+    """What was published of rounds and promises: decisions by application, closed rounds, ended promises.
+
+    ``opened`` and ``ended`` are the options of each event that opens or ends some, with the name of the answer.
+    """
 
     decisions: dict[str, RoundDecision] = field(default_factory=dict)
     thresholds: dict[tuple[str, int], Threshold] = field(default_factory=dict)
     promises: dict[str, PromiseChange] = field(default_factory=dict)
+    opened: dict[bytes, list[tuple[str, str]]] = field(default_factory=dict)
+    ended: dict[bytes, list[tuple[str, str]]] = field(default_factory=dict)
 
     def add(self, record: Record, topics: Topics) -> None:
         """Read an output of a round."""
@@ -185,7 +197,10 @@ class ObservedRounds:
             self.thresholds[threshold.program, threshold.round] = threshold
         else:
             promise = _promise(value)
-            self.promises[_answer_to(promise)] = promise
+            if isinstance(promise, PromiseChange):
+                self.promises[_answer_to(promise)] = promise
+                name = dict(record.headers)["ce_id"]
+                self.ended[name] = [(_answer_to(promise), id) for id in promise.options or ()]
 
     @property
     def rejected(self) -> set[str]:
@@ -202,6 +217,17 @@ class ObservedRounds:
             for identity, answer in answers.items()
             if isinstance(answer, Recourse) and answer.round is not UNSET and identity not in self.promises
         }
+
+    def open(self, record: Record, answer: Recourse) -> None:
+        """Read an answer, whose options may be promised."""
+        promised = [(_answer_to(answer), option.id) for option in answer.options if option.status == "open"]
+        self.opened[dict(record.headers)["ce_id"]] = promised
+
+    @property
+    def open_options(self) -> set[str]:
+        """Promised options that have not ended as often as they were opened."""
+        opened, ended = (Counter(chain.from_iterable(one.values())) for one in (self.opened, self.ended))
+        return {f"end of option {id} of {identity}" for identity, id in opened - ended}
 
 
 def _rejected(program: Program, applications: list[Application]) -> set[str]:

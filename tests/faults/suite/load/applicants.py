@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from onward.schemas.events import Application, Decision, Outcome, Result
+from onward.schemas.events import Application, Decision, Model, Outcome, Result
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.records import Headers
@@ -20,6 +20,7 @@ OUTCOME_SECONDS = (0.2, 3.5)
 """Delay of an outcome after its application: some come before a window closes, some after."""
 _RESULTS: Sequence[Result | None] = ("improved", "improved", "improved", "not_improved", "unseen", None, None)
 _RETURNING_SHARE = 0.3
+_TURNS_A_MODEL = 60
 _TURNS_AWAY = 20, 180
 """How many turns before it the earlier application of somebody who comes back was sent."""
 _REPEATED_SHARE, _SECOND_SHARE, _NOBODY_SHARE, _APPROVED_SHARE = 0.05, 0.03, 0.03, 0.2
@@ -50,23 +51,33 @@ class PlannedEvent(NamedTuple):
 
     seconds: float
     topic: str
-    event: Application | Decision | Outcome
+    event: Application | Decision | Outcome | Model
     id: str
 
     def record(self, time_ms: int) -> InputRecord:
         """Make the record as it is sent at ``time_ms``."""
         headers = cloud_event_headers(self.id, "faults", ce_type(self.event), time_ms)
-        return InputRecord(self.topic, self.event.application.encode(), msgspec.json.encode(self.event), headers)
+        key = self.event.program if isinstance(self.event, Model) else self.event.application
+        return InputRecord(self.topic, key.encode(), msgspec.json.encode(self.event), headers)
 
 
-def applicant_turns(topics: Topics, random: np.random.Generator) -> Iterator[list[PlannedEvent]]:
-    """Yield turns without end. A turn has one applicant of every program: application, external decision, outcomes."""
+def applicant_turns(
+    topics: Topics, random: np.random.Generator, models: Sequence[Model] = ()
+) -> Iterator[list[PlannedEvent]]:
+    """Yield turns without end. A turn has one applicant of every program: application, external decision, outcomes.
+
+    Now and then one of ``models`` is announced, in turn.
+    """
     for number in itertools.count():
-        yield [planned for program in POLICIES for planned in _planned(topics, random, program, number)]
+        turn = [planned for program in POLICIES for planned in _planned(topics, random, program, number)]
+        if models and number % _TURNS_A_MODEL == _TURNS_A_MODEL - 1:
+            times = number // _TURNS_A_MODEL
+            turn.append(PlannedEvent(0.0, topics.models, models[times % len(models)], f"model/{times}"))
+        yield turn
 
 
 def _returning(application: Application, random: np.random.Generator, number: int) -> Application:
-    """Let an applicant come back some rounds after an earlier application, with a higher income."""
+    """Let an applicant come back some turns after an earlier application, with a higher income."""
     previous = f"p{max(0, number - int(random.integers(*_TURNS_AWAY)))}"
     better = {**application.features, "income": float(random.integers(50, 101))}
     return msgspec.structs.replace(application, previous=previous, features=better)
@@ -75,7 +86,7 @@ def _returning(application: Application, random: np.random.Generator, number: in
 def _planned(topics: Topics, random: np.random.Generator, program: str, number: int) -> list[PlannedEvent]:
     name = f"p{number}"
     application = Application(program, name, features(random))
-    if "capacity" in POLICIES[program] and random.random() < _RETURNING_SHARE:
+    if {"capacity", "promise"} & POLICIES[program].keys() and random.random() < _RETURNING_SHARE:
         application = _returning(application, random, number)
     planned = [PlannedEvent(0.0, topics.applications, application, f"{program}/a/{number}")]
     if "decisions" in POLICIES[program]:
