@@ -1,4 +1,4 @@
-"""Local linear surrogates of a network: what their certificates are worth under the network itself."""
+"""Local linear surrogates of a network, and RBR: what their targets are worth under the network and its retrains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.neural_network import MLPClassifier
 
 from onward.agents.candidates.contract import Score
 from onward.agents.candidates.robust import RobustLinear
-from onward.agents.candidates.robust.baselines import Surrogate, gradient_surrogate, sampled_surrogate
+from onward.agents.candidates.robust.baselines import Bayesian, Surrogate, gradient_surrogate, sampled_surrogate
 from onward.agents.candidates.robust.baselines.surrogate import log_odds_of
 from onward.agents.promises import LpBall, accepting
 from onward.benchmarks.face import Row
@@ -20,10 +20,12 @@ from onward.streams.programs.models.scoring import scorer
 Floats = NDArray[np.float64]
 
 RADII = (0.0, 0.1, 0.5)
+EPSILONS = (0.0, 0.5, 1.0)
+"""Of RBR, for rejected and accepted samples alike: those that its authors vary."""
 
 
 def networks(study: Study, retrains: int, people: int, seed: int) -> Iterator[Row]:
-    """The least cost by each surrogate with a worst-case margin of 0, and who accepts it: the network, retrains."""
+    """RBR's cost, the least by each surrogate with a worst-case margin of 0, and who accepts: the network, retrains."""
     X, y, random = study.data.X, study.data.y, np.random.default_rng(seed)
     half = len(X) // 2
     network = _fitted(X[:half], y[:half], seed)
@@ -32,6 +34,12 @@ def networks(study: Study, retrains: int, people: int, seed: int) -> Iterator[Ro
     for number in range(retrains):
         rows = random.integers(half, len(X), size=len(X) - half)
         others.append(_fitted(X[rows], y[rows], number))
+    for epsilon in EPSILONS:
+        bayesian = Bayesian(network, X[:half], optimistic=epsilon, pessimistic=epsilon)
+        targets = bayesian.targets(rejected, np.random.default_rng(seed))
+        title = f"{study.name} network, RBR, epsilon {epsilon:g}"
+        yield Row(f"{title}, cost", float(np.abs(targets - rejected).sum(axis=1).mean()), "", better="lower")
+        yield from _accepted(title, network, others, targets)
     ways: dict[str, Callable[[Floats], Surrogate]] = {
         "gradient": lambda point: gradient_surrogate(network, point),
         "sampled": lambda point: sampled_surrogate(network, point, np.random.default_rng(seed)),
@@ -61,9 +69,13 @@ def _rows(
     if targets:
         rows = np.array(targets)
         yield Row(f"{title}, cost", float(np.mean(cost)), "", better="lower")
-        yield Row(f"{title}, accepted by the network", float((network(rows) > 0.5).mean()), "share", 1.0)
-        yield Row(f"{title}, accepted by retrains", float(accepting(rows, others, 0.5).mean()), "share", 1.0)
+        yield from _accepted(title, network, others, rows)
         yield Row(f"{title}, error of log odds at the target", float(np.median(gaps)), "", 0.0, better="lower")
+
+
+def _accepted(title: str, network: Score, others: list[Score], rows: Floats) -> Iterator[Row]:
+    yield Row(f"{title}, accepted by the network", float((network(rows) > 0.5).mean()), "share", 1.0)
+    yield Row(f"{title}, accepted by retrains", float(accepting(rows, others, 0.5).mean()), "share", 1.0)
 
 
 def _fitted(X: Floats, y: NDArray[np.int64], seed: int) -> Score:
