@@ -54,9 +54,9 @@ class Ingest:
         self._targets: dict[tuple[str, int], int] = {}
 
     @property
-    def has_rounds(self) -> bool:
-        """Whether a program closes rounds."""
-        return any(program.closes_rounds for program in self._programs.values())
+    def works_in_pieces(self) -> bool:
+        """Whether a program closes rounds, or looks at open options under a new model."""
+        return any(program.closes_rounds or program.promises for program in self._programs.values())
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Announce every input partition in the journal, whoever reads it, so that the watermark waits for all."""
@@ -95,7 +95,7 @@ class Ingest:
             await self._append_tick(idle)
 
     async def carry_on(self, partitions: Iterable[int]) -> None:
-        """Append a tick without a clock to these partitions of the journal, whose rounds are being closed in pieces."""
+        """Append a tick without a clock to these partitions of the journal, which have work in pieces to do."""
         line = tick_line(Tick(()), self._clock_ms())
         await self._publisher.publish(
             [packed for partition in partitions for packed in self._packed(partition, [line])]

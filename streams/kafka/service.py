@@ -131,7 +131,7 @@ def _timers(
         if lease.is_valid:
             await ingest.tick(lag)
 
-    async def carry_rounds_on() -> None:
+    async def carry_on() -> None:
         idle = sorted(at.partition for at in processor.closing if lag.lag(at) == 0)
         if idle and lease.is_valid:
             await ingest.carry_on(idle)
@@ -143,8 +143,8 @@ def _timers(
                 metrics.lag_records.labels(*partition).set(behind)
 
     timers: list[Timer] = [(LAG_SECONDS, watch_lag)]
-    if ingest.has_rounds:
-        timers.append((ROUND_PIECE_SECONDS, carry_rounds_on))
+    if ingest.works_in_pieces:
+        timers.append((ROUND_PIECE_SECONDS, carry_on))
     if settings.tick_seconds:
         timers.append((settings.tick_seconds, tick))
     if settings.snapshots:
