@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from onward.benchmarks import face
-from onward.benchmarks.arena.broker import PARTITIONS, Broker, Kind, start_broker
+from onward.benchmarks.arena.broker import PARTITIONS, Kind, start_broker
 from onward.benchmarks.arena.contender import RunTopics
 from onward.benchmarks.arena.latency import latencies
 from onward.benchmarks.arena.load import InputRecord, Load, Shape, write_load, write_moved_model
@@ -63,20 +63,21 @@ def live(args: Args) -> Iterator[Row]:
         folder = Path(temporary)
         load = write_load(folder / "program", args.seeds[0], args.data, shape)
         write_moved_model(load, folder / "program" / "far", args.moved * RADIUS, args.seeds[0])
+        write_moved_model(load, folder / "program" / "other", 2 * args.moved * RADIUS, args.seeds[0] + 1)
         with start_broker(folder, args.broker) as broker:
-            yield from _measure(args, load, broker, folder)
+            topics = RunTopics(broker, "promises-live")
+            broker.create(plan(topics.topics, PARTITIONS, 1))
+            with EventReader(broker.options(), [topics.topics.promises]) as reader:
+                yield from _measure(args, load, topics, Told(reader), folder)
 
 
-def _measure(args: Args, load: Load, broker: Broker, folder: Path) -> Iterator[Row]:
-    topics = RunTopics(broker, "promises-live")
-    broker.create(plan(topics.topics, PARTITIONS, 1))
-    told = Told(topics)
+def _measure(args: Args, load: Load, topics: RunTopics, told: Told, folder: Path) -> Iterator[Row]:
     state, program = folder / "state", folder / "program"
     with ReadyWorker(topics, load.spec, state, folder / "worker.log") as worker:
         worker.ready(_READY_SECONDS)
         topics.send(load.applications("a", range(args.open)))
         _await_answers(topics, args.open)
-        progress(f"{args.open:,} recourses are open on {broker.name}")
+        progress(f"{args.open:,} recourses are open on {topics.broker.name}")
         alone = _wait(topics, load, "alone", args)
         began = time.monotonic()
         _announce(topics, load.announcement(program / "far", _now_ms()))
@@ -85,12 +86,12 @@ def _measure(args: Args, load: Load, broker: Broker, folder: Path) -> Iterator[R
         watcher.start()
         beside = _wait(topics, load, "beside", args)
         watcher.join()
-        _announce(topics, load.announcement(program / "model", _now_ms()))
+        _announce(topics, load.announcement(program / "other", _now_ms()))
         time.sleep(args.kill_after)
         worker.kill()
     with ReadyWorker(topics, load.spec, state, folder / "again.log") as worker:
         worker.ready(_READY_SECONDS)
-        told.wait_for("model")
+        told.wait_for("other")
     name, is_aim = f"{args.open:,} open recourses", args.open >= AIM_OPEN
     progress("; ".join(f"{look.model}: {look.open:,} options, {look.broken:,} broken" for look in told.looks.values()))
     yield Row(f"{name}, all told", ends[0], "s", aim=AIM_SECONDS if is_aim else None, better="lower")
@@ -108,8 +109,8 @@ def _measure(args: Args, load: Load, broker: Broker, folder: Path) -> Iterator[R
 class Told:
     """What the topic of promises tells, without repeats: looks by version, and how often each option is broken."""
 
-    def __init__(self, topics: RunTopics) -> None:
-        self._reader = EventReader(topics.broker.options(), [topics.topics.promises])
+    def __init__(self, reader: EventReader) -> None:
+        self._reader = reader
         self._repeats = Deduplicator()
         self.looks: dict[str, Revalidation] = {}
         self.broken: Counter[tuple[str, str, str | None]] = Counter()
