@@ -59,16 +59,19 @@ ENOUGH = 2.1
 
 
 class Population:
-    """People drawn from a structural model; the same seed gives the same people."""
+    """People drawn from a structural model; the same seed gives the same people.
 
-    def __init__(self, *, seed: int) -> None:
-        self._seed = seed
+    Under ``hardship`` fewer of them repay: everybody's strength is less by this much.
+    """
+
+    def __init__(self, *, seed: int, hardship: float = 0.0) -> None:
+        self._seed, self._hardship = seed, hardship
 
     def table(self, spec: ProgramSpec, size: int = 8000) -> Table:
         """``size`` people as a data file of the spec at ``SPEC`` would hold them, label 1 = repaid."""
         random = np.random.default_rng(self._seed)
         columns = _applications(random, size)
-        labels = _repaid(random, columns)
+        labels = _repaid(random, columns, self._hardship)
         names = list(columns)
         rows = [dict(zip(names, row, strict=True)) for row in zip(*map(_plain, columns.values()), strict=True)]
         return Table(rows, labels, FeatureCodec(spec).encode_many(rows))
@@ -105,11 +108,11 @@ def _applications(random: np.random.Generator, n: int) -> dict[str, Column]:
     }
 
 
-def _repaid(random: np.random.Generator, columns: dict[str, Column]) -> NDArray[np.int64]:
+def _repaid(random: np.random.Generator, columns: dict[str, Column], hardship: float) -> NDArray[np.int64]:
     """Labels (n,): 1 = repaid."""
     margin, reserves = _margin_and_reserves(columns)
     shock = random.exponential(1.0, len(margin)) * np.exp(-RESERVES_ABSORB * reserves)
-    return (margin - SHOCK * shock + NOISE * random.standard_normal(len(margin)) > 0).astype(np.int64)
+    return (margin - hardship - SHOCK * shock + NOISE * random.standard_normal(len(margin)) > 0).astype(np.int64)
 
 
 def repayment_probability(columns: Mapping[str, Column]) -> Floats:

@@ -233,9 +233,10 @@ class EvaluateSettings(BrokerSettings):
 class WorldSettings(BrokerSettings):
     """A simulated world, and the policies that serve it side by side."""
 
-    world: Literal["people", "competition"] = Field(
+    world: Literal["people", "competition", "retrained"] = Field(
         "people",
-        description="people: applicants one by one, generated or of --data; competition: rounds with limited places.",
+        description="people: applicants one by one, generated or of --data; competition: rounds with limited places; "
+        "retrained: a model that is trained again while people do what was asked.",
     )
     rounds: int = Field(60, ge=1, le=1_000_000, description="Rounds of the competition.")
     horizon: int = Field(1, ge=1, le=1000, description="Rounds of the competition in which rejected people come back.")
@@ -255,8 +256,8 @@ class WorldSettings(BrokerSettings):
 
     @model_validator(mode="after")
     def _one_world(self) -> Self:
-        if self.world == "competition" and (self.data is not None or self.spec is not None):
-            raise ValueError("--data and --spec describe people who apply one by one: leave out --world competition")
+        if self.world != "people" and (self.data is not None or self.spec is not None):
+            raise ValueError(f"--data and --spec describe people who apply one by one: leave out --world {self.world}")
         return self
 
 
@@ -269,7 +270,12 @@ class DemoSettings(WorldSettings):
         min_length=1,
         description="Choices, one program each; that of --spec serves beside them.",
     )
-    people: int = Field(500, ge=1, le=1_000_000, description="Applications of every program.")
+    people: int = Field(
+        500,
+        ge=1,
+        le=1_000_000,
+        description="Applications of every program; with --world retrained its newcomers, 300 when absent.",
+    )
     partitions: int = Field(4, ge=1, le=1000, description="Partitions of every topic.")
     replication: int = Field(1, ge=1, le=100, description="Copies of every partition, on a Kafka given by --brokers.")
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of the tables.")
@@ -283,10 +289,18 @@ class DemoSettings(WorldSettings):
 class SimulateSettings(WorldSettings):
     """Settings of ``onward simulate``."""
 
-    people: int = Field(1500, ge=0, le=100_000_000, description="Applications of every program; 0: until stopped.")
+    people: int = Field(
+        1500,
+        ge=0,
+        le=100_000_000,
+        description="Applications of every program; 0: until stopped; with --world retrained its newcomers, 300 when "
+        "absent.",
+    )
     rate: float = Field(0, ge=0, le=100_000, description="Most applications a second of every program; 0: no limit.")
     programs: Path | None = Field(
-        None, description="Write the program folders (spec, model) into this folder and end; a worker needs them."
+        None,
+        description="Write the program folders (spec, model) into this folder and end; a worker needs them. With "
+        "--world retrained a second run plays the programs that are there.",
     )
     run_name: str | None = Field(
         None,

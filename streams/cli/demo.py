@@ -45,6 +45,8 @@ from .process.worker_process import WorkerProcess
 from .world.competition import TICK_SECONDS, CompetitionWorld, build_competition, compile_planner, write_competition
 from .world.driver import Driven, connect, drive, read_rest
 from .world.program_folders import offer_options, simulated_programs, write_programs
+from .world.retrained import PEOPLE, RetrainedWorld, build_retrained, write_retrained
+from .world.retrained import TICK_SECONDS as NO_TICKS
 from .world.worlds import build_world
 
 DESCRIPTION = """Show Onward at work: rejected people get a way forward, and the learner gets better. Starts an embedded
@@ -73,8 +75,8 @@ class _Kafka:
 class _Session:
     """The simulation of every program, and its statistics.
 
-    ``total`` is the number of rejected people of the whole run, or of rounds where programs close them. ``rules`` are a
-    spec and the margin of its options, for advice.
+    ``total`` is the number of rejected people of the whole run, of rounds where programs close them, or of days where
+    models are trained again. ``rules`` are a spec and the margin of its options, for advice.
     """
 
     name: str
@@ -86,6 +88,7 @@ class _Session:
     facts: Mapping[str, str]
     rules: tuple[ProgramSpec, float] | None = None
     competition: CompetitionWorld | None = None
+    retrained: RetrainedWorld | None = None
 
     def count(self, record: Record, read: DecodedEvent, now_ms: float) -> None:
         """Count an event that was read."""
@@ -94,7 +97,8 @@ class _Session:
     def summary(self) -> Summary:
         """Everything counted so far."""
         feasibility = UNSET if self.competition is None else self.competition.feasibility
-        return self.stats.summary({policy: board.now for policy, board in self.scoreboards.items()}, feasibility)
+        scores = {policy: board.now for policy, board in self.scoreboards.items()}
+        return self.stats.summary(scores, feasibility, self.retrained)
 
     def advice(self, summary: Summary) -> Iterator[str]:
         """What to change in the spec where many people get no option, or options with many changes."""
@@ -104,7 +108,20 @@ class _Session:
     @property
     def goal(self) -> str:
         """What the run serves, for people."""
+        if self.retrained is not None:
+            return f"{self.total:,} days"
         return f"{self.total:,} rejected people" if self.competition is None else f"{self.total:,} rounds"
+
+    @property
+    def tick_seconds(self) -> float | None:
+        """How often the worker should tick; None where its default will do."""
+        if self.retrained is not None:
+            return NO_TICKS
+        return None if self.competition is None else TICK_SECONDS
+
+    def read_topics(self, topics: Topics) -> tuple[str, ...]:
+        """The topics that the run reads: with retrained models the journal too, which shows what was applied when."""
+        return (*EventDecoder(topics).topics, *([] if self.retrained is None else [topics.journal]))
 
 
 def run(args: Sequence[str]) -> int:
@@ -140,8 +157,8 @@ def demo(settings: DemoSettings) -> int:
 
 
 def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Session:
-    prepare = _prepare_competition if settings.world == "competition" else _prepare_people
-    return prepare(settings, work / "programs", screen)
+    prepare = {"people": _prepare_people, "competition": _prepare_competition, "retrained": _prepare_retrained}
+    return prepare[settings.world](settings, work / "programs", screen)
 
 
 def _prepare_people(settings: DemoSettings, programs: Path, screen: ProgressDisplay) -> _Session:
@@ -196,6 +213,23 @@ def _prepare_competition(settings: DemoSettings, programs: Path, screen: Progres
     )
 
 
+def _prepare_retrained(settings: DemoSettings, programs: Path, screen: ProgressDisplay) -> _Session:
+    people = settings.people if "people" in settings.model_fields_set else PEOPLE
+    screen.note("training the model, the models that will replace it, and the retrains of each ...")
+    specs = write_retrained(settings, programs)
+    world = build_retrained(settings, specs, people, every=CURVE_ROUNDS)
+    return _Session(
+        "retrained",
+        specs,
+        world.settings.days,
+        world.simulation,
+        world.scoreboards,
+        RunStats(world.simulation.is_rejected, list(specs)),
+        {"newcomers per program": f"{people:,}", "days": f"{world.settings.days:,}"},
+        retrained=world,
+    )
+
+
 def _margin(spec: Path) -> tuple[ProgramSpec, float]:
     """A program's spec, and the margin of its options; the other programs differ in their choice only."""
     loaded = load_program_spec(spec)
@@ -240,12 +274,12 @@ def _serve(session: _Session, kafka: _Kafka, work: Path, screen: ProgressDisplay
     flags = [
         *(flag for path in session.specs.values() for flag in ("--spec", str(path))),
         *("--state-dir", str(work / "state"), "--group", f"{kafka.topics.prefix}worker", "--no-web"),
-        *([] if session.competition is None else ["--tick-seconds", str(TICK_SECONDS)]),
+        *([] if session.tick_seconds is None else ["--tick-seconds", str(session.tick_seconds)]),
         *kafka.flags,
     ]
     with (
         WorkerProcess(kafka.settings, flags, work / "worker.log") as worker,
-        connect(kafka.options, kafka.topics, EventDecoder(kafka.topics).topics, "beginning") as client,
+        connect(kafka.options, kafka.topics, session.read_topics(kafka.topics), "beginning") as client,
     ):
         _await_worker(worker, kafka)
         screen.note(f"serving {session.goal} ...")

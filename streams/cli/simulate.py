@@ -19,10 +19,11 @@ from ..kafka import connection
 from ..metrics import Metrics
 from ..settings import SimulateSettings
 from ..simulation.lockstep import Simulation
+from ..simulation.retraining import RetrainedSimulation
 from ..simulation.seasons import SeasonSimulation
 from ..worker.readiness import Readiness
 from ..worker.web import make_app
-from .display.words import mean
+from .display.words import mean, percentage
 from .flags.parsing import missing, parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
@@ -30,6 +31,7 @@ from .process.web_thread import served
 from .world.competition import build_competition, write_competition
 from .world.driver import TopicClient, connect, drive
 from .world.program_folders import offer_options, program_name, simulated_programs, write_programs
+from .world.retrained import PEOPLE, ROBUST, RetrainedWorld, build_retrained, spec_files, write_retrained
 from .world.worlds import NamedWorld, build_world, check_policies
 
 DESCRIPTION = """Publish a simulated world, people and what becomes of them, to a Kafka whose workers serve its
@@ -57,6 +59,8 @@ def simulate(settings: SimulateSettings) -> int:
     A simulation without end is ended by an interruption, which is then no error.
     """
     check_policies(settings.policies)
+    if settings.world == "retrained":
+        return _retrain(settings)
     if settings.programs is None and not settings.brokers:
         raise UsageError(missing("brokers"))
     if settings.world == "competition":
@@ -98,6 +102,35 @@ def _compete(settings: SimulateSettings) -> int:
         _lap(SeasonSimulation(built.simulated(scores.scoreboards), prefix=f"{run}-"), client, scores, settings)
     print("\n".join(scores.lines()))
     return 0
+
+
+def _retrain(settings: SimulateSettings) -> int:
+    """Write the programs of the world with retrained models, or play it with those that are written."""
+    folder = settings.programs
+    if folder is None:
+        raise UsageError("--world retrained: give --programs DIR, which holds the models that are announced")
+    if not (folder / ROBUST).exists():
+        return _list(write_retrained(settings, folder))
+    if not settings.brokers:
+        raise UsageError(missing("brokers"))
+    people = settings.people if "people" in settings.model_fields_set else PEOPLE
+    if not people:
+        raise UsageError("--people 0: a world with retrained models ends, give a number of newcomers")
+    run = settings.run_name or _now()
+    world = build_retrained(settings, spec_files(folder), people, CURVE_ROUNDS, prefix=f"{run}-")
+    scores = _Scores({world.programs[name]: board for name, board in world.scoreboards.items()})
+    with _connected(settings, scores, (), journal=True) as (client, _):
+        _lap(world.simulation, client, scores, settings)
+    print("\n".join([*scores.lines(), *_turned_away(world)]))
+    return 0
+
+
+def _turned_away(world: RetrainedWorld) -> Iterator[str]:
+    """One line for each program."""
+    for name, program in world.programs.items():
+        returns = [one for one in world.returns if one.program == program]
+        share = percentage(getattr(world.turned_away, name))
+        yield f"{program}: of {sum(one.done for one in returns)} who did what was asked, {share} were turned away"
 
 
 class _Scores:
@@ -148,9 +181,14 @@ def _offer(named: NamedWorld, world: TruthWorld) -> None:
 
 
 @contextmanager
-def _connected(settings: SimulateSettings, scores: _Scores, inputs: Sequence[str]) -> Iterator[tuple[TopicClient, str]]:
-    """A client that reads the outputs and the topics of these kinds of ``inputs``, and the name of the run."""
-    run = settings.run_name or datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+def _connected(
+    settings: SimulateSettings, scores: _Scores, inputs: Sequence[str], *, journal: bool = False
+) -> Iterator[tuple[TopicClient, str]]:
+    """A client that reads the outputs and the topics of these kinds of ``inputs``, and the name of the run.
+
+    With ``journal`` it reads the journal too.
+    """
+    run = settings.run_name or _now()
     topics = connection.topics(settings)
     with ExitStack() as stack:
         stack.enter_context(quiet_kafka_clients())
@@ -158,12 +196,20 @@ def _connected(settings: SimulateSettings, scores: _Scores, inputs: Sequence[str
             app = make_app(scores.metrics, lambda: Readiness(True))
             port = stack.enter_context(served(app, settings.web_host, settings.web_port))
             print(f"serving /metrics on {settings.web_host}:{port}", file=sys.stderr, flush=True)
-        names = (*topics.outputs, *(topics.of(kinds[name]) for name in inputs))
+        names = (*topics.outputs, *(topics.of(kinds[name]) for name in inputs), *([topics.journal] if journal else []))
         yield stack.enter_context(connect(connection.connection(settings), topics, names, "end")), run
 
 
+def _now() -> str:
+    """The name of a run that has none."""
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+
+
 def _lap(
-    simulation: Simulation | SeasonSimulation, client: TopicClient, scores: _Scores, settings: SimulateSettings
+    simulation: Simulation | SeasonSimulation | RetrainedSimulation,
+    client: TopicClient,
+    scores: _Scores,
+    settings: SimulateSettings,
 ) -> None:
     started = monotonic()
 

@@ -82,6 +82,14 @@ def pack_lines(topic: str, partition: int, lines: Iterable[Journaled]) -> Iterat
         yield _record(topic, partition, packed)
 
 
+def read_lines(record: Record) -> tuple[Journaled, ...]:
+    """The lines of a journal record; none of a record that Onward did not write."""
+    try:
+        return _decode_lines(record.value or b"")
+    except (msgspec.MsgspecError, RecursionError):
+        return ()
+
+
 def read_entries(record: Record) -> list[Entry]:
     """The entries of a journal record. A record that Onward did not write becomes one dead letter, never an error."""
     try:

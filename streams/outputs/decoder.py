@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -9,6 +10,7 @@ from msgspec import Struct
 from ...schemas.headers import CloudEvent, read_headers
 from ...schemas.kinds import kinds
 from ...schemas.problems import JSON_ERRORS
+from ..journal.lines import read_lines
 from ..records import Record
 from ..topics import Topics
 
@@ -21,15 +23,24 @@ class DecodedEvent(NamedTuple):
 
 
 class EventDecoder:
-    """Decodes the records of every input and output topic."""
+    """Decodes the records of every input and output topic, and the lines of the journal."""
 
     def __init__(self, topics: Topics) -> None:
+        self._journal = topics.journal
         self._decoders = {topics.of(kind): kind.decode for kind in kinds if kind.topic is not None}
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The topics it can decode."""
+        """The input and output topics."""
         return tuple(self._decoders)
+
+    def events(self, record: Record) -> Iterator[DecodedEvent]:
+        """The event of a record; of a record of the journal its lines, as ``Journaled``."""
+        if record.topic == self._journal:
+            for line in read_lines(record):
+                yield DecodedEvent(line.id, line)
+        elif (event := self.read(record)) is not None:
+            yield event
 
     def read(self, record: Record) -> DecodedEvent | None:
         """The event; None for a record that is no event, for which the pipeline publishes a dead letter."""

@@ -8,7 +8,19 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ...schemas.events import Application, DeadLetter, NoRecourse, Outcome, Recourse, Reward, Round, RoundDecision
+from ...schemas.events import (
+    Application,
+    DeadLetter,
+    Model,
+    NoRecourse,
+    Outcome,
+    PromiseChange,
+    Recourse,
+    Revalidation,
+    Reward,
+    Round,
+    RoundDecision,
+)
 from ...schemas.headers import CE_ID, cloud_event_headers
 from ...schemas.kinds import ce_type, kinds
 from ..records import Headers
@@ -17,7 +29,7 @@ from ..topics import Topics
 SOURCE = "onward/simulation"
 _encode = msgspec.json.Encoder().encode
 
-ProgramEvent = Application | Outcome | RoundDecision | Recourse | NoRecourse | Reward
+ProgramEvent = Application | Outcome | RoundDecision | Recourse | NoRecourse | Reward | PromiseChange | Revalidation
 """What a run may receive of its program."""
 
 
@@ -31,7 +43,7 @@ class SuggestionRecorder(Protocol):
 class OutgoingEvent(NamedTuple):
     """An event to publish, and the record's key."""
 
-    event: Application | Outcome | Round
+    event: Application | Outcome | Round | Model
     id: str
     key: bytes
     time_ms: int

@@ -21,6 +21,8 @@ from ...schemas.events import (
     Application,
     DeadLetter,
     Fate,
+    Journaled,
+    Model,
     NoRecourse,
     Outcome,
     Recourse,
@@ -32,6 +34,7 @@ from ...schemas.events import (
 from ..advice import MANY_CHANGES
 from ..outputs.emission import GENERATION
 from ..records import Record
+from .promise_stats import PromiseStats, ReturnsSummary, TurnedAway
 from .round_stats import SHOWN, CoverageSummary, PromiseSummary, RoundStats
 
 EXAMPLES = 2
@@ -73,6 +76,22 @@ class Score(Protocol):
         """Number of answers that were not for nothing."""
 
 
+class Retrained(Protocol):
+    """A run in which models are trained again, see ``RetrainedSimulation``."""
+
+    @property
+    def days(self) -> int:
+        """How many days have been played."""
+
+    @property
+    def returns(self) -> Sequence[ReturnsSummary]:
+        """Those who did what was asked, by program and model."""
+
+    @property
+    def turned_away(self) -> TurnedAway:
+        """The share of them that was rejected."""
+
+
 class PolicySummary(Struct, frozen=True):
     """A policy's score: ``mer`` is the mean expected reward over its answers, ``regret`` a sum over them.
 
@@ -96,7 +115,8 @@ class Latency(Struct, frozen=True):
 class Summary(Struct, frozen=True):
     """The output of ``onward demo --json``; ``docs/demo.md`` defines every figure.
 
-    The last four are there where programs close rounds.
+    ``coverage``, ``feasibility`` and ``last_rounds`` are there where programs close rounds, ``turned_away``,
+    ``returns`` and ``days`` where models are trained again, ``promises`` in both.
     """
 
     applications: int
@@ -123,6 +143,9 @@ class Summary(Struct, frozen=True):
     promises: PromiseSummary | UnsetType = UNSET
     feasibility: float | UnsetType | None = UNSET
     last_rounds: tuple[Threshold, ...] | UnsetType = UNSET
+    turned_away: TurnedAway | UnsetType = UNSET
+    returns: tuple[ReturnsSummary, ...] | UnsetType = UNSET
+    days: int | UnsetType = UNSET
 
 
 class _Case(NamedTuple):
@@ -151,6 +174,7 @@ class RunStats:
         self._fates: Counter[str] = Counter()
         self._changes: Counter[int] = Counter()
         self.rounds = RoundStats()
+        self._promises = PromiseStats()
         self._records = 0
         self._first_ms = self._last_ms = 0.0
 
@@ -160,23 +184,34 @@ class RunStats:
         return len(self._rejected & self._answered_ms.keys())
 
     def add(self, record: Record, identity: str, event: Struct, now_ms: float) -> None:
-        """Count a record that was read at ``now_ms`` (since the epoch, as the records' timestamps)."""
+        """Count a record that was read at ``now_ms`` (since the epoch, as the records' timestamps).
+
+        The lines of the journal do not count: they are what the inputs were.
+        """
+        if isinstance(event, Journaled):
+            return
         self._first_ms = self._first_ms if self._records else now_ms
         self._last_ms = now_ms
         self._records += 1
         match event:
             case Application():
                 self._application(_Case(event.program, event.application), record)
-            case Outcome() | Round():
+            case Outcome() | Round() | Model():
                 pass
             case _:
                 if self._is_new(record, identity):
                     self._output(event, now_ms)
 
-    def summary(self, scores: Mapping[str, Score], feasibility: float | UnsetType | None = UNSET) -> Summary:
+    def summary(
+        self,
+        scores: Mapping[str, Score],
+        feasibility: float | UnsetType | None = UNSET,
+        retrained: Retrained | None = None,
+    ) -> Summary:
         """Everything so far. ``scores`` are those of the policies by name, all in the same world.
 
-        ``feasibility`` is the share of the rejected who come back with the score that they were told to reach.
+        ``feasibility`` is the share of the rejected who come back with the score that they were told to reach, and
+        ``retrained`` what became of those who did what was asked, where models are trained again.
         """
         longest = max(scores.values(), key=lambda score: score.rounds, default=None)
         seconds = (self._last_ms - self._first_ms) / 1000
@@ -208,9 +243,12 @@ class RunStats:
             many_changes_share=many / options if options else None,
             examples=tuple(max(self._examples.values(), key=_most_options, default=())),
             coverage=coverage or UNSET,
-            promises=self.rounds.promises if coverage else UNSET,
+            promises=self._promises.summary if retrained else self.rounds.promises if coverage else UNSET,
             feasibility=feasibility,
             last_rounds=tuple(self.rounds.rounds[-SHOWN:]) if coverage else UNSET,
+            turned_away=retrained.turned_away if retrained else UNSET,
+            returns=tuple(retrained.returns) if retrained else UNSET,
+            days=retrained.days if retrained else UNSET,
         )
 
     def _application(self, case: _Case, record: Record) -> None:
@@ -233,6 +271,7 @@ class RunStats:
 
     def _output(self, event: Struct, now_ms: float) -> None:
         self.rounds.add(event)
+        self._promises.add(event)
         match event:
             case RoundDecision(approved=False):
                 self._rejected.add(_Case(event.program, event.application))

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.live import Live
 
 from ...simulation.run_stats import Summary
+from .returns import line_of_days
 from .rounds import line_of_rounds
 from .summary import panel
 
@@ -27,7 +28,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"], ABC):
         self._last_shown = -float("inf")
 
     def update(self, summary: Callable[[], Summary], total: int) -> None:
-        """Show the summary if it is time; ``total`` is the number of rejected people of the whole run, or of rounds."""
+        """Show the summary if it is time; ``total`` is the number of rejected people, of rounds, or of days."""
         now = monotonic()
         if now - self._last_shown >= self.every_seconds:
             self._last_shown = now
@@ -62,6 +63,9 @@ class PlainDisplay(ProgressDisplay):
         """Print a line with the main figures."""
         if summary.coverage is not UNSET:
             self.note(line_of_rounds(summary, total))
+            return
+        if summary.days is not UNSET:
+            self.note(line_of_days(summary, total))
             return
         answered = summary.recourse + summary.none
         scores = ", ".join(f"{name} {policy.mer:.3f}" for name, policy in summary.policies.items())

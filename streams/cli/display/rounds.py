@@ -31,7 +31,7 @@ def line_of_rounds(summary: Summary, total: int) -> str:
     last = summary.last_rounds[-1]
     return (
         f"{summary.coverage.rounds} of {total} rounds closed, threshold {last.threshold:.3f}, next goal {_goal(last)}, "
-        f"coverage {_coverage(summary.coverage)}, promises: {_promises(summary.promises)}"
+        f"coverage {_coverage(summary.coverage)}, promises: {promises_in_words(summary.promises)}"
     )
 
 
@@ -45,7 +45,7 @@ def rounds_table(summary: Summary) -> list[Table | Text]:
         table.add_column("program")
     for closed in summary.last_rounds:
         table.add_row(*_row(closed), *([closed.program] if several else []))
-    lines = [f"coverage {_coverage(summary.coverage)}", f"promises: {_promises(summary.promises)}"]
+    lines = [f"coverage {_coverage(summary.coverage)}", f"promises: {promises_in_words(summary.promises)}"]
     if isinstance(summary.feasibility, float):
         lines.append(f"{percentage(summary.feasibility)} of the rejected came back with the score they were told")
     lines += [f"drift in round {one.round}: {', '.join(one.drift)}" for one in summary.last_rounds if one.drift]
@@ -66,6 +66,7 @@ def _coverage(coverage: CoverageSummary) -> str:
     return f"{percentage(coverage.achieved)} (nominal {percentage(coverage.nominal)})"
 
 
-def _promises(promises: PromiseSummary) -> str:
+def promises_in_words(promises: PromiseSummary) -> str:
+    """What has become of promises."""
     ended = ("kept", "broken", "superseded", "expired", "open")
     return ", ".join(f"{getattr(promises, name):,} {name}" for name in ended)

@@ -17,6 +17,7 @@ from rich.text import Text
 from ...advice import MANY_CHANGES
 from ...errors import UsageError
 from ...simulation.run_stats import Summary
+from .returns import progress_of_days, returns_table
 from .rounds import BAR_WIDTH, progress_of_rounds, rounds_table
 from .words import mean, percentage
 
@@ -28,8 +29,8 @@ SVG_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=
 
 def tables(summary: Summary) -> Group:
     """The whole summary, printed at the end of a run."""
-    parts = (_counts(summary), _policies(summary), _fates(summary), *rounds_table(summary), *_examples(summary))
-    return Group(*parts, Text(SIMULATED, "dim"))
+    tables = (_counts(summary), *returns_table(summary), _policies(summary), _fates(summary), *rounds_table(summary))
+    return Group(*tables, *_examples(summary), Text(SIMULATED, "dim"))
 
 
 def write_picture(path: Path, summary: Summary, total: int) -> None:
@@ -46,15 +47,22 @@ def write_picture(path: Path, summary: Summary, total: int) -> None:
 
 
 def panel(summary: Summary, total: int) -> Panel:
-    """The live screen; ``total`` is the number of rejected people of the whole run, or of rounds."""
+    """The live screen; ``total`` is the number of rejected people of the whole run, of rounds, or of days."""
     return Panel(_screen(summary, total), title="Onward", border_style="cyan")
 
 
 def _screen(summary: Summary, total: int) -> Group:
-    served = _answered(summary, total) if summary.coverage is UNSET else progress_of_rounds(summary.coverage, total)
+    served = _progress(summary, total)
     lines = (Text(_speed(summary)), Text(_options(summary)), Text(SIMULATED, "dim"), Text())
     # Examples come last: a low terminal cuts the end off.
-    return Group(served, *lines, *rounds_table(summary), _policies(summary), _fates(summary), *_examples(summary))
+    worlds = (*rounds_table(summary), *returns_table(summary))
+    return Group(served, *lines, *worlds, _policies(summary), _fates(summary), *_examples(summary))
+
+
+def _progress(summary: Summary, total: int) -> Table:
+    if summary.days is not UNSET:
+        return progress_of_days(summary.days, total)
+    return _answered(summary, total) if summary.coverage is UNSET else progress_of_rounds(summary.coverage, total)
 
 
 def _answered(summary: Summary, total: int) -> Table:

@@ -64,8 +64,7 @@ class TopicClient:
         records = self.reader.poll(seconds)
         now_ms = time.time() * 1000
         for record in records:
-            event = self.decoder.read(record)
-            if event is not None:
+            for event in self.decoder.events(record):
                 yield record, event, now_ms
 
 

@@ -14,7 +14,15 @@ from onward.schemas.events import Application, Outcome, SourcePosition, Tick
 from onward.schemas.headers import CloudEvent
 from onward.schemas.kinds import kinds
 from onward.streams.journal.entries import JournalPosition
-from onward.streams.journal.lines import RECORD_BYTES, RECORD_LINES, line_of, pack_lines, read_entries, tick_line
+from onward.streams.journal.lines import (
+    RECORD_BYTES,
+    RECORD_LINES,
+    line_of,
+    pack_lines,
+    read_entries,
+    read_lines,
+    tick_line,
+)
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.records import Record, TopicPartition
 
@@ -92,3 +100,10 @@ def test_anything_else_is_one_dead_letter(value):
         entries = read_entries(Record("journal", 0, 3, 5, None, content, ()))
         assert [entry.body.reason for entry in entries] in (["foreign_record"], [])
         assert entries or content == b"[]"
+
+
+def test_the_lines_of_a_record_are_read_as_they_were_written_and_a_foreign_record_has_none():
+    (record,) = stored(pack_lines("journal", 0, [line(1), line(2)]))
+    assert [one.id for one in read_lines(record)] == ["id1", "id2"]
+    assert read_lines(record._replace(value=b"[1]")) == ()
+    assert read_lines(record._replace(value=None)) == ()
