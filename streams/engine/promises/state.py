@@ -82,6 +82,12 @@ class ProgramPromises:
         """The number of open options."""
         return sum(self.record.open.values())
 
+    @property
+    def unseen(self) -> int:
+        """The options that the scan has not looked at, those that need no look included; 0 without a scan."""
+        scan = self.record.scan
+        return 0 if scan is None else max(0, sum(looked.rest for looked in scan.shards.values()))
+
     def restore(
         self, record: PromisesRecord, watermark_ms: int | None, load: Callable[[str, str], ModelBundle]
     ) -> None:
