@@ -81,6 +81,7 @@ class Metrics:
         self._declare_delays()
         self._declare_progress()
         self._declare_rounds()
+        self._declare_promises()
         self._declare_snapshots()
 
     def expose(self) -> bytes:
@@ -138,7 +139,10 @@ class Metrics:
         self._gauge("info", "The version that runs.", "version").labels(__version__).set(1)
 
     def _declare_rounds(self) -> None:
-        """Programs with limited places only. A time is a gauge, so that how long ago it is grows without the worker."""
+        """Programs with limited places; ``promises_ended`` also those whose options are promised.
+
+        A time is a gauge, so that how long ago it is grows without the worker.
+        """
         self.rounds = self._counter("rounds", "Rounds closed.", "program")
         self.promises_ended = self._counter("promises_ended", "Promises that have ended.", "program", "status")
         self.drift_detected = self._counter(
@@ -181,6 +185,30 @@ class Metrics:
         )
         self.coverage_nominal_ratio = self._gauge("coverage_nominal_ratio", "The share that the spec says.", "program")
         self.coverage_people = self._gauge("coverage_people", "How many came back with their target score.", "program")
+
+    def _declare_promises(self) -> None:
+        """Programs whose options are promised only."""
+        self.open_options = self._gauge("open_options", "Options that are promised and open.", "program")
+        self.unseen_options = self._gauge(
+            "unseen_options",
+            "Open options that an unfinished revalidation has not looked at, those that need no look included.",
+            "program",
+        )
+        self.revalidated_options = self._counter(
+            "revalidated_options",
+            "Open options under a new model, by what it means for them; counted when the revalidation is finished.",
+            "program",
+            "result",
+        )
+        self.broken_options = self._gauge(
+            "broken_options", "Options that the model of the last finished revalidation has broken.", "program", "model"
+        )
+        self.worst_margin = self._gauge(
+            "worst_margin",
+            "By how much the least score of the last finished revalidation that is accepted exceeds the threshold; "
+            "absent when it scored none.",
+            "program",
+        )
 
     def _declare_snapshots(self) -> None:
         self.snapshot_timestamp_seconds = self._gauge(

@@ -71,6 +71,11 @@ def _latest(metric: str, *labels: str) -> str:
     return f'max by ({", ".join(("program", *labels))}) ({metric}{{program=~"$program"}})'
 
 
+def _sum(metric: str, *labels: str) -> str:
+    """A gauge of which every worker shows its part."""
+    return f'sum by ({", ".join(("program", *labels))}) ({metric}{{program=~"$program"}})'
+
+
 def _last_day(metric: str, *labels: str) -> str:
     return f'sum by ({", ".join(("program", *labels))}) (increase({metric}{{program=~"$program"}}[1d]))'
 
@@ -239,6 +244,35 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
                 ),
                 Query(f"time() - {_latest('onward_last_round_timestamp_seconds')}", "{{program}} since the last"),
             ),
+        ),
+    ),
+    "Promises": (
+        PanelSpec(
+            "Open options",
+            "Options that are promised and open; and those that an unfinished look under a new model has not reached.",
+            "short",
+            (
+                Query(_sum("onward_open_options"), "{{program}}"),
+                Query(_sum("onward_unseen_options"), "{{program}} to look at"),
+            ),
+        ),
+        PanelSpec(
+            "Options under new models",
+            "In the last day, by what the model means for them.",
+            "short",
+            (Query(_last_day("onward_revalidated_options_total", "result"), "{{program}} {{result}}"),),
+        ),
+        PanelSpec(
+            "Broken by model version",
+            "Options that the newest model has broken whose look at the open options is finished.",
+            "short",
+            (Query(_sum("onward_broken_options", "model"), "{{program}} {{model}}"),),
+        ),
+        PanelSpec(
+            "Worst margin",
+            "By how much the least of the accepted scores exceeded the threshold, in the last finished look.",
+            "percentunit",
+            (Query('min by (program) (onward_worst_margin{program=~"$program"})', "{{program}}"),),
         ),
     ),
     "Records": (

@@ -1,8 +1,10 @@
-"""``onward models``: imports a model from elsewhere, and announces a new model of a program to its workers."""
+"""``onward models``: imports a model from elsewhere, checks a new model, and announces it to a program's workers."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +16,11 @@ from ...schemas.events import Model
 from ...schemas.headers import cloud_event_headers
 from ...schemas.kinds import ce_type
 from ...schemas.spec import ProgramSpec
-from ..errors import UsageError
+from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..kafka.client import EventWriter
+from ..model_check import check_open_options
 from ..programs.bundle.loader import ModelBundle, load_bundle, read_manifest
 from ..programs.bundle.manifest import Manifest
 from ..programs.program import NO_MARGIN, lacks_margin
@@ -25,22 +28,29 @@ from ..programs.promised import promise_of
 from ..programs.spec_check import load_program_spec
 from ..programs.training.importing import import_model
 from ..settings import ModelSettings
+from .display.model_check import print_check
 from .display.new_model import print_model, tell_margin
+from .display.read_progress import ReadProgress
 from .flags.new_model import add_model_flags, program_spec
 from .flags.parsing import CommandParser, parse_settings
 from .process.client_logs import quiet_kafka_clients
 
 SOURCE = "onward/models"
+BROKEN_LIMIT = 0.05
 USAGE = """usage: onward models import FILE.onnx [FLAGS]
+       onward models check MANIFEST [FLAGS]
        onward models announce [FLAGS]
 
   import    Make a program's model from a classifier in ONNX.
+  check     Tell how many open options a new model would break, before it is announced.
   announce  Tell the workers of a program that it has a new model.
 
 `onward models ACTION --help` explains the flags of an action."""
 IMPORT = """Make a program's model from a classifier in ONNX. Write it, its recourse instances and a manifest to a new
 folder. The classifier takes one input a feature, named as in the spec, with raw values; or one matrix of the spec's
 encoded columns. Give data that it was not fitted on: else it looks better than it is."""
+CHECK = """Tell how many open options of a program a new model would break. Nothing is announced or written: the
+ledgers are read while their workers run. The exit code is 0 while at most --limit of the options break, and 1 above."""
 DESCRIPTION = """Check a model and announce it on the models topic: the program's workers use it for every application
 after that. One that they refuse all the same becomes a dead letter, and they go on with the model they have."""
 
@@ -52,8 +62,10 @@ def run(args: Sequence[str]) -> int:
         return 0
     if args[0] == "import":
         return import_file(args[1:])
+    if args[0] == "check":
+        return check(args[1:])
     if args[0] != "announce":
-        raise UsageError(f"there is no `onward models {args[0]}`: use import or announce")
+        raise UsageError(f"there is no `onward models {args[0]}`: use import, check or announce")
     return announce(parse_settings(ModelSettings, "onward models announce", DESCRIPTION, args[1:]))
 
 
@@ -90,9 +102,73 @@ def import_file(args: Sequence[str]) -> int:
     return 0
 
 
+def check(args: Sequence[str]) -> int:
+    """Print what a new model would mean for the open options; raise ``OnwardError`` where it breaks too many."""
+    parser = CommandParser(prog="onward models check", description=CHECK)
+    parser.add_argument("manifest", metavar="MANIFEST", help="the new model's manifest: a path, or an fsspec address")
+    parser.add_argument("--program", metavar="NAME", help="program that is to use it (default: that of the manifest)")
+    for flag, metavar, text in (
+        ("--spec", "FILE", "the program's spec; repeat the flag for those of other programs"),
+        (
+            "--state-dir",
+            "DIR",
+            "folder of a worker's ledgers; repeat the flag for every worker that serves the program",
+        ),
+    ):
+        parser.add_argument(flag, action="append", required=True, type=Path, metavar=metavar, help=text)
+    parser.add_argument(
+        "--by",
+        action="append",
+        default=[],
+        metavar="FEATURE",
+        help="count by this feature of the people too, a number by quartiles; repeat the flag for several",
+    )
+    parser.add_argument(
+        "--limit",
+        default=BROKEN_LIMIT,
+        type=_share,
+        metavar="SHARE",
+        help="largest share of the open options that may break, 0 to 1 (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object instead of tables")
+    options = parser.parse_args(list(args))
+    checked = check_open_options(
+        _address(options.manifest),
+        options.spec,
+        options.state_dir,
+        program=options.program,
+        by=options.by,
+        now_ms=time.time_ns() // 1_000_000,
+        progress=lambda people: ReadProgress(people, what="people").add,
+    )
+    print_check(checked, options.limit, options.as_json)
+    if checked.tally.share > options.limit:
+        raise OnwardError(
+            f"model {checked.version} would break {checked.tally.broken:,} of {checked.tally.open:,} open options "
+            f"({checked.tally.share:.1%}), more than --limit {options.limit:g}"
+        )
+    return 0
+
+
+def _share(text: str) -> float:
+    """A share from 0 to 1."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not 0.0 <= share <= 1.0:
+        raise argparse.ArgumentTypeError(f"give a share from 0 to 1, such as {BROKEN_LIMIT} (it is {text!r})")
+    return share
+
+
+def _address(manifest: str) -> str:
+    """The address of a manifest: of a path the absolute one."""
+    return manifest if "://" in manifest else str(Path(manifest).resolve())
+
+
 def announce(settings: ModelSettings) -> int:
     """Check the model and publish the model event; return when Kafka has acknowledged it."""
-    address = settings.manifest if "://" in settings.manifest else str(Path(settings.manifest).resolve())
+    address = _address(settings.manifest)
     manifest, digest = read_manifest(address)
     program = settings.program or manifest.program
     codec = _codec(settings, manifest, program)

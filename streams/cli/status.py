@@ -22,7 +22,7 @@ from ..topics import Topics
 from .flags.parsing import parse_settings
 
 if TYPE_CHECKING:
-    from ..ledger.summary import LedgerSummary, ProgramSummary, RoundsSummary
+    from ..ledger.summary import LedgerSummary, ProgramSummary, PromisesSummary, RoundsSummary
 
 DESCRIPTION = """Show the topics' offsets, the lag of the workers' group and, with --state-dir, what the ledgers hold.
 The ledgers are only read; a worker may be running."""
@@ -99,7 +99,8 @@ def _as_json(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSum
 
 
 def _program_as_json(program: ProgramSummary) -> dict[str, object]:
-    return {**program._asdict(), "rounds": None if program.rounds is None else program.rounds._asdict()}
+    parts = {"rounds": program.rounds, "promises": program.promises}
+    return {**program._asdict(), **{name: None if part is None else part._asdict() for name, part in parts.items()}}
 
 
 def _print(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSummary]) -> None:
@@ -114,6 +115,8 @@ def _print(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSumma
         console.print(_program_table(ledgers))
         if rounds := _rounds(ledgers):
             console.print(_rounds_table(rounds))
+        if promises := _promises(ledgers):
+            console.print(_promises_table(promises))
     elif any(partition.lag for partition in used):
         console.print("Workers commit what they have read once a second; --state-dir tells the journal's exactly.")
 
@@ -186,6 +189,34 @@ def _rounds_table(rounds: Mapping[str, RoundsSummary]) -> Table:
     for name, own in rounds.items():
         ends = (_minute(own.last_end_ms), _minute(own.next_end_ms))
         table.add_row(name, _text(own.waiting), _text(own.open_promises), *ends)
+    return table
+
+
+def _promises(ledgers: Iterable[LedgerSummary]) -> dict[str, list[PromisesSummary]]:
+    """The open options of each program that promises them, ledger by ledger."""
+    found: defaultdict[str, list[PromisesSummary]] = defaultdict(list)
+    for ledger in ledgers:
+        for program in ledger.programs:
+            if program.promises is not None:
+                found[program.program].append(program.promises)
+    return dict(sorted(found.items()))
+
+
+def _promises_table(promises: Mapping[str, Sequence[PromisesSummary]]) -> Table:
+    """The ledgers' options added up. The look under a new model is told where it is not finished."""
+    table = Table(
+        Column("program", overflow="fold"),
+        *(_right(name) for name in ("open options", "people", "to look at")),
+        *(Column("under model", no_wrap=True), "since"),
+        title="Promises",
+    )
+    for name, parts in promises.items():
+        scans = [part for part in parts if part.scan_model is not None]
+        unseen = sum(part.unseen or 0 for part in scans) if scans else None
+        models = ", ".join(sorted({_short(part.scan_model) for part in scans if part.scan_model is not None}))
+        since_ms = min((part.scan_since_ms for part in scans if part.scan_since_ms is not None), default=None)
+        counts = (sum(part.open_options for part in parts), sum(part.people for part in parts), unseen)
+        table.add_row(name, *map(_text, counts), models or "-", _minute(since_ms))
     return table
 
 

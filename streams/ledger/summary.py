@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ..engine.promises.state import PromisesRecord
 from ..engine.rounds.state import RoundsRecord
 from ..engine.timers import WINDOW
 from ..errors import LedgerError
@@ -31,12 +32,27 @@ class RoundsSummary(NamedTuple):
     coverage: float | None
 
 
+class PromisesSummary(NamedTuple):
+    """The open options of a program that promises them, and of how many people.
+
+    While open options are looked at under a new model, ``unseen`` are those that have not been, ``scan_model`` is its
+    version and ``scan_since_ms`` the event time at which it came; else all three are None.
+    """
+
+    open_options: int
+    people: int
+    unseen: int | None
+    scan_model: str | None
+    scan_since_ms: int | None
+
+
 class ProgramSummary(NamedTuple):
     """One program in one ledger. ``steps`` counts its answers, ``open_recourses`` those without a fate yet.
 
     ``begun`` is True once the ledger has folded an answer or a model event of the program. Before that, ``model`` is
     the program's first model, even when other ledgers have a newer one. A ledger that owns none of the program's shards
     may never begin it. ``rounds`` is None without limited places, and until the first application or round.
+    ``promises`` is None where options are not promised, and until the first is open.
     """
 
     program: str
@@ -46,6 +62,7 @@ class ProgramSummary(NamedTuple):
     steps: int
     open_recourses: int
     rounds: RoundsSummary | None = None
+    promises: PromisesSummary | None = None
 
 
 class LedgerSummary(NamedTuple):
@@ -84,8 +101,11 @@ def _summary(path: Path) -> LedgerSummary | None:
             (watermark,) = db.execute(_WATERMARK).fetchone()
             waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
             rounds = {name: _rounds(body, count) for name, body, count in db.execute(_ROUNDS)}
+            promises = {name: _promises(body, people) for name, body, people in db.execute(_PROMISED)}
             programs = tuple(
-                ProgramSummary(name, model, bool(begun), shards, steps, open_recourses, rounds.get(name))
+                ProgramSummary(
+                    name, model, bool(begun), shards, steps, open_recourses, rounds.get(name), promises.get(name)
+                )
                 for name, model, begun, shards, steps, open_recourses in db.execute(_PROGRAMS)
             )
             return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
@@ -101,6 +121,13 @@ def _rounds(body: bytes, open_promises: int) -> RoundsSummary:
     )
 
 
+def _promises(body: bytes, people: int) -> PromisesSummary:
+    record = _decode_promised(without_checksum(body))
+    scan = (None, None, None) if record.scan is None else (record.scan.unseen, record.scan.version, record.scan.time_ms)
+    return PromisesSummary(sum(record.open.values()), people, *scan)
+
+
+_decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
 _WATERMARK = """
 SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END
@@ -113,6 +140,9 @@ SELECT program, version,
     (SELECT coalesce(sum(step), 0) FROM shards WHERE shards.program = programs.program),
     (SELECT count(*) FROM timers WHERE timers.program = programs.id AND kind = '{WINDOW}')
 FROM programs ORDER BY program
+"""
+_PROMISED = """
+SELECT program, body, (SELECT count(*) FROM promises WHERE promises.program = promised.program) FROM promised
 """
 _ROUNDS = """
 SELECT program, body, (SELECT count(*) FROM promises WHERE promises.program = rounds.program) FROM rounds

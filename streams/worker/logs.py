@@ -36,6 +36,12 @@ FIELDS = (
     "version",
     "sha256",
     "address",
+    "cleared",
+    "accepted",
+    "honoured",
+    "broken",
+    "replaced",
+    "left",
 )
 """The names that ``extra`` may have; others are left out."""
 

@@ -14,6 +14,7 @@ from ..engine.state import PartitionState
 from ..metrics import Family, Metrics
 from ..outputs.emission import Emission
 from ..programs.program import Program
+from .promise_metrics import PromiseMetrics
 from .round_metrics import RoundMetrics
 
 DECILES = tuple(f"{low / 10:.1f}-{(low + 1) / 10:.1f}" for low in range(10))
@@ -40,6 +41,7 @@ class ProcessorMetrics:
             "drift": metrics.drift_detected,
         }
         self._rounds = RoundMetrics(metrics)
+        self._promises = PromiseMetrics(metrics, programs)
 
     def observe_chunk(self, entries: int, seconds: Mapping[str, float]) -> None:
         """Observe a chunk's size, and the time that each of its steps took."""
@@ -57,6 +59,10 @@ class ProcessorMetrics:
             elif name == "fates" and detail in CLOSED.values():
                 open_recourses[label] -= times
         self._count_predictions(effects)
+
+    def count_promises(self, partition: int, effects: Effects) -> None:
+        """Count what new models mean for the open options of a partition."""
+        self._promises.count(partition, effects)
 
     def observe_delays(self, effects: Effects, published: Sequence[Emission]) -> None:
         """Observe the delays of outcomes, and the time from application to answer."""
@@ -84,12 +90,14 @@ class ProcessorMetrics:
         for program in self._programs:
             metrics.open_recourses.labels(program).set(totals[program])
         self._rounds.show(state.partition, state.rounds)
+        self._promises.show(state.partition, state.promises)
 
     def forget(self, partition: int) -> None:
         """Forget a partition that the worker no longer owns."""
         self._metrics.waiting_events.remove(partition)
         self._metrics.watermark_timestamp_seconds.remove(partition)
         self._rounds.forget(partition)
+        self._promises.forget(partition)
 
     def _count_predictions(self, effects: Effects) -> None:
         """Count what was predicted and observed of the options whose reward is known."""

@@ -56,6 +56,14 @@ def two_workers(first: str, second: str) -> dict[str, str]:
     }
 
 
+def looked(broken: str, accepted: str, replaced: str = "0+0x60") -> dict[str, str]:
+    """What a worker counts of the looks at open options."""
+    name = "onward_revalidated_options_total"
+    counts = {"broken": broken, "accepted": accepted, "replaced": replaced, "cleared": "0+0x60"}
+    return {f'{name}{{program="grants", result="{result}"}}': values for result, values in counts.items()}
+
+
+UNSEEN = f"onward_unseen_options{PROGRAM}"
 UNANNOUNCED = f"onward_applications_without_round{PROGRAM}"
 DUE = f"onward_next_round_timestamp_seconds{PROGRAM}"
 CASES = (
@@ -71,6 +79,18 @@ CASES = (
     Case("people wait for no round", {UNANNOUNCED: "7+0x120"}, "61m", ("OnwardNoRoundAnnounced",)),
     Case("they have waited for a moment", {UNANNOUNCED: "7+0x120"}, "59m", ()),
     Case("nobody waits for no round", {UNANNOUNCED: "0+0x120"}, "61m", ()),
+    Case("a model breaks many options", looked("0+0x9 60+0x120", "0+0x9 940+0x120"), "30m", ("OnwardOptionsBroken",)),
+    Case("a model breaks a few", looked("0+0x9 40+0x120", "0+0x9 960+0x120"), "30m", ()),
+    Case(
+        "what is replaced was counted as broken",
+        looked("0+0x9 60+0x120", "0+0x9 940+0x120", "0+0x9 60+0x120"),
+        "30m",
+        ("OnwardOptionsBroken",),
+    ),
+    Case("a model broke many long ago", looked("0+0x9 60+0x120", "0+0x9 940+0x120"), "75m", ()),
+    Case("no model has come", looked("0+0x120", "0+0x120"), "30m", ()),
+    Case("options are looked at for long", {UNSEEN: "0+0x9 900-1x120"}, "71m", ("OnwardRevalidationUnfinished",)),
+    Case("options are looked at for a while", {UNSEEN: "0+0x9 900-30x29 0+0x120"}, "60m", ()),
     Case("the only worker is down", {'up{job="onward", instance="b"}': "1+0x3 0+0x60"}, "10m", ("OnwardNoWorker",)),
     Case("it is not for long", {'up{job="onward", instance="b"}': "1+0x7 0+0x60"}, "10m", ()),
     Case("one of two is down", {'up{job="onward", instance="a"}': "0+0x60"}, "10m", ()),

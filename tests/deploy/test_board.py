@@ -1,5 +1,6 @@
 """The board is current, and a real Prometheus that scrapes a running worker has a series for each of its queries."""
 
+import itertools
 import json
 import math
 import os
@@ -32,6 +33,7 @@ from onward.streams.metrics import Metrics
 from onward.streams.settings import BrokerSettings
 from onward.streams.topics import Topics
 from onward.tests.support.programs import POLICIES, write_programs
+from onward.tests.support.stricter_models import write_stricter
 
 PROMETHEUS = shutil.which("prometheus")
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.yml"
@@ -41,6 +43,15 @@ PATIENCE_SECONDS = 40.0
 PAUSE_SECONDS = 0.3
 TOPICS = Topics()
 LIMITED = {"limited": {**POLICIES["limited"], "capacity": {"places": 20, "round": "PT2S", "horizon": 20}}}
+PROMISED = {
+    "promised": {
+        "policy": {"choice": "posterior", "generator": "search", "options": 2, "window": {"time": "PT1H"}},
+        "promise": {"kind": "lp", "radius": 0.1},
+    }
+}
+BEYOND_THE_RADIUS = 0.13
+"""By how much a later model is stricter, in log odds: it must be asked about the options, and accepts them."""
+ROUNDS_BEFORE_IT = 10
 RETURN_SECONDS = 5.0
 """How long people of the program with limited places wait for their answer before they apply again."""
 PLAY = ["--people", "2000", "--rate", "30", "--approved-share", "0.2"]
@@ -67,9 +78,10 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 @pytest.fixture
 def worker(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[str]:
-    """HOST:PORT of the pages of a worker that serves the simulator's programs, and one with limited places."""
+    """HOST:PORT of the pages of a worker that serves the simulator's programs, one with limited places, and one with
+    promises."""
     assert main(["simulate", "--programs", str(tmp_path / "programs")]) == 0
-    paths = [*(tmp_path / "programs").glob("*/spec.yaml"), *write_programs(tmp_path / "limited", LIMITED)]
+    paths = [*(tmp_path / "programs").glob("*/spec.yaml"), *write_programs(tmp_path / "limited", LIMITED | PROMISED)]
     specs = [word for path in paths for word in ("--spec", str(path))]
     pages = ["--web-host", "127.0.0.1", "--web-port", "0", "--tick-seconds", "0.3"]
     snapshots = ["--snapshots", str(tmp_path / "snapshots"), "--snapshot-minutes", "0.02"]
@@ -144,7 +156,10 @@ def trouble(broker: EmbeddedBroker) -> None:
 
 
 class Competitors:
-    """People who apply to the program with limited places, are rejected, and come back with the best that there is."""
+    """People who apply to the program with limited places, are rejected, and come back with the best that there is.
+
+    They apply to the program with promises too.
+    """
 
     def __init__(self, broker: EmbeddedBroker) -> None:
         self._broker = broker
@@ -161,13 +176,16 @@ class Competitors:
             for name in (f"new-{self._number}", f"twice-{self._number}"):
                 poor: Mapping[str, Value] = {"region": "north", "income": 5, "debts": 9}
                 self._send(writer, name, poor, applicant=f"person {self._number}")
+            self._send(writer, f"promised-{self._number}", poor, "promised")
             for name in back:
                 self._send(writer, f"back-{name}", {"region": "north", "income": 100, "debts": 0}, previous=name)
                 del self._applied[name]
         self._applied[f"new-{self._number}"] = now
 
-    def _send(self, writer: EventWriter, name: str, features: Mapping[str, Value], **who: str) -> None:
-        event = Application("limited", name, features, **who)
+    def _send(
+        self, writer: EventWriter, name: str, features: Mapping[str, Value], program: str = "limited", **who: str
+    ) -> None:
+        event = Application(program, name, features, **who)
         headers = cloud_event_headers(name, "test", ce_type(event), time.time_ns() // 1_000_000)
         writer.send(TOPICS.applications, msgspec.json.encode(event), key=name.encode(), headers=headers)
 
@@ -184,8 +202,15 @@ def answered(server: str, query: Query) -> bool:
 @pytest.mark.skipif(PROMETHEUS is None, reason="needs the program prometheus (Debian: apt-get install prometheus)")
 def test_every_query_gives_a_series(broker: EmbeddedBroker, worker: str, simulator: str, tmp_path: Path) -> None:
     missing, deadline, competitors = list(queries()), time.monotonic() + PATIENCE_SECONDS, Competitors(broker)
+    programs = tmp_path / "limited"
+    stricter = write_stricter(programs / "stricter", programs / "promised.yaml", BEYOND_THE_RADIUS)
+    announce = ["models", "announce", "--brokers", broker.bootstrap, "--manifest", stricter]
     with prometheus({"onward": worker, "simulator": simulator}, tmp_path) as server:
-        while missing and time.monotonic() < deadline:
+        for number in itertools.count():
+            if not missing or time.monotonic() > deadline:
+                break
+            if number == ROUNDS_BEFORE_IT:
+                assert main(announce) == 0
             trouble(broker)
             competitors.apply()
             with suppress(URLError):

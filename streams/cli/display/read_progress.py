@@ -1,4 +1,4 @@
-"""Progress of a command that reads topics: a line on standard error every few seconds."""
+"""Progress of a command that reads topics or ledgers: a line on standard error every few seconds."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ EVERY_SECONDS = 5.0
 
 
 class ReadProgress:
-    """Counts records of ``total``; ``clock`` gives seconds. A short read prints nothing."""
+    """Counts records of ``total``, or ``what`` else is read; ``clock`` gives seconds. A short read prints nothing."""
 
-    def __init__(self, total: int, clock: Callable[[], float] = monotonic) -> None:
-        self._total, self._clock = total, clock
+    def __init__(self, total: int, clock: Callable[[], float] = monotonic, what: str = "records") -> None:
+        self._total, self._clock, self._what = total, clock, what
         self._read = 0
         self._last_shown = clock()
 
@@ -24,4 +24,5 @@ class ReadProgress:
         if now - self._last_shown >= EVERY_SECONDS:
             self._last_shown = now
             share = min(1.0, self._read / self._total) if self._total else 1.0
-            print(f"read {self._read:,} of {self._total:,} records ({share:.0%})", file=sys.stderr, flush=True)
+            told = f"read {self._read:,} of {self._total:,} {self._what} ({share:.0%})"
+            print(told, file=sys.stderr, flush=True)

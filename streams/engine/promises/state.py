@@ -38,6 +38,11 @@ class Scan(Struct, array_like=True):
     time_ms: int
     shards: dict[int, Looked]
 
+    @property
+    def unseen(self) -> int:
+        """The options that it has not looked at, those that need no look included."""
+        return max(0, sum(looked.rest for looked in self.shards.values()))
+
 
 class OlderModel(Struct, array_like=True):
     """A model that people are judged by until ``until_ms``: the hash and address of its manifest."""
@@ -81,6 +86,11 @@ class ProgramPromises:
     def open(self) -> int:
         """The number of open options."""
         return sum(self.record.open.values())
+
+    @property
+    def unseen(self) -> int:
+        """The options that the scan has not looked at, those that need no look included; 0 without a scan."""
+        return 0 if self.record.scan is None else self.record.scan.unseen
 
     def restore(
         self, record: PromisesRecord, watermark_ms: int | None, load: Callable[[str, str], ModelBundle]

@@ -92,7 +92,7 @@ def test_a_damaged_bundle_is_not_announced(program, capsys):
 @pytest.mark.parametrize(
     ("flags", "code", "message"),
     [
-        (["list"], UsageError.exit_code, "there is no `onward models list`: use import or announce"),
+        (["list"], UsageError.exit_code, "there is no `onward models list`: use import, check or announce"),
         (["announce", "--brokers", "127.0.0.1:1"], UsageError.exit_code, "--manifest is missing"),
         (
             ["announce", "--brokers", "127.0.0.1:1", "--manifest", "absent/manifest.json"],

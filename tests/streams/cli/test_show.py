@@ -17,9 +17,10 @@ from onward.streams.cli import show
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.replay.history import History
+from onward.tests.streams.engine.promises import stories as promised
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
 from onward.tests.support.installations import TOPICS, Installation, read_events
-from onward.tests.support.tape import MINUTE_MS
+from onward.tests.support.tape import MINUTE_MS, Tape
 
 PROGRAM = "personal-loan-linucb"
 
@@ -85,18 +86,61 @@ def test_rounds_and_promises_are_told_in_words(tmp_path: Path, capsys: pytest.Ca
     tape.fold()
     first, _ = tape.thresholds()
     low = next(one for one in tape.run.events("round-decisions", RoundDecision) if one.application == "low")
-    for name in ("low", "again"):
-        history = History(name, None, tape.run.topics)
-        for topic in (*tape.run.topics.outputs, tape.run.topics.journal):
-            for record in tape.run.broker.logs[topic, 0]:
-                history.feed(record)
-        show._print(name, history.happenings)
-    text = capsys.readouterr().out
+    text = "".join(_told(tape, name, capsys) for name in ("low", "again"))
     assert f" no place in round 1: score {low.score:.4g}, threshold {first.threshold:.4g}" in text
     assert f", target score {first.goal:.4g} up to round 2, which ends 2026-09-21T16:13:20.000Z" in text
     settled = f" promise to low, target score {first.goal:.4g}: kept in round 2, by again with score "
     assert text.count(settled) == 2
     assert " a place in round 2: score " in text
+
+
+def test_ends_of_options_are_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tape = promised.story(tmp_path, monkeypatch)
+    for name in ("a", "b", "c"):
+        tape.applies_with(name, 0, applicant=name)
+    tape.new_model("v4", 2)
+    tape.fold("first")
+    revised = next(one for one in tape.revisions() if one.application == "a")
+    asked = {change.feature: change.target for change in revised.options[0].changes}
+    tape.applies_with("again", 3, applicant="a", **{"income": 30.0, "debts": 4, **asked})
+    tape.applies_with("unchanged", 3, applicant="b")
+    tape.passes(13)
+    tape.fold()
+    told = {name: _told(tape, name, capsys) for name in ("a", "again", "b", "c")}
+    broken = " options 1, 2 of a: broken: a new model rejects it; a revised recourse replaces 1"
+    assert broken in told["a"]
+    kept = " option 1 of a: kept, by again with score "
+    assert kept in told["a"]
+    assert kept in told["again"]
+    assert told["a"].splitlines()[-1].endswith("; no option is open: kept")
+    assert " option 1 of b: superseded, by unchanged with score " in told["b"]
+    assert " option 1 of c: expired\n" in told["c"]
+    assert told["c"].splitlines()[-1].endswith("; no option is open: expired")
+
+
+def test_open_options_are_told_with_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tape = promised.story(tmp_path, monkeypatch)
+    tape.applies_with("a", 0)
+    tape.fold("first")
+    until = "2026-09-22T00:13:20.000Z"
+    assert _told(tape, "a", capsys).splitlines()[-1].endswith(f"; open: option 1 until {until}, option 2 until {until}")
+    tape.new_model("v4", 2)
+    tape.fold()
+    later = "2026-09-22T02:13:20.000Z"
+    assert _told(tape, "a", capsys).splitlines()[-1].endswith(f"; open: option 1 until {later}")
+
+
+def _told(tape: Tape, name: str, capsys: pytest.CaptureFixture[str]) -> str:
+    history = History(name, None, tape.run.topics)
+    for topic in (*tape.run.topics.outputs, tape.run.topics.journal):
+        for record in tape.run.broker.logs[topic, 0]:
+            history.feed(record)
+    show._print(name, history.happenings)
+    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize("args", [["nobody"], ["told-0", "--program", "cars"]])

@@ -9,7 +9,7 @@ from onward.streams import cli
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.ledger import summary
-from onward.streams.ledger.summary import LedgerSummary, ProgramSummary, RoundsSummary
+from onward.streams.ledger.summary import LedgerSummary, ProgramSummary, PromisesSummary, RoundsSummary
 from onward.streams.topics import Topics
 
 
@@ -116,6 +116,27 @@ def test_rounds_have_a_table_where_a_program_closes_them(
     monkeypatch.setattr(summary, "summaries", lambda _: [ledger])
     assert cli.main(there) == 0
     assert "Rounds" not in capsys.readouterr().out
+
+
+def test_promises_have_a_table_where_a_program_makes_them(
+    broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking = PromisesSummary(900, 400, 120, VERSION, 1_770_000_000_000)
+    done = PromisesSummary(350, 150, None, None, None)
+    parts = [ProgramSummary("loans", VERSION, True, 1, 2, 0, promises=part) for part in (looking, done)]
+    ledgers = [ledger._replace(partition=number, programs=(part,)) for number, part in enumerate(parts)]
+    monkeypatch.setattr(summary, "summaries", lambda _: ledgers)
+    monkeypatch.setenv("COLUMNS", "100")
+    there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu.", "--state-dir", "state"]
+    assert cli.main(there) == 0
+    row = "│ loans   │        1,250 │    550 │        120 │ random-…65e3b86d4d08 │ 2026-02-02 02:40 │"
+    assert row in capsys.readouterr().out
+    assert cli.main([*there, "--json"]) == 0
+    told = [ledger["programs"][0]["promises"] for ledger in json.loads(capsys.readouterr().out)["ledgers"]]
+    assert told == [looking._asdict(), done._asdict()]
+    monkeypatch.setattr(summary, "summaries", lambda _: ledgers[1:])
+    assert cli.main(there) == 0
+    assert "│ loans   │          350 │    150 │          - │ -           │ -     │" in capsys.readouterr().out
 
 
 def test_no_kafka_and_no_ledgers_have_their_codes(

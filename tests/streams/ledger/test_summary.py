@@ -6,7 +6,8 @@ import pytest
 
 from onward.schemas.events import Application
 from onward.streams.errors import LedgerError
-from onward.streams.ledger.summary import RoundsSummary, summaries
+from onward.streams.ledger.summary import PromisesSummary, RoundsSummary, summaries
+from onward.tests.streams.engine.promises import stories as promised
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
 from onward.tests.support.pipeline import START_MS, Run, Sender, build_program
 from onward.tests.support.tape import MINUTE_MS
@@ -26,7 +27,7 @@ async def test_the_summary_counts_what_the_worker_answered(tmp_path: Path) -> No
     loans, mortgages = summary.programs
     assert (summary.partition, summary.offset, summary.waiting_events) == (0, len(journal), 0)
     assert (loans.program, loans.model, loans.shards, loans.steps, loans.open_recourses) == ("loans", "v1", 1, 6, 4)
-    assert (loans.begun, mortgages) == (True, ("mortgages", "v1", False, 0, 0, 0, None))
+    assert (loans.begun, mortgages) == (True, ("mortgages", "v1", False, 0, 0, 0, None, None))
 
 
 def test_the_rounds_of_a_program_with_limited_places_are_told(tmp_path: Path) -> None:
@@ -58,6 +59,22 @@ def test_before_the_first_round_is_closed_there_is_no_last_one(tmp_path: Path) -
     [summary] = summaries(tape.fold().parent)
     [program] = summary.programs
     assert program.rounds == RoundsSummary(1, 0, None, None, START_MS + HOUR_MS, None)
+
+
+def test_open_options_and_an_unfinished_look_at_them_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tape = promised.story(tmp_path, monkeypatch)
+    for number in range(5):
+        tape.applies_with(f"a{number}", 0, income=20.0 + 5 * number)
+    [summary] = summaries(tape.fold("first").parent)
+    assert summary.programs[0].promises == PromisesSummary(10, 5, None, None, None)
+    promised.small_pieces(monkeypatch)
+    tape.new_model("v4", 2)
+    [summary] = summaries(tape.fold("second").parent)
+    found = summary.programs[0].promises
+    assert found is not None
+    assert found.unseen is not None
+    assert 0 < found.unseen < 10
+    assert (found.scan_model, found.scan_since_ms) == ("v4", START_MS + 2 * promised.HOUR_MS)
 
 
 def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:

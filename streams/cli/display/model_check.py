@@ -1,0 +1,90 @@
+"""What ``onward models check`` prints."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import Console
+from rich.table import Column, Table
+
+from ...engine.promises.option_counts import RESULTS, Tally
+from ...model_check import CheckedModel
+
+MEANINGS = {
+    "cleared": "cleared by the certificate",
+    "accepted": "accepted by the new model",
+    "honoured": "rejected, but honoured",
+    "broken": "broken",
+}
+
+
+def print_check(checked: CheckedModel, limit: float, as_json: bool) -> None:
+    """Print tables, or one JSON object."""
+    if as_json:
+        print(json.dumps(_as_json(checked, limit), indent=2))
+        return
+    console = Console()
+    for line in _lines(checked):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if checked.tally.open:
+        console.print(_table(checked.tally))
+        for feature, groups in checked.groups.items():
+            table = Table(Column(feature, overflow="fold"), *map(_right, ("open", "broken", "share")))
+            for group, tally in groups.items():
+                table.add_row(group, f"{tally.open:,}", f"{tally.broken:,}", f"{tally.share:.1%}")
+            console.print(table)
+        if checked.tally.share <= limit:
+            console.print(f"within the limit: {checked.tally.share:.1%} of {limit:.1%}", highlight=False)
+
+
+def _lines(checked: CheckedModel) -> list[str]:
+    now = " and ".join(checked.current)
+    ledgers = "1 ledger" if checked.ledgers == 1 else f"{checked.ledgers} ledgers"
+    lines = [f"{checked.program}: model {checked.version} in place of {now}"]
+    if checked.tally.open:
+        lines.append(f"open options: {checked.tally.open:,} of {checked.people:,} people, in {ledgers}")
+    else:
+        lines.append(f"open options: none in {ledgers}, so the model can break none")
+    if checked.expired:
+        lines.append(f"not counted: {checked.expired:,} options whose time is over")
+    if checked.is_unfinished:
+        lines.append(f"the look at the open options under {now} is not finished: it may still end some of them")
+    if checked.honours:
+        lines.append("the program honours its promises: these people are judged by older models until they expire")
+    return lines
+
+
+def _table(tally: Tally) -> Table:
+    table = Table("under the new model", _right("options"), _right("share"))
+    for result in RESULTS:
+        count: int = getattr(tally, result)
+        table.add_row(MEANINGS[result], f"{count:,}", f"{count / tally.open:.1%}")
+    return table
+
+
+def _right(name: str) -> Column:
+    return Column(name, justify="right")
+
+
+def _as_json(checked: CheckedModel, limit: float) -> dict[str, object]:
+    return {
+        "program": checked.program,
+        "model": checked.version,
+        "current": checked.current,
+        "ledgers": checked.ledgers,
+        "people": checked.people,
+        **_counts(checked.tally),
+        "limit": limit,
+        "within_limit": checked.tally.share <= limit,
+        "expired": checked.expired,
+        "unfinished": checked.is_unfinished,
+        "honours": checked.honours,
+        "groups": {
+            feature: [{"group": group, **_counts(tally)} for group, tally in groups.items()]
+            for feature, groups in checked.groups.items()
+        },
+    }
+
+
+def _counts(tally: Tally) -> dict[str, float]:
+    return {"open": tally.open, **tally._asdict(), "share": tally.share}

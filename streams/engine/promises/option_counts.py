@@ -1,0 +1,150 @@
+"""What a new model would mean for the open options of a program, before it is announced.
+
+The results are those of the look that the announcement begins (``handlers/promises/revalidation.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....schemas.encoding import Problem
+from ....schemas.events import Value
+from ...programs.bundle.loader import ModelBundle
+from ...programs.program import Program
+from .recourse import OpenOption, OpenRecourse, rows_of
+
+Counts = NDArray[np.int64]
+
+RESULTS = ("cleared", "accepted", "honoured", "broken")
+"""What a new model may mean for an option: ``cleared`` by its certificate, or scored and ``accepted``; else rejected,
+and ``honoured`` where the program judges people by older models."""
+_CLEARED, _ACCEPTED, _HONOURED, _BROKEN = range(len(RESULTS))
+_QUARTILES = (0.25, 0.5, 0.75)
+
+
+class Tally(NamedTuple):
+    """How many open options have which result."""
+
+    cleared: int = 0
+    accepted: int = 0
+    honoured: int = 0
+    broken: int = 0
+
+    @property
+    def open(self) -> int:
+        """All of them."""
+        return sum(self)
+
+    @property
+    def share(self) -> float:
+        """The share of the open options that would be broken; 0 where none is open."""
+        return self.broken / self.open if self.open else 0.0
+
+
+class OptionCounts:
+    """Counts what a new model would do to open options, in all and by features of the people.
+
+    Parameters
+    ----------
+    program
+        The program that has promised them.
+    new
+        The new model.
+    by
+        The names of features of the program's spec. Numbers are grouped by the quartiles of the people.
+    now_ms
+        The event time of the announcement: an option whose time is over by then expires instead.
+    """
+
+    def __init__(self, program: Program, new: ModelBundle, by: Sequence[str], now_ms: int) -> None:
+        self._program, self._new, self._now_ms = program, new, now_ms
+        names = [feature.name for feature in program.spec.features]
+        self._by = {name: names.index(name) for name in by}
+        self._values: dict[str, list[Value]] = {name: [] for name in by}
+        self._counts: list[Counts] = []
+        self.people = 0
+        """The people with open options."""
+        self.expired = 0
+        """The options whose time is over."""
+
+    def add(self, people: Sequence[OpenRecourse], path: float) -> None:
+        """Count the options of people, where the models' path has the length ``path`` once the new one is there."""
+        in_time = [recourse for recourse in people if recourse.until_ms >= self._now_ms]
+        self.expired += sum(len(one.options) for one in people) - sum(len(one.options) for one in in_time)
+        if not in_time:
+            return
+        self.people += len(in_time)
+        self._counts.append(self._count(in_time, path))
+        if self._by:
+            for recourse in in_time:
+                values = self._program.codec.read(recourse.features)
+                assert not isinstance(values, Problem), "these features have been read before"
+                for name, index in self._by.items():
+                    self._values[name].append(values[index])
+
+    @property
+    def tally(self) -> Tally:
+        """The results of all options."""
+        return _tally(np.concatenate([np.zeros((1, len(RESULTS)), np.int64), *self._counts]))
+
+    def groups(self) -> dict[str, dict[str, Tally]]:
+        """The results by feature and group, in the order of the spec's levels, or of numbers."""
+        counts = np.concatenate([np.zeros((0, len(RESULTS)), np.int64), *self._counts])
+        found: dict[str, dict[str, Tally]] = {}
+        for name, index in self._by.items():
+            feature = self._program.spec.features[index]
+            texts = feature.levels or feature.categories
+            parts = _by_text(self._values[name], texts) if texts else _by_quartile(self._values[name])
+            found[name] = {label: _tally(counts[own]) for label, own in parts.items() if own.any()}
+        return found
+
+    def _count(self, people: Sequence[OpenRecourse], path: float) -> Counts:
+        """The options of each person by result, (n, 4)."""
+        options = [option for recourse in people for option in recourse.options]
+        owners = np.repeat(np.arange(len(people)), [len(recourse.options) for recourse in people])
+        is_honoured = np.array([option.honoured for option in options])
+        is_cleared = np.array([recourse.survives for recourse in people])[owners] > path
+        results = np.where(is_honoured, _HONOURED, _CLEARED)
+        asked = np.flatnonzero(~is_honoured & ~is_cleared)
+        if len(asked):
+            rejected = _HONOURED if self._program.spec.promise.grandfather else _BROKEN
+            accepts = self._accepts([options[index] for index in asked.tolist()])
+            results[asked] = np.where(accepts, _ACCEPTED, rejected)
+        counts = np.zeros((len(people), len(RESULTS)), np.int64)
+        np.add.at(counts, (owners, results), 1)
+        return counts
+
+    def _accepts(self, options: Sequence[OpenOption]) -> NDArray[np.bool_]:
+        scores = np.nan_to_num(self._new.model.score(rows_of(options)), nan=0.0)
+        return self._program.approves(scores)
+
+
+def _tally(counts: Counts) -> Tally:
+    return Tally(*counts.sum(axis=0).tolist())
+
+
+def _by_text(values: Sequence[Value], texts: Sequence[str]) -> Mapping[str, NDArray[np.bool_]]:
+    own = np.array(values, dtype=object)
+    return {text: own == text for text in texts}
+
+
+def _by_quartile(values: Sequence[Value]) -> Mapping[str, NDArray[np.bool_]]:
+    """Groups of numbers; fewer than four where quartiles are equal."""
+    if not values:
+        return {}
+    own = np.array(values, dtype=np.float64)
+    edges = np.unique(np.quantile(own, _QUARTILES, method="lower"))
+    places = np.searchsorted(edges, own)
+    return {label: places == place for place, label in enumerate(_labels(edges.tolist()))}
+
+
+def _labels(edges: Sequence[float]) -> Iterator[str]:
+    yield f"to {edges[0]:g}"
+    for low, high in pairwise(edges):
+        yield f"over {low:g} to {high:g}"
+    yield f"over {edges[-1]:g}"

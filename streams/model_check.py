@@ -1,0 +1,120 @@
+"""The check of a new model before it is announced: what it would mean for the open options in the workers' ledgers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..schemas.specfile import LoadedSpec
+from .engine.promises.option_counts import OptionCounts, Tally
+from .engine.promises.screen import distance
+from .errors import LedgerError, UsageError
+from .ledger.open_options import ProgramLedger, program_ledgers
+from .programs.bundle.loader import ModelBundle, read_manifest
+from .programs.program import Program, assemble
+from .programs.spec_check import load_program_spec
+
+Progress = Callable[[int], Callable[[int], None]]
+"""Given how many people there are, it returns what is called with the number of those in each page that is read."""
+
+
+@dataclass(frozen=True)
+class CheckedModel:
+    """What a new model would mean for a program's open options.
+
+    ``current`` are the versions that its ledgers have now. ``expired`` counts the options whose time is over, which no
+    other number counts. ``is_unfinished`` says whether options have still to be looked at under the current model, and
+    ``honours`` whether people with an open option are judged by the model that made it.
+    """
+
+    program: str
+    version: str
+    current: tuple[str, ...]
+    ledgers: int
+    people: int
+    tally: Tally
+    groups: Mapping[str, Mapping[str, Tally]]
+    expired: int
+    is_unfinished: bool
+    honours: bool
+
+
+def check_open_options(
+    address: str,
+    specs: Sequence[Path],
+    state_dirs: Sequence[Path],
+    *,
+    program: str | None = None,
+    by: Sequence[str] = (),
+    now_ms: int,
+    progress: Progress = lambda _: lambda _: None,
+) -> CheckedModel:
+    """Check the model whose manifest is at ``address`` against the open options of a program.
+
+    ``program`` is the manifest's where None. ``by`` names features of its people, and ``now_ms`` is the event time of
+    the announcement. Raises ``UsageError``, ``LedgerError`` or ``ModelError``.
+    """
+    manifest, sha256 = read_manifest(address)
+    loaded = _spec_of(program or manifest.program, specs)
+    own = assemble(loaded)
+    if not own.promises:
+        raise UsageError(f"{loaded.path}: program {own.name!r} promises nothing, so no option of it can be broken")
+    _check_features(own, by)
+    ledgers = program_ledgers(state_dirs, own.name)
+    for ledger in ledgers:
+        _check_identity(own, ledger)
+    new = own.load(address, sha256)
+    counts = OptionCounts(own, new, by, now_ms)
+    open_in = [ledger for ledger in ledgers if ledger.people]
+    _count(own, new, open_in, counts, progress)
+    return CheckedModel(
+        program=own.name,
+        version=new.version,
+        current=tuple(sorted({ledger.version for ledger in open_in or ledgers})),
+        ledgers=len(ledgers),
+        people=counts.people,
+        tally=counts.tally,
+        groups=counts.groups(),
+        expired=counts.expired,
+        is_unfinished=any(ledger.record.scan is not None for ledger in ledgers),
+        honours=own.spec.promise.grandfather,
+    )
+
+
+def _count(
+    program: Program, new: ModelBundle, ledgers: Sequence[ProgramLedger], counts: OptionCounts, progress: Progress
+) -> None:
+    current = {new.manifest_sha256: new}
+    read = progress(sum(ledger.people for ledger in ledgers))
+    for ledger in ledgers:
+        if ledger.manifest_sha256 not in current:
+            current[ledger.manifest_sha256] = program.load(ledger.address, ledger.manifest_sha256)
+        path = ledger.record.path + distance(program, current[ledger.manifest_sha256], new)
+        for people in ledger.pages(program.name):
+            counts.add(people, path)
+            read(len(people))
+
+
+def _spec_of(program: str, specs: Sequence[Path]) -> LoadedSpec:
+    found = {loaded.spec.program: loaded for loaded in map(load_program_spec, specs)}
+    if program not in found:
+        raise UsageError(f"--spec: none of {', '.join(sorted(found))} is program {program!r}: give its spec too")
+    return found[program]
+
+
+def _check_features(program: Program, by: Sequence[str]) -> None:
+    names = [feature.name for feature in program.spec.features]
+    for name in by:
+        if name not in names:
+            raise UsageError(f"--by {name}: not a feature of program {program.name!r}: use one of {', '.join(names)}")
+
+
+def _check_identity(program: Program, ledger: ProgramLedger) -> None:
+    """Refuse a ledger of another spec: its options are encoded by that one."""
+    if (program.sha256, program.bundle.manifest_sha256) != (ledger.spec_sha256, ledger.first_model_sha256):
+        what = "spec" if program.sha256 != ledger.spec_sha256 else "first model"
+        raise LedgerError(
+            f"the {what} of program {program.name!r} is not the one ledger {ledger.path} was written with: "
+            "give the spec that its worker has"
+        )

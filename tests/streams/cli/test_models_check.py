@@ -1,0 +1,249 @@
+"""``onward models check``: what a new model would mean for the open options in real ledgers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+from onward.schemas.events import Model
+from onward.streams.cli import main, models
+from onward.streams.errors import LedgerError, ModelError, UsageError
+from onward.streams.ledger import open_options
+from onward.streams.ledger.ledger import Ledger
+from onward.streams.programs.bundle.loader import read_manifest
+from onward.streams.programs.program import assemble_all
+from onward.streams.programs.spec_check import load_program_spec
+from onward.tests.streams.engine.promises.stories import HOUR_MS, Story
+from onward.tests.support.pipeline import START_MS, Run
+from onward.tests.support.programs import features, write_programs
+from onward.tests.support.stricter_models import write_stricter
+
+PROGRAM = {
+    "policy": {"choice": "posterior", "generator": "search", "options": 2, "window": {"time": "P60D"}},
+    "promise": {"kind": "lp", "radius": 0.1, "valid_for": "PT10H"},
+    "shards": 1,
+}
+PEOPLE = 30
+
+
+class Installation:
+    """A program with open options in a worker's ledger, and models that could replace its own."""
+
+    def __init__(self, folder: Path, promise: dict | None = None) -> None:
+        self.folder = folder
+        content = {**PROGRAM, "promise": {**PROGRAM["promise"], **(promise or {})}}
+        [self.spec] = write_programs(folder, {"loan": content})
+        self.program = assemble_all([load_program_spec(self.spec)])["loan"]
+        self.tape = Story(Run({"loan": self.program}, folder))
+        self.state = folder / "state"
+
+    def with_people(self, count: int = PEOPLE) -> Installation:
+        """People who were rejected and have open options."""
+        random = np.random.default_rng(1)
+        for number in range(count):
+            person = {**features(random), "region": ("north", "south")[number % 2]}
+            self.tape.applies_with(f"p{number}", 0, **person)
+        return self.folded()
+
+    def folded(self) -> Installation:
+        shutil.rmtree(self.state, ignore_errors=True)
+        self.tape.fold("state")
+        return self
+
+    def model(self, version: str, stricter: float = 0.0, estimator: object = None) -> str:
+        """A model whose log odds are lower by ``stricter``; return its manifest."""
+        return write_stricter(self.folder / version, self.spec, stricter, estimator)
+
+    def check(self, manifest: str, *flags: str) -> int:
+        """Run the command."""
+        return main(["models", "check", manifest, "--spec", str(self.spec), "--state-dir", str(self.state), *flags])
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """An hour after the first event."""
+    monkeypatch.setattr(models.time, "time_ns", lambda: (START_MS + HOUR_MS) * 1_000_000)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """An installation that tests only read."""
+    return Installation(tmp_path_factory.mktemp("place")).with_people()
+
+
+@pytest.fixture
+def own(tmp_path):
+    """An installation that a test may change."""
+    return Installation(tmp_path)
+
+
+def told(place, capsys, manifest, *flags):
+    code = place.check(manifest, *flags, "--json")
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("stricter", "most"), [(0.05, "cleared"), (0.13, "accepted"), (3.0, "broken")])
+def test_it_tells_what_the_worker_finds_once_the_model_is_announced(own, capsys, stricter, most):
+    own.with_people()
+    manifest = own.model("new", stricter)
+    code, found = told(own, capsys, manifest, "--limit", "1")
+    event = Model("loan", "new", manifest, read_manifest(manifest)[1])
+    own.tape.send("models", event, HOUR_MS, "m")
+    own.tape.passes(2)
+    own.folded()
+    [look] = own.tape.looks()
+    assert (code, found["open"]) == (0, look.open)
+    assert [found[name] for name in ("cleared", "accepted", "broken")] == [look.cleared, look.accepted, look.broken]
+    assert found[most] > 0
+
+
+def test_groups_add_up_and_are_named_after_levels_and_quartiles(place, capsys):
+    _, found = told(place, capsys, place.model("groups", 0.5), "--by", "region", "--by", "debts", "--by", "income")
+    assert [group["group"] for group in found["groups"]["region"]] == ["north", "south"]
+    assert 2 <= len(found["groups"]["debts"]) <= 4
+    assert found["groups"]["income"][0]["group"].startswith("to ")
+    for groups in found["groups"].values():
+        for count in ("open", "broken", "cleared"):
+            assert sum(group[count] for group in groups) == found[count]
+
+
+def test_above_the_limit_it_fails_with_a_line(place, capsys):
+    manifest = place.model("strict", 3.0)
+    assert place.check(manifest, "--by", "region") == 1
+    printed = capsys.readouterr()
+    assert "broken" in printed.out
+    assert "region" in printed.out
+    assert printed.err.startswith("onward: model strict would break ")
+    assert printed.err.endswith("more than --limit 0.05\n")
+    assert printed.err.count("\n") == 1
+
+
+def test_the_current_model_breaks_nothing(place, capsys):
+    code, found = told(place, capsys, str(place.folder / "loan-model" / "manifest.json"))
+    assert (code, found["broken"], found["cleared"]) == (0, 0, found["open"])
+    assert found["open"] > 0
+    assert place.check(place.model("near", 0.01)) == 0
+    assert "within the limit: 0.0% of 5.0%" in capsys.readouterr().out
+
+
+def test_a_model_that_is_not_linear_cannot_carry_the_promise(place, capsys):
+    forest = RandomForestClassifier(n_estimators=2, random_state=0)
+    assert place.check(place.model("forest", estimator=forest)) == ModelError.exit_code
+    assert "model forest: " in capsys.readouterr().err
+
+
+def test_what_is_honoured_is_not_broken(tmp_path, capsys):
+    place = Installation(tmp_path, {"grandfather": True}).with_people()
+    manifest = place.model("new", 3.0)
+    code, found = told(place, capsys, manifest)
+    assert (code, found["broken"], found["honours"]) == (0, 0, True)
+    assert found["honoured"] > 0
+    assert place.check(manifest) == 0
+    assert "the program honours its promises" in capsys.readouterr().out
+
+
+def test_options_whose_time_is_over_are_not_counted(place, capsys, monkeypatch):
+    manifest = place.model("late", 3.0)
+    monkeypatch.setattr(models.time, "time_ns", lambda: (START_MS + 11 * HOUR_MS) * 1_000_000)
+    code, found = told(place, capsys, manifest)
+    assert (code, found["open"]) == (0, 0)
+    assert found["expired"] > 0
+
+
+def test_without_open_options_it_says_so(own, capsys):
+    own.tape.applies_with("rich", 0, income=100.0, debts=0)
+    assert own.folded().check(own.model("new", 3.0)) == 0
+    assert "open options: none in 1 ledger, so the model can break none" in capsys.readouterr().out
+
+
+def test_a_ledger_that_a_worker_has_left_behind_is_not_counted_twice(place, capsys):
+    manifest = place.model("twice", 0.5)
+    _, once = told(place, capsys, manifest, "--limit", "1")
+    shutil.copytree(place.state, place.folder / "another")
+    _, twice = told(place, capsys, manifest, "--limit", "1", "--state-dir", str(place.folder / "another"))
+    assert once == twice
+
+
+def test_people_are_read_in_pages_while_a_worker_has_the_ledger_open(place, capsys, monkeypatch):
+    manifest = place.model("pages", 0.5)
+    _, once = told(place, capsys, manifest, "--limit", "1")
+    monkeypatch.setattr(open_options, "PEOPLE_A_PAGE", 7)
+    with Ledger(place.state / "journal-0.sqlite", "journal", 0):
+        assert told(place, capsys, manifest, "--limit", "1") == (0, once)
+
+
+def with_promise(own, **promise):
+    """The program's spec with another promise."""
+    content = msgspec.json.decode(own.spec.read_bytes())
+    content["promise"] = promise
+    own.spec.write_bytes(msgspec.json.encode(content))
+
+
+def renamed_column(manifest, _):
+    content = json.loads(Path(manifest).read_text())
+    content["columns"][-1] = "overdraft"
+    Path(manifest).write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("change", "flags", "code", "message"),
+    [
+        (lambda _, own: with_promise(own), [], UsageError.exit_code, "program 'loan' promises nothing"),
+        (
+            lambda _, own: with_promise(own, kind="lp", radius=0.2),
+            [],
+            LedgerError.exit_code,
+            "the spec of program 'loan' is not the one ledger",
+        ),
+        (renamed_column, [], ModelError.exit_code, "it lacks debts and adds overdraft"),
+        (
+            lambda manifest, _: (Path(manifest).parent / "instances.csv").write_text("x\n"),
+            [],
+            ModelError.exit_code,
+            "file instances.csv has 2 bytes",
+        ),
+        (lambda *_: None, ["--program", "other"], UsageError.exit_code, "none of loan is program 'other'"),
+        (
+            lambda *_: None,
+            ["--by", "age"],
+            UsageError.exit_code,
+            "--by age: not a feature of program 'loan': use one of region, income, debts",
+        ),
+        (lambda *_: None, ["--limit", "5"], UsageError.exit_code, "give a share from 0 to 1, such as 0.05"),
+        (
+            lambda *_: None,
+            ["--state-dir", "absent"],
+            LedgerError.exit_code,
+            "there are no ledgers (*.sqlite) in absent",
+        ),
+    ],
+)
+def test_bad_input_is_explained_in_one_line(own, capsys, change, flags, code, message):
+    own.with_people(1)
+    manifest = own.model("new", 0.5)
+    change(manifest, own)
+    assert own.check(manifest, *flags) == code
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_model_without_the_retrains_that_the_promise_needs_is_refused(own, capsys):
+    own.with_people(1)
+    manifest = own.model("new", 0.5)
+    with_promise(own, kind="lp")
+    assert own.check(manifest) == UsageError.exit_code
+    assert "has no retrains, which the promise lp needs" in capsys.readouterr().err
+
+
+def test_a_ledger_without_the_program_is_named(place, tmp_path, capsys):
+    [spec] = write_programs(tmp_path, {"other": PROGRAM})
+    flags = ["--program", "other", "--spec", str(spec)]
+    assert place.check(place.model("for-other"), *flags) == LedgerError.exit_code
+    assert f"no ledger in {place.state} holds program 'other'" in capsys.readouterr().err
