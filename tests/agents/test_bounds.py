@@ -21,7 +21,7 @@ from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.goals.components.rejected_share import rejected_share
 from onward.agents.options import Options
-from onward.agents.promises import Ellipsoid, LpBall
+from onward.agents.promises import Ellipsoid, LpBall, WorstCaseScore
 from onward.schemas.encoding import FeatureCodec
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.space import space_of
@@ -73,7 +73,7 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
             codec = FeatureCodec(any_spec(random))
             rows, people = (codec.encode_many([any_row(random, codec.spec) for _ in range(5)]) for _ in range(2))
             linear = LogisticScore(np.linspace(-1.0, 1.0, codec.dimension), -1.0)
-            for score in (lambda X: X[:, 0], linear):
+            for score in (lambda X: X[:, 0], linear, WorstCaseScore(linear, LpBall(0.1, 2))):
                 generator.build(space_of(codec), rows, L1()).under(score, Threshold(0.3)).propose(people)
     people = np.random.default_rng(0).uniform(0.1, 0.9, (8, 6))  # with difficulties at which plans need a proof
     for hardest, steepest, bias in ((0.005, 5.0, -11.0), (0.01, 9.0, -20.0)):
