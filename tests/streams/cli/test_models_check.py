@@ -125,7 +125,7 @@ def test_above_the_limit_it_fails_with_a_line(place, capsys):
 
 
 def test_the_current_model_breaks_nothing(place, capsys):
-    code, found = told(place, capsys, str(place.folder / "loan-model" / "manifest.json"))
+    code, found = told(place, capsys, place.program.bundle.address)
     assert (code, found["broken"], found["cleared"]) == (0, 0, found["open"])
     assert found["open"] > 0
     assert place.check(place.model("near", 0.01)) == 0
