@@ -34,3 +34,6 @@ class WorstCase(Protocol):
 
     def slack(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
         """By how much the log odds of encoded rows (n, D) are below the linear ones, (n,), 0 or more."""
+
+    def slopes(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
+        """How fast the slack grows with each column, (n, D), at encoded rows (n, D)."""

@@ -71,12 +71,16 @@ class LinearSets:
         self._most_changes = most_changes
         self._masks = _masks(min(most_changes, LARGEST_SET))
 
-    def solve(self, people: Array, more: Array | None = None) -> Solutions:
-        """The options of encoded people, shape (n, D). ``more`` (n,) are log odds that each needs beyond the score."""
+    def solve(self, people: Array, slopes: Array | None = None, less: Array | None = None) -> Solutions:
+        """The options of encoded people, shape (n, D).
+
+        Each may have a score of their own around where they are: ``slopes`` (n, D) are taken off its weights, and
+        ``less`` (n,) are the log odds that it lacks there.
+        """
         count, movable = len(people), len(self._may_rise)
         steps = np.zeros((count, MOST_OPTIONS, movable), dtype=np.int64)
         found, best = np.zeros(count, dtype=np.int64), np.zeros((count, movable), dtype=np.int64)
-        model = self._weights, self._bias, self._required + (np.zeros(count) if more is None else more)
+        model = self._models(people, slopes, np.zeros(count) if less is None else less)
         rules = self._may_rise, self._may_fall, self._most_changes
         solve_people(np.ascontiguousarray(people), self._layout, rules, model, self._masks, (steps, found, best))
         accepted = found < 0
@@ -84,20 +88,29 @@ class LinearSets:
         kept = steps[np.arange(MOST_OPTIONS) < found[:, np.newaxis]]
         return Solutions(np.repeat(np.arange(count), found), kept, best, accepted)
 
+    def _models(self, people: Array, slopes: Array | None, less: Array) -> tuple[Array, Array, float]:
+        """Everybody's weights (n, D) or (1, D), biases (n,), and the log odds that must be exceeded."""
+        if slopes is None:
+            return self._weights[np.newaxis], self._bias - less, self._required
+        weights = np.ascontiguousarray(self._weights - slopes)
+        return weights, self._bias - less + (slopes * people).sum(axis=1), self._required
+
     def excess(self, rows: Array) -> Array:
         """By how much the log odds of encoded rows (n, D) exceed the required ones, (n,)."""
         # A product of matrices would depend on the other rows.
         return np.asarray((rows * self._weights).sum(axis=1) + self._bias - self._required)
 
-    def tightened(self, people: Array, found: Solutions, excess: Array) -> Steps:
+    def tightened(self, people: Array, slopes: Array, found: Solutions, excess: Array) -> Steps:
         """The steps of options, (P, M), less what each has too much: log odds ``excess`` (P,) beyond what it needs.
+
+        ``slopes`` (n, D) are those of ``solve``.
 
         The dearest changes are reduced first, and none to nothing.
         """
         steps = np.abs(found.steps)
         rules = self._may_rise, self._may_fall
-        whose = np.ascontiguousarray(people[found.people])
-        give_back(whose, self._layout, rules, self._weights, np.ascontiguousarray(excess), steps)
+        whose, weights = np.ascontiguousarray(people[found.people]), self._weights - slopes[found.people]
+        give_back(whose, self._layout, rules, np.ascontiguousarray(weights), np.ascontiguousarray(excess), steps)
         return np.sign(found.steps) * steps
 
 
@@ -114,14 +127,14 @@ def solve_people(
     people: Array,
     layout: Layout,
     rules: tuple[Mask, Mask, int],
-    model: tuple[Array, float, Array],
+    model: tuple[Array, Array, float],
     masks: NDArray[np.int64],
     out: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
 ) -> None:
     """Write each person's options to ``out``: steps (n, O, M), their number, -1 for who needs none, and the best steps.
 
-    ``rules`` say which features may rise and fall, and how many may change. ``model`` has the weights (D,), the bias
-    and the log odds (n,) that must be exceeded.
+    ``rules`` say which features may rise and fall, and how many may change. ``model`` has the weights (n, D), or (1, D)
+    for all, the biases (n,) and the log odds that must be exceeded.
     """
     may_rise, may_fall, most_changes = rules
     weights, bias, required = model
@@ -131,14 +144,14 @@ def solve_people(
     most, move = np.empty(movable, dtype=np.int64), np.empty(movable, dtype=np.int64)
     cheapest = np.empty(1 << MOST_FEATURES)
     for i in range(len(people)):
-        odds = bias
-        for d in range(len(weights)):
-            odds += people[i, d] * weights[d]
-        single_moves(people[i], layout, may_rise, may_fall, weights, (gain, cost, most, move))
+        odds, own = bias[i], weights[min(i, len(weights) - 1)]
+        for d in range(len(own)):
+            odds += people[i, d] * own[d]
+        single_moves(people[i], layout, may_rise, may_fall, own, (gain, cost, most, move))
         largest = np.argsort(-gain * most)
         for m in largest[:most_changes]:
             best[i, m] = most[m] * move[m]
-        missing = required[i] - odds
+        missing = required - odds
         if missing < 0.0:
             found[i] = -1
             continue
@@ -154,12 +167,12 @@ def solve_people(
 def give_back(
     people: Array, layout: Layout, rules: tuple[Mask, Mask], weights: Array, excess: Array, steps: NDArray[np.int64]
 ) -> None:
-    """Reduce the numbers of steps (P, M) of options, each of one of ``people`` (P, D), by what is too much."""
+    """Reduce the numbers of steps (P, M) of options by what is too much; ``people`` and ``weights`` are (P, D)."""
     movable = steps.shape[1]
     gain, cost = np.empty(movable), np.empty(movable)
     most, move = np.empty(movable, dtype=np.int64), np.empty(movable, dtype=np.int64)
     for i in range(len(people)):
-        single_moves(people[i], layout, rules[0], rules[1], weights, (gain, cost, most, move))
+        single_moves(people[i], layout, rules[0], rules[1], weights[i], (gain, cost, most, move))
         rest = excess[i]
         for m in np.argsort(-cost / gain_or_one(gain)):
             if steps[i, m] > 1 and layout[1][m] == 0:

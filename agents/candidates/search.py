@@ -191,30 +191,32 @@ class Search(ScoringGenerator):
     def _solved_for_the_worst(self, people: Array, linear: LinearSets, score: WorstCase) -> tuple[Solutions, Array]:
         """The closed form for a score with a slack, which depends on the target.
 
-        Each person's slack is raised to the largest of their options until it covers all of them. What an option has
-        too much is taken back then.
+        The slack is taken as linear around each person. By how much it bends above that for the worst of their options
+        is added until it covers all of them; what an option has too much is taken back then.
         """
-        slack = score.slack(people)
-        found, rows = self._moved(people, linear.solve(people, slack))
+        slopes, own = score.slopes(people), score.slack(people)
+        bend = np.zeros(len(people))
+        found, rows = self._moved(people, linear.solve(people, slopes, own))
         for _ in range(SLACKENINGS):
-            needed = slack.copy()
-            np.maximum.at(needed, found.people, score.slack(rows))
-            if not (needed > slack).any():
+            straight = own[found.people] + (slopes[found.people] * (rows - people[found.people])).sum(axis=1)
+            needed = bend.copy()
+            np.maximum.at(needed, found.people, score.slack(rows) - straight)
+            if not (needed > bend).any():
                 break
-            slack = needed
-            found, rows = self._moved(people, linear.solve(people, slack))
+            bend = needed
+            found, rows = self._moved(people, linear.solve(people, slopes, own + bend))
         for _ in range(TIGHTENINGS):
-            found, rows = self._tightened(people, linear, score, found, rows)
+            found, rows = self._tightened(people, slopes, linear, score, found, rows)
         return found, rows
 
     def _tightened(
-        self, people: Array, linear: LinearSets, score: WorstCase, found: Solutions, rows: Array
+        self, people: Array, slopes: Array, linear: LinearSets, score: WorstCase, found: Solutions, rows: Array
     ) -> tuple[Solutions, Array]:
         """The same solutions with less of the changes, where the worst case still reaches the goal."""
         _, goal = self._model()
         slack = score.slack(rows)
         excess = linear.excess(rows) - slack
-        steps = linear.tightened(people, found, np.maximum(excess, 0.0))
+        steps = linear.tightened(people, slopes, found, np.maximum(excess, 0.0))
         fewer = self._grid.moved(people[found.people], steps)
         holds = goal.reached(score(fewer))
         steps[~holds] = found.steps[~holds]

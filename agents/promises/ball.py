@@ -75,6 +75,16 @@ class LpBall:
         add_norms(np.ascontiguousarray(points), self.q, self.floor, found)
         return found
 
+    def slopes(self, points: Array) -> Array:
+        """How fast these norms grow with each column, (n, D), of points (n, D)."""
+        sizes, norms = np.abs(points), self.norms(points)[:, np.newaxis]
+        if self.q == 1.0:
+            return np.where(points < 0.0, -1.0, 1.0)
+        if math.isinf(self.q):
+            return np.asarray(np.sign(points) * ((sizes == norms) & (sizes > self.floor)))
+        safe = np.where(norms > 0.0, norms, 1.0)
+        return np.asarray(np.sign(points) * (sizes / safe) ** (self.q - 1.0))
+
     def drift(self, weights: Array, bias: Array) -> Array:
         """How far changes of the parameters, (B, D) and (B,), lead from the centre, (B,), in the norm p."""
         moved = np.abs(np.column_stack([weights, bias]) if self.intercept else np.asarray(weights))

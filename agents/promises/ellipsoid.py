@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..compiled import compiled
 from .ball import log_odds, logit
 from .contract import Array, LinearScore, Promise, Score
 from .lp import NOT_LINEAR, WorstCaseScore
@@ -47,9 +48,19 @@ class Ellipsoid:
     def norms(self, points: Array) -> Array:
         """``sqrt((x, 1) covariance (x, 1))``, (n,), of points (n, D)."""
         rows = np.column_stack([points, np.ones(len(points))])
+        return np.asarray(np.sqrt(np.maximum((rows * self._spread(rows)).sum(axis=1), 0.0)))
+
+    def _spread(self, rows: Array) -> Array:
+        """``covariance (x, 1)``, (n, D + 1), of rows (x, 1)."""
+        found = np.empty_like(rows)
         # Row by row in the same order: a product of matrices would depend on the other rows.
-        spread = np.array([[float(row @ column) for column in self.covariance] for row in rows])
-        return np.sqrt(np.maximum([float(row @ own) for row, own in zip(rows, spread, strict=True)], 0.0))
+        multiply(np.ascontiguousarray(rows), np.ascontiguousarray(self.covariance), found)
+        return found
+
+    def slopes(self, points: Array) -> Array:
+        """How fast these norms grow with each column, (n, D), of points (n, D)."""
+        rows, norms = np.column_stack([points, np.ones(len(points))]), self.norms(points)
+        return np.asarray(self._spread(rows)[:, :-1] / np.where(norms > 0.0, norms, 1.0)[:, np.newaxis])
 
     def worst_case(self, points: Array, weights: Array, bias: float) -> Array:
         """The least log odds, (n,), of points (n, D) under the models around ``weights`` (D,)."""
@@ -114,3 +125,14 @@ class EllipsoidPromise(Promise):
         odds, norm = log_odds(row, score.weights, score.bias).item() - logit(required), self.models.norms(row).item()
         found = {"radius": self.models.radius, "margin": odds - self.models.radius * norm}
         return found | {"alpha_max": odds / norm} if norm > 0.0 else found
+
+
+@compiled
+def multiply(rows: Array, matrix: Array, found: Array) -> None:
+    """Write the products of a symmetric matrix (D, D) with each row, (n, D), to ``found`` (n, D)."""
+    for i in range(len(rows)):
+        for d in range(len(matrix)):
+            total = 0.0
+            for e in range(len(matrix)):
+                total += matrix[d, e] * rows[i, e]
+            found[i, d] = total

