@@ -12,7 +12,7 @@ import numpy as np
 from ..costs import L1, Cost
 from ..goals import Goal
 from ..scores import WorstCase
-from .contract import Array, Explanation, Indices, LinearScore, Proposals, Score, Space
+from .contract import Array, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
 from .effects import MOVES_BY_SIZE, Effects
 from .feature_sets import FeatureSets
 from .grid import Grid, Limits, Steps, count_targets, every_target
@@ -38,6 +38,8 @@ CLIMBS = 8
 """Most features that the beam search changes."""
 ENOUGH = 3
 """Sets of more features are tried for people with fewer options."""
+MOST_BEND = 0.1
+"""By how much a slack may bend, of what a person lacks, where the closed form is used."""
 TIGHTENINGS = 2
 """How often what an option of a worst case has too much is taken back."""
 SLACKENINGS = 5
@@ -164,16 +166,12 @@ class Search(ScoringGenerator):
     def _solved(self, people: Array, linear: LinearSets) -> tuple[_Options, Indices]:
         """The options of the people whom the closed form serves, and the numbers of the others."""
         score, goal = self._model()
-        found, rows = (
-            self._solved_for_the_worst(people, linear, score)
-            if isinstance(score, WorstCase)
-            else (self._moved(people, linear.solve(people)))
-        )
-        good = np.asarray(self.space.allowed(rows), dtype=bool) & goal.reached(score(rows))
-        solved = ~found.accepted
         if isinstance(score, WorstCase):
-            # Nobody is out of reach because of a slack that was taken for the worst.
-            solved &= np.isin(np.arange(len(people)), found.people)
+            found, rows, sure = self._solved_for_the_worst(people, linear, score)
+        else:
+            found, rows, sure = *self._moved(people, linear.solve(people)), np.ones(len(people), dtype=np.bool_)
+        good = np.asarray(self.space.allowed(rows), dtype=bool) & goal.reached(score(rows))
+        solved = ~found.accepted & sure
         solved[found.people[~good]] = False
         arm = self._sets.arms(found.steps)
         cost = self._cost.of_pairs(rows, people, np.arange(len(rows)), found.people)
@@ -188,11 +186,14 @@ class Search(ScoringGenerator):
         """Solutions with their targets (P, D)."""
         return found, self._grid.moved(people[found.people], found.steps)
 
-    def _solved_for_the_worst(self, people: Array, linear: LinearSets, score: WorstCase) -> tuple[Solutions, Array]:
-        """The closed form for a score with a slack, which depends on the target.
+    def _solved_for_the_worst(
+        self, people: Array, linear: LinearSets, score: WorstCase
+    ) -> tuple[Solutions, Array, Mask]:
+        """The closed form for a score with a slack, which depends on the target; and for whom it is near the optimum.
 
         The slack is taken as linear around each person. By how much it bends above that for the worst of their options
-        is added until it covers all of them; what an option has too much is taken back then.
+        is added until it covers all of them; what an option has too much is taken back then. Where it bends much, one
+        far target would make the near ones dear.
         """
         slopes, own = score.slopes(people), score.slack(people)
         bend = np.zeros(len(people))
@@ -207,7 +208,9 @@ class Search(ScoringGenerator):
             found, rows = self._moved(people, linear.solve(people, slopes, own + bend))
         for _ in range(TIGHTENINGS):
             found, rows = self._tightened(people, slopes, linear, score, found, rows)
-        return found, rows
+        missing = own - linear.excess(people)
+        sure = np.isin(np.arange(len(people)), found.people) & (bend <= MOST_BEND * missing)
+        return found, rows, sure
 
     def _tightened(
         self, people: Array, slopes: Array, linear: LinearSets, score: WorstCase, found: Solutions, rows: Array

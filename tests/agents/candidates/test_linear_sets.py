@@ -115,7 +115,7 @@ def test_a_small_step_of_a_dearer_feature_completes_large_steps_of_a_cheaper_one
 @given(
     seed=st.integers(0, 2**32),
     most=st.sampled_from([1, 2, 3, None]),
-    radius=st.floats(0, 1),
+    radius=st.floats(0, 5),
     p=st.sampled_from([1.0, 2.0, np.inf, None]),
 )
 def test_the_worst_of_near_models_is_served_at_little_more_than_by_the_search(

@@ -38,7 +38,7 @@ UNITS = 400
 """Units of work that a tick may do; a unit is about 200 us."""
 BUSY_UNITS = 5
 """Units that any other entry may do: less, because others wait behind it."""
-SOLVED_UNITS = 20
+SOLVED_UNITS = 30
 """What it costs to solve a person's options anew, in units."""
 LARGE_MODEL_UNITS = 100
 """The same under a model that is no linear score."""
