@@ -95,6 +95,7 @@ class Fold:
         self.cases = dict(view.cases)
         self.timers = TimerQueue(orders, lambda program: state.program(program).watermark)
         self._timers_before = {key: timer_of(case) for key, case in view.cases.items()}
+        self._promised_to: defaultdict[tuple[str, str], set[CaseKey]] = defaultdict(set)
         self._number = 0
         for timer in view.timers:
             self.timers.load(timer)
@@ -217,7 +218,7 @@ class Fold:
     def open_recourse(self, program: Program, recourse: OpenRecourse) -> None:
         """Options are open until their time is over."""
         self.promises(program).count_opened(recourse)
-        self.effects.promises[recourse.key] = recourse
+        self._change_recourse(recourse)
         self.timers.set(promise_end(*recourse.key, recourse.until_ms))
 
     def replace_recourse(self, program: Program, old: OpenRecourse, new: OpenRecourse) -> None:
@@ -226,7 +227,10 @@ class Fold:
         record.open[old.shard] += len(new.options) - len(old.options)
         if old.until_ms != new.until_ms or not new.options:
             self.timers.cancel(promise_end(*old.key, old.until_ms))
-        self.effects.promises[new.key] = new if new.options else None
+        if new.options:
+            self._change_recourse(new)
+        else:
+            self.effects.promises[new.key] = None
         if old.until_ms != new.until_ms and new.options:
             record.latest_ms = max(record.latest_ms, new.until_ms)
             self.timers.set(promise_end(*new.key, new.until_ms))
@@ -238,16 +242,17 @@ class Fold:
         self.timers.cancel(promise_end(*recourse.key, recourse.until_ms))
 
     def _promised(self, program: str, applications: Sequence[str], applicant: str | None = None) -> list[OpenRecourse]:
-        changed, found = self.effects.promises, list[OpenRecourse]()
-        for recourse in self.view.read_promised(program, applications, applicant):
-            if recourse.key not in changed:
-                found.append(recourse)
-        for key, recent in changed.items():
-            if not isinstance(recent, OpenRecourse) or key.program != program:
-                continue
-            if key.application in applications or (applicant is not None and recent.applicant == applicant):
-                found.append(recent)
-        return found
+        changed = self.effects.promises
+        found = [one for one in self.view.read_promised(program, applications, applicant) if one.key not in changed]
+        recent = {CaseKey(program, application) for application in applications}
+        if applicant is not None:
+            recent |= self._promised_to[program, applicant]
+        return found + [one for one in map(changed.get, sorted(recent)) if isinstance(one, OpenRecourse)]
+
+    def _change_recourse(self, recourse: OpenRecourse) -> None:
+        self.effects.promises[recourse.key] = recourse
+        if recourse.applicant is not None:
+            self._promised_to[recourse.key.program, recourse.applicant].add(recourse.key)
 
     # --- events without a case -------------------------------------------------------------------------------------
 

@@ -85,7 +85,7 @@ class Story(Tape):
 
     def passes(self, hours: float) -> None:
         """Move all clocks, and let so many ticks pass that whatever is done in pieces is done."""
-        for number in range(120):
+        for number in range(80):
             self.tick(round(hours * HOUR_MS) + number)
 
     def recourses(self) -> dict[str, Recourse]:

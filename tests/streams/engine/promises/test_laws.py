@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from onward.tests.streams.engine.promises.stories import HOUR_MS, STRICTER, Stor
 from onward.tests.support.comparison import dump
 from onward.tests.support.tape import rows
 
-PEOPLE, HOURS = 60, 16
+PEOPLE, HOURS = 40, 16
 PROGRAMS = {
     "replaced": {},
     "honoured": {"promise": {"grandfather": True}},
@@ -33,7 +34,7 @@ def told(tmp_path, monkeypatch, seed, program) -> Story:
         income, debts = float(random.integers(10, 80)), int(random.integers(0, 7))
         tape.applies_with(f"a{number}", hours, income, debts, applicant, previous)
         names.append(f"a{number}")
-        if number % 12 == 11:
+        if number % 8 == 7:
             tape.new_model(next(versions, "v5"), hours)
         if random.random() < 0.3:
             tape.outcome(str(random.choice(names)), round(hours * HOUR_MS), id=f"o{number}", option="1")
@@ -100,14 +101,14 @@ def rows_open(ledger):
     return found
 
 
-@pytest.mark.parametrize(("seed", "units"), [(0, 400), (1, 1), (2, 5)])
-def test_a_restart_after_every_record_changes_nothing(tmp_path, monkeypatch, seed, units, program):
-    small_pieces(monkeypatch, units)
-    whole, cut = (told(tmp_path / name, monkeypatch, seed, program) for name in ("whole", "cut"))
+def test_a_restart_after_every_other_record_changes_nothing(tmp_path, monkeypatch, program):
+    small_pieces(monkeypatch)
+    whole, cut = (told(tmp_path / name, monkeypatch, 1, program) for name in ("whole", "cut"))
     for tape in (whole, cut):
         tape.passes(HOURS + 1)
     expected = dump(whole.fold())
-    found = dump(cut.fold(parts=[[record] for record in cut.journal]))
+    ends = [*range(0, len(cut.journal), 2), len(cut.journal)]
+    found = dump(cut.fold(parts=[cut.journal[start:end] for start, end in pairwise(ends)]))
     assert whole.looks()
     assert cut.run.outputs() == whole.run.outputs()
     assert found == expected
@@ -117,7 +118,7 @@ def test_a_restart_after_every_record_changes_nothing(tmp_path, monkeypatch, see
 def test_pieces_of_any_size_find_the_same(tmp_path, monkeypatch, seed, program):
     """Nobody comes back meanwhile: who comes back before they were looked at is settled as if nothing had changed."""
     found = []
-    for units in (400, 3, 1):
+    for units in (400, 1):
         small_pieces(monkeypatch, units)
         tape = story(tmp_path / str(units), monkeypatch, program)
         random = np.random.default_rng(seed)
@@ -129,5 +130,5 @@ def test_pieces_of_any_size_find_the_same(tmp_path, monkeypatch, seed, program):
         tape.fold()
         ends = sorted((event.application, event.status, event.options, event.replaced) for event in tape.ends())
         found.append((ends, tape.looks(), sorted(tape.revisions(), key=lambda one: (one.application, one.revision))))
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
     assert all(look.left == 0 for look in found[0][1])
