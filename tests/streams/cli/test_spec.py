@@ -133,7 +133,24 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
             "policy.goal_parameters.memory: memory is 2.0: capacity needs a number",
         ),
         ("policy: {goal_parameters: {memory: 2}}", "policy.goal_parameters: threshold takes none"),
-        ("policy: {promise: lp}", "policy.promise: lp serves Python programs and benchmarks"),
+        ("promise: {kind: ball}", "promise.kind: there is no promise 'ball': use one of"),
+        ("promise: {kind: lp, radius: -1}", "promise.radius: "),
+        ("promise: {kind: retrains, norm: 1}", "promise.norm: retrains takes no norm: it is for lp"),
+        ("promise: {valid_for: P9D}", "promise.valid_for: nothing is promised: say what in `kind`"),
+        ("promise: {kind: lp, margin: 0.5}", "promise.margin: no score exceeds the threshold and the margin together"),
+        (
+            "promise: {kind: lp}\npolicy: {margin: 0.1}",
+            "policy.margin: the promise says which score options must reach",
+        ),
+        ("promise: {kind: lp}\npolicy: {generator: linear}", "policy.generator: linear cannot keep the promise lp"),
+        (
+            "promise: {kind: lp, grandfather: true}\ndecisions: external",
+            "promise.grandfather: others decide, so Onward cannot judge by an older model",
+        ),
+        (
+            "promise: {kind: lp}\npolicy: {goal: fixed, window: {time: P9D}}\ncapacity: {places: 4}",
+            "promise.kind: fixed promises a score in rounds: take `promise` out",
+        ),
     ],
 )
 def test_check_says_what_rounds_and_promises_lack(added, problem, tmp_path, capsys):
