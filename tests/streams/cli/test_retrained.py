@@ -69,6 +69,7 @@ def test_the_demo_counts_promises_and_those_turned_away(tmp_path, capsys):
 
 @pytest.mark.kafka
 @pytest.mark.timeout(180)
+@pytest.mark.slow
 def test_it_runs_on_a_kafka_that_is_there(cluster, capsys):
     code = main(["demo", *RETRAINED, "--json", "--brokers", cluster.bootstrap])
     printed = capsys.readouterr()
@@ -111,6 +112,7 @@ def play(specs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_summary(specs, tmp_path):
     first, second = play(specs, tmp_path / "first"), play(specs, tmp_path / "second")
     check(first)
