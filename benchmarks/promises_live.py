@@ -23,7 +23,7 @@ from onward.benchmarks import face
 from onward.benchmarks.arena.broker import PARTITIONS, Kind, start_broker
 from onward.benchmarks.arena.contender import RunTopics
 from onward.benchmarks.arena.latency import latencies
-from onward.benchmarks.arena.load import InputRecord, Load, Shape, write_load, write_moved_model
+from onward.benchmarks.arena.load import InputRecord, Load, Shape, rejected_by_all, write_load, write_moved_model
 from onward.benchmarks.arena.onward_worker import ReadyWorker
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.promises import RADIUS
@@ -64,6 +64,7 @@ def live(args: Args) -> Iterator[Row]:
         load = write_load(folder / "program", args.seeds[0], args.data, shape)
         write_moved_model(load, folder / "program" / "far", args.moved * RADIUS, args.seeds[0])
         write_moved_model(load, folder / "program" / "other", 2 * args.moved * RADIUS, args.seeds[0] + 1)
+        load = rejected_by_all(load, (folder / "program" / name for name in ("far", "other")))
         with start_broker(folder, args.broker) as broker:
             topics = RunTopics(broker, "promises-live")
             broker.create(plan(topics.topics, PARTITIONS, 1))

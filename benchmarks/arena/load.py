@@ -154,6 +154,17 @@ def write_moved_model(load: Load, folder: Path, distance: float, seed: int) -> N
     )
 
 
+def rejected_by_all(load: Load, folders: Iterable[Path]) -> Load:
+    """The load with those applicants alone whom the models in these folders reject too: they are all answered."""
+    loaded = load_spec(load.spec)
+    codec, left = FeatureCodec(loaded.spec), load.rejected
+    for folder in folders:
+        bundle = load_bundle(str(folder / MANIFEST), sha256=None, columns=codec.columns, codec=codec)
+        approved = Threshold(loaded.spec.model.threshold).reached(bundle.model.score(codec.encode_many(left)))
+        left = [row for row, good in zip(left, approved, strict=True) if not good]
+    return load._replace(rejected=left)
+
+
 def _generated(
     spec: ProgramSpec, codec: FeatureCodec, random: np.random.Generator, count: int
 ) -> tuple[list[dict[str, Value]], NDArray[np.int64]]:
