@@ -244,10 +244,13 @@ class Fold:
     def _promised(self, program: str, applications: Sequence[str], applicant: str | None = None) -> list[OpenRecourse]:
         changed = self.effects.promises
         found = [one for one in self.view.read_promised(program, applications, applicant) if one.key not in changed]
-        recent = {CaseKey(program, application) for application in applications}
-        if applicant is not None:
-            recent |= self._promised_to[program, applicant]
-        return found + [one for one in map(changed.get, sorted(recent)) if isinstance(one, OpenRecourse)]
+        named = {CaseKey(program, application) for application in applications}
+        recent = named if applicant is None else named | self._promised_to[program, applicant]
+        for one in map(changed.get, sorted(recent)):
+            # A name may have been used again by another applicant.
+            if isinstance(one, OpenRecourse) and (one.key in named or one.applicant == applicant):
+                found.append(one)
+        return found
 
     def _change_recourse(self, recourse: OpenRecourse) -> None:
         self.effects.promises[recourse.key] = recourse

@@ -97,8 +97,13 @@ class ProgramPromises:
     ) -> None:
         """Continue where a record stands. ``load`` loads the model of an address and a hash."""
         self.record = record
-        self.forget_models(watermark_ms)
-        self.older = {sha256: load(model.address, sha256) for sha256, model in record.older.items()}
+        # The record keeps the others until the next model comes, as it does without a restart.
+        needed = {
+            sha256: model
+            for sha256, model in record.older.items()
+            if watermark_ms is None or model.until_ms >= watermark_ms
+        }
+        self.older = {sha256: load(model.address, sha256) for sha256, model in needed.items()}
 
     def keep_model(self, bundle: ModelBundle) -> None:
         """Keep a model that is replaced, while options are open that it accepted."""

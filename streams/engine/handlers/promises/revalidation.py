@@ -34,11 +34,11 @@ from ..answer import options_of
 from .expiry import expire
 from .opening import tell_end
 
-UNITS = 400
-"""Units of work that a tick may do; a unit is about 200 us."""
+UNITS = 200
+"""Units of work that a tick may do; a unit is about 200 us. Applications wait behind it, each behind one or two."""
 BUSY_UNITS = 5
 """Units that any other entry may do: less, because others wait behind it."""
-SOLVED_UNITS = 30
+SOLVED_UNITS = 20
 """What it costs to solve a person's options anew, in units."""
 LARGE_MODEL_UNITS = 100
 """The same under a model that is no linear score."""

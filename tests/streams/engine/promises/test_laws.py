@@ -132,3 +132,16 @@ def test_pieces_of_any_size_find_the_same(tmp_path, monkeypatch, seed, program):
         found.append((ends, tape.looks(), sorted(tape.revisions(), key=lambda one: (one.application, one.revision))))
     assert found[0] == found[1]
     assert all(look.left == 0 for look in found[0][1])
+
+
+def test_a_restart_forgets_no_older_model_earlier_than_an_uninterrupted_run(tmp_path, monkeypatch):
+    """The time of the first model's options is over, and no other model has come since."""
+    found = []
+    for name in ("whole", "cut"):
+        tape = story(tmp_path / name, monkeypatch, promising({"grandfather": True}))
+        tape.applies_with("a", 0)
+        tape.new_model("v2", 1)
+        tape.tick(12 * HOUR_MS)
+        tape.applies_with("b", 12.5)
+        found.append(dump(tape.fold(parts=[[record] for record in tape.journal] if name == "cut" else None)))
+    assert found[0] == found[1]
