@@ -192,7 +192,8 @@ def _open_options(application: str, events: list[Struct]) -> str:
     end = ""
     for event in events:
         if isinstance(event, Recourse):
-            until |= {option.id: event.expires_at for option in event.options}
+            # A revision extends the options that it leaves as they were, too.
+            until = {id: event.expires_at for id in (*until, *(option.id for option in event.options))}
         elif isinstance(event, PromiseChange) and event.application == application and isinstance(event.options, tuple):
             end = event.status
             until = {id: expires for id, expires in until.items() if id not in event.options}
