@@ -193,7 +193,7 @@ def _open_options(application: str, events: list[Struct]) -> str:
     for event in events:
         if isinstance(event, Recourse):
             # A revision extends the options that it leaves as they were, too.
-            until = {id: event.expires_at for id in (*until, *(option.id for option in event.options))}
+            until = dict.fromkeys((*until, *(option.id for option in event.options)), event.expires_at)
         elif isinstance(event, PromiseChange) and event.application == application and isinstance(event.options, tuple):
             end = event.status
             until = {id: expires for id, expires in until.items() if id not in event.options}
