@@ -11,7 +11,7 @@ from .retrains import EnsembleScore, RetrainsPromise, accepting, clopper_pearson
 from .revalidation import OpenOptions, alpha_max
 
 registry = Registry(Promise, __name__, __path__)  # type: ignore[type-abstract]
-"""Every promise by the name that a program spec's ``policy.promise`` uses."""
+"""Every promise by the name that a program spec's ``promise.kind`` uses."""
 
 __all__ = [
     "Ellipsoid",

@@ -30,7 +30,7 @@ class Promise(Equipped, ABC):
     """
 
     name: ClassVar[str]
-    """What a program spec's ``policy.promise`` calls it."""
+    """What a program spec's ``promise.kind`` calls it."""
 
     def __init__(self, **parameters: float) -> None:
         self.check(parameters)
