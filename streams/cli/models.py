@@ -20,13 +20,13 @@ from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..kafka.client import EventWriter
-from ..model_check import check_open_options
 from ..programs.bundle.loader import ModelBundle, load_bundle, read_manifest
 from ..programs.bundle.manifest import Manifest
 from ..programs.program import NO_MARGIN, lacks_margin
 from ..programs.promised import promise_of
 from ..programs.spec_check import load_program_spec
 from ..programs.training.importing import import_model
+from ..replay.model_check import check_open_options
 from ..settings import ModelSettings
 from .display.model_check import print_check
 from .display.new_model import print_model, tell_margin

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ...engine.promises.option_counts import RESULTS, Tally
-from ...model_check import CheckedModel
+from ...replay.model_check import CheckedModel
 
 MEANINGS = {
     "cleared": "cleared by the certificate",

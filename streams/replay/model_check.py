@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..schemas.specfile import LoadedSpec
-from .engine.promises.option_counts import OptionCounts, Tally
-from .engine.promises.screen import distance
-from .errors import LedgerError, UsageError
-from .ledger.open_options import ProgramLedger, program_ledgers
-from .programs.bundle.loader import ModelBundle, read_manifest
-from .programs.program import Program, assemble
-from .programs.spec_check import load_program_spec
+from ...schemas.specfile import LoadedSpec
+from ..engine.promises.option_counts import OptionCounts, Tally
+from ..engine.promises.screen import distance
+from ..errors import LedgerError, UsageError
+from ..ledger.open_options import ProgramLedger, program_ledgers
+from ..programs.bundle.loader import ModelBundle, read_manifest
+from ..programs.program import Program, assemble
+from ..programs.spec_check import load_program_spec
 
 Progress = Callable[[int], Callable[[int], None]]
 """Given how many people there are, it returns what is called with the number of those in each page that is read."""
