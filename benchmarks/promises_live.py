@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +35,8 @@ from onward.streams.topics import plan
 
 AIM_OPEN, AIM_SECONDS, AIM_P99_SECONDS = 100_000, 60.0, 0.25
 _READY_SECONDS, _STALL_SECONDS = 120.0, 300.0
+_PORTION = 5000
+"""How many applications are sent at once."""
 _decode = msgspec.json.Decoder(PromiseChange | Revalidation).decode
 
 
@@ -76,9 +78,7 @@ def _measure(args: Args, load: Load, topics: RunTopics, told: Told, folder: Path
     state, program = folder / "state", folder / "program"
     with ReadyWorker(topics, load.spec, state, folder / "worker.log") as worker:
         worker.ready(_READY_SECONDS)
-        topics.send(load.applications("a", range(args.open)))
-        _await_answers(topics, args.open)
-        progress(f"{args.open:,} recourses are open on {topics.broker.name}")
+        _open(args, load, topics, worker)
         alone = _wait(topics, load, "alone", args)
         began = time.monotonic()
         _announce(topics, load.announcement(program / "far", _now_ms()))
@@ -146,15 +146,24 @@ def _announce(topics: RunTopics, model: InputRecord) -> None:
         writer.send(topics.topics.models, model.value, key=model.key, headers=model.headers)
 
 
-def _await_answers(topics: RunTopics, count: int) -> None:
-    best, since = -1, time.monotonic()
+def _open(args: Args, load: Load, topics: RunTopics, worker: ReadyWorker) -> None:
+    """Send the applications whose options will be open, and wait for their answers; the embedded broker keeps few."""
     with topics.counting() as written:
-        while (now := written()) < count:
-            if now > best:
-                best, since = now, time.monotonic()
-            if time.monotonic() > since + _STALL_SECONDS:
-                raise OnwardError(f"the worker stopped at {now} of {count} answers")
-            time.sleep(0.2)
+        for first in range(0, args.open, _PORTION):
+            last = min(args.open, first + _PORTION)
+            topics.send(load.applications("a", range(first, last)))
+            _await(written, last, worker)
+            progress(f"{last:,} of {args.open:,} recourses are open on {topics.broker.name}")
+
+
+def _await(written: Callable[[], int], count: int, worker: ReadyWorker) -> None:
+    best, since = -1, time.monotonic()
+    while (now := written()) < count:
+        if now > best:
+            best, since = now, time.monotonic()
+        if worker.has_ended or time.monotonic() > since + _STALL_SECONDS:
+            raise OnwardError(f"the worker stopped at {now} of {count} answers: {worker.last_line()}")
+        time.sleep(0.2)
 
 
 def _now_ms() -> int:

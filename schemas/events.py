@@ -204,7 +204,7 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     the event time until which the goal holds, and the promise.
 
     ``revision`` counts the answers that were given anew, from 1, because a new model rejects what was suggested. Its
-    options stand for those of the same ids; their arms, and with them the step, stay.
+    options stand for those of the same ids: on the same arm, or on another where that has none left. The step stays.
 
     In a program with rounds, ``round`` is the one in which the person was rejected and ``target_score`` the score that
     wins a place in the rounds after it, up to ``until_round``; ``valid_from`` is the end of ``round``. This holds as a

@@ -24,10 +24,20 @@ class Status(IntEnum):
 
 
 class CaseOption(Struct, frozen=True, gc=False, array_like=True):
-    """An option that a person was given: its arm, and the execution probability that the learner counts it with."""
+    """An option that a person was given: its arm, and the execution probability that the learner counts it with.
+
+    ``revised_arm`` is the arm of the option that stands for it, where a new model broke it and left none on its own.
+    The learner did not pick that one, so it learns nothing from what comes of it.
+    """
 
     arm: int
     execution: float
+    revised_arm: int | None = None
+
+    @property
+    def candidate(self) -> str:
+        """The arm of what the person has now, as events name it."""
+        return str(self.arm if self.revised_arm is None else self.revised_arm)
 
 
 class Case(Struct, gc=False, array_like=True):

@@ -14,7 +14,7 @@ is found by program, kind, shard and due time.
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 """Counted up when the tables change, or what a case or the state of a choice holds."""
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;

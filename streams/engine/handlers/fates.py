@@ -37,13 +37,13 @@ def learn(shard: Shard, case: Case, reward: float | None, option: int | None) ->
 
     The credited option's pull gets the reward and the other pulls are taken back. Without a credited option among
     several, a reward of 0 is that of the easiest, and for a reward above 0 all pulls are taken back. Without a reward,
-    too, all pulls are taken back.
+    too, all pulls are taken back, and so they are for an option that was revised on another arm.
     """
     assert case.step is not None, f"{case.key} has options without a step"
     taken_up = _taken_up(case, option, reward)
     for number, suggested in enumerate(case.options):
         pull = Pull(case.step, suggested.arm, suggested.execution)
-        if reward is not None and number == taken_up:
+        if reward is not None and number == taken_up and suggested.revised_arm is None:
             shard.learner.update(pull, reward)
         else:
             shard.learner.retract(pull)
@@ -64,20 +64,20 @@ def close(
     fold.save(case)
     fold.effects.shards.add(shard.key)
     fate = CLOSED[status]
-    arm = None if option is None else str(case.options[option].arm)
+    arm = None if option is None else case.options[option].candidate
     number = None if option is None else str(option + 1)
     event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, number)
     fold.count("fates", program, fate)
     if reward is not None:
         taken_up = _taken_up(case, option, reward)
-        if taken_up is not None:
+        if taken_up is not None and case.options[taken_up].revised_arm is None:
             fold.effects.predictions.append((program, case.options[taken_up].execution, reward))
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
 
 
 def late(entry: Entry, case: Case, option: int | None, fold: Fold) -> None:
     """Publish the fate of an outcome that came after the window of its recourse."""
-    arm = None if option is None else str(case.options[option].arm)
+    arm = None if option is None else case.options[option].candidate
     _publish(entry, "late", fold, case.step, arm, None if option is None else str(option + 1))
 
 

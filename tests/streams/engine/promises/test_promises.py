@@ -111,7 +111,26 @@ def test_a_new_model_breaks_what_it_rejects_and_a_revised_recourse_replaces_it(t
         assert revised[name].step == first[name].step
         arms = {option.id: option.candidate for option in first[name].options}
         assert all(arms[option.id] == option.candidate for option in revised[name].options)
+        assert len({option.candidate for option in revised[name].options}) == len(revised[name].options)
     comes_back_to_revision(tape, revised["p1"])
+
+
+@pytest.mark.parametrize("result", ["improved", "not_improved"])
+def test_where_its_own_features_cannot_reach_the_score_others_stand_for_an_option(tmp_path, monkeypatch, result):
+    """What comes of it is told with its arm. The learner did not pick it, and learns as if nobody had seen it."""
+    learned = {}
+    for told in (result, "unseen"):
+        tape = story(tmp_path / told, monkeypatch)
+        tape.applies_with("a", 0, income=80.0, debts=8)
+        tape.new_model("v4", 2)
+        tape.outcome("a", 3 * HOUR_MS, told, option="1")
+        ledger = tape.fold()
+        [revised], [reward] = tape.revisions(), tape.rewards()
+        assert [(option.id, option.candidate) for option in tape.recourses()["a"].options] == [("1", "0"), ("2", "1")]
+        assert [(option.id, option.candidate) for option in revised.options] == [("1", "2"), ("2", "1")]
+        assert (reward.option, reward.candidate) == ("1", "2")
+        learned[told] = rows(ledger, "SELECT learner FROM shards")
+    assert learned[result] == learned["unseen"]
 
 
 def comes_back_to_revision(tape, revised):
