@@ -32,12 +32,14 @@ UNITS = 200
 """Units of work that a tick may do; a unit is about 200 us. Applications wait behind it, each behind one or two."""
 BUSY_UNITS = 5
 """Units that any other entry may do: less, because others wait behind it."""
-SOLVED_UNITS = 20
+SOLVED_UNITS = 5
 """What it costs to solve a person's options anew, in units."""
 LARGE_MODEL_UNITS = 100
 """The same under a model that is no linear score."""
 PEOPLE_PER_UNIT = 4
 """How many people are looked at in the time of a unit."""
+WAITING_PER_UNIT = 20
+"""How many people are read in the time of a unit whose options are broken, and have to wait for the next piece."""
 LEAST_PAGE, LARGEST_PAGE = 20, 2000
 """How many people are read at once."""
 
@@ -99,10 +101,12 @@ def _look(
         else:
             _conclude(verdict, promises, scan, model, None, fold)
     # The others stay uncertain, and are read again with the next page.
+    waiting = len(broken[most:])
     anew = solve_anew(program, model, broken[:most])
     for verdict in broken[:most]:
         _conclude(verdict, promises, scan, model, anew[verdict.recourse.key], fold)
-    return 1 + len(people) // PEOPLE_PER_UNIT + solved * len(anew)
+    looked = (len(people) - waiting) // PEOPLE_PER_UNIT + waiting // WAITING_PER_UNIT
+    return 1 + looked + solved * len(anew)
 
 
 def _keep(verdict: Verdict, promises: ProgramPromises, scan: Scan, fold: Fold) -> None:
