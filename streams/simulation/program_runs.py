@@ -20,6 +20,7 @@ from ...schemas.events import (
     Reward,
     Round,
     RoundDecision,
+    Value,
 )
 from ...schemas.headers import CE_ID, cloud_event_headers
 from ...schemas.kinds import ce_type, kinds
@@ -38,6 +39,30 @@ class SuggestionRecorder(Protocol):
 
     def record(self, t: int, suggestion: Any, /) -> None:
         """Record a suggestion (None: no recourse) to application t."""
+
+
+class Arrival(Protocol):
+    """An application in a world whose people come back."""
+
+    @property
+    def application(self) -> str:
+        """Its id."""
+
+    @property
+    def applicant(self) -> str:
+        """The id of the person."""
+
+    @property
+    def features(self) -> Mapping[str, Value]:
+        """The raw features."""
+
+    @property
+    def previous(self) -> str | None:
+        """The person's earlier application; None for newcomers."""
+
+    @property
+    def taken(self) -> str | None:
+        """The id of the option of ``previous`` that they took; None where there is none."""
 
 
 class OutgoingEvent(NamedTuple):

@@ -38,7 +38,7 @@ from ...schemas.events import (
     Reward,
     Value,
 )
-from .program_runs import OutgoingEvent, ProgramRuns, SuggestionRecorder
+from .program_runs import Arrival, OutgoingEvent, ProgramRuns, SuggestionRecorder
 from .promise_stats import ReturnsSummary
 
 DAY_MS = 86_400_000
@@ -46,28 +46,8 @@ DAY_MS = 86_400_000
 Features = Mapping[str, Value]
 
 
-class Arrival(Protocol):
+class Applicant(Arrival, Protocol):
     """An application; see ``Life.arrivals``."""
-
-    @property
-    def application(self) -> str:
-        """Its id."""
-
-    @property
-    def applicant(self) -> str:
-        """The id of the person."""
-
-    @property
-    def features(self) -> Features:
-        """The raw features."""
-
-    @property
-    def previous(self) -> str | None:
-        """The person's earlier application; None for newcomers."""
-
-    @property
-    def taken(self) -> str | None:
-        """The id of the option of ``previous`` that they took; None for newcomers."""
 
     @property
     def is_done(self) -> bool:
@@ -77,7 +57,7 @@ class Arrival(Protocol):
 class Life(Protocol):
     """People who apply on days, are told options, and come back."""
 
-    def arrivals(self, day: int) -> Sequence[Arrival]:
+    def arrivals(self, day: int) -> Sequence[Applicant]:
         """Who applies on a day."""
 
     def answer(self, arrival: Any, day: int, offers: Mapping[str, Any]) -> str | None:
@@ -250,7 +230,7 @@ class _Run:
             self._open[name] += len(revised) - len(broken)
             self._life.revise(name.removeprefix(self._prefix), self._day, broken, self._offers(revised))
 
-    def _apply(self, arrival: Arrival) -> Iterator[_Step]:
+    def _apply(self, arrival: Applicant) -> Iterator[_Step]:
         name, applicant = self._prefix + arrival.application, self._prefix + arrival.applicant
         previous = None if arrival.previous is None else self._prefix + arrival.previous
         event = Application(self._program, name, dict(arrival.features), applicant, previous)
@@ -269,7 +249,7 @@ class _Run:
             self._open.pop(previous, None)
             yield self._outcome(previous, arrival.taken, is_approved)
 
-    def _take(self, arrival: Arrival, options: Sequence[Option]) -> None:
+    def _take(self, arrival: Applicant, options: Sequence[Option]) -> None:
         self._open[self._prefix + arrival.application] = sum(option.status == "open" for option in options)
         id = self._life.answer(arrival, self._day, self._offers(options))
         taken = [Taken(arrival.features, _targets(one), one.cost, self._model) for one in options if one.id == id]

@@ -21,31 +21,11 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from ...schemas.events import Application, NoRecourse, Outcome, Recourse, Round, RoundDecision
-from .program_runs import OutgoingEvent, ProgramEvent, ProgramRuns, SuggestionRecorder
+from .program_runs import Arrival, OutgoingEvent, ProgramEvent, ProgramRuns, SuggestionRecorder
 
 
-class Arrival(Protocol):
+class Applicant(Arrival, Protocol):
     """An application; see ``Season.open``."""
-
-    @property
-    def application(self) -> str:
-        """Its id."""
-
-    @property
-    def applicant(self) -> str:
-        """The id of the person."""
-
-    @property
-    def features(self) -> Mapping[str, float]:
-        """The raw features."""
-
-    @property
-    def previous(self) -> str | None:
-        """The person's earlier application; None for newcomers."""
-
-    @property
-    def taken(self) -> str | None:
-        """The id of the option of ``previous`` that they tried; None where it had none."""
 
     @property
     def reached(self) -> bool:
@@ -67,7 +47,7 @@ class Season(Protocol):
     def places(self) -> int:
         """The places of each round."""
 
-    def open(self) -> Sequence[Arrival]:
+    def open(self) -> Sequence[Applicant]:
         """Who applies in the next round."""
 
     def close(self, accepted: Container[str], answers: Mapping[str, Any]) -> Sequence[Any]:
@@ -162,7 +142,7 @@ class _SeasonRun:
                 key = event.application if isinstance(event, Application) else self._program
                 yield OutgoingEvent(event, self._id(event), key.encode(), self._now_ms)
 
-    def _events(self, arrival: Arrival) -> Iterator[Application | Outcome]:
+    def _events(self, arrival: Applicant) -> Iterator[Application | Outcome]:
         previous = None if arrival.previous is None else self._prefix + arrival.previous
         if previous is not None and arrival.taken is not None:
             yield Outcome(self._program, previous, "improved" if arrival.reached else "not_improved", arrival.taken)
