@@ -119,7 +119,7 @@ class LinUCB(Choice):
         people = batch.first, batch.last, batch.arm, batch.execution
         places = np.empty((len(batch.first), max_options), dtype=np.intp)
         executions = np.empty(places.shape)
-        take_steps(people, places, executions, self._arms, self._recent, self._clock, self._constants)
+        pick_in_turn(people, places, executions, self._arms, self._recent, self._clock, self._constants)
         return list(map(_picks_of, places.tolist(), executions.tolist()))
 
     def update(self, pull: Pull, reward: float) -> None:
@@ -160,7 +160,7 @@ def _picks_of(places: list[int], executions: list[float]) -> tuple[BatchPick, ..
 
 
 @compiled
-def take_steps(
+def pick_in_turn(
     people: tuple[Indices, Indices, Indices, Array],
     places: Indices,
     executions: Array,

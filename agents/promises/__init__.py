@@ -7,8 +7,8 @@ from .contract import Promise
 from .ellipsoid import Ellipsoid, EllipsoidPromise
 from .lp import LpPromise, WorstCaseScore
 from .nothing import NoPromise
+from .open_options import OpenOptions, alpha_max
 from .retrains import EnsembleScore, RetrainsPromise, accepting, clopper_pearson
-from .revalidation import OpenOptions, alpha_max
 
 registry = Registry(Promise, __name__, __path__)  # type: ignore[type-abstract]
 """Every promise by the name that a program spec's ``promise.kind`` uses."""

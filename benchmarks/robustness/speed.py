@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onward.agents.candidates.robust import RobustLinear, Rules
 from onward.agents.candidates.robust.baselines import Algorithm1, Algorithm2, Roar
 from onward.agents.promises import LpBall, OpenOptions
-from onward.agents.promises.revalidation import accepted
+from onward.agents.promises.open_options import accepted
 from onward.benchmarks.face import Row
 
 Floats = NDArray[np.float64]

@@ -62,7 +62,7 @@ class LedgerView:
     which it is forgotten. ``models`` are the bundles that the portion's model events announce. ``read_cases`` reads
     cases of a program by their names, for scans, whose pieces are known only when they are due. ``read_promised`` reads
     a program's open recourses by the names of applications, and by that of an applicant; ``read_uncertain`` the first
-    ones that do not survive a path of models of some length, in the order of how far they do, and by name.
+    ones whose path limit is at most some length, in the order of the limits, and by name.
     """
 
     cases: Mapping[CaseKey, Case] = field(default_factory=dict)
@@ -204,7 +204,7 @@ class Fold:
         )
 
     def uncertain(self, program: Program, path: float, most: int) -> list[OpenRecourse]:
-        """The first open recourses that may not survive a path of models of this length."""
+        """The first open recourses whose path limit is at most this length."""
         changed = {
             key.application: recourse
             for key, recourse in self.effects.promises.items()
@@ -212,8 +212,8 @@ class Fold:
         }
         at_rest = self.view.read_uncertain(program.name, path, most + len(changed))
         found = [recourse for recourse in at_rest if recourse.key.application not in changed]
-        found += [recourse for recourse in changed.values() if recourse is not None and recourse.survives <= path]
-        return sorted(found, key=lambda recourse: (recourse.survives, recourse.key.application))[:most]
+        found += [recourse for recourse in changed.values() if recourse is not None and recourse.path_limit <= path]
+        return sorted(found, key=lambda recourse: (recourse.path_limit, recourse.key.application))[:most]
 
     def open_recourse(self, program: Program, recourse: OpenRecourse) -> None:
         """Options are open until their time is over."""

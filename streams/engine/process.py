@@ -1,7 +1,7 @@
 """The engine: folds journal entries into effects.
 
-Pure: no Kafka, no clock, no I/O, no global randomness. Entries are folded in portions for speed only. The effects do
-not depend on where the journal is divided into portions.
+Pure: no Kafka, no clock, no global randomness, and no I/O but reads of its own ledger through the view. Entries are
+folded in portions for speed only. The effects do not depend on where the journal is divided into portions.
 
 For each entry, in this order:
     1. an entry whose input record was folded before is dropped, since ingest may append a record twice after a crash;
@@ -19,7 +19,7 @@ from .effects import Effects
 from .fold import Fold, Footprint, LedgerView, StepObserver
 from .handlers import handlers, timer_handlers
 from .handlers.promises import revalidation
-from .handlers.rounds.closing import budget_of, carry_on
+from .handlers.rounds import closing
 from .selection import LookAhead
 from .state import PartitionState
 from .watermark import clock_moves
@@ -61,7 +61,7 @@ def process(
                 # Step 3: apply the event.
                 handlers[entry.kind.name].apply(entry, entry.body, fold, ahead)
             state.offset = entry.position.offset + 1
-        ahead.end()
+        ahead.check_all_used()
     return fold.end()
 
 
@@ -86,7 +86,7 @@ def _look_ahead(fold: Fold, segment: Sequence[Entry], are_new: Sequence[bool]) -
         handler = handlers[entry.kind.name]
         if entry.kind.about is None:
             continue
-        if is_new and entry.key not in keys_seen and handler.is_certain(entry, fold):
+        if is_new and entry.key not in keys_seen and handler.surely_takes_step(entry, fold):
             ahead.extend_run(entry)
         else:
             # Only the fold knows whether this entry takes a step or changes a learner.
@@ -105,7 +105,7 @@ def _pass_time(fold: Fold, entry: Entry) -> None:
                 timer_handlers[timer.kind].fire(timer, fold)
     for rounds in fold.state.rounds.values():
         if rounds.is_unfinished:
-            carry_on(rounds, budget_of(entry), fold)
+            closing.carry_on(rounds, closing.BUDGET.of(entry), fold)
     for promises in fold.state.promises.values():
         if promises.is_unfinished:
-            revalidation.carry_on(promises, revalidation.budget_of(entry), fold)
+            revalidation.carry_on(promises, revalidation.BUDGET.of(entry), fold)

@@ -116,12 +116,12 @@ class LookAhead:
         if run is None:
             assert assessment.batch is not None, "only a rejected person takes a step"
             run = _Run(assessment.batch, [position], [assessment.row])
-        first, *others = take_steps(program, shard, run.batch, run.rows)
+        first, *others = select_for_steps(program, shard, shard.step, run.batch, run.rows)
         self._selected.update(zip(run.positions[1:], others, strict=True))
         return first
 
-    def end(self) -> None:
-        """The segment has been folded."""
+    def check_all_used(self) -> None:
+        """Raise ``AssertionError`` where options were selected for somebody whom the segment did not answer."""
         assert not self._selected, f"{len(self._selected)} steps were taken for people who were not answered"
 
 
@@ -151,11 +151,16 @@ def _assess_all(fold: Fold, people: Sequence[tuple[Entry, Person]]) -> Assessed:
     return assessed
 
 
-def take_steps(program: Program, shard: Shard, people: OptionBatch, rows: Sequence[int]) -> list[tuple[Selected, ...]]:
-    """The shard's next steps, one for each of these rows of a batch: its learner must not change between them."""
+def select_for_steps(
+    program: Program, shard: Shard, first_step: int, people: OptionBatch, rows: Sequence[int]
+) -> list[tuple[Selected, ...]]:
+    """Select options in consecutive steps of a shard, one for each of these rows of a batch.
+
+    The shard's learner must not change between them. The caller counts the steps.
+    """
     # A slice costs less than a copy, which matters where every step is taken alone.
     batch = people.select(np.array(rows) if len(rows) > 1 else slice(rows[0], rows[0] + 1))
-    first_step, policy = shard.step, program.spec.policy
+    policy = program.spec.policy
 
     def random(after: int) -> np.random.Generator:
         return step_generator(program, shard.number, first_step + after)

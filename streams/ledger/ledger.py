@@ -290,7 +290,9 @@ class Ledger:
         return list(found.values())
 
     def _read_uncertain(self, program: str, path: float, most: int) -> list[OpenRecourse]:
-        query = "SELECT body FROM promises WHERE program = ? AND survives <= ? ORDER BY survives, application LIMIT ?"
+        query = (
+            "SELECT body FROM promises WHERE program = ? AND path_limit <= ? ORDER BY path_limit, application LIMIT ?"
+        )
         with ledger_errors(self.path):
             return list(map(_open_recourse, self._db.execute(query, (program, path, most))))
 
@@ -427,9 +429,9 @@ class Ledger:
         self._db.executemany("DELETE FROM promises WHERE program = ? AND application = ?", ended)
         self._db.executemany(
             "INSERT INTO promises VALUES (?, ?, ?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET "
-            "applicant = excluded.applicant, survives = excluded.survives, body = excluded.body",
+            "applicant = excluded.applicant, path_limit = excluded.path_limit, body = excluded.body",
             [
-                (*key, promise.applicant, promise.survives, with_checksum(_encode(promise)))
+                (*key, promise.applicant, promise.path_limit, with_checksum(_encode(promise)))
                 for key, promise in effects.promises.items()
                 if promise is not None
             ],

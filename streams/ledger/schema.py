@@ -5,7 +5,7 @@ field; a checksum follows it, as it follows the state of a ``learner``. Cases li
 by name: rows that change together lie together, and a commit writes few pages, whatever the names are.
 
 ``rounds`` are those of programs with limited places, ``promised`` what there is of promises beside the open ones in
-``promises``; their bodies are MessagePack with a checksum too. ``survives`` says how far the models of a program may
+``promises``; their bodies are MessagePack with a checksum too. ``path_limit`` says how far the models of a program may
 move before an open recourse is looked at again; it is null in a program with rounds.
 
 A timer says when a case, a waiting event or a processed event is due, and for which purpose (``engine/timers.py``). It
@@ -26,10 +26,10 @@ CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEG
     PRIMARY KEY (topic, partition)) WITHOUT ROWID;
 CREATE TABLE rounds (program TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE promised (program TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE promises (program TEXT, application TEXT, applicant TEXT, survives REAL, body BLOB NOT NULL,
+CREATE TABLE promises (program TEXT, application TEXT, applicant TEXT, path_limit REAL, body BLOB NOT NULL,
     PRIMARY KEY (program, application));
 CREATE INDEX promises_applicant ON promises (program, applicant) WHERE applicant IS NOT NULL;
-CREATE INDEX promises_survives ON promises (program, survives, application) WHERE survives IS NOT NULL;
+CREATE INDEX promises_limit ON promises (program, path_limit, application) WHERE path_limit IS NOT NULL;
 CREATE TABLE watermarks (watermark TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE cases (program INTEGER NOT NULL, application TEXT NOT NULL, body BLOB NOT NULL);
 CREATE UNIQUE INDEX cases_name ON cases (program, application);

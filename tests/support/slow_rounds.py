@@ -17,6 +17,7 @@ from typing import Any
 from onward.streams.cli.flags.parsing import parse_settings
 from onward.streams.engine.handlers.rounds import closing
 from onward.streams.engine.rounds.state import ProgramRounds
+from onward.streams.engine.work_budget import WorkBudget
 from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.worker.logs import configure
@@ -48,7 +49,7 @@ class Strike:
 
 def main(argv: Sequence[str]) -> int:
     """Run as long as any worker, or until it strikes."""
-    closing.UNITS, closing.BUSY_UNITS = UNITS, 1
+    closing.BUDGET = WorkBudget(tick=UNITS, other=1)
     configure("info", "json")
     settings = parse_settings(WorkerSettings, "onward worker", "", [])
     observe = Strike(argv[0], int(argv[1]), int(argv[2])).observe if argv else lambda _: None

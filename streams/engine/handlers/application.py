@@ -34,7 +34,7 @@ class ApplicationHandler(Handler):
         decided_now = program.spec.decisions == "model" and not program.closes_rounds
         return Person(event.features) if decided_now else None
 
-    def is_certain(self, entry: Entry, fold: Fold) -> bool:
+    def surely_takes_step(self, entry: Entry, fold: Fold) -> bool:
         """A new name is answered at once, if the model rejects it. In a program with rounds nobody is.
 
         Nor is somebody who comes back, where an older model may accept them.

@@ -16,7 +16,7 @@ class Handler(ABC):
     """Applies the events of one kind, and says beforehand what they touch.
 
     The ledger's view, the look ahead and the runs of steps are derived from what a handler declares: ``touch``,
-    ``person``, ``is_certain`` and ``ends_segment``.
+    ``person``, ``surely_takes_step`` and ``ends_segment``.
     """
 
     kind: ClassVar[str]
@@ -34,7 +34,7 @@ class Handler(ABC):
         """The person to assess for this entry; None when there is none, or their features are not known yet."""
         return None
 
-    def is_certain(self, entry: Entry, fold: Fold) -> bool:  # noqa: ARG002
+    def surely_takes_step(self, entry: Entry, fold: Fold) -> bool:  # noqa: ARG002
         """Whether the person of ``person``, if rejected, is certain to take the next step of their shard."""
         return False
 

@@ -32,15 +32,23 @@ def credited(case: Case, option: str | None) -> int | None:
     raise KeyError(option)
 
 
-def learn(shard: Shard, case: Case, reward: float | None, option: int | None) -> None:
+def learn(shard: Shard, case: Case, reward: float | None, option_index: int | None) -> None:
     """Report an outcome's reward to the learner; ``reward`` None means the person never saw the recourse.
 
-    The credited option's pull gets the reward and the other pulls are taken back. Without a credited option among
-    several, a reward of 0 is that of the easiest, and for a reward above 0 all pulls are taken back. Without a reward,
-    too, all pulls are taken back, and so they are for an option that was revised on another arm.
+    One pull at most gets the reward, and all others are taken back:
+
+    ==============================  ========================
+    credited option, reward         the pull with the reward
+    ==============================  ========================
+    an option                       that option's
+    several, none credited, 0       the easiest option's
+    several, none credited, above 0 none
+    an option on a revised arm      none
+    never seen                      none
+    ==============================  ========================
     """
     assert case.step is not None, f"{case.key} has options without a step"
-    taken_up = _taken_up(case, option, reward)
+    taken_up = _taken_up(case, option_index, reward)
     for number, suggested in enumerate(case.options):
         pull = Pull(case.step, suggested.arm, suggested.execution)
         if reward is not None and number == taken_up and suggested.revised_arm is None:
@@ -56,29 +64,32 @@ def learn_censored(shard: Shard, case: Case) -> None:
 
 
 def close(
-    case: Case, shard: Shard, status: Status, reward: float | None, option: int | None, time_ms: int, fold: Fold
+    case: Case, shard: Shard, status: Status, reward: float | None, option_index: int | None, time_ms: int, fold: Fold
 ) -> None:
-    """Close a recourse and publish its fate. ``option`` is the number of the credited option."""
+    """Close a recourse and publish its fate; ``option_index`` is that of the credited option, from 0."""
     program, application = case.key
     case.status, case.forget_ms, case.features = status, fold.forget_ms(shard.program, time_ms), None
     fold.save(case)
     fold.effects.shards.add(shard.key)
     fate = CLOSED[status]
-    arm = None if option is None else case.options[option].candidate
-    number = None if option is None else str(option + 1)
-    event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, number)
+    arm, option = _credited_names(case, option_index)
+    event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, option)
     fold.count("fates", program, fate)
     if reward is not None:
-        taken_up = _taken_up(case, option, reward)
+        taken_up = _taken_up(case, option_index, reward)
         if taken_up is not None and case.options[taken_up].revised_arm is None:
             fold.effects.predictions.append((program, case.options[taken_up].execution, reward))
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
 
 
-def late(entry: Entry, case: Case, option: int | None, fold: Fold) -> None:
+def _credited_names(case: Case, option_index: int | None) -> tuple[str | None, str | None]:
+    """The arm and the id of the credited option, as events name them."""
+    return (None, None) if option_index is None else (case.options[option_index].candidate, str(option_index + 1))
+
+
+def late(entry: Entry, case: Case, option_index: int | None, fold: Fold) -> None:
     """Publish the fate of an outcome that came after the window of its recourse."""
-    arm = None if option is None else case.options[option].candidate
-    _publish(entry, "late", fold, case.step, arm, None if option is None else str(option + 1))
+    _publish(entry, "late", fold, case.step, *_credited_names(case, option_index))
 
 
 def dangling(entry: Entry, fold: Fold) -> None:
@@ -102,12 +113,12 @@ def _publish(
     fold.emit(event, joined(fate, name, application, entry.id), entry.time_ms, name, shard)
 
 
-def _taken_up(case: Case, option: int | None, reward: float | None) -> int | None:
-    """The 0-based index of the option whose pull gets the reward; ``option`` is the credited one.
+def _taken_up(case: Case, option_index: int | None, reward: float | None) -> int | None:
+    """The index of the option whose pull gets the reward; ``option_index`` is that of the credited one.
 
     Who does not improve and names no option has most likely tried the easiest.
     """
-    if option is not None or reward != 0.0:
-        return option
+    if option_index is not None or reward != 0.0:
+        return option_index
     executions = [suggested.execution for suggested in case.options]
     return executions.index(max(executions))

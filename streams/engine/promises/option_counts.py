@@ -108,7 +108,7 @@ class OptionCounts:
         options = [option for recourse in people for option in recourse.options]
         owners = np.repeat(np.arange(len(people)), [len(recourse.options) for recourse in people])
         is_honoured = np.array([option.honoured for option in options])
-        is_cleared = np.array([recourse.survives for recourse in people])[owners] > path
+        is_cleared = np.array([recourse.path_limit for recourse in people])[owners] > path
         results = np.where(is_honoured, _HONOURED, _CLEARED)
         asked = np.flatnonzero(~is_honoured & ~is_cleared)
         if len(asked):

@@ -31,9 +31,9 @@ class OpenOption(Struct, frozen=True, gc=False, array_like=True):
 class OpenRecourse(Struct, frozen=True, gc=False, array_like=True, tag="options"):
     """The open options of one person, until the event time ``until_ms``.
 
-    ``features`` is the application's JSON, and ``step`` that of the answer. ``survives`` is how far the program's path
-    of models may go before the options are looked at again (``screen.py``). ``revision`` counts the answers that were
-    given anew. Stored as an array: never reorder the fields.
+    ``features`` is the application's JSON, and ``step`` that of the answer. ``path_limit`` is the length of
+    the program's path of models up to which the options need not be looked at again (``screen.py``). ``revision``
+    counts the revised recourses. Stored as an array: never reorder the fields.
     """
 
     key: CaseKey
@@ -43,7 +43,7 @@ class OpenRecourse(Struct, frozen=True, gc=False, array_like=True, tag="options"
     until_ms: int
     features: bytes
     options: tuple[OpenOption, ...]
-    survives: float
+    path_limit: float
     revision: int = 0
 
 

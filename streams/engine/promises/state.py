@@ -129,5 +129,5 @@ class ProgramPromises:
         record, options = self.record, len(recourse.options)
         record.open[recourse.shard] -= options
         # Who was not looked at yet is counted by no part of the scan.
-        if record.scan is not None and recourse.survives <= record.path and recourse.shard in record.scan.shards:
+        if record.scan is not None and recourse.path_limit <= record.path and recourse.shard in record.scan.shards:
             record.scan.shards[recourse.shard].open -= options

@@ -34,7 +34,7 @@ class OpenPromise(Struct, gc=False, array_like=True, frozen=True, tag="round"):
     person: bytes
     targets: tuple[bytes, ...]
 
-    survives: ClassVar[None] = None
+    path_limit: ClassVar[None] = None
     """No change of models is looked at: the score is computed anew when the person comes back."""
 
     @property

@@ -21,7 +21,7 @@ class Cut(Struct, frozen=True, array_like=True):
     tie: int
 
 
-EVERYBODY = Cut(-1.0, 0)
+NO_CUT = Cut(-1.0, 0)
 """All whom the model accepts get a place."""
 
 
@@ -73,7 +73,7 @@ def ranking(
         return Ranking(np.zeros(len(scores), dtype=np.bool_), Cut(2.0, 0), 1.0 if len(scores) else 0.0)
     candidates = np.flatnonzero(eligible)
     if len(candidates) <= places:
-        return Ranking(eligible, EVERYBODY, 0.0 if eligible.all() else least_score)
+        return Ranking(eligible, NO_CUT, 0.0 if eligible.all() else least_score)
     score = float(np.partition(scores[candidates], -places)[-places])
     above = eligible & (scores > score)
     equal = np.flatnonzero(eligible & (scores == score))
@@ -83,7 +83,7 @@ def ranking(
     return Ranking(accepted, Cut(score, ties[-1][0]), score)
 
 
-def given(scores: Array, counts: Mask, approved: Mask) -> Ranking:
+def ranking_of_decisions(scores: Array, counts: Mask, approved: Mask) -> Ranking:
     """Who got a place by another system's decisions, and the threshold that explains them best.
 
     The threshold is a score of somebody approved, at which the fewest decisions are contradicted: people approved below
@@ -97,15 +97,15 @@ def given(scores: Array, counts: Mask, approved: Mask) -> Ranking:
     Examples
     --------
     >>> scores = np.array([0.2, 0.4, 0.6, 0.7, 0.8])
-    >>> given(scores, scores > 0, np.array([True, False, True, False, True])).threshold
+    >>> ranking_of_decisions(scores, scores > 0, np.array([True, False, True, False, True])).threshold
     0.6
     """
     accepted = counts & approved
     rejected = np.sort(scores[counts & ~approved])
     if not len(rejected):
-        return Ranking(accepted, EVERYBODY, 0.0)
+        return Ranking(accepted, NO_CUT, 0.0)
     cuts = np.sort(scores[accepted])
     if not len(cuts):
-        return Ranking(accepted, EVERYBODY, 1.0)
+        return Ranking(accepted, NO_CUT, 1.0)
     contradicted = np.arange(len(cuts)) + len(rejected) - np.searchsorted(rejected, cuts)
-    return Ranking(accepted, EVERYBODY, float(cuts[::-1][np.argmin(contradicted[::-1])]))
+    return Ranking(accepted, NO_CUT, float(cuts[::-1][np.argmin(contradicted[::-1])]))

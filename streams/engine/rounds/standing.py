@@ -12,7 +12,7 @@ from ....agents.goals import ClosedRound
 from ...journal.entries import CaseKey
 from ...programs.bundle.loader import ModelBundle
 from .promises import OpenPromise
-from .ranking import Ranking, given, ranking, tie_break
+from .ranking import Ranking, ranking, ranking_of_decisions, tie_break
 from .state import Closing, Member, ProgramRounds
 
 Array = NDArray[np.float64]
@@ -38,9 +38,9 @@ class Standing:
         members = rounds.members
         self.scores: Array = np.array([member.score for member in members], dtype=np.float64)
         self._external = rounds.program.spec.decisions == "external"
-        self.twice = () if self._external else second_applications(members)
+        self.duplicate_applications = () if self._external else second_applications(members)
         """The names of applications whose applicant has an earlier one in the round. Another system may decide both."""
-        twice = frozenset(self.twice)
+        twice = frozenset(self.duplicate_applications)
         self.counts: Mask = ~np.isnan(self.scores) & np.array(
             [member.name not in twice for member in members], dtype=bool
         )
@@ -65,7 +65,9 @@ class Standing:
             return tie_break(spec.policy.seed, spec.program, number, name)
 
         if self._external:
-            return given(self.scores, self.counts, np.array([bool(member.approved) for member in rounds.members]))
+            return ranking_of_decisions(
+                self.scores, self.counts, np.array([bool(member.approved) for member in rounds.members])
+            )
         eligible = self.counts & rounds.program.approves(np.nan_to_num(self.scores))
         names = [member.name for member in rounds.members]
         return ranking(self.scores, eligible, self._closing.places, spec.model.threshold, names, tie_of)

@@ -20,7 +20,7 @@ from ..cases import Case, Status
 from .calendar import Calendar
 from .drift import DriftDetector
 from .promises import Promises
-from .ranking import EVERYBODY, Cut
+from .ranking import NO_CUT, Cut
 
 Array = NDArray[np.float64]
 
@@ -81,25 +81,35 @@ class Sample(Struct, array_like=True):
     success: bytes = b""
 
 
+class RoundCounts(Struct, frozen=True, array_like=True):
+    """How many people the threshold event speaks of. Stored as an array: never reorder the fields."""
+
+    applicants: int = 0
+    newcomers: int = 0
+    returned: int = 0
+    reached: int = 0
+    accepted: int = 0
+
+
 class Closing(Struct, array_like=True):
     """A round that is being closed, piece by piece. Stored as an array: never reorder the fields.
 
-    ``twice`` names the applications whose applicant has another one in the round. ``counted`` holds what the threshold
-    event says of the round: applicants, newcomers, returned, reached, accepted. ``rejected`` competed and got no place.
+    ``duplicate_applications`` names those whose applicant has another one in the round. ``rejected`` people competed
+    and got no place.
     """
 
     number: int
     end_ms: int
     places: int
     phase: Phase = Phase.SCORE
-    cut: Cut = EVERYBODY
+    cut: Cut = NO_CUT
     threshold: float = 0.0
-    twice: tuple[str, ...] = ()
+    duplicate_applications: tuple[str, ...] = ()
     sample: Sample = msgspec.field(default_factory=Sample)
     goal: float | None = None
     forecast: float | None = None
     until_round: int = -1
-    counted: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    counts: RoundCounts = msgspec.field(default_factory=lambda: RoundCounts())
     rejected: int = 0
     drift: tuple[Drifted, ...] = ()
 

@@ -157,7 +157,7 @@ def test_a_partition_that_is_given_away_takes_its_gauges_along(tmp_path):
 
 
 def test_a_round_that_is_being_closed_stays_due_until_it_is_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(closing, "UNITS", 1)
+    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
     tape = with_four(story(tmp_path))
     tape.tick(closed_at(1))
     shown = shown_after(tape)

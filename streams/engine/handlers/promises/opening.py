@@ -12,7 +12,7 @@ from ...assessment import Assessment
 from ...cases import Case, joined
 from ...fold import Fold
 from ...promises.recourse import OpenOption, OpenRecourse
-from ...promises.screen import reach, survived
+from ...promises.screen import certified_distance, path_limit
 from ...selection import Selected
 from ...state import CurrentModel
 
@@ -40,10 +40,8 @@ def open_options(
     path = fold.promises(program).record.path
     shard = fold.state.shard(program, case.shard)
     until_ms = case.time_ms + program.valid_for_ms
-    survives = reach(path, survived(program, model.bundle, targets).min().item())
-    recourse = OpenRecourse(
-        case.key, case.applicant, case.shard, shard.step, until_ms, case.features, options, survives
-    )
+    limit = path_limit(path, certified_distance(program, model.bundle, targets).min().item())
+    recourse = OpenRecourse(case.key, case.applicant, case.shard, shard.step, until_ms, case.features, options, limit)
     fold.open_recourse(program, recourse)
     return until_ms
 

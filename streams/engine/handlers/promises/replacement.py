@@ -1,6 +1,6 @@
 """Options that stand for those that a new model broke: found, promised in their turn, and published.
 
-Each broken option is solved anew on its arm: the same features change, farther. Where they cannot reach the score, the
+A broken option's arm comes first: the same features change, farther. Where they cannot reach the score, the
 cheapest option on an arm that the person has no option on stands for it.
 """
 
@@ -21,25 +21,27 @@ from ...assessment import Assessment, Person, assess
 from ...cases import Status
 from ...fold import Fold
 from ...promises.recourse import OpenOption, OpenRecourse, rows_of
-from ...promises.screen import reach, survived
+from ...promises.screen import certified_distance, path_limit
 from ...selection import Selected
 from ...state import CurrentModel
 from ..answer import options_of
 from .verdicts import Verdict
 
 
-class Anew(NamedTuple):
+class Replacement(NamedTuple):
     """A person's options under a new model: the assessment, and what was selected for each option, by its id."""
 
     assessment: Assessment
     selected: Mapping[str, Selected]
 
 
-def solve_anew(program: Program, model: CurrentModel, broken: Sequence[Verdict]) -> dict[CaseKey, Anew | None]:
+def find_replacements(
+    program: Program, model: CurrentModel, broken: Sequence[Verdict]
+) -> dict[CaseKey, Replacement | None]:
     """An option in place of each broken one; None for people who have none, or need none any more."""
     people = {verdict.recourse.key: Person(verdict.recourse.features, approved=False) for verdict in broken}
     assessed = assess(program, model, people)
-    found: dict[CaseKey, Anew | None] = {}
+    found: dict[CaseKey, Replacement | None] = {}
     for verdict in broken:
         key = verdict.recourse.key
         assessment = assessed[key]
@@ -48,7 +50,7 @@ def solve_anew(program: Program, model: CurrentModel, broken: Sequence[Verdict])
             continue
         selected = _replacements(assessment, verdict)
         if selected:
-            found[key] = Anew(assessment, selected)
+            found[key] = Replacement(assessment, selected)
     return found
 
 
@@ -80,24 +82,24 @@ def _cheapest_by_arm(assessment: Assessment) -> dict[int, Selected]:
 
 
 def replace_broken(
-    verdict: Verdict, anew: Anew, program: Program, model: CurrentModel, time_ms: int, fold: Fold
+    verdict: Verdict, replacement: Replacement, program: Program, model: CurrentModel, time_ms: int, fold: Fold
 ) -> OpenRecourse:
     """Promise what stands for a person's broken options, and publish it; return their open options."""
-    recourse, points = verdict.recourse, anew.assessment.options.points
+    recourse, points = verdict.recourse, replacement.assessment.options.points
     opened = [
         OpenOption(id, selected.arm, points[selected.point].tobytes(), model.bundle.manifest_sha256)
-        for id, selected in anew.selected.items()
+        for id, selected in replacement.selected.items()
     ]
     _note_arms(recourse, opened, program, fold)
-    distance = survived(program, model.bundle, rows_of(opened)).min().item()
+    distance = certified_distance(program, model.bundle, rows_of(opened)).min().item()
     revised = msgspec.structs.replace(
         recourse,
         options=tuple(sorted([*verdict.remaining, *opened], key=lambda option: int(option.id))),
-        survives=min(verdict.survives, reach(fold.promises(program).record.path, distance)),
+        path_limit=min(verdict.path_limit, path_limit(fold.promises(program).record.path, distance)),
         until_ms=max(recourse.until_ms, time_ms + program.valid_for_ms),
         revision=recourse.revision + 1,
     )
-    _publish(revised, anew, program, model, time_ms, fold)
+    _publish(revised, replacement, program, model, time_ms, fold)
     return revised
 
 
@@ -119,7 +121,7 @@ def _note_arms(recourse: OpenRecourse, opened: Sequence[OpenOption], program: Pr
 
 
 def _publish(
-    recourse: OpenRecourse, anew: Anew, program: Program, model: CurrentModel, time_ms: int, fold: Fold
+    recourse: OpenRecourse, replacement: Replacement, program: Program, model: CurrentModel, time_ms: int, fold: Fold
 ) -> None:
     """Publish what a person is to do now in place of the options that the new model rejects."""
     application, revision = recourse.key.application, recourse.revision
@@ -128,7 +130,7 @@ def _publish(
         shard=recourse.shard,
         application=application,
         step=recourse.step,
-        options=options_of(program, model, anew.assessment, anew.selected),
+        options=options_of(program, model, replacement.assessment, replacement.selected),
         policy=program.spec.policy.choice,
         policy_version=program.policy_version,
         spec=program.sha256,

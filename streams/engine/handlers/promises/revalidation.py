@@ -1,8 +1,8 @@
 """Revalidation: a new model is asked about the open options, in bounded pieces.
 
 The options that it certainly accepts are not looked at (``engine/promises/screen.py``). Of the others those nearest to
-a rejection come first. Who has been looked at has a new reach beyond the path, so what is left to do follows from the
-ledger, and a replay cuts it alike.
+a rejection come first. When a person's options have been looked at, their limit is set beyond the present path. So what
+is left to do is one query of the ledger, and a replay cuts it alike.
 
 An option that the model rejects is broken, and another stands for it where there is one (``replacement.py``). Where the
 program honours what older models promised, it stays open instead.
@@ -23,23 +23,22 @@ from ...promises.recourse import OpenRecourse
 from ...promises.screen import distance
 from ...promises.state import Looked, ProgramPromises, Scan
 from ...state import CurrentModel
+from ...work_budget import WorkBudget
 from .expiry import expire
 from .opening import tell_end
-from .replacement import Anew, replace_broken, solve_anew
+from .replacement import Replacement, find_replacements, replace_broken
 from .verdicts import Verdict, verdicts_of
 
-UNITS = 200
-"""Units of work that a tick may do; a unit is about 200 us. Applications wait behind it, each behind one or two."""
-BUSY_UNITS = 5
-"""Units that any other entry may do: less, because others wait behind it."""
-SOLVED_UNITS = 5
-"""What it costs to solve a person's options anew, in units."""
+BUDGET = WorkBudget(tick=200, other=5)
+"""For the open options of a program; a unit is about 200 us. An application waits behind one or two ticks."""
+REPLACEMENT_UNITS = 5
+"""What it costs to find what stands for a person's broken options, in units."""
 LARGE_MODEL_UNITS = 100
 """The same under a model that is no linear score."""
 PEOPLE_PER_UNIT = 4
 """How many people are looked at in the time of a unit."""
-WAITING_PER_UNIT = 20
-"""How many people are read in the time of a unit whose options are broken, and have to wait for the next piece."""
+LEFT_PER_UNIT = 20
+"""How many people with broken options are read in the time of a unit, and left to the next page."""
 LEAST_PAGE, LARGEST_PAGE = 20, 2000
 """How many people are read at once."""
 
@@ -57,25 +56,20 @@ def begin(program: Program, old: CurrentModel, new: CurrentModel, entry: Entry, 
     record.models += 1
     shards = {shard: Looked(count) for shard, count in sorted(record.open.items()) if count}
     record.scan = Scan(new.bundle.version, entry.time_ms, shards)
-    carry_on(promises, UNITS, fold)
-
-
-def budget_of(entry: Entry) -> int:
-    """The units of work that an entry may do for each program."""
-    return UNITS if entry.kind.name == "tick" else BUSY_UNITS
+    carry_on(promises, BUDGET.tick, fold)
 
 
 def carry_on(promises: ProgramPromises, units: int, fold: Fold) -> None:
-    """Do about so many units of work, and pay for what was done too much before."""
+    """Add units of work to the credit, and look at people while it is positive; the next call pays the rest."""
     record, program = fold.promises(promises.program).record, promises.program
     linear = isinstance(fold.state.model(program).bundle.model.score, LinearScore)
-    solved = SOLVED_UNITS if linear else LARGE_MODEL_UNITS
+    units_of_replacement = REPLACEMENT_UNITS if linear else LARGE_MODEL_UNITS
     record.credit += units
     while record.scan is not None and record.credit > 0:
         page = min(LARGEST_PAGE, max(LEAST_PAGE, PEOPLE_PER_UNIT * record.credit))
         people = fold.uncertain(program, record.path, page)
         if people:
-            record.credit -= _look(promises, record.scan, people, max(1, record.credit // solved), solved, fold)
+            record.credit -= _look(promises, record.scan, people, units_of_replacement, fold)
         else:
             _finish(promises, record.scan, fold)
     if record.scan is None:
@@ -83,37 +77,44 @@ def carry_on(promises: ProgramPromises, units: int, fold: Fold) -> None:
 
 
 def _look(
-    promises: ProgramPromises, scan: Scan, people: Sequence[OpenRecourse], most: int, solved: int, fold: Fold
+    promises: ProgramPromises, scan: Scan, people: Sequence[OpenRecourse], units_of_replacement: int, fold: Fold
 ) -> int:
-    """Look at people's open options; return the units of work. At most so many of those whose options are broken."""
+    """Look at people's open options; return the units of work.
+
+    People with broken options beyond what the credit allows are left: they are read again with the next page.
+    """
     program = promises.program
     model = fold.state.model(program)
-    in_time = [recourse for recourse in people if recourse.until_ms >= scan.time_ms]
-    for recourse in people:
-        if recourse.until_ms < scan.time_ms:
-            expire(recourse, fold)
     broken: list[Verdict] = []
-    for verdict in verdicts_of(program, model, in_time, promises.record.path):
-        if len(verdict.accepted) == len(verdict.recourse.options):
+    for verdict in verdicts_of(program, model, _in_time(people, scan, fold), promises.record.path):
+        if verdict.is_clean:
             _keep(verdict, promises, scan, fold)
         elif verdict.rejected and not program.spec.promise.grandfather:
             broken.append(verdict)
         else:
             _conclude(verdict, promises, scan, model, None, fold)
-    # The others stay uncertain, and are read again with the next page.
-    waiting = len(broken[most:])
-    anew = solve_anew(program, model, broken[:most])
-    for verdict in broken[:most]:
-        _conclude(verdict, promises, scan, model, anew[verdict.recourse.key], fold)
-    looked = (len(people) - waiting) // PEOPLE_PER_UNIT + waiting // WAITING_PER_UNIT
-    return 1 + looked + solved * len(anew)
+    now = broken[: max(1, promises.record.credit // units_of_replacement)]
+    replacements = find_replacements(program, model, now)
+    for verdict in now:
+        _conclude(verdict, promises, scan, model, replacements[verdict.recourse.key], fold)
+    left = len(broken) - len(now)
+    looked_at = (len(people) - left) // PEOPLE_PER_UNIT + left // LEFT_PER_UNIT
+    return 1 + looked_at + units_of_replacement * len(now)
+
+
+def _in_time(people: Sequence[OpenRecourse], scan: Scan, fold: Fold) -> list[OpenRecourse]:
+    """Those whose options were open when the model came; those of the others end."""
+    for recourse in people:
+        if recourse.until_ms < scan.time_ms:
+            expire(recourse, fold)
+    return [recourse for recourse in people if recourse.until_ms >= scan.time_ms]
 
 
 def _keep(verdict: Verdict, promises: ProgramPromises, scan: Scan, fold: Fold) -> None:
     """All options of a person hold."""
     recourse = verdict.recourse
     _count(verdict, scan)
-    kept = msgspec.structs.replace(recourse, survives=verdict.survives)
+    kept = msgspec.structs.replace(recourse, path_limit=verdict.path_limit)
     fold.replace_recourse(promises.program, recourse, kept)
 
 
@@ -127,7 +128,12 @@ def _count(verdict: Verdict, scan: Scan) -> Looked:
 
 
 def _conclude(
-    verdict: Verdict, promises: ProgramPromises, scan: Scan, model: CurrentModel, anew: Anew | None, fold: Fold
+    verdict: Verdict,
+    promises: ProgramPromises,
+    scan: Scan,
+    model: CurrentModel,
+    replacement: Replacement | None,
+    fold: Fold,
 ) -> None:
     """Write what became of a person's options, some of which the model rejects, and publish it where one is broken."""
     looked = _count(verdict, scan)
@@ -136,8 +142,8 @@ def _conclude(
         changed = _honoured(verdict)
     else:
         looked.broken += len(verdict.rejected)
-        looked.replaced += 0 if anew is None else len(anew.selected)
-        changed = _broken(verdict, promises.program, model, anew, scan.time_ms, fold)
+        looked.replaced += 0 if replacement is None else len(replacement.selected)
+        changed = _broken(verdict, promises.program, model, replacement, scan.time_ms, fold)
     fold.replace_recourse(promises.program, verdict.recourse, changed)
 
 
@@ -149,19 +155,19 @@ def _honoured(verdict: Verdict) -> OpenRecourse:
             for option in verdict.recourse.options
         ]
     )
-    return msgspec.structs.replace(verdict.recourse, options=options, survives=verdict.survives)
+    return msgspec.structs.replace(verdict.recourse, options=options, path_limit=verdict.path_limit)
 
 
 def _broken(
-    verdict: Verdict, program: Program, model: CurrentModel, anew: Anew | None, time_ms: int, fold: Fold
+    verdict: Verdict, program: Program, model: CurrentModel, replacement: Replacement | None, time_ms: int, fold: Fold
 ) -> OpenRecourse:
     """The open options of a person without the broken ones, and with those that stand for them; both are published."""
     recourse, version = verdict.recourse, model.bundle.version
-    replaced = () if anew is None else tuple(anew.selected)
+    replaced = () if replacement is None else tuple(replacement.selected)
     tell_end(recourse, verdict.rejected, "broken", version, time_ms, fold, "model", replaced=replaced)
-    if anew is not None:
-        return replace_broken(verdict, anew, program, model, time_ms, fold)
-    return msgspec.structs.replace(recourse, options=verdict.remaining, survives=verdict.survives)
+    if replacement is not None:
+        return replace_broken(verdict, replacement, program, model, time_ms, fold)
+    return msgspec.structs.replace(recourse, options=verdict.remaining, path_limit=verdict.path_limit)
 
 
 def _finish(promises: ProgramPromises, scan: Scan, fold: Fold) -> None:

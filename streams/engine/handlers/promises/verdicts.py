@@ -10,7 +10,7 @@ import numpy as np
 
 from ....programs.program import Program
 from ...promises.recourse import OpenOption, OpenRecourse, rows_of
-from ...promises.screen import reach, survived
+from ...promises.screen import certified_distance, path_limit
 from ...state import CurrentModel
 
 
@@ -18,14 +18,19 @@ class Verdict(NamedTuple):
     """What a new model says of a person's open options.
 
     ``margin`` is by how much the least score of the accepted ones exceeds the threshold, None where there is none.
-    ``survives`` is how far the path of models may go before these are looked at again.
+    ``path_limit`` is how far the path of models may go before these are looked at again.
     """
 
     recourse: OpenRecourse
     accepted: Sequence[OpenOption]
     rejected: Sequence[OpenOption]
     margin: float | None
-    survives: float
+    path_limit: float
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the model accepts all options."""
+        return len(self.accepted) == len(self.recourse.options)
 
     @property
     def remaining(self) -> tuple[OpenOption, ...]:
@@ -45,7 +50,7 @@ def verdicts_of(
     asked = np.array([not option.honoured for option in options])
     approved = program.approves(scores) & asked
     margins = np.where(approved, scores - program.spec.model.threshold, np.inf)
-    distances = np.where(approved, survived(program, model.bundle, targets), np.inf)
+    distances = np.where(approved, certified_distance(program, model.bundle, targets), np.inf)
     first = np.cumsum([0, *(len(recourse.options) for recourse in people[:-1])])
     facts = zip(
         people,
@@ -57,11 +62,11 @@ def verdicts_of(
     )
     for recourse, start, is_clean, margin, nearest in facts:
         least = margin if margin < math.inf else None
-        survives = reach(path, nearest)
+        limit = path_limit(path, nearest)
         if is_clean:
-            yield Verdict(recourse, recourse.options, (), least, survives)
+            yield Verdict(recourse, recourse.options, (), least, limit)
             continue
         own = range(start, start + len(recourse.options))
         accepted = [options[index] for index in own if approved[index]]
         rejected = [options[index] for index in own if asked[index] and not approved[index]]
-        yield Verdict(recourse, accepted, rejected, least, survives)
+        yield Verdict(recourse, accepted, rejected, least, limit)

@@ -25,7 +25,6 @@ from .....agents.goals.rounds import logit
 from .....schemas.encoding import Problem
 from .....schemas.events import Coverage, Drifted, Threshold
 from .....schemas.headers import format_time
-from ....journal.entries import Entry
 from ....programs.bundle.loader import ModelBundle
 from ...fold import Fold
 from ...rounds.forecast import (
@@ -38,15 +37,13 @@ from ...rounds.forecast import (
     success_at,
 )
 from ...rounds.standing import Standing
-from ...rounds.state import Closing, Phase, ProgramRounds
+from ...rounds.state import Closing, Phase, ProgramRounds, RoundCounts
+from ...work_budget import WorkBudget
 from .announcement import expect
 from .placement import answer_members, expire
 
-UNITS = 400
-"""Units of work that a tick gives to the rounds of a program; a unit is a person answered under a linear score,
-about 200 us."""
-BUSY_UNITS = 5
-"""Units that any other entry gives: less, because others wait behind it."""
+BUDGET = WorkBudget(tick=400, other=5)
+"""For the rounds of a program; a unit is a person answered under a linear score, about 200 us."""
 LARGE_MODEL_UNITS = 50
 """What a person costs under another model, in units."""
 FORECAST_UNITS = 6
@@ -55,19 +52,14 @@ SCORED_PER_UNIT = 2
 """How many people are scored in the time in which one is answered."""
 
 
-def budget_of(entry: Entry) -> int:
-    """The units of work that an entry gives to each program whose round is being closed."""
-    return UNITS if entry.kind.name == "tick" else BUSY_UNITS
-
-
 def begin(rounds: ProgramRounds, end_ms: int, fold: Fold) -> None:
     """Close the round that ended at ``end_ms``, or as much of it as may be done at once."""
     rounds.overdue.append(end_ms)
-    carry_on(rounds, UNITS, fold)
+    carry_on(rounds, BUDGET.tick, fold)
 
 
 def carry_on(rounds: ProgramRounds, units: int, fold: Fold) -> None:
-    """Do so many units of work, in the long run, for the rounds of a program that have ended."""
+    """Add units of work to the credit of a program, and close its rounds that have ended while it is positive."""
     fold.rounds(rounds.program)
     rounds.credit += units
     while rounds.credit > 0 and rounds.is_unfinished:
@@ -83,7 +75,7 @@ def carry_on(rounds: ProgramRounds, units: int, fold: Fold) -> None:
 def finish(rounds: ProgramRounds, fold: Fold) -> None:
     """Close all rounds that have ended: their people are answered under the model that scored them."""
     while rounds.is_unfinished:
-        carry_on(rounds, UNITS, fold)
+        carry_on(rounds, BUDGET.tick, fold)
 
 
 def _bundle(rounds: ProgramRounds, fold: Fold) -> ModelBundle:
@@ -123,18 +115,18 @@ def _score(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> i
 def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:  # noqa: ARG001
     standing = Standing(rounds, closing, _bundle(rounds, fold))
     accepted, closing.cut, closing.threshold = standing.ranking
-    closing.twice = standing.twice
+    closing.duplicate_applications = standing.duplicate_applications
     closed, rejected = standing.closed, standing.rejected
     rounds.learners.goal.observe(closed)
     settled = rounds.settled
     settled.reached += int(closed.reached.sum())
     settled.reached_and_accepted += int((closed.reached & closed.accepted).sum())
-    closing.counted = (
-        len(rounds.members),
-        len(closed.newcomers),
-        len(closed.own_goal),
-        int(closed.reached.sum()),
-        int(accepted.sum()),
+    closing.counts = RoundCounts(
+        applicants=len(rounds.members),
+        newcomers=len(closed.newcomers),
+        returned=len(closed.own_goal),
+        reached=int(closed.reached.sum()),
+        accepted=int(accepted.sum()),
     )
     closing.rejected = len(rejected)
     closing.drift = _drift(rounds, closing, closed.newcomers)
@@ -188,18 +180,18 @@ def _aim(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int
 
 def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: int, fold: Fold) -> None:
     program, settled = rounds.program, rounds.settled
-    applicants, newcomers, returned, reached, accepted = closing.counted
+    counts = closing.counts
     event = Threshold(
         program=program.name,
         shard=0,
         round=closing.number,
         ended_at=format_time(closing.end_ms),
         places=closing.places,
-        applicants=applicants,
-        newcomers=newcomers,
-        returned=returned,
-        reached=reached,
-        accepted=accepted,
+        applicants=counts.applicants,
+        newcomers=counts.newcomers,
+        returned=counts.returned,
+        reached=counts.reached,
+        accepted=counts.accepted,
         threshold=closing.threshold,
         goal=closing.goal,
         forecast=closing.forecast,

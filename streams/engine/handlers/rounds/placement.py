@@ -21,7 +21,7 @@ from ...rounds.promises import OpenPromise
 from ...rounds.ranking import tie_break
 from ...rounds.standing import TOLERANCE, promised_score
 from ...rounds.state import Closing, Member, ProgramRounds
-from ...selection import LookAhead, Selected, take_steps
+from ...selection import LookAhead, Selected, select_for_steps
 from ..answer import Terms, publish, publish_none
 from ..decision import apply_waiting
 
@@ -59,7 +59,7 @@ def _has_place(member: Member, rounds: ProgramRounds, closing: Closing) -> bool:
     """Whether the member is above the cut: as in the ranking of the whole round."""
     if member.approved is not None:
         return member.approved
-    if not _scored(member) or member.name in closing.twice:
+    if not _scored(member) or member.name in closing.duplicate_applications:
         return False
     score, cut, spec = member.score or 0.0, closing.cut, rounds.program.spec
     if score != cut.score:
@@ -106,9 +106,9 @@ class _Rejected:
         for _, group in groupby(names, key=lambda name: id(places[name][0])):
             together = list(group)
             batch, rows = places[together[0]][0], [places[name][1] for name in together]
-            selected.update(zip(together, take_steps(self._program, self._shard, batch, rows), strict=True))
-            self._shard.step += len(together)
-        self._shard.step = step
+            chosen = select_for_steps(self._program, self._shard, step, batch, rows)
+            selected.update(zip(together, chosen, strict=True))
+            step += len(together)
         return selected
 
     def _place(self, name: str) -> tuple[OptionBatch, int]:
@@ -150,7 +150,7 @@ class _Rejected:
 
 def _refusal(member: Member, closing: Closing) -> tuple[str, str] | None:
     """Why a rejected member gets no options: the reason, and a sentence; None where they compete for the next goal."""
-    if member.name in closing.twice:
+    if member.name in closing.duplicate_applications:
         return TWICE
     if not _scored(member):
         return NO_SCORE.reason, NO_SCORE.detail
@@ -197,7 +197,12 @@ def _publish_decision(
 def _settle(member: Member, accepted: bool, rounds: ProgramRounds, closing: Closing, fold: Fold) -> None:
     """End the promise that a member came back with, unless they did not compete."""
     promise = rounds.promises.find(member.previous, member.applicant)
-    if promise is None or promise.round >= closing.number or not _scored(member) or member.name in closing.twice:
+    if (
+        promise is None
+        or promise.round >= closing.number
+        or not _scored(member)
+        or member.name in closing.duplicate_applications
+    ):
         return
     score = member.score or 0.0
     reached = score >= promised_score(promise, fold.state.model(rounds.program).bundle) - TOLERANCE

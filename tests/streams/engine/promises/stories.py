@@ -12,6 +12,7 @@ import numpy as np
 
 from onward.schemas.events import Application, Model, PromiseChange, Recourse, Revalidation
 from onward.streams.engine.handlers.promises import revalidation
+from onward.streams.engine.work_budget import WorkBudget
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
 from onward.tests.support.pipeline import Run, build_program
@@ -141,6 +142,6 @@ def digest_of(version: str) -> str:
 
 def small_pieces(monkeypatch: Any, units: int = 1) -> None:
     """Let an entry look at few people, whatever kind it is."""
-    for name, value in {"UNITS": units, "BUSY_UNITS": units, "SOLVED_UNITS": 1, "LARGE_MODEL_UNITS": 1}.items():
+    small = {"BUDGET": WorkBudget(units, units), "REPLACEMENT_UNITS": 1, "LARGE_MODEL_UNITS": 1, "LEAST_PAGE": 2}
+    for name, value in small.items():
         monkeypatch.setattr(revalidation, name, value)
-    monkeypatch.setattr(revalidation, "LEAST_PAGE", 2)

@@ -11,6 +11,7 @@ import pytest
 
 from onward.schemas.events import NoRecourse, Recourse
 from onward.streams.engine.handlers.rounds import closing
+from onward.streams.engine.work_budget import WorkBudget
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, LINE, Story, announcement, as_a_large_model, story
 from onward.tests.support.comparison import dump
 from onward.tests.support.tape import MINUTE_MS
@@ -73,8 +74,7 @@ def _promises(answer: Recourse | NoRecourse) -> bool:
     ("seed", "units", "score"), [(0, 1000, LINE), (1, 2, LINE), (2, 20, LINE), (0, 1000, as_a_large_model)]
 )
 def test_a_restart_after_every_record_changes_nothing(tmp_path, seed, units, score, monkeypatch):
-    monkeypatch.setattr(closing, "UNITS", units)
-    monkeypatch.setattr(closing, "BUSY_UNITS", 1)
+    monkeypatch.setattr(closing, "BUDGET", WorkBudget(tick=units, other=1))
     whole, cut = told(tmp_path / "whole", seed, score=score), told(tmp_path / "cut", seed, score=score)
     story_ends = len(cut.journal)
     _finish(whole), _finish(cut)
@@ -96,7 +96,7 @@ def _finish(tape: Story) -> None:
 def test_pieces_of_any_size_give_the_same_answers(tmp_path, seed, monkeypatch):
     found = []
     for units in (1000, 7, 1):
-        monkeypatch.setattr(closing, "UNITS", units)
+        monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=units))
         tape = told(tmp_path / str(units), seed)
         _finish(tape)
         tape.fold()

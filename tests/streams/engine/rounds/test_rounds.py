@@ -299,7 +299,7 @@ def test_after_a_new_model_the_promised_options_say_what_must_be_reached(tmp_pat
 
 
 def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(closing, "UNITS", 1)
+    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
     tape = with_four(tmp_path)
     tape.tick(closed_at(1))
     announces_a_harder_model(tape, monkeypatch, closed_at(1))
@@ -322,7 +322,7 @@ def test_under_a_large_model_other_entries_wait_until_they_have_the_units_of_a_p
     asyncio.run(tape.run.ingest(others))
     tape.fold()
     # A tick stands before what is ingested.
-    people = (closing.UNITS + len(others) * closing.BUSY_UNITS) / closing.LARGE_MODEL_UNITS
+    people = (closing.BUDGET.tick + len(others) * closing.BUDGET.other) / closing.LARGE_MODEL_UNITS
     assert len(tape.places()) - answered == pytest.approx(people, abs=1)
 
 

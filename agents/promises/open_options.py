@@ -10,7 +10,7 @@ from .contract import Array, Mask
 
 Indices = NDArray[np.intp]
 
-CERTAIN = 1.0 - 1e-9
+SAFETY_FACTOR = 1.0 - 1e-9
 """By so much a drift must be below alpha_max: rounding errors of both."""
 
 
@@ -70,7 +70,7 @@ class OpenOptions:
         drift = self._ball.drift((weights - self._weights)[np.newaxis], np.array([bias - self._bias])).item()
         if not self._ball.intercept and bias != self._bias:
             return len(self.order)
-        return int(np.searchsorted(CERTAIN * self.alpha_max, drift, side="right"))
+        return int(np.searchsorted(SAFETY_FACTOR * self.alpha_max, drift, side="right"))
 
     def broken(self, weights: Array, bias: float) -> Indices:
         """The indices, ascending, of the options that a new model does not accept."""
