@@ -22,8 +22,8 @@ class Effects:
     ``waiting`` holds the events that wait now (None: waits no longer), ``processed`` when each processed event is
     forgotten, ``timers`` those that are set (True) and cancelled (False). ``rounds`` are the programs whose rounds
     changed, ``promised`` those whose record of promises did, and ``promises`` are the promises that were opened or
-    changed, and ended (None). ``counted`` holds what the metrics count, once for each time: a name, a label (such as
-    the program) and a detail. ``delays`` holds, for every outcome that counted, the program and its delay in
+    changed, and ended (None). ``metric_counts`` holds what the metrics count, once for each time: a name, a label (such
+    as the program) and a detail. ``delays`` holds, for every outcome that counted, the program and its delay in
     milliseconds of event time and in steps. ``predictions`` holds, for every option whose reward is known, the program,
     the execution probability that the learner counts the option with, and the reward.
     """
@@ -38,11 +38,11 @@ class Effects:
     rounds: set[str] = field(default_factory=set)
     promised: set[str] = field(default_factory=set)
     promises: dict[CaseKey, OpenPromise | OpenRecourse | None] = field(default_factory=dict)
-    counted: list[tuple[str, str, str]] = field(default_factory=list)
+    metric_counts: list[tuple[str, str, str]] = field(default_factory=list)
     delays: list[tuple[str, int, int]] = field(default_factory=list)
     predictions: list[tuple[str, float, float]] = field(default_factory=list)
 
     @property
     def counts(self) -> Counter[tuple[str, str, str]]:
-        """How often each of ``counted`` came about."""
-        return Counter(self.counted)
+        """How often each of ``metric_counts`` came about."""
+        return Counter(self.metric_counts)

@@ -330,4 +330,4 @@ class Fold:
 
     def count(self, name: str, label: str = "", detail: str = "") -> None:
         """Count for the metrics."""
-        self.effects.counted.append((name, label, detail))
+        self.effects.metric_counts.append((name, label, detail))
