@@ -383,13 +383,13 @@ class PromiseChange(Struct, frozen=True, gc=False, tag_field="kind", tag="end"):
     they came back with less, and their new answer counts; ``expired``: they did not come back in time. ``round`` is the
     one in which the promise was made, ``settled_in`` the one that ended it.
 
-    Elsewhere the promise is that each of ``options`` (their ids in the recourse) leads to an approval, and ``reason``
+    Elsewhere the promise is that each of ``options`` (their ids in the recourse) holds, and ``reason``
     says why it ended. ``kept``: the person did what the option asks and is approved (``approved``). ``broken``: a new
-    model rejects the option (``model``), or the person did what it asks and is rejected, since ``other_features``
-    changed too, or by another system's ``decision``. ``superseded``: the person came back without having done it, and
-    is approved all the same (``approved``) or has a new answer (``answered``). ``expired``: they did not come back in
-    time. ``replaced`` are the options for which a revised recourse has others. ``model`` is the model that decides
-    then.
+    model rejects the option (``model``), or the person did what it asks and is rejected, since something else changed
+    too (``other_features``), or by another system's ``decision``. ``superseded``: the person came back without having
+    done it, and is approved all the same (``approved``) or has a new answer (``answered``). ``expired``: they did not
+    come back in time. ``replaced`` are the options for which a revised recourse has others. ``model`` is the model that
+    decides then.
 
     ``by`` is the application that they came back with, and ``score`` what it scored.
     """

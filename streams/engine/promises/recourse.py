@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 class OpenOption(Struct, frozen=True, gc=False, array_like=True):
-    """An option that is promised to lead to an approval.
+    """An option that is promised to hold under later models, as far as the program's promise goes.
 
     ``target`` is its encoded row, as the bytes of float64. ``model`` is the hash of the manifest of the model that
     it was made for. Where the option is ``honoured``, a newer model rejects it, and that one judges who takes it.

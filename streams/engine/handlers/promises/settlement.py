@@ -6,6 +6,8 @@ changed too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,26 +39,33 @@ def settle(case: Case, program: Program, assessment: Assessment, fold: Fold) -> 
         expire(recourse, fold)
         return assessment
     row = program.codec.encode_read([assessment.values])
-    if not assessment.approved and program.spec.promise.grandfather:
-        assessment = _by_older_models(row, recourse, program, assessment, fold)
+    rejected = [] if assessment.approved else _rejected(program, recourse, fold)
+    if program.spec.promise.grandfather:
+        assessment = _by_older_models(row, rejected, program, assessment, fold)
     done = _done(program, recourse, row)
     version = fold.state.model(program).bundle.version
     fold.end_recourse(program, recourse)
     others = [option for option in recourse.options if option not in done]
     kept: PromiseStatus = "kept" if assessment.approved else "broken"
-    why, answered = _why(program, assessment), _answered(assessment)
+    why, answered = _why(program, assessment, done, rejected), _answered(assessment)
     score = None if np.isnan(assessment.score) else assessment.score
     tell_end(recourse, done, kept, version, case.time_ms, fold, why, by=case, score=score)
     tell_end(recourse, others, "superseded", version, case.time_ms, fold, answered, by=case, score=score)
     return assessment
 
 
+def _rejected(program: Program, recourse: OpenRecourse, fold: Fold) -> list[OpenOption]:
+    """The options that the present model rejects: also those that it has not been asked about yet."""
+    approved = program.approves(fold.state.model(program).bundle.model.score(rows_of(recourse.options)))
+    return [option for option, holds in zip(recourse.options, approved.tolist(), strict=True) if not holds]
+
+
 def _by_older_models(
-    row: Array, recourse: OpenRecourse, program: Program, assessment: Assessment, fold: Fold
+    row: Array, rejected: Sequence[OpenOption], program: Program, assessment: Assessment, fold: Fold
 ) -> Assessment:
-    """An approval where a model accepts the person, encoded (1, D), that made an option which is honoured."""
+    """An approval where a model accepts the person, encoded (1, D), that made an option which is rejected now."""
     older = fold.promises(program).older
-    for sha256 in sorted({option.model for option in recourse.options if option.honoured}):
+    for sha256 in sorted({option.model for option in rejected} & set(older)):
         score = older[sha256].model.score(row)
         if program.approves(score).item():
             return Assessment(assessment.values, score.item())
@@ -73,11 +82,15 @@ def _done(program: Program, recourse: OpenRecourse, row: Array) -> list[OpenOpti
     return [option for option, is_done in zip(recourse.options, reached.tolist(), strict=True) if is_done]
 
 
-def _why(program: Program, assessment: Assessment) -> PromiseReason:
-    """Why somebody who did what was asked is approved or rejected."""
+def _why(
+    program: Program, assessment: Assessment, done: Sequence[OpenOption], rejected: Sequence[OpenOption]
+) -> PromiseReason:
+    """Why somebody who did what some options ask is approved or rejected."""
     if assessment.approved:
         return "approved"
-    return "decision" if program.spec.decisions == "external" else "other_features"
+    if program.spec.decisions == "external":
+        return "decision"
+    return "model" if all(option in rejected for option in done) else "other_features"
 
 
 def _answered(assessment: Assessment) -> PromiseReason:

@@ -207,3 +207,17 @@ def test_an_option_whose_time_was_over_before_the_model_came_is_not_broken(tape)
     tape.new_model("v4", 12)
     tape.fold()
     assert [(event.status, event.options) for event in tape.ends()] == [("expired", ("1", "2"))]
+
+
+@pytest.mark.parametrize(("grandfather", "ended"), [(False, ("broken", "model")), (True, ("kept", "approved"))])
+def test_who_comes_back_before_a_new_model_was_asked_about_their_options(tmp_path, monkeypatch, grandfather, ended):
+    tape = story(tmp_path, monkeypatch, promising({"grandfather": grandfather}))
+    small_pieces(monkeypatch)
+    for number in range(20):
+        tape.applies_with(f"p{number:02}", 0)
+    tape.new_model("v4", 1)
+    comes_back(tape, "b", 2, 0, previous="p19")
+    tape.passes(3)
+    tape.fold()
+    assert next((event.status, event.reason) for event in tape.ends() if event.by == "b") == ended
+    assert any(look.broken or look.honoured for look in tape.looks())
