@@ -22,7 +22,7 @@ from rich.table import Table
 
 from onward.agents.actor import Arrays, load_arrays
 from onward.agents.goals import Fixed, RoundGoal
-from onward.agents.goals.sac import Sac
+from onward.agents.goals.sac import Sac, goal_policy
 from onward.benchmarks import face
 from onward.benchmarks.competition.figures import draw
 from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, GoalOf, Trials
@@ -329,7 +329,9 @@ def _sac(folders: Sequence[str], trials: Trials) -> Iterator[Row]:
 
 
 def _learned_goal(arrays: Arrays, offset: bool, coverage: float, horizon: int) -> RoundGoal:
-    return Sac(coverage, horizon, arrays, offset=offset)
+    goal = Sac(coverage, horizon, offset=offset)
+    goal.equip(goal_policy=goal_policy(arrays))
+    return goal
 
 
 def _demo(trials: Trials) -> Iterator[Row]:

@@ -31,11 +31,12 @@ DEFAULT_GOAL = "capacity + offset"
 GOALS: Mapping[str, GoalOf] = MappingProxyType(
     {
         f"{name} + offset" if offset else name: partial(_goal, name, offset)
-        for name in round_registry
+        for name, kind in round_registry.items()
+        if not kind.needs
         for offset in (False, True)
     }
 )
-"""Every goal, alone and with the conformal offset."""
+"""Every goal that needs no training, alone and with the conformal offset."""
 
 
 class Measured(NamedTuple):

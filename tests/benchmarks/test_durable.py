@@ -3,12 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onward.agents.actor import save_arrays
-from onward.agents.goals.sac import INPUTS
 from onward.benchmarks import face
 from onward.benchmarks.durable import Args, durable, tables
 from onward.environments.competition import draw_world
 from onward.streams.errors import UsageError
+from onward.tests.support.goal_policies import constant, written
 
 SMALL = ["--episodes", "2", "--rounds", "6"]
 
@@ -54,9 +53,7 @@ def test_figures_are_drawn(worlds, tmp_path, monkeypatch):
 
 def test_a_learned_goal_is_measured_where_it_was_trained_beside_the_default(worlds, tmp_path, monkeypatch):
     monkeypatch.setattr("onward.benchmarks.durable.WORLDS", worlds)
-    sizes = [(INPUTS, 4), (4, 4), (4, 2)]
-    arrays = {f"weight_{k}": np.zeros(size) for k, size in enumerate(sizes)}
-    save_arrays(tmp_path / "goal.npz", arrays | {f"bias_{k}": np.zeros(size[1]) for k, size in enumerate(sizes)})
+    written(tmp_path / "goal.npz", constant(0.0))
     (tmp_path / "goal.json").write_text('{"horizon": 2, "beta": 0.05}')
     rows = list(durable(face.parse(Args, None, [*SMALL, "--parts", "sac", "--sac", str(tmp_path)])))
     assert [row.name for row in rows] == [
