@@ -40,9 +40,17 @@ unit: install
 test-slow: install ## the tests that play benchmarks
 	$(BIN)/pytest -n 2 -m slow
 
-test-rl: install ## train small agents with torch, and check that they learn
+test-rl: .venv/rl ## train small agents with torch, and check that they learn
+	$(BIN)/pytest -m rl $$(grep -rl --include='test_*.py' 'mark\.rl' tests)
+
+TORCH := $(shell sed -n 's/^rl = \["\(torch==[^"]*\)"\]$$/\1/p' pyproject.toml)
+
+# The build of torch for processors alone: that of PyPI brings gigabytes for graphics cards.
+.venv/rl: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 1 --no-deps \
+		--index-url https://download.pytorch.org/whl/cpu '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,rl]'
-	$(BIN)/pytest -m rl
+	@touch $@
 
 PYTHONS ?= $(shell for minor in 11 12 13 14; do if python3.$$minor -c "" 2>/dev/null; then echo python3.$$minor; fi; done)
 
