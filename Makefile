@@ -126,6 +126,7 @@ bench-durable_recommenders: install ## table 1 of durable recourse: make bench-d
 	$(BIN)/python -m onward.benchmarks.durable_recommenders $(ARGS) --json build/benchmarks/durable_recommenders.json
 
 bench-durable: install ## rounds with limited places: make bench-durable ARGS="--worlds FILE.npz" or ARGS="--parts named,drift"
+	@$(MAKE) --no-print-directory build/dice/installed || echo "DiCE could not be installed: it is left out"
 	$(BIN)/python -m onward.benchmarks.durable --figures build/benchmarks/durable $(ARGS) --json build/benchmarks/durable.json
 
 bench-robust: install ## robust recourse and promises: make bench-robust DATA=DIR ARGS="--instances FILE.npz" or ARGS="--parts speed"
