@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-pythons check types unit test-slow test-rl kafka-test faults fuzz bench generate fmt clean
+.PHONY: help install install-dice demo test test-pythons check types unit test-slow test-rl kafka-test faults fuzz bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +115,8 @@ build/dice/installed: pyproject.toml | install
 	build/dice/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[bench-dice]'
 	@touch $@
 
+install-dice: build/dice/installed ## DiCE, which bench-options and bench-durable ask where it is installed
+
 bench-options: install ## what the generators propose: make bench-options DATA=DIR ARGS="--people 50"
 	@$(MAKE) --no-print-directory build/dice/installed || echo "DiCE could not be installed: it is left out"
 	$(BIN)/python -m onward.benchmarks.options --plot build/options.svg $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/options.json
@@ -126,7 +128,6 @@ bench-durable_recommenders: install ## table 1 of durable recourse: make bench-d
 	$(BIN)/python -m onward.benchmarks.durable_recommenders $(ARGS) --json build/benchmarks/durable_recommenders.json
 
 bench-durable: install ## rounds with limited places: make bench-durable ARGS="--worlds FILE.npz" or ARGS="--parts named,drift"
-	@$(MAKE) --no-print-directory build/dice/installed || echo "DiCE could not be installed: it is left out"
 	$(BIN)/python -m onward.benchmarks.durable --figures build/benchmarks/durable $(ARGS) --json build/benchmarks/durable.json
 
 bench-robust: install ## robust recourse and promises: make bench-robust DATA=DIR ARGS="--instances FILE.npz" or ARGS="--parts speed"

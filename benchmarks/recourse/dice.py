@@ -33,7 +33,7 @@ AIM_TIMES_FASTER = 20.0
 def installed() -> bool:
     """Whether DiCE can be asked; say so when it cannot."""
     if not PYTHON.exists():
-        progress("DiCE is left out: it is not installed (`make bench-options` does it where it can)")
+        progress("DiCE is left out: it is not installed (`make install-dice` does it)")
     return PYTHON.exists()
 
 
