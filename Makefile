@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-pythons check types unit test-slow test-rl kafka-test faults fuzz bench generate fmt clean
+.PHONY: help install install-dice demo test test-pythons check types unit test-slow test-rl kafka-test faults fuzz bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,9 +40,17 @@ unit: install
 test-slow: install ## the tests that play benchmarks
 	$(BIN)/pytest -n 2 -m slow
 
-test-rl: install ## train small agents with torch, and check that they learn
+test-rl: .venv/rl ## train small agents with torch, and check that they learn
+	$(BIN)/pytest -m rl $$(grep -rl --include='test_*.py' 'mark\.rl' tests)
+
+TORCH := $(shell sed -n 's/^rl = \["\(torch==[^"]*\)"\]$$/\1/p' pyproject.toml)
+
+# The build of torch for processors alone: that of PyPI brings gigabytes for graphics cards.
+.venv/rl: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 1 --no-deps \
+		--index-url https://download.pytorch.org/whl/cpu '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,rl]'
-	$(BIN)/pytest -m rl
+	@touch $@
 
 PYTHONS ?= $(shell for minor in 11 12 13 14; do if python3.$$minor -c "" 2>/dev/null; then echo python3.$$minor; fi; done)
 
@@ -106,6 +114,8 @@ build/dice/installed: pyproject.toml | install
 	$(PYTHON) -m venv build/dice
 	build/dice/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[bench-dice]'
 	@touch $@
+
+install-dice: build/dice/installed ## DiCE, which bench-options and bench-durable ask where it is installed
 
 bench-options: install ## what the generators propose: make bench-options DATA=DIR ARGS="--people 50"
 	@$(MAKE) --no-print-directory build/dice/installed || echo "DiCE could not be installed: it is left out"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,11 @@ class Actor:
     Raises
     ------
     ValueError
-        When an array is missing or they do not fit together.
+        When an array is missing or is none of an actor's, they do not fit together, or a number is not finite.
     """
 
     def __init__(self, arrays: Arrays) -> None:
-        missing = [name for k in range(LAYERS) for name in (f"weight_{k}", f"bias_{k}") if name not in arrays]
-        if missing:
-            raise ValueError(f"there is no array {missing[0]!r}: an actor has weights and biases of {LAYERS} layers")
+        _check(arrays)
         self._layers = [
             (np.asarray(arrays[f"weight_{k}"], np.float64), np.asarray(arrays[f"bias_{k}"], np.float64))
             for k in range(LAYERS)
@@ -45,6 +43,8 @@ class Actor:
             if weight.ndim != 2 or weight.shape[:1] != width or bias.shape != weight.shape[1:]:
                 raise ValueError(f"layer {number} has shapes {weight.shape} and {bias.shape}: they do not fit")
             width = bias.shape
+        if width[0] % 2:
+            raise ValueError(f"the last layer has {width[0]} numbers: they are a mean and a deviation for each action")
 
     @property
     def inputs(self) -> int:
@@ -70,9 +70,22 @@ class Actor:
         return np.asarray(np.tanh(self.mean(values)))
 
 
-def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
+def _check(arrays: Arrays) -> None:
+    """Raise ``ValueError`` where the arrays of an actor are missing, are not alone, or do not hold finite numbers."""
+    names = [name for k in range(LAYERS) for name in (f"weight_{k}", f"bias_{k}")]
+    missing = [name for name in names if name not in arrays]
+    surplus = [name for name in arrays if name not in names]
+    if missing or surplus:
+        wrong = f"there is no array {missing[0]!r}" if missing else f"there is an array {surplus[0]!r}"
+        raise ValueError(f"{wrong}: an actor has weights and biases of {LAYERS} layers")
+    for name in names:
+        if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
+            raise ValueError(f"array {name} does not hold finite numbers")
+
+
+def load_arrays(file: Path | BinaryIO) -> dict[str, NDArray[Any]]:
     """The arrays of a file in numpy's format npz, in which nothing may be pickled."""
-    with np.load(path, allow_pickle=False) as stored:
+    with np.load(file, allow_pickle=False) as stored:
         return {name: stored[name] for name in stored.files}
 
 

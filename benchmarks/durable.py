@@ -7,7 +7,6 @@ it also the baseline, other recommenders and goals, horizons, drift, larger pool
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -20,13 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from onward.agents.actor import Arrays, load_arrays
 from onward.agents.goals import Fixed, RoundGoal
-from onward.agents.goals.sac import Sac
 from onward.benchmarks import face
+from onward.benchmarks.competition import paper
+from onward.benchmarks.competition.dice import beside_dice
 from onward.benchmarks.competition.figures import draw
-from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, GoalOf, Trials
+from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, Trials
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
+from onward.benchmarks.competition.rows import episodes_row
+from onward.benchmarks.competition.trained import learned_goals, learned_recommenders
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Settings, draw_world, load_worlds
 from onward.streams.cli.world.competition import build_competition
@@ -38,16 +39,12 @@ Floats = NDArray[np.float64]
 SHARED = Path(os.environ.get("ONWARD_SHARED", Path(__file__).parents[1].parent / "shared"))
 WORLDS = SHARED / "reference" / "durable" / "worlds.npz"
 
-NOMINAL = 0.95
 SETTINGS = [(horizon, beta) for horizon in (1, 5) for beta in (0.05, 0.01)]
-PAPER_RF = {(1, 0.05): 0.707, (1, 0.01): 0.365}
-PAPER_GINI = {1: 0.0032, 5: 0.003}
 AIM_RF = {(1, 0.05): 0.78, (1, 0.01): 0.40, (5, 0.05): 0.47, (5, 0.01): 0.22}
-HYBRIDS = {"L2": (0.625, 0.256), "Wachter": (0.606, 0.303), DEFAULT: (0.707, 0.365)}
-"""Table 3: the paper's RF at beta .05 and .01. The rows of our default are held against the paper's own method."""
-TABLE_1 = {"L2": (2.2e-16, 0.3), "Wachter": (0.0026, 0.27), "weighted L1": (0.0019, 0.059)}
-"""The paper's error and cost. The cheapest plans are held against the paper's own method."""
-BASELINE_RR = 0.4
+HYBRID_OF = {"L2": "L2", "Wachter": "Wachter", DEFAULT: "own"}
+"""The paper's recommender whose RF stands beside ours: beside our default its own."""
+TABLE_1_OF = {"L2": "L2", "Wachter": "Wachter", "weighted L1": "own"}
+"""The paper's recommender whose error and cost stand beside ours: beside the cheapest plans its own."""
 LEARNED_SHARE = 0.95
 """Of the feasibility with known difficulties, what learned ones are to reach within 200 rounds."""
 PARTS = (
@@ -62,6 +59,7 @@ PARTS = (
     "unprinted",
     "learned",
     "sac",
+    "phi",
     "demo",
 )
 
@@ -79,6 +77,12 @@ class Args(face.Args):
     sac: tuple[str, ...] = field(
         default=(), metadata={"help": "folders of goals that onward train-rl has trained", "metavar": "DIR,DIR"}
     )
+    phi: tuple[str, ...] = field(
+        default=(), metadata={"help": "folders of its recommenders, one a world, in order", "metavar": "DIR,DIR"}
+    )
+    dice: int = field(
+        default=60, metadata={"quick": 0, "help": "rounds of DiCE's one episode of each world; 0 leaves it out"}
+    )
     figures: Path | None = field(default=None, metadata={"help": "draw the figures into this folder", "metavar": "DIR"})
 
 
@@ -92,14 +96,15 @@ def durable(args: Args) -> Iterator[Row]:
         "named": _named,
         "coverage": _hard_coverage,
         "baseline": _baseline,
-        "recommenders": _recommenders,
+        "recommenders": partial(_recommenders, args.dice),
         "pareto": partial(_pareto, args.figures),
         "horizons": partial(_horizons, args.figures),
         "drift": partial(_drift, args.figures),
         "pools": _pools,
         "unprinted": _unprinted,
         "learned": _learned,
-        "sac": partial(_sac, args.sac),
+        "sac": partial(learned_goals, args.sac),
+        "phi": partial(learned_recommenders, args.phi, args.sac),
         "demo": _demo,
     }
     for part in args.parts if args.worlds is None else ("named",):
@@ -119,14 +124,6 @@ def _trials(args: Args) -> Trials:
     return Trials(worlds, args.episodes, args.rounds, args.seeds.start)
 
 
-def _row(name: str, values: Floats, **more: float | str | None) -> Row:
-    """The mean over the episodes; they are its ``by_seed``."""
-    there = {number: float(value) for number, value in enumerate(values) if np.isfinite(value)}
-    mean = float(np.mean(list(there.values()))) if there else float("nan")
-    progress(f"{name}: {mean:.4g}")
-    return Row(name, mean, "", by_seed=there, **more)  # type: ignore[arg-type]
-
-
 # --- the default goal and recommender ---------------------------------------------------------------------------------
 
 
@@ -135,15 +132,17 @@ def _named(trials: Trials) -> Iterator[Row]:
     for horizon, beta in SETTINGS:
         case = f"T={horizon} beta={beta:g}"
         found = trials.measure(Settings(horizon=horizon, beta=beta))
-        yield _row(f"RF {case}", found.feasibility, reference=PAPER_RF.get((horizon, beta)), aim=AIM_RF[horizon, beta])
-        yield _row(f"RR {case}", found.reliability, reference=NOMINAL)
+        yield episodes_row(
+            f"RF {case}", found.feasibility, reference=paper.RF.get((horizon, beta)), aim=AIM_RF[horizon, beta]
+        )
+        yield episodes_row(f"RR {case}", found.reliability, reference=paper.NOMINAL)
         worst_gini = np.concatenate([worst_gini, found.gini])
         if beta == 0.05:
             yield from _coverage(trials, horizon, beta)
         half = trials.rounds // 2
         shifted = trials.measure(Settings(horizon=horizon, beta=beta, shift_round=half), first_round=half)
-        yield _row(f"RR after shift {case}", shifted.reliability, reference=NOMINAL)
-    yield _row("Gini", worst_gini, reference=PAPER_GINI[1], aim=1e-6, better="lower")
+        yield episodes_row(f"RR after shift {case}", shifted.reliability, reference=paper.NOMINAL)
+    yield episodes_row("Gini", worst_gini, reference=paper.GINI["own"], aim=1e-6, better="lower")
 
 
 def _coverage(trials: Trials, horizon: int, beta: float) -> Iterator[Row]:
@@ -151,8 +150,8 @@ def _coverage(trials: Trials, horizon: int, beta: float) -> Iterator[Row]:
     for nominal in (0.9, 0.8):
         found = trials.measure(Settings(horizon=horizon, beta=beta), nominal)
         name = f"T={horizon} beta={beta:g} nominal={nominal:.2f}"
-        yield _row(f"RR {name}", found.reliability, reference=nominal)
-        yield _row(f"RF {name}", found.feasibility)
+        yield episodes_row(f"RR {name}", found.reliability, reference=nominal)
+        yield episodes_row(f"RF {name}", found.feasibility)
 
 
 def _hard_coverage(trials: Trials) -> Iterator[Row]:
@@ -171,24 +170,26 @@ def _baseline(trials: Trials) -> Iterator[Row]:
             settings = Settings(horizon=horizon, beta=beta, retry_while_waiting=retry)
             found = trials.measure(settings, goal=GOALS["last_threshold"], planner="L2")
             case = f"baseline T={horizon} beta={beta:g}{', retry' if retry else ''}"
-            yield _row(f"{case} RR", found.reliability, reference=BASELINE_RR)
-            yield _row(f"{case} RF", found.feasibility)
+            yield episodes_row(f"{case} RR", found.reliability, reference=paper.BASELINE_RR)
+            yield episodes_row(f"{case} RF", found.feasibility)
 
 
-def _recommenders(trials: Trials) -> Iterator[Row]:
+def _recommenders(dice_rounds: int, trials: Trials) -> Iterator[Row]:
     """Every recommender with the default goal, T = 1: RF at RR .95, score error, cost and Gini index."""
     for name in PLANNERS:
         for number, beta in enumerate((0.05, 0.01)):
             found = trials.measure(Settings(beta=beta), planner=name)
-            reference = HYBRIDS[name][number] if name in HYBRIDS else None
-            yield _row(f"{name} beta={beta:g} RF", found.feasibility, reference=reference)
-            yield _row(f"{name} beta={beta:g} RR", found.reliability, reference=NOMINAL)
+            reference = paper.HYBRIDS[HYBRID_OF[name]][number] if name in HYBRID_OF else None
+            yield episodes_row(f"{name} beta={beta:g} RF", found.feasibility, reference=reference)
+            yield episodes_row(f"{name} beta={beta:g} RR", found.reliability, reference=paper.NOMINAL)
             if beta == 0.05:
-                error, cost = TABLE_1.get(name, (None, None))
-                yield _row(f"{name} score error", found.error, reference=error, better="lower")
-                yield _row(f"{name} cost", found.cost, reference=cost, better="lower")
-                yield _row(f"{name} Gini", found.gini, better="lower")
+                error, cost = paper.TABLE_1[TABLE_1_OF[name]] if name in TABLE_1_OF else (None, None)
+                yield episodes_row(f"{name} score error", found.error, reference=error, better="lower")
+                yield episodes_row(f"{name} cost", found.cost, reference=cost, better="lower")
+                yield episodes_row(f"{name} Gini", found.gini, better="lower")
         yield _speed(name, trials)
+    if dice_rounds:
+        yield from beside_dice(replace(trials, episodes=1, rounds=dice_rounds))
 
 
 def _speed(name: str, trials: Trials) -> Row:
@@ -210,8 +211,8 @@ def _pareto(figures: Path | None, trials: Trials) -> Iterator[Row]:
     for name in (DEFAULT_GOAL, "capacity", "conformal + offset", "last_threshold + offset", "fixed + offset"):
         for nominal in (0.5, 0.7, 0.8, 0.9, 0.95):
             found = trials.measure(Settings(), nominal, GOALS[name])
-            yield _row(f"{name} nominal={nominal:.2f} RR", found.reliability, reference=nominal)
-            yield _row(f"{name} nominal={nominal:.2f} RF", found.feasibility)
+            yield episodes_row(f"{name} nominal={nominal:.2f} RR", found.reliability, reference=nominal)
+            yield episodes_row(f"{name} nominal={nominal:.2f} RF", found.feasibility)
             fronts.setdefault(name, []).append((float(found.reliability.mean()), float(found.feasibility.mean())))
     if figures:
         draw(figures, fronts, {}, {})
@@ -223,8 +224,8 @@ def _horizons(figures: Path | None, trials: Trials) -> Iterator[Row]:
     for name in (DEFAULT, "L2"):
         for horizon in range(1, 6):
             found = trials.measure(Settings(horizon=horizon), planner=name)
-            yield _row(f"{name} T={horizon} RF", found.feasibility)
-            yield _row(f"{name} T={horizon} RR", found.reliability, reference=NOMINAL)
+            yield episodes_row(f"{name} T={horizon} RF", found.feasibility)
+            yield episodes_row(f"{name} T={horizon} RR", found.reliability, reference=paper.NOMINAL)
             curves.setdefault(name, []).append((horizon, float(found.feasibility.mean())))
     if figures:
         draw(figures, {}, curves, {})
@@ -249,8 +250,8 @@ def _drift(figures: Path | None, trials: Trials) -> Iterator[Row]:
         after = trials.measure(settings, goal=goal, first_round=half)
         if name == DEFAULT_GOAL:
             score = float(np.mean(after.goal_by_round[half // 2 : half]))
-        yield _row(f"{name} after shift RR", after.reliability, reference=NOMINAL)
-        yield _row(f"{name} after shift RF", after.feasibility)
+        yield episodes_row(f"{name} after shift RR", after.reliability, reference=paper.NOMINAL)
+        yield episodes_row(f"{name} after shift RF", after.feasibility)
         curves[name] = after.reliability_by_round
     if figures:
         draw(figures, {}, {}, curves)
@@ -266,8 +267,8 @@ def _pools(trials: Trials) -> Iterator[Row]:
     for times in (10, 100):
         larger = replace(base, first=base.first * times, newcomers=base.newcomers * times, places=base.places * times)
         found = replace(trials, episodes=max(1, trials.episodes // times)).measure(larger)
-        yield _row(f"pool x{times} RR", found.reliability, reference=NOMINAL)
-        yield _row(f"pool x{times} RF", found.feasibility)
+        yield episodes_row(f"pool x{times} RR", found.reliability, reference=paper.NOMINAL)
+        yield episodes_row(f"pool x{times} RF", found.feasibility)
 
 
 def _unprinted(trials: Trials) -> Iterator[Row]:
@@ -283,8 +284,8 @@ def _unprinted(trials: Trials) -> Iterator[Row]:
     for changes in varied:
         found = trials.measure(replace(Settings(horizon=5), **changes))  # type: ignore[arg-type]
         case = "T=5 " + ", ".join(f"{name}={value}" for name, value in changes.items())
-        yield _row(f"{case} RR", found.reliability, reference=NOMINAL)
-        yield _row(f"{case} RF", found.feasibility)
+        yield episodes_row(f"{case} RR", found.reliability, reference=paper.NOMINAL)
+        yield episodes_row(f"{case} RF", found.feasibility)
 
 
 def _learned(trials: Trials) -> Iterator[Row]:
@@ -298,38 +299,12 @@ def _learned(trials: Trials) -> Iterator[Row]:
         ]
         known, learned = ([episode.measure(settings, learns=learns) for episode in alone] for learns in (False, True))
         shares = [one.feasibility.mean() / other.feasibility.mean() for one, other in zip(learned, known, strict=True)]
-        yield _row(f"RF known {case}", np.concatenate([one.feasibility for one in known]))
-        yield _row(f"RF learned {case}", np.concatenate([one.feasibility for one in learned]))
-        yield _row(f"RR learned {case}", np.concatenate([one.reliability for one in learned]), reference=NOMINAL)
-        yield _row(f"RF learned / known {case}", np.array(shares), aim=LEARNED_SHARE)
-
-
-def _sac(folders: Sequence[str], trials: Trials) -> Iterator[Row]:
-    """The learned goal in the setting that it was trained for, alone and with the offset, beside the default."""
-    if not folders:
-        progress("sac is left out: train a goal with `onward train-rl goal --output DIR`, and give --sac DIR")
-    for folder in map(Path, folders):
-        try:
-            trained = json.loads((folder / "goal.json").read_text())
-            settings = Settings(horizon=trained["horizon"], beta=trained["beta"])
-            arrays = load_arrays(folder / "goal.npz")
-        except (OSError, ValueError, KeyError) as error:
-            raise UsageError(f"--sac {folder}: it holds no goal of `onward train-rl`: {error}") from error
-        case = f"T={settings.horizon} beta={settings.beta:g}"
-        goals: dict[str, GoalOf] = {
-            "sac": partial(_learned_goal, arrays, False),
-            "sac + offset": partial(_learned_goal, arrays, True),
-            DEFAULT_GOAL: GOALS[DEFAULT_GOAL],
-        }
-        for name, goal in goals.items():
-            found = trials.measure(settings, goal=goal)
-            reference = PAPER_RF.get((settings.horizon, settings.beta))
-            yield _row(f"{name} {case} RR", found.reliability, reference=NOMINAL)
-            yield _row(f"{name} {case} RF", found.feasibility, reference=reference)
-
-
-def _learned_goal(arrays: Arrays, offset: bool, coverage: float, horizon: int) -> RoundGoal:
-    return Sac(coverage, horizon, arrays, offset=offset)
+        yield episodes_row(f"RF known {case}", np.concatenate([one.feasibility for one in known]))
+        yield episodes_row(f"RF learned {case}", np.concatenate([one.feasibility for one in learned]))
+        yield episodes_row(
+            f"RR learned {case}", np.concatenate([one.reliability for one in learned]), reference=paper.NOMINAL
+        )
+        yield episodes_row(f"RF learned / known {case}", np.array(shares), aim=LEARNED_SHARE)
 
 
 def _demo(trials: Trials) -> Iterator[Row]:
@@ -340,8 +315,8 @@ def _demo(trials: Trials) -> Iterator[Row]:
         season = Trials([world], 1, trials.rounds, seed)
         for learns in (True, False):
             found, case = season.measure(Settings(), learns=learns), f"seed={seed}, {'learned' if learns else 'known'}"
-            yield _row(f"season {case} RF", found.feasibility)
-            yield _row(f"season {case} RR", found.reliability, reference=NOMINAL)
+            yield episodes_row(f"season {case} RF", found.feasibility)
+            yield episodes_row(f"season {case} RR", found.reliability, reference=paper.NOMINAL)
 
 
 # --- the table --------------------------------------------------------------------------------------------------------

@@ -37,6 +37,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         raise pytest.UsageError(f"tests on a real Kafka are asked for, and there is {reason}, {ways}")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Train on one thread: the networks are small, so more threads only wait for one another."""
+    if item.get_closest_marker("rl"):
+        import torch
+
+        torch.set_num_threads(1)
+
+
 @dataclass(frozen=True)
 class RunningKafka:
     """A Kafka that somebody else has started."""

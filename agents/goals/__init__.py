@@ -16,8 +16,6 @@ registry = Registry(Goal, __name__, __path__)  # type: ignore[type-abstract]
 round_registry = Registry(RoundGoal, __name__, __path__)  # type: ignore[type-abstract]
 """Every goal for rounds with limited places, by name, that a spec may name."""
 
-round_registry.discard("sac")  # it needs trained arrays, which a program's model does not carry
-
 __all__ = [
     "Aim",
     "Capacity",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..parameters import Parametrised
+from ..parameters import Equipped
 from .closed_round import Array, ClosedRound, Indices
 from .offset import ConformalOffset
 
@@ -72,7 +72,7 @@ class Aim(NamedTuple):
     forecast: float
 
 
-class RoundGoal(Parametrised, ABC):
+class RoundGoal(Equipped, ABC):
     """Which score wins a place in the rounds to come. One goal is told to everybody who is turned down in a round.
 
         goal = registry["capacity"](coverage=0.95, horizon=1)
@@ -80,7 +80,8 @@ class RoundGoal(Parametrised, ABC):
         goal.aim(Prospects(success))               # the success of people at each of goal.candidates
 
     The guarantee is a long-run average: of those who reach the goal they were told, the share ``coverage`` gets a
-    place. It is none for a single person or round. A goal is deterministic, and its state has a fixed size.
+    place. It is none for a single person or round. A goal is deterministic, and its state has a fixed size. Artefacts
+    that it ``needs`` come with a model (``equip``), and are no part of the state.
 
     Parameters
     ----------

@@ -83,6 +83,20 @@ class Pool:
         return min(max(odds - self.mean, -FARTHEST), FARTHEST)
 
 
+def goal_policy(arrays: Arrays) -> Actor:
+    """The policy of a ``Sac`` goal, from the arrays of its ``Actor`` (``SacTraining.export``).
+
+    Raises ``ValueError`` for arrays of something else, and for numbers that are not finite.
+    """
+    policy = Actor(arrays)
+    if (policy.inputs, policy.actions) != (INPUTS, 1):
+        raise ValueError(
+            f"the policy sees {policy.inputs} numbers and answers {policy.actions}: it is not one for goals, which "
+            f"sees {INPUTS} and answers 1"
+        )
+    return policy
+
+
 class Sac(RoundGoal):
     r"""The predictor $\mu$ of the paper: a policy that says a goal for what it has seen of the last rounds.
 
@@ -92,8 +106,8 @@ class Sac(RoundGoal):
 
     Parameters
     ----------
-    arrays
-        Those of its ``Actor``, from ``SacTraining.export``.
+    offset
+        Whether the conformal offset is added.
 
     References
     ----------
@@ -103,21 +117,25 @@ class Sac(RoundGoal):
     """
 
     name: ClassVar[str] = "sac"
+    needs: ClassVar[frozenset[str]] = frozenset({"goal_policy"})
 
-    def __init__(self, coverage: float, horizon: int, arrays: Arrays, *, offset: bool = False) -> None:
+    def __init__(self, coverage: float, horizon: int, *, offset: bool = False) -> None:
         super().__init__(coverage, horizon, offset=offset)
-        self._actor, self._pool = Actor(arrays), Pool()
-        if (self._actor.inputs, self._actor.actions) != (INPUTS, 1):
-            raise ValueError(
-                f"the policy sees {self._actor.inputs} numbers and answers {self._actor.actions}: it is not one for "
-                f"goals, which sees {INPUTS} and answers 1"
-            )
+        self._policy: Actor | None = None
+        self._pool = Pool()
+
+    def equip(self, **artefacts: Any) -> None:
+        """Take the ``goal_policy``, one of the function of that name. Another one may follow it later."""
+        super().equip(**artefacts)
+        self._policy = artefacts["goal_policy"]
 
     def _learn(self, closed: ClosedRound) -> None:
         self._pool.observe(closed)
 
     def _score(self, prospects: Prospects) -> float:  # noqa: ARG002
-        return self._pool.goal(self._actor(self._pool.seen).item())
+        if self._policy is None:
+            raise ValueError("sac has no policy: call `equip` before the first goal")
+        return self._pool.goal(self._policy(self._pool.seen).item())
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return {"pool_rounds": self._pool.rounds, "pool_sums": self._pool.sums}

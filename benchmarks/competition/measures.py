@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.goals import RoundGoal, round_registry
-from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
+from onward.benchmarks.competition.plans import DEFAULT, PLANNERS, Planner
 from onward.benchmarks.competition.play import Play
 from onward.environments.competition import Settings, World
 
@@ -31,11 +31,12 @@ DEFAULT_GOAL = "capacity + offset"
 GOALS: Mapping[str, GoalOf] = MappingProxyType(
     {
         f"{name} + offset" if offset else name: partial(_goal, name, offset)
-        for name in round_registry
+        for name, kind in round_registry.items()
+        if not kind.needs
         for offset in (False, True)
     }
 )
-"""Every goal, alone and with the conformal offset."""
+"""Every goal that needs no training, alone and with the conformal offset."""
 
 
 class Measured(NamedTuple):
@@ -65,15 +66,15 @@ class Trials:
         settings: Settings,
         coverage: float = 0.95,
         goal: GoalOf = GOALS[DEFAULT_GOAL],
-        planner: str = DEFAULT,
+        planner: str | Planner = DEFAULT,
         first_round: int = 0,
         *,
         learns: bool = False,
     ) -> Measured:
         """Play all worlds; means over the rounds from ``first_round`` on. With ``learns`` difficulties are learned."""
-        columns = []
+        columns, make = [], PLANNERS[planner] if isinstance(planner, str) else planner
         for number, world in enumerate(self.worlds):
-            play = Play(world, settings, PLANNERS[planner], self.episodes, self.rounds, self.seed + number, learns)
+            play = Play(world, settings, make, self.episodes, self.rounds, self.seed + number, learns)
             columns.append(play.run(partial(goal, coverage, settings.horizon)))
         reliability, feasibility, told, threshold, gini, error, cost = (
             np.concatenate([_by_episode(one, self.episodes) for one in column], axis=1)

@@ -33,7 +33,7 @@ AIM_TIMES_FASTER = 20.0
 def installed() -> bool:
     """Whether DiCE can be asked; say so when it cannot."""
     if not PYTHON.exists():
-        progress("DiCE is left out: it is not installed (`make bench-options` does it where it can)")
+        progress("DiCE is left out: it is not installed (`make install-dice` does it)")
     return PYTHON.exists()
 
 
@@ -93,7 +93,7 @@ def _asked(method: str, case: Case, patience_seconds: float) -> dict[str, np.nda
         (folder / "asked.json").write_text(json.dumps(asked))
         (folder / "spec.yaml").write_bytes(case.source.spec)
         command = [str(PYTHON), "-m", "onward.benchmarks.arena.dice", name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=dice_environment())
         if done.returncode:
             progress(f"DiCE {method} is left out: {(done.stderr.strip().splitlines() or ['it failed'])[-1]}")
             return None
@@ -101,5 +101,6 @@ def _asked(method: str, case: Case, patience_seconds: float) -> dict[str, np.nda
             return dict(stored)
 
 
-def _environment() -> dict[str, str]:
+def dice_environment() -> dict[str, str]:
+    """The environment of DiCE's process: one thread."""
     return os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -41,6 +41,7 @@ def train(
     estimator: str | None = None,
     seed: int = 0,
     retrains: int | None = None,
+    goal_policy: str | Path | None = None,
 ) -> Manifest:
     """Train a program's model on a CSV with labels, and write it to the new folder ``output``.
 
@@ -62,11 +63,14 @@ def train(
     retrains
         How many models of resamples of the data to keep with the model, by which its promise is measured: an even
         number. By default 40 where the spec's promise needs them, else none.
+    goal_policy
+        The file of the learned policy of ``goal: sac``, to keep with the model: ``onward train-rl goal`` writes it.
 
     Raises
     ------
     OnwardError
-        When the data cannot be trained on, the folder exists, or the model cannot carry the spec's promise.
+        When the data cannot be trained on, the folder exists, the model cannot carry the spec's promise, or a policy is
+        missing or damaged.
 
     Examples
     --------
@@ -81,4 +85,12 @@ def train(
         raise UsageError(f"there is no estimator {chosen!r}: use one of {', '.join(kinds)}")
     with usage_errors():
         loaded = load_program_spec(spec)
-        return training.train(Path(csv), loaded, Path(output), estimator=chosen, seed=seed, retrains=retrains)
+        return training.train(
+            Path(csv),
+            loaded,
+            Path(output),
+            estimator=chosen,
+            seed=seed,
+            retrains=retrains,
+            goal_policy=None if goal_policy is None else Path(goal_policy),
+        )

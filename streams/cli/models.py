@@ -22,6 +22,7 @@ from ..kafka.admin.preflight import preflight
 from ..kafka.client import EventWriter
 from ..programs.bundle.loader import ModelBundle, load_bundle, read_manifest
 from ..programs.bundle.manifest import Manifest
+from ..programs.limited_places import lacks_for_rounds
 from ..programs.program import NO_MARGIN, lacks_margin
 from ..programs.promised import promise_of
 from ..programs.spec_check import load_program_spec
@@ -96,6 +97,7 @@ def import_file(args: Sequence[str]) -> int:
         seed=options.seed,
         probabilities=options.probabilities,
         retrains=options.retrain,
+        goal_policy=options.goal_policy,
         on_margin=tell_margin,
     )
     print_model(manifest, loaded.spec, options.output)
@@ -175,7 +177,7 @@ def announce(settings: ModelSettings) -> int:
     columns = manifest.columns if codec is None else codec.columns
     bundle = load_bundle(address, sha256=digest, columns=columns, codec=codec)
     if codec is not None:
-        _check_promise(settings.manifest, codec.spec, bundle)
+        _check_artefacts(settings.manifest, codec.spec, bundle)
     event = Model(program, manifest.version, address, digest)
     now_ms = time.time_ns() // 1_000_000
     # The time is part of the id, so that an earlier model can be announced again.
@@ -191,8 +193,10 @@ def announce(settings: ModelSettings) -> int:
     return 0
 
 
-def _check_promise(address: str, spec: ProgramSpec, bundle: ModelBundle) -> None:
-    """Raise ``UsageError`` where a model cannot carry the promise of its program."""
+def _check_artefacts(address: str, spec: ProgramSpec, bundle: ModelBundle) -> None:
+    """Raise ``UsageError`` where a model cannot carry the promise of its program, or lacks what its goal needs."""
+    if lacking := lacks_for_rounds(spec, bundle):
+        raise UsageError(f"{address}: {lacking}")
     try:
         promise_of(spec, bundle)
     except ValueError as error:

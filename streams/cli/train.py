@@ -48,6 +48,7 @@ def run(args: Sequence[str]) -> int:
         seed=options.seed,
         calibrate=options.calibrate,
         retrains=options.retrains,
+        goal_policy=options.goal_policy,
         on_margin=tell_margin,
         on_retrains=tell_retrains,
     )

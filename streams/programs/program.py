@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -36,6 +35,7 @@ from ..errors import ModelError, UsageError
 from ..journal.entries import journal_key
 from .bundle.loader import ModelBundle, load_bundle
 from .bundle.manifest import Manifest
+from .limited_places import closes_rounds, lacks_for_rounds, round_goal
 from .models.scoring import score_of_options
 from .promised import promise_of, replaces_margin
 from .space import space_of
@@ -119,13 +119,7 @@ class Program:
 
     def round_goal(self) -> RoundGoal:
         """A goal for its rounds that has seen none."""
-        capacity, policy = self.spec.capacity, self.spec.policy
-        assert capacity is not None, f"{self.name} has a goal for rounds and no capacity"
-        kind = goals.round_registry[policy.goal]
-        parameters: dict[str, Any] = {**policy.goal_parameters}
-        if capacity.offset is not None:
-            parameters["offset"] = capacity.offset
-        return kind(capacity.coverage, capacity.horizon, **parameters)
+        return round_goal(self.spec)
 
     @cached_property
     def goal(self) -> Goal:
@@ -348,6 +342,8 @@ def _misfit(bundle: ModelBundle, spec: ProgramSpec) -> str | None:
     """What a spec asks of its models and this one does not have."""
     if lacks_margin(bundle.manifest, spec):
         return NO_MARGIN.format(bundle.version)
+    if lacking := lacks_for_rounds(spec, bundle):
+        return lacking
     kind = candidates.registry[spec.policy.generator]
     if kind.needs_linear_score and not isinstance(bundle.model.score, candidates.LinearScore):
         return NO_LINEAR_SCORE.format(bundle.version, kind.name)
@@ -374,11 +370,6 @@ def _beyond_the_defaults(spec: ProgramSpec) -> tuple[object, ...]:
     if policy.target is not None:
         return ((*named, policy.target),)
     return () if named in PAPERS else (named,)
-
-
-def closes_rounds(spec: ProgramSpec) -> bool:
-    """Whether a program's places are limited, and given in rounds."""
-    return spec.policy.goal in goals.round_registry
 
 
 def _of_rounds(spec: ProgramSpec) -> tuple[object, ...]:

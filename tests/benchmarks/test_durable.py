@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from onward.agents.actor import save_arrays
-from onward.agents.goals.sac import INPUTS
 from onward.benchmarks import face
 from onward.benchmarks.durable import Args, durable, tables
 from onward.environments.competition import draw_world
 from onward.streams.errors import UsageError
+from onward.tests.support.goal_policies import constant, written
 
 SMALL = ["--episodes", "2", "--rounds", "6"]
 
@@ -54,18 +54,34 @@ def test_figures_are_drawn(worlds, tmp_path, monkeypatch):
 
 def test_a_learned_goal_is_measured_where_it_was_trained_beside_the_default(worlds, tmp_path, monkeypatch):
     monkeypatch.setattr("onward.benchmarks.durable.WORLDS", worlds)
-    sizes = [(INPUTS, 4), (4, 4), (4, 2)]
-    arrays = {f"weight_{k}": np.zeros(size) for k, size in enumerate(sizes)}
-    save_arrays(tmp_path / "goal.npz", arrays | {f"bias_{k}": np.zeros(size[1]) for k, size in enumerate(sizes)})
+    written(tmp_path / "goal.npz", constant(0.0))
     (tmp_path / "goal.json").write_text('{"horizon": 2, "beta": 0.05}')
     rows = list(durable(face.parse(Args, None, [*SMALL, "--parts", "sac", "--sac", str(tmp_path)])))
     assert [row.name for row in rows] == [
         f"{name} T=2 beta=0.05 {measure}"
-        for name in ("sac", "sac + offset", "capacity + offset")
+        for name in ("sac", "sac + offset", "capacity + offset", "capacity + offset, nominal as sac")
         for measure in ("RR", "RF")
     ]
-    (alone, _, default) = (row.value for row in rows if row.name.endswith("RR"))
+    (alone, _, default, as_low) = (row.value for row in rows if row.name.endswith("RR"))
     assert alone < 0.8 < default  # a policy that always says the mean of newcomers is far too low
+    assert as_low < default
+
+
+def test_learned_recommenders_need_one_of_each_world_and_stand_beside_the_default(worlds, tmp_path, monkeypatch):
+    monkeypatch.setattr("onward.benchmarks.durable.WORLDS", worlds)
+    random, sizes = np.random.default_rng(0), [(12, 4), (4, 4), (4, 20)]
+    arrays = {f"weight_{k}": random.normal(size=size) for k, size in enumerate(sizes)}
+    save_arrays(tmp_path / "recommender.npz", arrays | {f"bias_{k}": np.zeros(size[1]) for k, size in enumerate(sizes)})
+
+    def measured(folders):
+        flags = [*SMALL, "--parts", "phi", "--phi", ",".join(folders)]
+        return {row.name: row.value for row in durable(face.parse(Args, None, flags))}
+
+    rows = measured([str(tmp_path)])
+    errors = [value for name, value in rows.items() if name.endswith("beta=0.05 score error")]
+    assert len(errors) == 3
+    assert errors[0] > 1e-3 > 1e-9 > errors[2]  # the default has none
+    assert measured(2 * [str(tmp_path)]) == {}
 
 
 @pytest.mark.parametrize(
@@ -74,6 +90,7 @@ def test_a_learned_goal_is_measured_where_it_was_trained_beside_the_default(worl
         (["--parts", "wizard"], "--parts: there is no 'wizard'"),
         (["--worlds", "/no/file.npz"], "--worlds:"),
         (["--parts", "sac", "--sac", "/no"], "--sac /no: it holds no goal of `onward train-rl`"),
+        (["--parts", "phi", "--phi", "/,/,/,/no"], "--phi /: it holds no recommender of `onward train-rl`"),
     ],
 )
 def test_a_wrong_name_or_file_is_explained_in_one_line(flags, message, capsys):

@@ -11,10 +11,16 @@ from .parsing import CommandParser
 
 
 def add_model_flags(parser: CommandParser, seed: str) -> None:
-    """Add the flags of spec, new folder and seed; ``seed`` says what it decides."""
+    """Add the flags of spec, new folder, seed and goal policy; ``seed`` says what it decides."""
     parser.add_argument("--spec", required=True, type=Path, metavar="FILE", help="program spec (YAML)")
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="new folder for the model")
     parser.add_argument("--seed", default=0, type=int, metavar="N", help=f"seed of {seed} (default: 0)")
+    parser.add_argument(
+        "--goal-policy",
+        type=Path,
+        metavar="FILE.npz",
+        help="learned policy of `goal: sac`, which `onward train-rl goal` writes; it is kept with the model",
+    )
 
 
 def program_spec(path: Path) -> LoadedSpec:

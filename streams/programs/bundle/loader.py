@@ -8,6 +8,7 @@ A bundle is a folder (any fsspec address) that is never written to again:
     reference.csv    raw rows of the population, for costs that count in percentiles
     verifier.skops   (or verifier.npz) a classifier of pairs, where the policy needs one (``training/artefacts.py``)
     retrains.npz     models of resamples of the data, where the promise needs them (``retrains.py``)
+    goal.npz         a learned policy, where the goal needs one (``goal_policy.py``)
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import fsspec
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ....agents.actor import Actor
 from ....agents.choices.components.verifier import Verifier
 from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Value
@@ -30,6 +32,7 @@ from ....schemas.spec import Feature
 from ...errors import ModelError, one_line
 from ..models.scoring import DecisionModel
 from ..onnx.score import OnnxScore
+from .goal_policy import load_goal_policy
 from .manifest import BundleFile, FeatureColumn, Manifest, VerifierFile
 from .model_files import NotAModelError, read_model
 from .raw_rows import read_rows
@@ -51,7 +54,7 @@ class ModelBundle:
     """A loaded bundle. ``manifest_sha256`` is the hash of the manifest's bytes, which hold the hash of every file.
 
     ``retrains`` are models of resamples of the data, by which promises are measured: every second one takes no part
-    in choosing options.
+    in choosing options. ``goal_policy`` is the learned policy of a goal for rounds.
     """
 
     version: str
@@ -63,9 +66,12 @@ class ModelBundle:
     reference: list[dict[str, Value]]
     verifier: BundledVerifier | None = None
     retrains: Sequence[DecisionModel] = ()
+    goal_policy: Actor | None = None
 
     def artefact(self, name: str) -> Any:
-        """An artefact that a choice needs (``Choice.needs``), None where the bundle lacks it."""
+        """An artefact that a choice or a goal for rounds ``needs``, None where the bundle lacks it."""
+        if name == "goal_policy":
+            return self.goal_policy
         if name != "verifier" or self.verifier is None:
             return None
         return Verifier(self.verifier.model.score, self.model.score, self.verifier.tolerance)
@@ -104,6 +110,7 @@ def load_bundle(
         reference=_load_rows(folder, manifest.reference, manifest.features),
         verifier=_load_verifier(folder, manifest.verifier, len(columns)),
         retrains=_load_retrains(folder, manifest.retrains, len(columns), codec),
+        goal_policy=_load_goal_policy(folder, manifest.goal_policy),
     )
 
 
@@ -198,6 +205,16 @@ def _load_retrains(
     content = folder.read_checked(entry)
     try:
         return load_retrains(content, columns, codec)
+    except Exception as error:  # the libraries' errors have no base class
+        raise ModelError(f"{folder.address}: file {entry.file} is refused: {one_line(error)}") from None
+
+
+def _load_goal_policy(folder: _Folder, entry: BundleFile | UnsetType) -> Actor | None:
+    if isinstance(entry, UnsetType):
+        return None
+    content = folder.read_checked(entry)
+    try:
+        return load_goal_policy(content)
     except Exception as error:  # the libraries' errors have no base class
         raise ModelError(f"{folder.address}: file {entry.file} is refused: {one_line(error)}") from None
 

@@ -55,7 +55,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     The model's file is skops, npz or onnx by its ending; ``onnx`` belongs to the last.
     ``margin`` is the one at which retrained models accept the options too (``training/margin.py``). ``retrains`` holds
-    models of resamples of the data, by which promises are measured.
+    models of resamples of the data, by which promises are measured, and ``goal_policy`` the learned policy of a goal
+    for rounds.
     """
 
     format: Literal[1] = 1
@@ -69,6 +70,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     reference: BundleFile
     verifier: VerifierFile | UnsetType = UNSET
     retrains: BundleFile | UnsetType = UNSET
+    goal_policy: BundleFile | UnsetType = UNSET
     onnx: OnnxScore | UnsetType = UNSET
     margin: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     metrics: dict[str, float] = {}

@@ -7,7 +7,7 @@ arrays; ONNX holds standard operators (``onnx/check.py``).
 from __future__ import annotations
 
 import io
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -19,11 +19,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
 from ....schemas.encoding import FeatureCodec
-from ...errors import one_line
+from ...errors import ModelError, UsageError, one_line
 from ..models.calibration import folded
 from ..models.scoring import DecisionModel, scorer, type_name
 from ..models.trees import TreeSum, dump_trees, load_trees
 from ..onnx.score import OnnxScore
+from .manifest import LARGEST_FILE_BYTES
 
 if TYPE_CHECKING:
     from ..onnx.model import OnnxModel
@@ -106,6 +107,20 @@ def _read_skops(content: bytes, columns: int) -> DecisionModel:
         names = ", ".join(kind.__name__ for kind in KEPT_AS_SKOPS)
         raise ValueError(f"type {type_name(estimator)} is not supported in a skops file (use one of {names})")
     return scorer(estimator, columns)
+
+
+def read_local(file: Path) -> bytes:
+    """The bytes of a file that is to go into a bundle.
+
+    Raises ``UsageError`` where it cannot be read, ``ModelError`` where it is larger than a bundle's may be.
+    """
+    try:
+        size = file.stat().st_size
+        if size > LARGEST_FILE_BYTES:
+            raise ModelError(f"{file}: it has {size} bytes; a model may have {LARGEST_FILE_BYTES}")
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 class NotAModelError(ValueError):

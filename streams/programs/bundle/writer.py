@@ -53,12 +53,14 @@ def write_bundle(
     verifier: FittedVerifier | None = None,
     margin: float | UnsetType = UNSET,
     retrains: Sequence[DecisionModel] = (),
+    goal_policy: bytes | None = None,
 ) -> Manifest:
     """Write a bundle to a folder that does not exist yet (or is empty); it appears whole or not at all.
 
     ``columns`` are the encoded columns of the program, and ``estimator`` is a fitted estimator or an imported model
-    (``model_files.py``). ``retrains`` are models of resamples of its data (``retrains.py``). Raises ``UsageError`` when
-    the folder is not empty or cannot be written, ``ModelError`` when a model could not be loaded again.
+    (``model_files.py``). ``retrains`` are models of resamples of its data (``retrains.py``), and ``goal_policy`` is the
+    content of a file that ``goal_policy.py`` loads. Raises ``UsageError`` when the folder is not empty or cannot be
+    written, ``ModelError`` when a model could not be loaded again.
     """
     model = _model_file(folder, estimator, len(columns))
     files = {"model": (f"model{model.ending}", model.content)}
@@ -70,6 +72,8 @@ def write_bundle(
         files["verifier"] = (f"verifier{judge.ending}", judge.content)
     if retrains:
         files["retrains"] = ("retrains.npz", _retrains_file(folder, retrains))
+    if goal_policy is not None:
+        files["goal_policy"] = ("goal.npz", goal_policy)
     entries = {role: _entry(name, content) for role, (name, content) in files.items()}
     manifest = Manifest(
         program=spec.program,
@@ -82,6 +86,7 @@ def write_bundle(
         reference=entries["reference"],
         verifier=UNSET if verifier is None else _verifier_entry(entries["verifier"], verifier.tolerance),
         retrains=entries.get("retrains", UNSET),
+        goal_policy=entries.get("goal_policy", UNSET),
         onnx=model.onnx,
         margin=margin,
         metrics=dict(metrics),

@@ -22,7 +22,8 @@ from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
 from ....schemas.table import Table
 from ...errors import ModelError, UsageError, one_line
-from ..bundle.manifest import LARGEST_FILE_BYTES, Manifest
+from ..bundle.manifest import Manifest
+from ..bundle.model_files import read_local
 from ..bundle.writer import check_new, write_bundle
 from ..models.row_independence import keeps_rows_apart
 from ..models.scoring import scorer
@@ -34,6 +35,7 @@ from ..onnx.trees import flattened
 from ..program import check_linear, uses_margin
 from ..promised import measured_promise, needs_retrains
 from .artefacts import needed_artefacts
+from .goal_policy import read_goal_policy
 from .margin import measured_margin, retrained
 from .retrains import RETRAINS, check_carries, check_number
 from .served import measure_served
@@ -64,20 +66,23 @@ def import_model(
     seed: int,
     probabilities: str | None = None,
     retrains: Sequence[Path] = (),
+    goal_policy: Path | None = None,
     on_margin: Callable[[], None] = lambda: None,
 ) -> Manifest:
     """Write the bundle of an ONNX file to the folder ``output``, which must not exist.
 
     ``probabilities`` names the output where several could be it. ``seed`` decides the order of the instances, and the
     models that measure the margin; ``on_margin`` is called before that. ``retrains`` are files of the same classifier,
-    fitted again on resamples of its data, by which a promise is measured. Raises ``ModelError`` when a file is refused,
-    ``UsageError`` for wrong data, and for too few retrains.
+    fitted again on resamples of its data, by which a promise is measured. ``goal_policy`` is the file of the learned
+    policy of a goal for rounds. Raises ``ModelError`` when a file is refused, ``UsageError`` for wrong data, for too
+    few retrains, and for a policy that is missing.
     """
     check_new(output)
     _check_policy(loaded)
     _check_retrains(loaded, retrains)
+    policy = read_goal_policy(goal_policy, loaded)
     table, codec = read_labelled(csv, loaded), FeatureCodec(loaded.spec)
-    content = _read(file)
+    content = read_local(file)
     model = _checked_model(file, content, codec, table, probabilities)
     scores = model.score(table.X)
     check_linear(model.score, loaded)
@@ -101,12 +106,13 @@ def import_model(
         output,
         loaded.spec,
         codec.columns,
-        version=f"onnx-{_digest([content, *map(_read, retrains)], csv, loaded, seed)}",
+        version=f"onnx-{_digest([content, *map(read_local, retrains), policy], csv, loaded, seed)}",
         estimator=model,
         instances=instances,
         reference=reference,
         margin=margin,
         retrains=again,
+        goal_policy=policy,
         metrics=metrics_of(table, order, model, loaded.spec.model.threshold) | {"instances": len(instances)} | measured,
     )
 
@@ -160,7 +166,7 @@ def _check_retrains(loaded: LoadedSpec, retrains: Sequence[Path]) -> None:
             f"{loaded.path}: the promise {loaded.spec.promise.kind} needs retrained models, and an ONNX file cannot be "
             f"fitted: give an even number of files after --retrain, better {RETRAINS} than few"
         )
-    contents = [_read(file) for file in retrains]
+    contents = [read_local(file) for file in retrains]
     for number, (file, content) in enumerate(zip(retrains, contents, strict=True)):
         if content in contents[:number]:
             raise UsageError(f"--retrain {file}: it equals an earlier one; each must be fitted on its own resample")
@@ -171,7 +177,7 @@ def _retrain(
 ) -> TreeSum | OnnxModel:
     """A retrain of a model, of its kind."""
     flat = isinstance(model, TreeSum)
-    retrain = _checked_model(file, _read(file), codec, table, probabilities, flatten=flat)
+    retrain = _checked_model(file, read_local(file), codec, table, probabilities, flatten=flat)
     if flat != isinstance(retrain, TreeSum):
         raise ModelError(f"{file}: it is not a tree ensemble like the model: give retrains of the same classifier")
     return retrain
@@ -209,17 +215,8 @@ def _check_scores(scores: Floats, labels: NDArray[np.int64]) -> None:
         )
 
 
-def _read(file: Path) -> bytes:
-    try:
-        size = file.stat().st_size
-        if size > LARGEST_FILE_BYTES:
-            raise ModelError(f"{file}: it has {size} bytes; a model may have {LARGEST_FILE_BYTES}")
-        return file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-
-
-def _digest(contents: Sequence[bytes], csv: Path, loaded: LoadedSpec, seed: int) -> str:
+def _digest(contents: Sequence[bytes | None], csv: Path, loaded: LoadedSpec, seed: int) -> str:
     data = hashlib.sha256(csv.read_bytes()).hexdigest()
-    parts = (*(hashlib.sha256(content).hexdigest() for content in contents), data, loaded.sha256, str(seed))
+    files = (content for content in contents if content is not None)
+    parts = (*(hashlib.sha256(content).hexdigest() for content in files), data, loaded.sha256, str(seed))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

@@ -36,6 +36,7 @@ from ..models.scoring import DecisionModel, scorer
 from ..program import check_linear, uses_margin
 from ..promised import measured_promise
 from .artefacts import fit_artefacts
+from .goal_policy import read_goal_policy
 from .margin import measured_margin, retrained
 from .retrains import check_carries, fit_retrains, wanted_retrains
 from .served import measure_served
@@ -66,6 +67,7 @@ def train(
     seed: int,
     calibrate: bool = False,
     retrains: int | None = None,
+    goal_policy: Path | None = None,
     on_margin: Callable[[], None] = lambda: None,
     on_retrains: Callable[[int], None] = lambda _: None,
 ) -> Manifest:
@@ -74,16 +76,18 @@ def train(
     ``calibrate`` maps the scores to probabilities that the labels confirm, by Platt's sigmoid. The version names the
     estimator and a hash of everything the model depends on: the same data, spec, seed and library give the same
     version and the same scores. ``retrains`` is the number of models of resamples to keep beside it; by default as many
-    as the spec's promise needs. ``on_margin`` is called before a margin is measured, and ``on_retrains`` with the
-    number of retrains before they are fitted; both take long. Raises ``UsageError`` for data that cannot be trained on,
-    a folder that holds something, an estimator that cannot be calibrated, a number of retrains that cannot be divided,
-    or a model that cannot carry the spec's promise.
+    as the spec's promise needs. ``goal_policy`` is the file of the learned policy of a goal for rounds, to keep beside
+    it. ``on_margin`` is called before a margin is measured, and ``on_retrains`` with the number of retrains before they
+    are fitted; both take long. Raises ``UsageError`` for data that cannot be trained on, a folder that holds something,
+    an estimator that cannot be calibrated, a number of retrains that cannot be divided, a model that cannot carry the
+    spec's promise, or a policy that is missing; ``ModelError`` for a file that is none.
     """
     check_new(output)
     count = wanted_retrains(loaded.spec, retrains)
+    policy = read_goal_policy(goal_policy, loaded)
     # On one thread sums are added in one order. OpenMP's threads would also wait for each other on a busy machine.
     with threadpool_limits(1):
-        return _train(csv, loaded, output, estimator, seed, calibrate, count, on_margin, on_retrains)
+        return _train(csv, loaded, output, estimator, seed, calibrate, count, policy, on_margin, on_retrains)
 
 
 def _train(
@@ -94,6 +98,7 @@ def _train(
     seed: int,
     calibrate: bool,
     count: int,
+    policy: bytes | None,
     on_margin: Callable[[], None],
     on_retrains: Callable[[int], None],
 ) -> Manifest:
@@ -128,7 +133,7 @@ def _train(
         loaded.spec,
         codec.columns,
         version=_version(
-            csv, loaded, f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}", seed, count
+            csv, loaded, f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}", seed, count, policy
         ),
         estimator=fitted,
         instances=kept,
@@ -136,6 +141,7 @@ def _train(
         verifier=artefacts.get("verifier"),
         margin=margin,
         retrains=others,
+        goal_policy=policy,
         metrics=metrics_of(table, held_out, model, threshold)
         | {"training_rows": len(fit), "instances": len(instances)}
         | measured,
@@ -222,8 +228,9 @@ def metrics_of(table: Table, held_out: Indices, model: DecisionModel, threshold:
     }
 
 
-def _version(csv: Path, loaded: LoadedSpec, name: str, seed: int, retrains: int) -> str:
+def _version(csv: Path, loaded: LoadedSpec, name: str, seed: int, retrains: int, policy: bytes | None) -> str:
     parts = [hashlib.sha256(csv.read_bytes()).hexdigest(), loaded.sha256, name.replace("-", "_"), str(seed)]
     parts += [sklearn.__version__, *([f"retrains {retrains}"] if retrains else [])]
+    parts += [] if policy is None else [f"goal policy {hashlib.sha256(policy).hexdigest()}"]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return f"{name}-{digest[:12]}"

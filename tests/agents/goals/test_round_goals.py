@@ -1,4 +1,4 @@
-"""The laws of every goal for rounds with limited places. The registry finds the classes, but the learned one."""
+"""The laws of every goal for rounds with limited places. The registry finds the classes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,16 @@ from hypothesis import strategies as st
 
 from onward.agents.goals import ClosedRound, Prospects, RoundGoal, round_registry
 from onward.agents.goals.rounds import logit, sigmoid
-from onward.agents.goals.sac import INPUTS, Sac
-
-
-def untrained(seed: int) -> dict[str, np.ndarray]:
-    """The arrays of a policy with random weights."""
-    random, sizes = np.random.default_rng(seed), [(INPUTS, 8), (8, 8), (8, 2)]
-    arrays = {f"weight_{k}": random.normal(0, 0.3, size) for k, size in enumerate(sizes)}
-    return arrays | {f"bias_{k}": random.normal(0, 0.3, size[1]) for k, size in enumerate(sizes)}
+from onward.agents.goals.sac import Sac, goal_policy
+from onward.tests.support.goal_policies import untrained
 
 
 class UntrainedSac(Sac):
-    """The learned goal, which the registry leaves out because it needs arrays."""
+    """The learned goal with a policy."""
 
     def __init__(self, coverage: float, horizon: int, *, offset: bool = False) -> None:
-        super().__init__(coverage, horizon, untrained(0), offset=offset)
+        super().__init__(coverage, horizon, offset=offset)
+        self.equip(goal_policy=goal_policy(untrained(0)))
 
 
 KINDS: dict[str, type[RoundGoal]] = {**round_registry, "sac": UntrainedSac}

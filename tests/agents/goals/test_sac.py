@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from onward.agents.actor import Actor, load_arrays, save_arrays
-from onward.agents.goals import Aim, ClosedRound, Prospects, registry, round_registry
+from onward.agents.goals import Aim, ClosedRound, Prospects
 from onward.agents.goals.rounds import logit, sigmoid
-from onward.agents.goals.sac import FARTHEST, FEATURES, INPUTS, ROUNDS, Pool, Sac
+from onward.agents.goals.sac import FARTHEST, FEATURES, INPUTS, ROUNDS, Pool, Sac, goal_policy
 from onward.agents.goals.sac_training import Played, SacTraining, Settings, reward
 from onward.agents.soft_actor_critic import Learning
+from onward.tests.support.goal_policies import constant
 
 SMALL = Settings(lessons=10, rounds=25, warm_up=1, learning=Learning(batch=128, width=32, memory=5000, discount=0.5))
 
@@ -29,11 +30,11 @@ def closed(number: int = 0, **changes: object) -> ClosedRound:
     return ClosedRound(**{"number": number, "places": 2, "threshold": 0.5, "newcomers": newcomers, **back, **changes})
 
 
-def constant(action: float) -> dict[str, np.ndarray]:
-    """A policy that always does the same."""
-    sizes = [(INPUTS, 4), (4, 4), (4, 2)]
-    arrays = {f"weight_{k}": np.zeros(size) for k, size in enumerate(sizes)}
-    return arrays | {f"bias_{k}": np.zeros(size[1]) for k, size in enumerate(sizes)} | {"bias_2": np.array([action, 0])}
+def equipped(horizon: int, arrays: dict[str, np.ndarray]) -> Sac:
+    """The goal with a policy."""
+    goal = Sac(0.95, horizon)
+    goal.equip(goal_policy=goal_policy(arrays))
+    return goal
 
 
 def shares(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +80,7 @@ def test_a_round_without_places_is_not_seen() -> None:
 
 
 def test_better_newcomers_move_the_goal_as_they_move() -> None:
-    goals = [Sac(0.95, 2, constant(0.4)) for _ in range(2)]
+    goals = [equipped(2, constant(0.4)) for _ in range(2)]
     for goal, shift in zip(goals, (0.0, 0.7), strict=True):
         goal.observe(closed(newcomers=sigmoid(np.array([-1.0, 0.0, 0.0, 1.0]) + shift)))
     one, other = (goal.aim(Prospects()) for goal in goals)
@@ -87,9 +88,11 @@ def test_better_newcomers_move_the_goal_as_they_move() -> None:
     assert one == Aim(pytest.approx(sigmoid(2.0 * np.tanh(0.4))), 2, one.score)
 
 
-def test_the_goal_is_not_one_that_a_spec_may_name() -> None:
-    assert "sac" not in round_registry
-    assert "sac" not in registry
+def test_a_goal_without_its_policy_says_so() -> None:
+    with pytest.raises(ValueError, match="sac has no policy"):
+        Sac(0.95, 1).aim(Prospects())
+    with pytest.raises(ValueError, match=r"sac needs \['goal_policy'\], not \[\]"):
+        Sac(0.95, 1).equip()
 
 
 @pytest.mark.parametrize(
@@ -98,11 +101,15 @@ def test_the_goal_is_not_one_that_a_spec_may_name() -> None:
         ({}, "there is no array 'weight_0'"),
         (constant(0.0) | {"bias_1": np.zeros(5)}, "layer 1 has shapes"),
         (constant(0.0) | {"weight_0": np.zeros((12, 4))}, "the policy sees 12 numbers and answers 1"),
+        (constant(0.0) | {"bias_3": np.zeros(2)}, "there is an array 'bias_3'"),
+        (constant(np.nan), "array bias_2 does not hold finite numbers"),
+        (constant(0.0) | {"bias_1": np.array(["0"] * 4)}, "array bias_1 does not hold finite numbers"),
+        (constant(0.0) | {"weight_2": np.zeros((4, 3)), "bias_2": np.zeros(3)}, "the last layer has 3 numbers"),
     ],
 )
 def test_arrays_of_something_else_are_refused(arrays: dict[str, np.ndarray], says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        Sac(0.95, 1, arrays)
+        goal_policy(arrays)
 
 
 def test_arrays_are_written_and_read_without_pickle(tmp_path: Path) -> None:
@@ -132,7 +139,7 @@ def test_a_short_training_learns_the_goal_with_the_best_reward() -> None:
     first, *_, last = training.run()
     assert last.lesson == SMALL.lessons
     assert last.reward > first.reward + 1.0
-    goal = Sac(0.95, 1, training.export())
+    goal = equipped(1, training.export())
     for number in range(5):
         goal.observe(closed(number))
     assert earned(logit(goal.aim(Prospects()).score)) > best - 0.5

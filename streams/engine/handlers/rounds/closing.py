@@ -26,6 +26,7 @@ from .....schemas.encoding import Problem
 from .....schemas.events import Coverage, Drifted, Threshold
 from .....schemas.headers import format_time
 from ....programs.bundle.loader import ModelBundle
+from ....programs.limited_places import equip_goal
 from ...fold import Fold
 from ...rounds.forecast import (
     LARGE_MODEL_SAMPLE,
@@ -166,6 +167,7 @@ def _aim(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int
     open_promises = carried_over(rounds, closing.number)
     if closing.rejected:
         expected = prospects(closing.sample, open_promises, closing.number, rounds.places_after(closing))
+        equip_goal(rounds.learners.goal, _bundle(rounds, fold))
         aim = rounds.learners.goal.aim(expected)
         # A score that the model does not approve wins no place, however many are left.
         closing.goal = max(aim.score, rounds.program.spec.model.threshold)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from onward.agents.goals.sac import goal_policy
 from onward.agents.scores import Score
 from onward.schemas.events import Application, PromiseChange, Round, RoundDecision, Threshold
 from onward.streams.programs.program import Program
@@ -92,6 +95,12 @@ class Story(Tape):
         ended = self.run.events("promises", PromiseChange)
         assert len({promise.application for promise in ended}) == len(ended)
         return {promise.application: promise.status for promise in ended}
+
+
+def learned(policy: Mapping[str, NDArray[Any]], **capacity: Any) -> Program:
+    """A program whose goal is a learned policy, given by its arrays."""
+    program = limited(capacity, goal="sac")
+    return replace(program, bundle=replace(program.bundle, goal_policy=goal_policy(policy)))
 
 
 def story(tmp_path: Any, decisions: str = "model", score: Score = LINE, **capacity: Any) -> Story:

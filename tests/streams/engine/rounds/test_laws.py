@@ -12,18 +12,31 @@ import pytest
 from onward.schemas.events import NoRecourse, Recourse
 from onward.streams.engine.handlers.rounds import closing
 from onward.streams.engine.work_budget import WorkBudget
-from onward.tests.streams.engine.rounds.stories import HOUR_MS, LINE, Story, announcement, as_a_large_model, story
+from onward.tests.streams.engine.rounds.stories import (
+    HOUR_MS,
+    LINE,
+    Story,
+    announcement,
+    as_a_large_model,
+    learned,
+    story,
+)
 from onward.tests.support.comparison import dump
+from onward.tests.support.goal_policies import untrained
+from onward.tests.support.pipeline import Run
 from onward.tests.support.tape import MINUTE_MS
 
 PEOPLE, HOURS = 40, 8
 SEEDS = range(3)
 
 
-def told(tmp_path, seed, score=LINE) -> Story:
+def told(tmp_path, seed, score=LINE, program=None) -> Story:
     """People who apply in eight hours; some come back, some of them with what they were told to reach."""
     random = np.random.default_rng(seed)
-    tape = story(tmp_path, horizon=2, places=3, score=score)
+    if program is None:
+        tape = story(tmp_path, horizon=2, places=3, score=score)
+    else:
+        tape = Story(Run({"loan": program}, tmp_path))
     now_ms, names = 0, []
     for number in range(PEOPLE):
         now_ms += int(random.integers(0, 2 * HOURS * HOUR_MS // PEOPLE))
@@ -71,11 +84,17 @@ def _promises(answer: Recourse | NoRecourse) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("seed", "units", "score"), [(0, 1000, LINE), (1, 2, LINE), (2, 20, LINE), (0, 1000, as_a_large_model)]
+    ("seed", "units", "score", "program"),
+    [
+        (0, 1000, LINE, None),
+        (1, 2, LINE, None),
+        (0, 1000, as_a_large_model, None),
+        (2, 20, LINE, learned(untrained(3), horizon=2, places=3, offset=True)),
+    ],
 )
-def test_a_restart_after_every_record_changes_nothing(tmp_path, seed, units, score, monkeypatch):
+def test_a_restart_after_every_record_changes_nothing(tmp_path, seed, units, score, program, monkeypatch):
     monkeypatch.setattr(closing, "BUDGET", WorkBudget(tick=units, other=1))
-    whole, cut = told(tmp_path / "whole", seed, score=score), told(tmp_path / "cut", seed, score=score)
+    whole, cut = (told(tmp_path / name, seed, score, program) for name in ("whole", "cut"))
     story_ends = len(cut.journal)
     _finish(whole), _finish(cut)
     expected = dump(whole.fold())

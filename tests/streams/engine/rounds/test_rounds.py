@@ -9,11 +9,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from onward.agents.goals.rounds import logit, sigmoid
+from onward.agents.goals.sac import SPAN, goal_policy
 from onward.schemas.events import Model, NoRecourse, Outcome, Recourse
 from onward.schemas.headers import format_time
 from onward.streams.engine.handlers.rounds import closing
 from onward.streams.programs.program import Program
-from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, as_a_large_model, limited, story
+from onward.tests.streams.engine.rounds.stories import (
+    HOUR_MS,
+    Story,
+    announcement,
+    as_a_large_model,
+    learned,
+    limited,
+    story,
+)
+from onward.tests.support.goal_policies import constant
 from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.spaces import Line
 from onward.tests.support.tape import MINUTE_MS, cases, rows
@@ -307,6 +318,40 @@ def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_pat
     assert len(tape.places()) == 4
     assert {answer.model for answer in tape.answers()} == {"v1"}
     assert [closed.model for closed in tape.thresholds()] == ["v1"]
+
+
+def expected_goal(tape, incomes, action):
+    """What a policy that always does the same says of newcomers with these incomes, with two debts."""
+    codec, score = tape.run.programs["loan"].codec, tape.run.programs["loan"].bundle.model.score
+    rows = codec.encode_many([{"region": "north", "income": float(income), "debts": 2} for income in incomes])
+    return sigmoid(logit(score(rows)).mean() + SPAN * np.tanh(action))
+
+
+def test_a_learned_goal_says_what_its_policy_says_of_the_newcomers(tmp_path):
+    tape = Story(Run({"loan": learned(constant(0.9))}, tmp_path))
+    for name, income in FOUR.items():
+        tape.applies_with(name, 10 * MINUTE_MS, income)
+    tape.tick(closed_at(1))
+    tape.fold()
+    [closed] = tape.thresholds()
+    assert closed.goal == pytest.approx(expected_goal(tape, FOUR.values(), 0.9))
+    assert {answer.target_score for answer in tape.answers()} == {closed.goal}
+
+
+def test_the_policy_of_a_new_model_says_the_goals_of_the_rounds_after_it(tmp_path, monkeypatch):
+    program = learned(constant(0.9))
+    other = replace(program.bundle, version="v2", manifest_sha256="3" * 64, goal_policy=goal_policy(constant(1.5)))
+    monkeypatch.setattr(Program, "load", lambda self, manifest, sha256: other)
+    tape = Story(Run({"loan": program}, tmp_path))
+    for number, (name, income) in enumerate(FOUR.items()):
+        tape.applies_with(name, MINUTE_MS, income)
+        tape.applies_with(f"later {name}", HOUR_MS + 1 + number, income)
+    tape.tick(closed_at(1))
+    tape.send("models", Model("loan", "v2", "memory", "3" * 64), closed_at(1), "m")
+    tape.tick(closed_at(2))
+    tape.fold()
+    goals = [closed.goal for closed in tape.thresholds()]
+    assert goals == pytest.approx([expected_goal(tape, FOUR.values(), action) for action in (0.9, 1.5)])
 
 
 def test_under_a_large_model_other_entries_wait_until_they_have_the_units_of_a_person(tmp_path):

@@ -1,0 +1,47 @@
+"""Programs whose places are limited: the goal of their rounds, and what it needs of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...agents import goals
+from ...agents.goals import RoundGoal
+from ...schemas.spec import ProgramSpec
+from .bundle.loader import ModelBundle
+
+NO_ARTEFACT = "model {} has no {}, which `goal: {}` needs: make a new one with `--{} FILE`"
+
+
+def closes_rounds(spec: ProgramSpec) -> bool:
+    """Whether a program's places are limited, and given in rounds."""
+    return spec.policy.goal in goals.round_registry
+
+
+def round_goal(spec: ProgramSpec) -> RoundGoal:
+    """A goal for a program's rounds that has seen none. It is equipped before it says a score (``equip_goal``)."""
+    capacity, policy = spec.capacity, spec.policy
+    assert capacity is not None, f"{spec.program} has a goal for rounds and no capacity"
+    kind = goals.round_registry[policy.goal]
+    parameters: dict[str, Any] = {**policy.goal_parameters}
+    if capacity.offset is not None:
+        parameters["offset"] = capacity.offset
+    return kind(capacity.coverage, capacity.horizon, **parameters)
+
+
+def needed_for_rounds(spec: ProgramSpec) -> frozenset[str]:
+    """The artefacts of a model that the goal of a program's rounds needs."""
+    return goals.round_registry[spec.policy.goal].needs if closes_rounds(spec) else frozenset()
+
+
+def lacks_for_rounds(spec: ProgramSpec, bundle: ModelBundle) -> str | None:
+    """Which artefact of a model the goal of a program's rounds misses, in one line; None where it misses none."""
+    for name in sorted(needed_for_rounds(spec)):
+        if bundle.artefact(name) is None:
+            flag = name.replace("_", "-")
+            return NO_ARTEFACT.format(bundle.version, name.replace("_", " "), spec.policy.goal, flag)
+    return None
+
+
+def equip_goal(goal: RoundGoal, bundle: ModelBundle) -> None:
+    """Give a goal for rounds the artefacts of the model under which a round is closed."""
+    goal.equip(**{name: bundle.artefact(name) for name in goal.needs})
