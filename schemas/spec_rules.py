@@ -30,6 +30,7 @@ FIELD_TYPES = {
     "one_hot": ("categorical",),
 }
 LARGEST_INTEGER = 2**53
+LONGEST_PROMISE = timedelta(days=3653)
 MOST_COLUMNS = 2000
 """Most encoded columns of a program."""
 
@@ -59,8 +60,8 @@ def _single_violations(spec: ProgramSpec) -> Iterator[Violation]:
     for name in ("closed", "undecided"):
         if getattr(spec.retention, name) <= timedelta(0):
             yield ("retention", name), "must be longer than nothing"
-    if spec.promise.valid_for <= timedelta(0):
-        yield ("promise", "valid_for"), "must be longer than zero"
+    if not timedelta(0) < spec.promise.valid_for <= LONGEST_PROMISE:
+        yield ("promise", "valid_for"), f"must be longer than zero and at most P{LONGEST_PROMISE.days}D, ten years"
     length = None if spec.capacity is None else spec.capacity.round
     if length is not None and length <= timedelta(0):
         yield ("capacity", "round"), "must be longer than zero"

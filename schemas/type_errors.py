@@ -61,6 +61,8 @@ def _check_value(value: Any, kind: Any, path: Path) -> Iterator[TypeMismatch]:
     elif get_origin(core) is Literal and isinstance(value, str) and value not in get_args(core):
         allowed = get_args(core)
         yield TypeMismatch(path, f"{value!r} is not one of {', '.join(allowed)}{did_you_mean(value, allowed)}")
+    elif isinstance(value, str) and (words := _number_or_words(core)) and value not in words:
+        yield TypeMismatch(path, f"{value!r} is neither a number nor {' or '.join(words)}{did_you_mean(value, words)}")
     else:
         try:
             msgspec.convert(value, kind)
@@ -103,11 +105,20 @@ def _plain_type(kind: Any) -> Any:
     return kind
 
 
+def _number_or_words(kind: Any) -> tuple[str, ...]:
+    """The words that may stand in place of a number; none for other types."""
+    if get_origin(kind) not in (Union, types.UnionType) or float not in map(_plain_type, get_args(kind)):
+        return ()
+    return tuple(word for part in get_args(kind) if get_origin(part) is Literal for word in get_args(part))
+
+
 def _explain(error: msgspec.ValidationError) -> tuple[Path, str]:
     """The path and message of a msgspec error, in the words of YAML."""
     message, _, place = str(error).partition(" - at `$")
     path: Path = tuple(int(index) if index else name for name, index in re.findall(r"\.([^.\[\]`]+)|\[(\d+)\]", place))
     text = bool(re.match(r"Expected `str(?: \| null)?`, got `(?:int|float|bool)`", message))
+    if message == "Invalid ISO8601 duration":
+        message += ": write one such as P90D"
     plain = re.sub(r"`([^`]+)`", lambda match: _in_plain_words(match[1]), message)
     expected, matching, pattern = plain.partition(MATCHING)
     if matching:

@@ -117,7 +117,7 @@ class YamlDocument:
         except (ValueError, YAMLError, LookupError):
             raise ValueError(f"cannot be read as {tag.removeprefix(TAG)}") from None
         if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError("must be a finite number")
+            raise ValueError("must be a finite number (`inf`, without a dot, where a field takes it)")
         if isinstance(value, int) and value not in INT64:
             raise ValueError("a whole number beyond 64 bits")
         return value

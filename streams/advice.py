@@ -52,6 +52,8 @@ def _lower_goals(spec: ProgramSpec, margin: float) -> Iterator[str]:
             yield f"a larger `promise.quantile` than {promise.quantile:g}"
         else:
             yield f"a smaller `promise.radius` than {promise.radius:g}"
+        if promise.kind == "lp":
+            yield "`promise: {kind: ellipsoid}` or `{kind: retrains}`, which ask for less"
     if not margin:
         return
     if promise.kind != "none":

@@ -27,7 +27,7 @@ from ..programs.program import NO_MARGIN, lacks_margin
 from ..programs.promised import promise_of
 from ..programs.spec_check import load_program_spec
 from ..programs.training.importing import import_model
-from ..replay.model_check import check_open_options
+from ..replay.model_check import CheckedModel, check_open_options
 from ..settings import ModelSettings
 from .display.model_check import print_check
 from .display.new_model import print_model, tell_margin
@@ -51,7 +51,8 @@ IMPORT = """Make a program's model from a classifier in ONNX. Write it, its reco
 folder. The classifier takes one input a feature, named as in the spec, with raw values; or one matrix of the spec's
 encoded columns. Give data that it was not fitted on: else it looks better than it is."""
 CHECK = """Tell how many open options of a program a new model would break. Nothing is announced or written: the
-ledgers are read while their workers run. The exit code is 0 while at most --limit of the options break, and 1 above."""
+ledgers are read while their workers run. The exit code is 0 while at most --limit of the options break, and of no group
+more than --group-limit; 1 above."""
 DESCRIPTION = """Check a model and announce it on the models topic: the program's workers use it for every application
 after that. One that they refuse all the same becomes a dead letter, and they go on with the model they have."""
 
@@ -132,8 +133,16 @@ def check(args: Sequence[str]) -> int:
         metavar="SHARE",
         help="largest share of the open options that may break, 0 to 1 (default: %(default)s)",
     )
+    parser.add_argument(
+        "--group-limit",
+        type=_share,
+        metavar="SHARE",
+        help="the same for the options of each group of --by (default: no limit)",
+    )
     parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object instead of tables")
     options = parser.parse_args(list(args))
+    if options.group_limit is not None and not options.by:
+        parser.error("--group-limit: say with --by which groups")
     checked = check_open_options(
         _address(options.manifest),
         options.spec,
@@ -144,12 +153,22 @@ def check(args: Sequence[str]) -> int:
         progress=lambda people: ReadProgress(people, what="people").add,
     )
     print_check(checked, options.limit, options.as_json)
-    if checked.tally.share > options.limit:
-        raise OnwardError(
-            f"model {checked.version} would break {checked.tally.broken:,} of {checked.tally.open:,} open options "
-            f"({checked.tally.share:.1%}), more than --limit {options.limit:g}"
-        )
+    _check_limits(checked, options.limit, options.group_limit)
     return 0
+
+
+def _check_limits(checked: CheckedModel, limit: float, group_limit: float | None) -> None:
+    """Raise ``OnwardError`` where too many options break: of all, or of a group."""
+    groups = [(f" of {name} {group}", tally) for name, of in checked.groups.items() for group, tally in of.items()]
+    limits = [("--limit", limit, "", checked.tally)]
+    if group_limit is not None:
+        limits += [("--group-limit", group_limit, group, tally) for group, tally in groups]
+    for flag, share, group, tally in limits:
+        if tally.share > share:
+            raise OnwardError(
+                f"model {checked.version} would break {tally.broken:,} of {tally.open:,} open options{group} "
+                f"({tally.share:.1%}), more than {flag} {share:g}"
+            )
 
 
 def _share(text: str) -> float:

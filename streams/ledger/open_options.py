@@ -27,6 +27,7 @@ class ProgramLedger:
     open options."""
 
     path: Path
+    partition: int
     spec_sha256: str
     first_model_sha256: str
     version: str
@@ -56,7 +57,7 @@ class ProgramLedger:
 def program_ledgers(state_dirs: Iterable[Path], program: str) -> list[ProgramLedger]:
     """The ledgers of the folders that hold a program, of each journal partition the one with the newest owner.
 
-    Raise ``LedgerError`` where a folder has no ledger, one cannot be read, or none holds the program.
+    Raise ``LedgerError`` where a folder has no ledger, one cannot be read or is empty, or none holds the program.
     """
     folders, newest = list(state_dirs), dict[tuple[str, int], tuple[tuple[int, int], ProgramLedger]]()
     for folder in folders:
@@ -66,9 +67,12 @@ def program_ledgers(state_dirs: Iterable[Path], program: str) -> list[ProgramLed
         for path in paths:
             with _reading(path) as db:
                 if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    continue  # a worker is creating it
+                    raise LedgerError(f"ledger {path} is empty: try again, in case a worker is just creating it")
                 meta = _meta(path, db)
-                found, owner = _program_ledger(path, db, program), (meta["generation"], meta["offset"])
+                found, owner = (
+                    _program_ledger(path, meta["partition"], db, program),
+                    (meta["generation"], meta["offset"]),
+                )
             partition = meta["journal"], meta["partition"]
             if found is not None and (partition not in newest or newest[partition][0] < owner):
                 newest[partition] = owner, found
@@ -77,7 +81,7 @@ def program_ledgers(state_dirs: Iterable[Path], program: str) -> list[ProgramLed
     return [found for _, (_, found) in sorted(newest.items())]
 
 
-def _program_ledger(path: Path, db: sqlite3.Connection, program: str) -> ProgramLedger | None:
+def _program_ledger(path: Path, partition: int, db: sqlite3.Connection, program: str) -> ProgramLedger | None:
     row = db.execute(_PROGRAM, (program,)).fetchone()
     if row is None:
         return None
@@ -85,7 +89,7 @@ def _program_ledger(path: Path, db: sqlite3.Connection, program: str) -> Program
     record = PromisesRecord() if body is None else _decode_record(without_checksum(body[0]))
     [people] = db.execute("SELECT count(*) FROM promises WHERE program = ?", (program,)).fetchone()
     spec, first_model, version, address, sha256 = row
-    return ProgramLedger(path, spec, first_model, version, address, sha256, record, people)
+    return ProgramLedger(path, partition, spec, first_model, version, address, sha256, record, people)
 
 
 def _meta(path: Path, db: sqlite3.Connection) -> dict[str, Any]:

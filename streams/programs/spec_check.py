@@ -64,6 +64,8 @@ def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:
             yield ("promise", field), f"{terms.kind} takes no {field}: it is for {' and '.join(TAKEN_BY[field])}"
         elif terms.kind == plain.kind:
             yield ("promise", field), f"nothing is promised: say what in `kind`, or take `{field}` out"
+    if terms.radius != plain.radius and "quantile" in given:
+        yield ("promise", "quantile"), "a radius is given, so none is measured: take `quantile` or `radius` out"
     if terms.margin and spec.model.threshold + terms.margin >= 1:
         reached = f"{spec.model.threshold + terms.margin:g}"
         yield ("promise", "margin"), f"no score exceeds the threshold and the margin together, {reached}: give less"

@@ -23,15 +23,16 @@ Progress = Callable[[int], Callable[[int], None]]
 class CheckedModel:
     """What a new model would mean for a program's open options.
 
-    ``current`` are the versions that its ledgers have now. ``expired`` counts the options whose time is over, which no
-    other number counts. ``is_unfinished`` says whether options have still to be looked at under the current model, and
-    ``honours`` whether people with an open option are judged by the model that made it.
+    ``current`` are the versions that its ledgers have now, which are those of the journal ``partitions``. ``expired``
+    counts the options whose time is over, which no other number counts. ``is_unfinished`` says whether options have
+    still to be looked at under the current model, and ``honours`` whether people with an open option are judged by the
+    model that made it.
     """
 
     program: str
     version: str
     current: tuple[str, ...]
-    ledgers: int
+    partitions: tuple[int, ...]
     people: int
     tally: Tally
     groups: Mapping[str, Mapping[str, Tally]]
@@ -72,7 +73,7 @@ def check_open_options(
         program=own.name,
         version=new.version,
         current=tuple(sorted({ledger.version for ledger in open_in or ledgers})),
-        ledgers=len(ledgers),
+        partitions=tuple(sorted(ledger.partition for ledger in ledgers)),
         people=counts.people,
         tally=counts.tally,
         groups=counts.groups(),

@@ -39,12 +39,14 @@ def print_check(checked: CheckedModel, limit: float, as_json: bool) -> None:
 
 def _lines(checked: CheckedModel) -> list[str]:
     now = " and ".join(checked.current)
-    ledgers = "1 ledger" if checked.ledgers == 1 else f"{checked.ledgers} ledgers"
+    numbers = ", ".join(map(str, checked.partitions))
+    plural = "s" * (len(checked.partitions) > 1)
+    ledgers = f"the ledger{plural} of journal partition{plural} {numbers}"
     lines = [f"{checked.program}: model {checked.version} in place of {now}"]
     if checked.tally.open:
         lines.append(f"open options: {checked.tally.open:,} of {checked.people:,} people, in {ledgers}")
     else:
-        lines.append(f"open options: none in {ledgers}, so the model can break none")
+        lines.append(f"open options: none in {ledgers}, so the model can break none there")
     if checked.expired:
         lines.append(f"not counted: {checked.expired:,} options whose time is over")
     if checked.is_unfinished:
@@ -71,7 +73,7 @@ def _as_json(checked: CheckedModel, limit: float) -> dict[str, object]:
         "program": checked.program,
         "model": checked.version,
         "current": checked.current,
-        "ledgers": checked.ledgers,
+        "partitions": checked.partitions,
         "people": checked.people,
         **_counts(checked.tally),
         "limit": limit,

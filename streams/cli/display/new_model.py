@@ -93,6 +93,8 @@ def _promise(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
         yield f"promise: {terms.kind} with the radius {metrics['promise_radius']:.4g}" + (
             within if terms.radius == "auto" else ""
         )
+    if terms.kind == "lp" and not metrics.get("promise_radius", 1.0):
+        yield "promise: a radius of 0 promises nothing under another model: take `radius` out, and it is measured"
     if "promise_share" in metrics:
         yield (
             f"promise: {terms.kind}; of the retrained models that took no part in choosing options, "

@@ -36,7 +36,8 @@ the other half share the accident of that half, so options that some of them cho
 def wanted_retrains(spec: ProgramSpec, asked: int | None) -> int:
     """How many retrains to fit: those that were ``asked`` for, by default ``RETRAINS`` where the promise needs them.
 
-    Raises ``UsageError`` for an odd number, a negative one, and for none where the promise needs some.
+    Raises ``UsageError`` for an odd number, a negative one, for too many, and for none where the promise needs
+    some.
     """
     if asked is None:
         return RETRAINS if needs_retrains(spec) else 0
@@ -46,8 +47,14 @@ def wanted_retrains(spec: ProgramSpec, asked: int | None) -> int:
     return asked
 
 
+MOST_RETRAINS = 1000
+"""Many more than any estimate of a promise gains from."""
+
+
 def check_number(flag: str, count: int) -> None:
     """Raise ``UsageError`` for a number of retrains that cannot be divided between choosing and certifying."""
+    if count > MOST_RETRAINS:
+        raise UsageError(f"{flag}: {count} retrains take long and tell no more: give at most {MOST_RETRAINS}")
     if count and (count < FEWEST or count % 2):
         raise UsageError(
             f"{flag}: {count} retrains cannot be divided: half of them choose options and half certify them; "

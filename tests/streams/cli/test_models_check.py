@@ -124,6 +124,14 @@ def test_above_the_limit_it_fails_with_a_line(place, capsys):
     assert printed.err.count("\n") == 1
 
 
+def test_above_the_limit_of_a_group_it_fails_with_a_line(place, capsys):
+    manifest = place.model("uneven", 3.0)
+    assert place.check(manifest, "--by", "region", "--limit", "1", "--group-limit", "0.05") == 1
+    error = capsys.readouterr().err
+    assert "open options of region north" in error
+    assert error.endswith("more than --group-limit 0.05\n")
+
+
 def test_the_current_model_breaks_nothing(place, capsys):
     code, found = told(place, capsys, place.program.bundle.address)
     assert (code, found["broken"], found["cleared"]) == (0, 0, found["open"])
@@ -159,7 +167,10 @@ def test_options_whose_time_is_over_are_not_counted(place, capsys, monkeypatch):
 def test_without_open_options_it_says_so(own, capsys):
     own.tape.applies_with("rich", 0, income=100.0, debts=0)
     assert own.folded().check(own.model("new", 3.0)) == 0
-    assert "open options: none in 1 ledger, so the model can break none" in capsys.readouterr().out
+    assert (
+        "open options: none in the ledger of journal partition 0, so the model can break none there"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_ledger_that_a_worker_has_left_behind_is_not_counted_twice(place, capsys):
@@ -214,6 +225,13 @@ def renamed_column(manifest, _):
             ["--by", "age"],
             UsageError.exit_code,
             "--by age: not a feature of program 'loan': use one of region, income, debts",
+        ),
+        (lambda *_: None, ["--group-limit", "0"], UsageError.exit_code, "--group-limit: say with --by which groups"),
+        (
+            lambda _, own: (own.state / "journal-1.sqlite").touch(),
+            [],
+            LedgerError.exit_code,
+            "journal-1.sqlite is empty: try again",
         ),
         (lambda *_: None, ["--limit", "5"], UsageError.exit_code, "give a share from 0 to 1, such as 0.05"),
         (

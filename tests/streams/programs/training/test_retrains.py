@@ -64,6 +64,7 @@ def test_as_many_are_fitted_as_the_promise_needs(folder: Path, promise: str, ask
     ("asked", "says"),
     [
         (5, "--retrains: 5 retrains cannot be divided: .*; give an even number from 2 on, better from 20 on"),
+        (1002, "--retrains: 1002 retrains take long and tell no more: give at most 1000"),
         (-2, "--retrains: -2 retrains cannot be divided"),
         (0, "--retrains: the promise lp needs some: give 40, or no flag"),
     ],
