@@ -185,7 +185,7 @@ class Option(Suggested, frozen=True, gc=False):
         return self.in_words()
 
     def in_words(self, execution_source: ExecutionSource | None = None) -> str:
-        """The changes, the cost, and the probability that a person carries them out where its source is known.
+        """The changes, the cost, the promise, and the probability that a person carries them out.
 
         An assumed probability is left out: nobody knows it.
         """
@@ -193,7 +193,16 @@ class Option(Suggested, frozen=True, gc=False):
         if probability is None and execution_source == "told":
             probability = self.execution_probability
         known = "" if probability is None else f", carried out with probability {probability:.2f}"
-        return f"{'; '.join(map(str, self.changes))}  (cost {self.cost:.3f}{known})"
+        return f"{'; '.join(map(str, self.changes))}  (cost {self.cost:.3f}{self._certificate()}{known})"
+
+    def _certificate(self) -> str:
+        """What is promised of later models, where something is, after a comma."""
+        promise = self.promise or {}
+        if "share" in promise:
+            return f", accepted by {promise['share']:.0%} of retrained models"
+        if "alpha_max" in promise:
+            return f", holds while the model changes by less than {promise['alpha_max']:.3g}"
+        return ""
 
 
 class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse"):
@@ -256,7 +265,8 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
 
     def __str__(self) -> str:
         count = len(self.options)
-        ways = f"{self.application}: {count} {'way' if count == 1 else 'ways'} forward"
+        until = "" if self.expires_at is None else f" until {self.expires_at[:10]}"
+        ways = f"{self.application}: {count} {'way' if count == 1 else 'ways'} forward{until}"
         return "\n".join(
             [ways, *(f"  {option.id}. {option.in_words(self.execution_source)}" for option in self.options)]
         )
