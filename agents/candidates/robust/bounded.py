@@ -37,6 +37,8 @@ class BoundedProblems:
         self.weights = np.ascontiguousarray(weights, dtype=np.float64)
         self.bias, self.ball = float(bias), ball
         self.cost = np.ones_like(self.weights) if cost is None else np.ascontiguousarray(cost, dtype=np.float64)
+        if not (np.isfinite(self.weights).all() and np.isfinite(self.bias)):
+            raise ValueError(f"weights are {self.weights} and bias {self.bias}: give finite numbers")
         if self.cost.shape != self.weights.shape or not (np.isfinite(self.cost) & (self.cost > 0.0)).all():
             raise ValueError(f"cost is {self.cost}: give a finite number above 0 for each of the columns")
 

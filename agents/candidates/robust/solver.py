@@ -66,18 +66,25 @@ class RobustLinear(BoundedProblems):
         Raises
         ------
         ValueError
-            When ``trade`` is not above 0.
+            When ``trade`` is not above 0, or people or rules do not fit the score.
         """
         if not 0.0 < trade < math.inf:
             raise ValueError(f"trade is {trade}: give a finite number above 0")
         return self._solve(people, rules, trade, None)
 
     def least_cost(self, people: Array, rules: Rules, required: Array | float) -> Answers:
-        """The least cost of n people (n, D) whose worst-case log odds are to be at least ``required``, (n,) or one."""
+        """The least cost of n people (n, D) whose worst-case log odds are to be at least ``required``, (n,) or one.
+
+        Raises
+        ------
+        ValueError
+            When people or rules do not fit the score.
+        """
         return self._solve(people, rules, math.nan, np.broadcast_to(required, len(people)).astype(np.float64))
 
     def _solve(self, people: Array, rules: Rules, trade: float, required: Array | None) -> Answers:
         own = np.array(people, dtype=np.float64, order="C")
+        self._check(own, rules)
         lowest, highest = (np.broadcast_to(end, own.shape).astype(np.float64) for end in (rules.lowest, rules.highest))
         status = faults(own, lowest, highest, rules)
         sound = status == Status.FOUND
@@ -91,6 +98,17 @@ class RobustLinear(BoundedProblems):
             status[sound & ~(margin >= required - SLACK)] = Status.OUT_OF_REACH
         status[(status == Status.FOUND) & (targets == own).all(axis=1)] = Status.ENOUGH
         return Answers(targets, status, margin, cost, objective, bound, best)
+
+    def _check(self, own: Array, rules: Rules) -> None:
+        """Raise ``ValueError`` where people or rules do not fit the score."""
+        columns = len(self.weights)
+        if own.ndim != 2 or own.shape[1] != columns:
+            raise ValueError(f"people have the shape {own.shape}: give {columns} columns, as the score has")
+        if rules.step is not None and (rules.step.shape != (columns,) or not (rules.step >= 0.0).all()):
+            raise ValueError(f"step is {rules.step}: give 0 or more for each of the {columns} columns")
+        for group in rules.groups:
+            if not len(group) or min(group) < 0 or max(group) >= columns:
+                raise ValueError(f"the group {group} is not of columns 0 to {columns - 1}")
 
     def _relaxed(
         self, own: Array, lowest: Array, highest: Array, _: Rules, trade: float, required: Array | None

@@ -212,3 +212,21 @@ def test_settings_that_make_no_sense_are_refused() -> None:
         RobustLinear(np.ones(2), 0.0, LpBall(0.1), np.array([1.0, 0.0]))
     with pytest.raises(ValueError, match="trade"):
         RobustLinear(np.ones(2), 0.0, LpBall(0.1)).price(np.zeros((1, 2)), Rules(np.zeros(2), np.ones(2)), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("people", "rules", "problem"),
+    [
+        (np.zeros((1, 3)), Rules(np.zeros(3), np.ones(3)), "people have the shape"),
+        (np.zeros((1, 2)), Rules(np.zeros(2), np.ones(2), step=np.array([-1.0, 0.0])), "step is"),
+        (np.zeros((1, 2)), Rules(np.zeros(2), np.ones(2), groups=(np.array([1, 2]),)), "is not of columns 0 to 1"),
+    ],
+)
+def test_people_and_rules_that_do_not_fit_the_score_are_refused(people, rules, problem):
+    with pytest.raises(ValueError, match=problem):
+        RobustLinear(np.array([2.0, 1.0]), -2.0, LpBall(0.1, 2)).least_cost(people, rules, 0.0)
+
+
+def test_a_score_that_is_not_finite_is_refused():
+    with pytest.raises(ValueError, match="give finite numbers"):
+        RobustLinear(np.array([1.0, np.nan]), 0.0, LpBall(0.1, 2))
