@@ -74,7 +74,7 @@ def test_several_options_drawn_evenly_have_the_probability_that_each_is_among_th
         (["--worlds", "moon"], "--worlds: there is no world 'moon', use some of population,credit"),
         (["--methods", "wizard"], "--methods: there is no 'wizard', use some of"),
         (["--generators", "wizard"], "--generators: there is no 'wizard', use some of"),
-        (["--margins", "1"], "--margins: give numbers below 1"),
+        (["--margins", "0,1"], "--margins: '1' is no number from 0 to below 1, nor one of auto, retrains"),
     ],
 )
 def test_a_wrong_name_or_number_is_explained_in_one_line(flags, message, capsys):
