@@ -161,7 +161,7 @@ class Search(ScoringGenerator):
             score = score.linear
         if not (isinstance(score, LinearScore) and isinstance(self._cost, L1) and 0.0 < goal.required < 1.0):
             return None
-        return LinearSets(self.space, self._grid, score, goal.required, self._most_changes)
+        return LinearSets(self._grid, score, goal.required, self._most_changes)
 
     def _solved(self, people: Array, linear: LinearSets) -> tuple[_Options, Indices]:
         """The options of the people whom the closed form serves, and the numbers of the others."""

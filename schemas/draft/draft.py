@@ -25,7 +25,8 @@ HEAD = """\
 # Drafted from {file}: review every line before use, those marked decide and guess first.
 # mutable: none for what a person cannot change, up or down for what goes one way only; pii: true for personal data.
 # bounds are the least and the largest value of the file; an application outside them is refused.
-# step is the smallest change that a person is told to make. missing stands for a value that an application lacks.
+# step is the smallest change that a person is told to make, max_change the largest: 500, or 25% of their own value.
+# missing stands for a value that an application lacks.
 """
 POLICY = """\
 policy:
