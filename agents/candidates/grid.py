@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -157,6 +158,14 @@ def every_target(limits: Limits, most_changes: int) -> Steps:
             moved[:, index] = move
             every = np.concatenate([every, moved])
     return every[1:]
+
+
+@lru_cache
+def spread(most: int, count: int) -> tuple[int, ...]:
+    """At most ``count`` numbers from 1 to ``most``, more of the small than of the large ones."""
+    if most <= count:
+        return tuple(range(1, most + 1))
+    return tuple(dict.fromkeys(round(most ** (place / (count - 1))) for place in range(count)))
 
 
 def _step(space: Space, feature: int, column: int) -> float:
