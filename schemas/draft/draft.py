@@ -38,6 +38,7 @@ policy:
   # margin: 0        # the bare threshold: less to change, and a retrained model may reject it; by default measured
   # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 1 / encoded columns
 # constraints: {{max_changes: {most}}}  # an option changes at most so many features
+# promise: {{kind: retrains}}  # in place of a margin: what models of other data accept too; takes more computing
 """
 FEW_CHANGES = 3
 
