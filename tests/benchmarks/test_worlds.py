@@ -6,8 +6,11 @@ import pytest
 from onward.agents.choices import Pull
 from onward.agents.options import Options
 from onward.benchmarks import face
+from onward.benchmarks.truth.aims import Aims
 from onward.benchmarks.truth.baselines import Evenly, Thompson
+from onward.benchmarks.truth.settings import setting
 from onward.benchmarks.worlds import SEPARATOR, Args, tables, worlds
+from onward.environments.truth import Conditions
 from onward.streams.errors import UsageError
 
 LINE = ["--worlds", "population", "--people", "40", "--rows", "600", "--methods", "protoar,thompson,posterior"]
@@ -51,6 +54,16 @@ def test_thompson_sampling_comes_to_prefer_the_arm_that_is_rewarded():
         choice.update(Pull(step, arm, 1.0), float(arm == 2))
     assert set(taken[:60]) == {0, 1, 2}
     assert taken[-50:].count(2) > 45
+
+
+def test_options_reach_the_measured_margin_or_keep_a_promise_and_instances_stay_at_the_threshold():
+    world = setting("population", None, "logistic", 0, 600).world(20, Conditions())
+    aims = Aims(world)
+    bare, auto, promised = (aims.of(margin, "search") for margin in ("0", "auto", "retrains"))
+    assert bare.goal.required == aims.of("auto", "instances").goal.required == 0.5
+    assert auto.goal.required > 0.5
+    assert (promised.score(world.distinct) <= bare.score(world.distinct)).all()
+    assert (promised.score(world.distinct) < bare.score(world.distinct)).any()
 
 
 def test_a_generator_that_refuses_the_model_is_left_out(capsys):
