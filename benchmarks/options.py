@@ -40,7 +40,8 @@ class Args(face.Args):
     people: int = field(default=100, metadata={"quick": 10, "help": "rejected people of each model"})
     exhaustive_people: int = field(default=20, metadata={"quick": 3, "help": "of these, searched exhaustively"})
     swept: tuple[str, ...] = field(
-        default=(POPULATION, "credit"), metadata={"quick": (POPULATION,), "help": "data searched in many specs"}
+        default=(POPULATION, "credit", "german"),
+        metadata={"quick": (POPULATION,), "help": "data searched in many specs"},
     )
     sweep_people: int = field(default=4, metadata={"quick": 1, "help": "people searched exhaustively in each of them"})
     most_immutable: int = field(default=6, metadata={"quick": 1, "help": "the most immutable features of these specs"})

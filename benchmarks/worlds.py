@@ -6,6 +6,7 @@ The program's model is trained on data alone. `protoar` suggests the cheapest op
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from rich.table import Table
 
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
+from onward.benchmarks.truth.aims import AUTO, PROMISES, Aim, Aims
 from onward.benchmarks.truth.baselines import METHODS
 from onward.benchmarks.truth.play import GENERATORS, WINDOW, Game, Played, offer, play
 from onward.benchmarks.truth.settings import NAMES, available, setting
@@ -26,6 +28,8 @@ from onward.streams.errors import OnwardError, UsageError
 SHOWN = ("protoar", "evenly", "thompson", "posterior", "factored", "linucb")
 METRICS = ("mer", "of the oracle's", "improvement", "changes", "none")
 SEPARATOR = "; "
+MARGIN = re.compile(r"0?\.\d+|0")
+NO_MARGIN = ("0", "0.0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +43,10 @@ class Args(face.Args):
     people: int = field(default=1000, metadata={"quick": 150, "help": "rejected people of each world"})
     rows: int = field(default=8000, metadata={"quick": 1500, "help": "most rows of a data set"})
     options: int = field(default=1, metadata={"help": "most options of a recourse"})
-    margins: tuple[float, ...] = field(default=(0.0,), metadata={"help": "how far above the threshold options score"})
+    margins: tuple[str, ...] = field(
+        default=("0",),
+        metadata={"help": "how far above the threshold options score; auto: as training measures, or a promise's name"},
+    )
     inert: tuple[float, ...] = field(default=(0.0,), metadata={"help": "shares of features without an effect"})
     drift: tuple[float, ...] = field(default=(0.0,), metadata={"help": "shares that lose theirs at half-time"})
 
@@ -47,14 +54,15 @@ class Args(face.Args):
 class Trial(NamedTuple):
     """What is varied within a world."""
 
-    margin: float
+    margin: str
     inert: float
     drift: float
 
     def title(self, world: str, model: str) -> str:
         """The world, its model, and what is not as usual."""
-        varied = [f"{name} {value:g}" for name, value in zip(self._fields, self, strict=True) if value]
-        return ", ".join([world, model, *varied])
+        margin = [] if self.margin in NO_MARGIN else [f"margin {self.margin}"]
+        varied = [f"{name} {value:g}" for name, value in (("inert", self.inert), ("drift", self.drift)) if value]
+        return ", ".join([world, model, *margin, *varied])
 
 
 def worlds(args: Args) -> Iterator[Row]:
@@ -74,9 +82,13 @@ def _check(args: Args) -> None:
         for name in names:
             if name not in known:
                 raise UsageError(f"--{flag}: there is no {name!r}, use some of {','.join(known)}")
-    for flag in ("margins", "inert", "drift"):
+    for flag in ("inert", "drift"):
         if max(getattr(args, flag)) >= 1:
             raise UsageError(f"--{flag}: give numbers below 1")
+    for margin in args.margins:
+        if margin not in (AUTO, *PROMISES) and not MARGIN.fullmatch(margin):
+            words = ", ".join((AUTO, *PROMISES))
+            raise UsageError(f"--margins: {margin!r} is no number from 0 to below 1, nor one of {words}")
 
 
 def _played(name: str, seed: int, args: Args) -> Iterator[tuple[Trial, str, str, Played]]:
@@ -84,20 +96,23 @@ def _played(name: str, seed: int, args: Args) -> Iterator[tuple[Trial, str, str,
     base = setting(name, args.data, args.model, seed, args.rows)
     for inert, drift in product(args.inert, args.drift):
         world = base.world(args.people, Conditions(inert=inert, drift=drift))
+        aims = Aims(world)
         for margin, generator in product(args.margins, args.generators or GENERATORS):
-            game = _game(world, generator, margin)
+            aim = aims.of(margin, generator)
+            game = _game(world, generator, aim)
             if game is None:
                 continue
             trial = Trial(margin, inert, drift)
             for method in args.methods:
                 learner = METHODS[method](game.offered.arms, WINDOW)
                 yield trial, generator, method, play(game, learner, args.options, seed)
-            progress(f"{trial.title(name, args.model)}, {generator}, seed {seed}: played")
+            goal = f"above {aim.goal.required:g}"
+            progress(f"{trial.title(name, args.model)}, {generator}, {goal}, seed {seed}: played")
 
 
-def _game(world: TruthWorld, generator: str, margin: float) -> Game | None:
+def _game(world: TruthWorld, generator: str, aim: Aim) -> Game | None:
     try:
-        return Game.of(world, offer(GENERATORS[generator], world, margin))
+        return Game.of(world, offer(GENERATORS[generator], world, aim))
     except (ValueError, OnwardError) as error:
         progress(f"{generator} is left out: {error}")
         return None

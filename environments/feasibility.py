@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 TOLERANCE = 1e-9
-"""A change may be this much, in units of the feature's range, below the smallest change."""
+"""A change may be this much, in units of the feature's range, below the smallest change or above the largest."""
 
 
 def feasible(people: Floats, candidates: Floats, codec: FeatureCodec) -> Mask:
@@ -27,6 +27,11 @@ def feasible(people: Floats, candidates: Floats, codec: FeatureCodec) -> Mask:
                 possible &= change >= 0
             elif feature.mutable == "down":
                 possible &= change <= 0
+            largest, share = feature.largest_change
+            if share < np.inf:
+                own = codec.low[column] + people[:, column, None] * codec.scale[column]
+                possible &= np.abs(change) <= share * np.abs(own) / codec.scale[column] + TOLERANCE
+            possible &= np.abs(change) <= largest / codec.scale[column] + TOLERANCE
             if feature.step is not None:
                 possible &= (change == 0) | (np.abs(change) >= feature.step / codec.scale[column] - TOLERANCE)
         if feature.mutable == "none":

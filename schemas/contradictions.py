@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from .spec import Condition, Feature, ProgramSpec, Rule
+from .yamltree import Path
 
 MOST_WORK = 200_000
 """Constraints looked at, after which a search gives up and takes it that they can be kept."""
@@ -44,25 +45,31 @@ Domains = Mapping[str, Domain]
 Constraint = tuple[str, str] | Rule
 
 
-def contradiction(spec: ProgramSpec) -> str | None:
-    """The constraints that nobody within the bounds can keep together, as a text; None where somebody can.
+def contradiction(spec: ProgramSpec) -> Mapping[Path, str]:
+    """The constraints that nobody within the bounds can keep together: path -> name; none where somebody can.
 
-    The features and each constraint alone must have passed the other checks.
+    The features and each constraint alone must have passed the other checks. Of very many constraints the few are not
+    told apart: the path is then that of all.
     """
-    named: dict[str, Constraint] = {
-        f"le: {first} <= {second}": (first, second) for first, second in spec.constraints.le
-    }
-    named |= {f"rule {number}": rule for number, rule in enumerate(spec.constraints.rules, 1)}
-    if not named or _can_hold(spec, list(named.values())):
-        return None
-    if len(named) > MOST_NAMED:
-        return "these constraints"
-    needed = dict(named)
-    for name in named:
-        others = {other: constraint for other, constraint in needed.items() if other != name}
+    listed: dict[Path, Constraint] = {("constraints", "le", at): pair for at, pair in enumerate(spec.constraints.le)}
+    listed |= {("constraints", "rules", at): rule for at, rule in enumerate(spec.constraints.rules)}
+    if not listed or _can_hold(spec, list(listed.values())):
+        return {}
+    if len(listed) > MOST_NAMED:
+        return {("constraints",): "these constraints"}
+    needed = dict(listed)
+    for path in listed:
+        others = {other: constraint for other, constraint in needed.items() if other != path}
         if not _can_hold(spec, list(others.values())):
             needed = others
-    return " and ".join(needed)
+    return {path: _name(path, constraint) for path, constraint in needed.items()}
+
+
+def _name(path: Path, constraint: Constraint) -> str:
+    """A constraint as an answer names it; rules are counted from 1."""
+    if isinstance(constraint, Rule):
+        return f"rule {int(path[-1]) + 1}"
+    return f"le: {constraint[0]} <= {constraint[1]}"
 
 
 def _can_hold(spec: ProgramSpec, constraints: Sequence[Constraint]) -> bool:

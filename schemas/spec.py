@@ -6,6 +6,7 @@ explains every error with its line. All values are raw, in the units of the appl
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
@@ -17,6 +18,8 @@ Mutable = Literal["none", "up", "down", "any"]
 FeatureType = Literal["continuous", "integer", "ordinal", "categorical"]
 Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r'^[^"\\\x00-\x1f]+$')]
 """A name that JSON writes without escapes: no quotation mark, backslash or control character."""
+Share = Annotated[str, Meta(pattern=r"^[0-9]+([.][0-9]+)?%$")]
+"""A share of something, in per cent."""
 
 
 class Feature(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,8 +27,9 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``continuous`` and ``integer`` need ``bounds``; ``ordinal`` needs ``levels`` from lowest to highest;
     ``categorical`` needs ``categories``. ``one_hot`` names the data columns of a categorical feature, one a category
-    in the same order (default ``NAME:CATEGORY``). ``step`` is the smallest change a person can make. An application
-    whose feature is absent or null is read as if it had the value ``missing``.
+    in the same order (default ``NAME:CATEGORY``). ``step`` is the smallest change a person can make, and ``max_change``
+    the largest that they are asked for: a number, or a share of their own value such as ``25%``; levels are counted. An
+    application whose feature is absent or null is read as if it had the value ``missing``.
     """
 
     name: Name
@@ -33,12 +37,20 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
     mutable: Mutable = "any"
     bounds: tuple[float, float] | None = None
     step: Annotated[float, Meta(gt=0)] | None = None
+    max_change: Annotated[float, Meta(gt=0)] | Share | None = None
     unit: str | None = None
     levels: tuple[str, ...] | None = None
     categories: tuple[str, ...] | None = None
     one_hot: tuple[str, ...] | None = None
     pii: bool = False
     missing: Value | None = None
+
+    @property
+    def largest_change(self) -> tuple[float, float]:
+        """The largest change, and the largest share of the person's own value; infinite where there is no such rule."""
+        if isinstance(self.max_change, str):
+            return math.inf, float(self.max_change.removesuffix("%")) / 100.0
+        return (math.inf if self.max_change is None else self.max_change), math.inf
 
 
 class Condition(Struct, frozen=True, forbid_unknown_fields=True):

@@ -24,6 +24,7 @@ REQUIRED_FIELD = {"continuous": "bounds", "integer": "bounds", "ordinal": "level
 FIELD_TYPES = {
     "bounds": NUMERIC,
     "step": NUMERIC,
+    "max_change": (*NUMERIC, "ordinal"),
     "unit": NUMERIC,
     "levels": ("ordinal",),
     "categories": ("categorical",),
@@ -31,17 +32,19 @@ FIELD_TYPES = {
 }
 LARGEST_INTEGER = 2**53
 LONGEST_PROMISE = timedelta(days=3653)
+SEARCHED_STEPS = 500
+"""A continuous feature without a step is searched in steps of a thousandth of its range, rounded by less than half."""
 MOST_COLUMNS = 2000
 """Most encoded columns of a program."""
 
 
 def violations(spec: ProgramSpec) -> Iterator[Violation]:
-    """Every rule that a spec violates; whether its constraints contradict each other where it violates none."""
+    """Every rule that a spec violates; where it violates none, each of the constraints that contradict each other."""
     found = list(_single_violations(spec))
     yield from found
-    contradicting = None if found else contradiction(spec)
-    if contradicting is not None:
-        yield ("constraints",), f"no values within the bounds keep {contradicting}"
+    contradicting = {} if found else contradiction(spec)
+    for path in contradicting:
+        yield path, f"no values within the bounds keep {' and '.join(contradicting.values())}"
 
 
 def _single_violations(spec: ProgramSpec) -> Iterator[Violation]:
@@ -83,6 +86,28 @@ def _check_feature(feature: Feature) -> Iterator[Violation]:
     if feature.type == "categorical" and feature.mutable in ("up", "down"):
         yield ("mutable",), "categories have no order: mutable must be any or none"
     yield from _check_missing(feature)
+    yield from _check_max_change(feature)
+
+
+def _check_max_change(feature: Feature) -> Iterator[Violation]:
+    """The largest change must be one that a person could make."""
+    change, share = feature.largest_change
+    if feature.max_change is None or feature.type == "categorical":
+        return
+    if feature.type == "ordinal" and isinstance(feature.max_change, str):
+        yield ("max_change",), "levels are counted: give a whole number, not a share"
+    elif share == 0.0:
+        yield ("max_change",), "a share of 0% lets nothing change: give mutable: none"
+    elif change < (smallest := _smallest_change(feature)):
+        yield ("max_change",), f"{change:g} is below the smallest change, {smallest:g}"
+
+
+def _smallest_change(feature: Feature) -> float:
+    """The smallest change of a feature by a spec; where it gives none for a continuous one, about what is searched."""
+    if feature.type != "continuous":
+        return max(1.0, feature.step or 0.0)
+    low, high = _range(feature) or (0.0, 0.0)
+    return feature.step or (high - low) / SEARCHED_STEPS
 
 
 def _check_missing(feature: Feature) -> Iterator[Violation]:

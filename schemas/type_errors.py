@@ -31,6 +31,7 @@ MATCHING = " matching regex "
 PATTERN_WORDS = {
     "[a-z0-9]": "of at most 63 lower-case letters, digits, '.', '_' and '-' that begins with a letter or digit",
     '[^"': "without quotation marks, backslashes and control characters",
+    "[0-9]": "that is a share, such as 25%",
 }
 """Descriptions of the patterns of texts, by their first characters."""
 

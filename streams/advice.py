@@ -12,6 +12,7 @@ HIGH = 0.05
 """The share of people without an option, or of options with many changes, from which advice is given."""
 FEW_CHANGES = 3
 WIDER = "wider bounds of the features"
+LARGER = "larger changes (`max_change`)"
 SEARCH = "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
 
 
@@ -39,6 +40,8 @@ def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
         yield "let more features change (`mutable`)"
     if kinds & {"up", "down"}:
         yield "let features change in both directions where that is sensible (`mutable: any`)"
+    if any(feature.max_change is not None for feature in spec.features):
+        yield LARGER
     most, mutable = spec.constraints.max_changes, sum(feature.mutable != "none" for feature in spec.features)
     if most is not None and most < mutable:
         yield f"a larger `max_changes` than {most}"

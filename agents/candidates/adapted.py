@@ -9,8 +9,9 @@ import numpy as np
 from ..costs import Cost
 from ..goals import Goal
 from .contract import Array, Explanation, Indices, Mask, Proposals, Score, Space
+from .explanations import smallest_relaxation
 from .grid import Grid, Steps
-from .scoring_generator import OTHER, ScoringGenerator, either_way, help_by_changes, help_by_direction, in_words
+from .scoring_generator import ScoringGenerator, in_words
 
 ENOUGH = 16
 """Instances that a person's options are made from: the easiest of those that reach the goal."""
@@ -117,7 +118,8 @@ class Adapted(ScoringGenerator):
         steps = self._grid.toward(person, self.arms)
         names = [self.space.feature_names[self._grid.features[m]] for m in np.flatnonzero(steps.any(axis=0))]
         if not names:
-            return Explanation("no_allowed_change", "nothing that may change has room to move towards an instance")
+            detail = "nothing that may change has room to move towards an instance" + self._relaxation(person)
+            return Explanation("no_allowed_change", detail)
         _, goal = self._model()
         none = np.zeros(len(steps), dtype=np.intp)
         rows = self._scored(person[np.newaxis], none, np.arange(len(steps)), steps)
@@ -218,20 +220,21 @@ class Adapted(ScoringGenerator):
         targets = self._grid.moved(people[whose], steps)
         return self._cost.of_pairs(targets, people, np.arange(len(steps)), whose)
 
+    def _relaxed(self, space: Space) -> Adapted:
+        return type(self)(space, self.arms, self._cost, *self._model())
+
     def _relaxation(self, person: Array) -> str:
-        """The first single relaxation of the rules that gives the person an option, in words."""
-        space, score, goal = self.space, *self._model()
+        """The smallest relaxation of the rules that gives the person an option, in words."""
 
-        def helps(relaxed: Space) -> bool:
-            return bool(len(type(self)(relaxed, self.arms, self._cost, score, goal)._options(person[np.newaxis]).arm))
+        def near(relaxed: Space, factor: Steps) -> Steps:
+            """The ways to the instances, of which one feature goes farther than the rules allow."""
+            own, farther = self._grid.toward(person, self.arms) * factor, Grid(relaxed).toward(person, self.arms)
+            whose, which = np.nonzero(own != farther)
+            rows: Steps = own[whose]
+            rows[np.arange(len(rows)), which] = farther[whose, which]
+            return rows
 
-        for feature, rule in enumerate(space.mutable):
-            if rule in OTHER and helps(either_way(space, feature)):
-                return help_by_direction(space, feature)
-        more = self._most_changes + 1
-        if more <= len(self._grid.features) and helps(space._replace(max_changes=more)):
-            return help_by_changes(more)
-        return ""
+        return smallest_relaxation(self._question(person), near)
 
 
 def _only(steps: Steps, feature: int) -> Steps:

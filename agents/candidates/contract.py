@@ -13,11 +13,15 @@ from ..costs import Cost
 from ..goals import Goal
 from ..scores import LinearScore as LinearScore
 from ..scores import Score as Score
+from .ranges import Ranges as Ranges
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 Mutable = Literal["none", "up", "down", "any"]
+
+TOLERANCE = 1e-9
+"""A change may be this much, scaled, below the smallest one or above the largest: raw numbers are not exact."""
 
 
 class Space(NamedTuple):
@@ -27,7 +31,8 @@ class Space(NamedTuple):
     column is ``low + x scale`` (D,), for an ordinal feature its rank. ``mutable`` (F,), ``smallest_change`` (F,), raw
     and 0 where any change will do, and ``digits`` (F,), the decimal places of raw values, are rules of each feature.
     ``max_changes`` is the most features that may change, None for all. ``allowed`` says which encoded rows (n, D) keep
-    the cross-feature constraints, (n,). ``feature_names`` (F,) are for explanations.
+    the cross-feature constraints, (n,). ``feature_names`` (F,) are for explanations. ``ranges`` say how far each
+    feature may go.
     """
 
     feature_of: Indices
@@ -39,6 +44,14 @@ class Space(NamedTuple):
     max_changes: int | None
     allowed: Callable[[Array], Mask]
     feature_names: Sequence[str]
+    ranges: Ranges
+
+    def largest_changes(self, people: Array) -> Array:
+        """The largest change of each column, encoded, that encoded people (n, D) are asked for: (n, D)."""
+        first = np.searchsorted(self.feature_of, np.arange(len(self.mutable)))
+        raw = (self.low + people * self.scale)[:, first]
+        largest: Array = self.ranges.largest(raw)[:, self.feature_of] / self.scale + TOLERANCE
+        return largest
 
 
 class Proposals(NamedTuple):

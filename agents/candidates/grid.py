@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -27,7 +28,10 @@ TOLERANCE = 1e-9
 
 
 class Limits(NamedTuple):
-    """The fewest and the most steps of each movable feature, (M,); fewest is 0 or negative, most 0 or positive."""
+    """The fewest and the most steps of each movable feature, (M,) or those of n people, (n, M).
+
+    The fewest are 0 or negative, the most 0 or positive.
+    """
 
     fewest: Steps
     most: Steps
@@ -36,8 +40,9 @@ class Limits(NamedTuple):
 class Grid:
     """What people may become, by the rules of single features.
 
-    A number or a level moves up and down by whole steps within its bounds, in the directions that are allowed. For a
-    one-hot feature of C categories, k steps lead to the k-th category after the person's own, up to C - 1.
+    A number or a level moves up and down by whole steps within its bounds, in the directions that are allowed, and by
+    no more than the largest change. For a one-hot feature of C categories, k steps lead to the k-th category after the
+    person's own, up to C - 1.
 
     ``features`` (M,) are the features that may change, ``layout`` describes their columns. ``is_number`` (M,) tells
     numbers and levels from one-hot features.
@@ -62,6 +67,7 @@ class Grid:
         )
         mutable = np.array([space.mutable[feature] for feature in self.features], dtype=str)
         self.is_number: Mask = np.array(self._categories, dtype=np.intp) == 0
+        self._ranges = space.ranges.of(self.features)
         self._goes_down, self._goes_up = self.is_number & (mutable != "up"), self.is_number & (mutable != "down")
         self._movable_columns = np.flatnonzero(np.isin(space.feature_of, self.features))
         self._movable_starts: Indices = np.searchsorted(self._movable_columns, columns)
@@ -71,11 +77,10 @@ class Grid:
         first = self._first.item(self.features[index])
         return slice(first, first + max(1, self._categories[index]))
 
-    def limits(self, person: Array) -> Limits:
-        """How far a person, shape (D,), may move."""
-        _, categories, step, _, low, scale = self.layout
-        own = self._raw(person)
-        down, up = (np.floor(room / step + TOLERANCE).clip(min=0) for room in (own - low, low + scale - own))
+    def limits(self, people: Array) -> Limits:
+        """How far people may move: (M,) for a person of shape (D,), (n, M) for people of shape (n, D)."""
+        _, categories, step, _, _, _ = self.layout
+        down, up = (np.floor(room / step + TOLERANCE) for room in self._ranges.room(self.raw(people)))
         fewest = np.where(self._goes_down, -down, 0).astype(np.int64)
         most = np.where(categories > 0, categories - 1, np.where(self._goes_up, up, 0)).astype(np.int64)
         return Limits(fewest, most)
@@ -83,7 +88,7 @@ class Grid:
     def toward(self, person: Array, rows: Array) -> Steps:
         """The steps, (R, M), that lead a person (D,) as near to each of the rows (R, D) as the rules allow."""
         limits = self.limits(person)
-        near = np.rint((self._raw(rows) - self._raw(person)) / self.layout[2]).astype(np.int64)
+        near = np.rint((self.raw(rows) - self.raw(person)) / self.layout[2]).astype(np.int64)
         steps: Steps = near.clip(limits.fewest, limits.most)
         for index, count in enumerate(self._categories):
             if count:
@@ -91,7 +96,7 @@ class Grid:
                 steps[:, index] = (rows[:, columns].argmax(axis=1) - person[columns].argmax()) % count
         return steps
 
-    def _raw(self, rows: Array) -> Array:
+    def raw(self, rows: Array) -> Array:
         """The raw value of each number, and the rank of each level, (..., M) of rows (..., D)."""
         columns, _, _, unit, low, scale = self.layout
         raw: Array = np.rint((low + rows[..., columns] * scale) * unit) / unit
@@ -153,6 +158,14 @@ def every_target(limits: Limits, most_changes: int) -> Steps:
             moved[:, index] = move
             every = np.concatenate([every, moved])
     return every[1:]
+
+
+@lru_cache
+def spread(most: int, count: int) -> tuple[int, ...]:
+    """At most ``count`` numbers from 1 to ``most``, more of the small than of the large ones."""
+    if most <= count:
+        return tuple(range(1, most + 1))
+    return tuple(dict.fromkeys(round(most ** (place / (count - 1))) for place in range(count)))
 
 
 def _step(space: Space, feature: int, column: int) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..costs import Cost
 from ..goals import Goal
-from .contract import Array, CandidateGenerator, Explanation, Mask, Mutable, Proposals, Score, Space
+from .contract import TOLERANCE, Array, CandidateGenerator, Explanation, Mask, Mutable, Proposals, Score, Space
 from .patterns import Patterns
 from .scan import find_feasible
 
@@ -20,24 +20,27 @@ Reason = Literal[
     "immutable",
     "direction",
     "step",
+    "max_change",
     "max_changes",
     "unchanged",
 ]
 
-NOT_ALLOWED = {"direction": "in a direction that is not allowed", "step": "that is smaller than the smallest step"}
+NOT_ALLOWED = {
+    "direction": "in a direction that is not allowed",
+    "step": "that is smaller than the smallest step",
+    "max_change": "that is larger than the largest one allowed",
+}
 """What is wrong with a change, by the rule that forbids it."""
-
-TOLERANCE = 1e-9
-"""A change may be this much, scaled, below the smallest change: raw steps do not divide a range exactly."""
 
 
 class RecourseInstances(CandidateGenerator):
     """A fixed set of K instances: each is an arm, and the target of its options.
 
     An instance is feasible for a person when the model accepts it, the constraints allow it, every immutable feature
-    is equal, every other feature moves in an allowed direction by nothing or at least its smallest change, no more
-    features change than may, and at least one does. Values are compared exactly: both sides come from the same
-    encoding, so equal raw values are equal here. A person's options do not depend on the others in the batch.
+    is equal, every other feature moves in an allowed direction by nothing or at least its smallest change and at most
+    its largest, no more features change than may, and at least one does. Values are compared exactly: both sides come
+    from the same encoding, so equal raw values are equal here. A person's options do not depend on the others in the
+    batch.
 
     Immutable features exclude most instances. They are not compared one by one: instances are grouped by their
     distinct patterns of immutable values, and a person's pattern is looked up.
@@ -61,6 +64,7 @@ class RecourseInstances(CandidateGenerator):
     --------
     Two features, of which only the second can change, and only upwards.
 
+    >>> from onward.agents.candidates import Ranges
     >>> space = Space(
     ...     feature_of=np.array([0, 1]),
     ...     low=np.zeros(2),
@@ -71,6 +75,7 @@ class RecourseInstances(CandidateGenerator):
     ...     max_changes=None,
     ...     allowed=lambda rows: np.ones(len(rows), dtype=bool),
     ...     feature_names=("origin", "income"),
+    ...     ranges=Ranges.between(np.zeros(2), np.ones(2)),
     ... )
     >>> points = np.array([[0.0, 0.8], [0.0, 0.3], [1.0, 0.9]])
     >>> instances = RecourseInstances(space, points, valid=np.ones(3, dtype=bool))
@@ -129,7 +134,9 @@ class RecourseInstances(CandidateGenerator):
         most = int(self._groups[1][background].sum())
         rows, arms = np.empty(most, dtype=np.intp), np.empty(most, dtype=np.intp)
         people = np.ascontiguousarray(people)
-        count = find_feasible(people, self.arms, background, self._groups, self._rules, self._max_changes, (rows, arms))
+        direction, smallest, feature_of = self._rules
+        rules = direction, smallest, self.space.largest_changes(people), feature_of
+        count = find_feasible(people, self.arms, background, self._groups, rules, self._max_changes, (rows, arms))
         feasible = arms[:count]
         return Proposals(rows[:count], feasible, self.arms, feasible)
 
@@ -166,6 +173,7 @@ class RecourseInstances(CandidateGenerator):
         yield "immutable", changed & self._is("none")
         yield "direction", (falling & self._is("up")) | (rising & self._is("down"))
         yield "step", self._any_column((change != 0) & (np.abs(change) < smallest[:, None]))
+        yield "max_change", self._any_column(np.abs(change) > self.space.largest_changes(person[None])[0][:, None])
         count = changed.sum(axis=0, keepdims=True)
         yield "max_changes", count > self._max_changes
         yield "unchanged", count == 0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from .contract import Array, Indices, LinearScore, Mask, Space
+from .contract import Array, Indices, LinearScore, Mask
 from .grid import Grid, Layout, Steps
 
 MOST_FEATURES = 12
@@ -51,8 +51,8 @@ class LinearSets:
 
     Parameters
     ----------
-    space, grid
-        The rules of the features, and their steps.
+    grid
+        The steps of the features, and how far each may go.
     score
         A linear score.
     required
@@ -61,11 +61,8 @@ class LinearSets:
         The most features that may change.
     """
 
-    def __init__(self, space: Space, grid: Grid, score: LinearScore, required: float, most_changes: int) -> None:
-        mutable = [space.mutable[feature] for feature in grid.features]
-        self._may_rise = np.array([rule != "down" for rule in mutable], dtype=np.bool_)
-        self._may_fall = np.array([rule != "up" for rule in mutable], dtype=np.bool_)
-        self._layout = grid.layout
+    def __init__(self, grid: Grid, score: LinearScore, required: float, most_changes: int) -> None:
+        self._grid = grid
         self._weights = np.ascontiguousarray(score.weights)
         self._bias, self._required = float(score.bias), math.log(required) - math.log1p(-required)
         self._most_changes = most_changes
@@ -77,12 +74,13 @@ class LinearSets:
         Each may have a score of their own around where they are: ``slopes`` (n, D) are taken off its weights, and
         ``less`` (n,) are the log odds that it lacks there.
         """
-        count, movable = len(people), len(self._may_rise)
+        count, movable = len(people), len(self._grid.features)
         steps = np.zeros((count, MOST_OPTIONS, movable), dtype=np.int64)
         found, best = np.zeros(count, dtype=np.int64), np.zeros((count, movable), dtype=np.int64)
         model = self._models(people, slopes, np.zeros(count) if less is None else less)
-        rules = self._may_rise, self._may_fall, self._most_changes
-        solve_people(np.ascontiguousarray(people), self._layout, rules, model, self._masks, (steps, found, best))
+        rules = *self._grid.limits(people), self._most_changes
+        layout = self._grid.layout
+        solve_people(np.ascontiguousarray(people), layout, rules, model, self._masks, (steps, found, best))
         accepted = found < 0
         found[accepted] = 0
         kept = steps[np.arange(MOST_OPTIONS) < found[:, np.newaxis]]
@@ -108,9 +106,10 @@ class LinearSets:
         The dearest changes are reduced first, and none to nothing.
         """
         steps = np.abs(found.steps)
-        rules = self._may_rise, self._may_fall
         whose, weights = np.ascontiguousarray(people[found.people]), self._weights - slopes[found.people]
-        give_back(whose, self._layout, rules, np.ascontiguousarray(weights), np.ascontiguousarray(excess), steps)
+        fewest, most = self._grid.limits(whose)
+        rules = self._grid.layout, (fewest, most), np.ascontiguousarray(weights)
+        give_back(whose, rules, np.ascontiguousarray(excess), steps)
         return np.sign(found.steps) * steps
 
 
@@ -126,20 +125,20 @@ def _masks(largest: int) -> NDArray[np.int64]:
 def solve_people(
     people: Array,
     layout: Layout,
-    rules: tuple[Mask, Mask, int],
+    rules: tuple[Steps, Steps, int],
     model: tuple[Array, Array, float],
     masks: NDArray[np.int64],
     out: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
 ) -> None:
     """Write each person's options to ``out``: steps (n, O, M), their number, -1 for who needs none, and the best steps.
 
-    ``rules`` say which features may rise and fall, and how many may change. ``model`` has the weights (n, D), or (1, D)
-    for all, the biases (n,) and the log odds that must be exceeded.
+    ``rules`` are the fewest and most steps (n, M), and how many features may change. ``model`` has the weights (n, D),
+    or (1, D) for all, the biases (n,) and the log odds that must be exceeded.
     """
-    may_rise, may_fall, most_changes = rules
+    fewest_steps, most_steps, most_changes = rules
     weights, bias, required = model
     steps, found, best = out
-    movable = len(may_rise)
+    movable = best.shape[1]
     gain, cost = np.empty(movable), np.empty(movable)
     most, move = np.empty(movable, dtype=np.int64), np.empty(movable, dtype=np.int64)
     cheapest = np.empty(1 << MOST_FEATURES)
@@ -147,7 +146,7 @@ def solve_people(
         odds, own = bias[i], weights[min(i, len(weights) - 1)]
         for d in range(len(own)):
             odds += people[i, d] * own[d]
-        single_moves(people[i], layout, may_rise, may_fall, own, (gain, cost, most, move))
+        single_moves(people[i], layout, (fewest_steps[i], most_steps[i]), own, (gain, cost, most, move))
         largest = np.argsort(-gain * most)
         for m in largest[:most_changes]:
             best[i, m] = most[m] * move[m]
@@ -165,14 +164,18 @@ def solve_people(
 
 @compiled
 def give_back(
-    people: Array, layout: Layout, rules: tuple[Mask, Mask], weights: Array, excess: Array, steps: NDArray[np.int64]
+    people: Array, rules: tuple[Layout, tuple[Steps, Steps], Array], excess: Array, steps: NDArray[np.int64]
 ) -> None:
-    """Reduce the numbers of steps (P, M) of options by what is too much; ``people`` and ``weights`` are (P, D)."""
+    """Reduce the numbers of steps (P, M) of options by what is too much.
+
+    ``people`` are (P, D). ``rules`` are the layout, the fewest and most steps (P, M), and the weights (P, D).
+    """
+    layout, (fewest_steps, most_steps), weights = rules
     movable = steps.shape[1]
     gain, cost = np.empty(movable), np.empty(movable)
     most, move = np.empty(movable, dtype=np.int64), np.empty(movable, dtype=np.int64)
     for i in range(len(people)):
-        single_moves(people[i], layout, rules[0], rules[1], weights[i], (gain, cost, most, move))
+        single_moves(people[i], layout, (fewest_steps[i], most_steps[i]), weights[i], (gain, cost, most, move))
         rest = excess[i]
         for m in np.argsort(-cost / gain_or_one(gain)):
             if steps[i, m] > 1 and layout[1][m] == 0:
@@ -186,13 +189,16 @@ def give_back(
 def single_moves(
     person: Array,
     layout: Layout,
-    may_rise: Mask,
-    may_fall: Mask,
+    limits: tuple[Steps, Steps],
     weights: Array,
     out: tuple[Array, Array, NDArray[np.int64], NDArray[np.int64]],
 ) -> None:
-    """Write each feature's gain and cost for a step, its most steps, 0 where none helps, and the step itself."""
-    first, categories, size, unit, low, scale = layout
+    """Write each feature's gain and cost for a step, its most steps, 0 where none helps, and the step itself.
+
+    ``limits`` are the fewest and the most steps of the person's features, (M,) each.
+    """
+    first, categories, size, _, _, scale = layout
+    fewest_steps, most_steps = limits
     gain, cost, most, move = out
     for m in range(len(first)):
         gain[m], cost[m], most[m], move[m] = 0.0, 1.0, 0, 1
@@ -208,12 +214,10 @@ def single_moves(
                     gain[m], cost[m], most[m], move[m] = more, CATEGORY_COST, 1, shift
             continue
         a_step = weights[column] * size[m] / scale[m]
-        raw = np.rint((low[m] + person[column] * scale[m]) * unit[m]) / unit[m]
-        room = (low[m] + scale[m] - raw) / size[m] if a_step > 0 else (raw - low[m]) / size[m]
-        allowed = may_rise[m] if a_step > 0 else may_fall[m]
-        if allowed and a_step != 0.0:
+        room = most_steps[m] if a_step > 0 else -fewest_steps[m]
+        if room > 0 and a_step != 0.0:
             gain[m], cost[m], move[m] = abs(a_step), size[m] / scale[m], 1 if a_step > 0 else -1
-            most[m] = max(0, math.floor(room + TOLERANCE))
+            most[m] = room
 
 
 @compiled

@@ -15,7 +15,7 @@ def find_feasible(
     instances: Array,
     background: NDArray[np.int64],
     groups: tuple[Indices, Indices, Indices],
-    rules: tuple[Indices, Array, Indices],
+    rules: tuple[Indices, Array, Array, Indices],
     max_changes: int,
     found: tuple[Indices, Indices],
 ) -> int:
@@ -24,11 +24,11 @@ def find_feasible(
 
     ``background`` (n,) is the number of each person's pattern of immutable values. Those of ``groups`` are the
     ``starts`` and ``counts`` of each pattern's instances among the ``members``. Of ``rules``, ``direction`` (D,) is
-    1 for up, -1 for down and 0 for both, ``smallest`` (D,) the smallest change of a column, and ``feature_of`` (D,)
-    its feature. At most ``max_changes`` features change, and at least one.
+    1 for up, -1 for down and 0 for both, ``smallest`` (D,) the smallest change of a column, ``largest`` (n, D) a
+    person's largest, and ``feature_of`` (D,) its feature. At most ``max_changes`` features change, and at least one.
     """
     starts, counts, members = groups
-    direction, smallest, feature_of = rules
+    direction, smallest, largest, feature_of = rules
     rows, arms = found
     pairs = 0
     for i in range(len(people)):
@@ -39,7 +39,7 @@ def find_feasible(
                 change = instances[k, d] - people[i, d]
                 if change == 0.0:
                     continue
-                if change * direction[d] < 0.0 or abs(change) < smallest[d]:
+                if change * direction[d] < 0.0 or abs(change) < smallest[d] or abs(change) > largest[i, d]:
                     feasible = False
                     break
                 if feature_of[d] != last:

@@ -14,11 +14,12 @@ from ..goals import Goal
 from ..scores import WorstCase
 from .contract import Array, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
 from .effects import MOVES_BY_SIZE, Effects
+from .explanations import best_rows, neighbours, smallest_relaxation
 from .feature_sets import FeatureSets
-from .grid import Grid, Limits, Steps, count_targets, every_target
+from .grid import Grid, Limits, Steps, count_targets, every_target, spread
 from .linear_sets import LinearSets, Solutions
 from .scored import Measured, ScoredTargets
-from .scoring_generator import OTHER, ScoringGenerator, either_way, help_by_changes, help_by_direction, in_words
+from .scoring_generator import ScoringGenerator, in_words
 
 EXHAUSTIVE = 1500
 """A person with at most so many targets has all of them scored."""
@@ -42,6 +43,8 @@ MOST_BEND = 0.1
 """By how much a slack may bend, of what a person lacks, where the closed form is used."""
 TIGHTENINGS = 2
 """How often what an option of a worst case has too much is taken back."""
+BASES = 4
+"""Rows of the best scores from which a rule is broken, to explain why there is no option."""
 SLACKENINGS = 5
 """How often the slack of a worst case is raised before a person is searched as under any model."""
 
@@ -161,7 +164,7 @@ class Search(ScoringGenerator):
             score = score.linear
         if not (isinstance(score, LinearScore) and isinstance(self._cost, L1) and 0.0 < goal.required < 1.0):
             return None
-        return LinearSets(self.space, self._grid, score, goal.required, self._most_changes)
+        return LinearSets(self._grid, score, goal.required, self._most_changes)
 
     def _solved(self, people: Array, linear: LinearSets) -> tuple[_Options, Indices]:
         """The options of the people whom the closed form serves, and the numbers of the others."""
@@ -312,25 +315,29 @@ class Search(ScoringGenerator):
         allowed = np.asarray(self.space.allowed(rows), dtype=bool)
         return Measured(steps, rows, scores, cost, allowed, allowed & goal.reached(scores))
 
+    def _relaxed(self, space: Space) -> Search:
+        return type(self)(space, self._cost, *self._model())
+
     def _relaxation(self, person: Array) -> str:
-        """The first single relaxation of the rules that gives the person an option, in words."""
-        space, score, goal = self.space, *self._model()
-        # One search with every direction: an option that goes only one wrong way needs only that one.
-        one_way = [feature for feature, rule in enumerate(space.mutable) if rule in OTHER]
-        relaxed = type(self)(either_way(space, *one_way), self._cost, score, goal)
-        found = relaxed._search(person, relaxed._grid.limits(person)).all
+        """The smallest relaxation of the rules that gives the person an option, in words."""
+        if not self._grid.features:
+            return ""
         limits = self._grid.limits(person)
-        beyond = (found.steps < limits.fewest) | (found.steps > limits.most)
-        single = np.flatnonzero(found.valid & (beyond.sum(axis=1) == 1))
-        if len(single):
-            return help_by_direction(
-                space, self._grid.features[int(beyond[single[found.cost[single].argmin()]].argmax())]
-            )
-        if self._most_changes < len(self._grid.features):
-            more = self._most_changes + 1
-            if type(self)(space._replace(max_changes=more), self._cost, score, goal)._options(person).options:
-                return help_by_changes(more)
-        return ""
+        found = self._search(person, limits).all
+        best = best_rows(found.steps, found.score, self._most_changes, BASES)
+        if self._linear is not None:
+            best = np.concatenate([self._linear.solve(person[np.newaxis]).best, best])
+
+        def near(relaxed: Space, factor: Steps) -> Steps:
+            return neighbours(best, self._most_changes, limits, Grid(relaxed).limits(person), factor)
+
+        def searched(relaxed: Space, factor: Steps) -> Steps:  # noqa: ARG001 -- all are whole steps
+            # Other directions lead far from the rules, where other changes may be the best beside them.
+            if relaxed.mutable == self.space.mutable:
+                return found.steps[:0]
+            return self._relaxed(relaxed)._search(person, Grid(relaxed).limits(person)).all.steps
+
+        return smallest_relaxation(self._question(person), near, searched)
 
 
 def _single(limits: Limits) -> Steps:
@@ -346,12 +353,4 @@ def _single(limits: Limits) -> Steps:
 def _moves(fewest: int, most: int) -> tuple[int, ...]:
     """The steps of one feature that are scored at first, the small ones first."""
     share = MOVES if 0 in (fewest, most) else MOVES // 2
-    return tuple(sorted([*_spread(most, share), *(-step for step in _spread(-fewest, share))], key=abs))
-
-
-@lru_cache
-def _spread(most: int, count: int) -> tuple[int, ...]:
-    """At most ``count`` numbers from 1 to ``most``."""
-    if most <= count:
-        return tuple(range(1, most + 1))
-    return tuple(dict.fromkeys(round(most ** (place / (count - 1))) for place in range(count)))
+    return tuple(sorted([*spread(most, share), *(-step for step in spread(-fewest, share))], key=abs))

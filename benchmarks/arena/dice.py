@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import random
 import signal
 import sys
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from raiutils.exceptions import UserConfigValidationException
 
 from onward.schemas.encoding import FeatureCodec
+from onward.schemas.spec import Feature
 from onward.schemas.specfile import load_spec
 from onward.streams.programs.models.scoring import scorer
 
@@ -120,9 +122,10 @@ def _options(explainer: Any, frames: Frames, data: pd.DataFrame, person: pd.Data
     for feature in features:
         if feature.categories is None:
             own, low, high = (float(value) for value in (person[feature.name].iloc[0], *_range(data[feature.name])))
+            most = _largest_change(feature, own)
             ranges[feature.name] = [
-                own if feature.mutable == "up" else min(low, own),
-                own if feature.mutable == "down" else max(high, own),
+                own if feature.mutable == "up" else max(min(low, own), own - most),
+                own if feature.mutable == "down" else min(max(high, own), own + most),
             ]
     try:
         found = explainer.generate_counterfactuals(
@@ -135,6 +138,12 @@ def _options(explainer: Any, frames: Frames, data: pd.DataFrame, person: pd.Data
     except UserConfigValidationException:  # it found none
         return person.iloc[:0]
     return person.iloc[:0] if found.final_cfs_df_sparse is None else found.final_cfs_df_sparse
+
+
+def _largest_change(feature: Feature, own: float) -> float:
+    """The most that a person with this value is asked to change a feature."""
+    largest, share = feature.largest_change
+    return largest if math.isinf(share) else share * abs(own)
 
 
 def _range(column: pd.Series) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -15,7 +16,8 @@ TOLERANCE = 1e-6
 
 
 def broken_rules(codec: FeatureCodec, person: Floats, target: Floats, max_changes: int) -> Counter[str]:
-    """How often a target (D,) breaks each rule: immutable, direction, bounds, step, max_changes, constraint."""
+    """How often a target (D,) breaks each rule: immutable, direction, max_change, bounds, step, max_changes,
+    constraint."""
     raw, own = codec.low + target * codec.scale, codec.codes(person[np.newaxis])[0]
     changed = np.flatnonzero(changed_features(codec, person[np.newaxis], target[np.newaxis])[0])
     broken: Counter[str] = Counter()
@@ -34,6 +36,9 @@ def _of_feature(feature: Feature, own: float, value: float) -> list[str]:
         return broken
     if (feature.mutable == "up" and value < own) or (feature.mutable == "down" and value > own):
         broken.append("direction")
+    most, share = feature.largest_change
+    if abs(value - own) > min(most, share * abs(own) if share < math.inf else math.inf) + TOLERANCE:
+        broken.append("max_change")
     low, high = feature.bounds or (0, len(feature.levels or ()) - 1)
     if not low - TOLERANCE <= value <= high + TOLERANCE:
         broken.append("bounds")

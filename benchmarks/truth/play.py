@@ -18,11 +18,9 @@ from onward.agents import candidates
 from onward.agents.candidates import CandidateGenerator, LinearScore
 from onward.agents.choices import Choice, Pick, Pull
 from onward.agents.costs import L1, execution_probability
-from onward.agents.goals import Threshold
 from onward.agents.options import OptionBatch, Options
-from onward.environments.improvement import THRESHOLD
+from onward.benchmarks.truth.aims import Aim
 from onward.environments.truth import Chances, TruthWorld
-from onward.streams.programs.models.scoring import scorer
 from onward.streams.programs.space import space_of
 
 Floats = NDArray[np.float64]
@@ -69,18 +67,17 @@ class Played(NamedTuple):
     changes: float
 
 
-def offer(generator: type[CandidateGenerator], world: TruthWorld, margin: float) -> Offered:
-    """The options that a generator proposes to the world's distinct people.
+def offer(generator: type[CandidateGenerator], world: TruthWorld, aim: Aim) -> Offered:
+    """The options that a generator proposes to the world's distinct people, who must reach the aim.
 
     Raises ``ValueError`` when the generator refuses the world's model.
     """
     codec, people = world.codec, world.distinct
     instances = codec.encode_many(world.instances)
     built = generator.build(space_of(codec), instances, L1())
-    score = scorer(world.estimator, codec.dimension).score
-    if generator.needs_linear_score and not isinstance(score, LinearScore):
+    if generator.needs_linear_score and not isinstance(aim.score, LinearScore):
         raise ValueError("the model's score is not linear")
-    whose, arm, points, point = built.under(score, Threshold(THRESHOLD, margin)).propose(people)
+    whose, arm, points, point = built.under(aim.score, aim.goal).propose(people)
     cost = L1().of_pairs(points, people, point, whose)
     ends = np.searchsorted(whose, np.arange(len(people) + 1))
     execution = execution_probability(cost, 1.0 / codec.dimension)

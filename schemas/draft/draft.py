@@ -25,7 +25,8 @@ HEAD = """\
 # Drafted from {file}: review every line before use, those marked decide and guess first.
 # mutable: none for what a person cannot change, up or down for what goes one way only; pii: true for personal data.
 # bounds are the least and the largest value of the file; an application outside them is refused.
-# step is the smallest change that a person is told to make. missing stands for a value that an application lacks.
+# step is the smallest change that a person is told to make, max_change the largest: 500, or 25% of their own value.
+# missing stands for a value that an application lacks.
 """
 POLICY = """\
 policy:
@@ -37,6 +38,7 @@ policy:
   # margin: 0        # the bare threshold: less to change, and a retrained model may reject it; by default measured
   # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 1 / encoded columns
 # constraints: {{max_changes: {most}}}  # an option changes at most so many features
+# promise: {{kind: retrains}}  # in place of a margin: what models of other data accept too; takes more computing
 """
 FEW_CHANGES = 3
 

@@ -21,6 +21,10 @@ UNDECIDED_ORDERED = "can a person change it, and which way? `mutable: none` if n
 """What people must decide where nothing was guessed, for a feature without an order and with one."""
 
 
+MOST_EARNED = "50%"
+"""The most that a draft asks people to earn more."""
+
+
 class DraftedFeature(NamedTuple):
     """A feature of the draft: its fields in YAML, its direction, what else was guessed, and whether it has an order."""
 
@@ -82,6 +86,9 @@ def _number(column: Column, desired: Mask) -> DraftedFeature:
     missing = number_text(_median(column)) if not column.given.all() else None
     direction = direction_of(column, desired, is_ordered=True)
     guesses = (*_missing_guess(column), *_code_guess(column, direction))
+    # A share of nothing is nothing: people who earn nothing could change nothing.
+    if direction.mutable == "up" and column.words & names.EARNED and low > 0:
+        kind, guesses = f"{kind}, max_change: {MOST_EARNED}", (*guesses, "at most half as much again")
     return DraftedFeature(_fields(column.name, kind, missing), direction, guesses)
 
 

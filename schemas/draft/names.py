@@ -44,6 +44,8 @@ LOWER_IS_BETTER = _words(
 HIGHER_IS_BETTER = _words(
     "income incomes salary wage wages earnings savings saving assets wealth reserves revenue turnover"
 )
+EARNED = _words("income incomes salary wage wages earnings revenue turnover")
+"""What people earn: it grows, but not to twice as much."""
 HIGHER_MAY_BE_BETTER = _words("payment payments repayment repayments paid balance deposit deposits")
 """Better when higher, where the data say so too."""
 ASKED_FOR = _words("amount")

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ...agents.candidates import Space
+from ...agents.candidates import Ranges, Space
 from ...schemas.encoding import FeatureCodec
+from ...schemas.spec import Feature
+
+WIDENED = 0.25
+"""How far, as a share of its range, a feature's bounds could be wider at most."""
+PERCENT = ("%", "percent", "per cent")
+"""Units of which there are at most 100."""
 
 
 def space_of(codec: FeatureCodec) -> Space:
@@ -21,4 +29,30 @@ def space_of(codec: FeatureCodec) -> Space:
         constraints.max_changes,
         codec.keep_rules,
         tuple(feature.name for feature in features),
+        _ranges(features),
     )
+
+
+def _ranges(features: Sequence[Feature]) -> Ranges:
+    """How far each feature may go. A one-hot feature has no order: its bounds mean nothing."""
+    lowest, highest = np.array([_bounds(feature) for feature in features], dtype=np.float64).T
+    change, share = np.array([feature.largest_change for feature in features], dtype=np.float64).T
+    floor, ceiling = np.array([_widest(feature) for feature in features], dtype=np.float64).T
+    return Ranges(lowest, highest, change, share, floor, ceiling)
+
+
+def _bounds(feature: Feature) -> tuple[float, float]:
+    return feature.bounds or (0.0, len(feature.levels or feature.categories or ()) - 1.0)
+
+
+def _widest(feature: Feature) -> tuple[float, float]:
+    """The farthest bounds that an explanation may name.
+
+    The model has seen nothing far outside of the bounds. A bound of 0 is one of nature, and so is 100 percent.
+    """
+    low, high = _bounds(feature)
+    if feature.bounds is None:
+        return low, high
+    more = WIDENED * (high - low)
+    most = 100.0 if feature.unit in PERCENT and high <= 100.0 else high + more
+    return (max(0.0, low - more) if low >= 0.0 else low - more), (min(0.0, most) if high <= 0.0 else most)

@@ -120,7 +120,8 @@ def test_every_rule_that_a_target_breaks_is_counted():
     assert broken(age_band="50_and_over") == {"immutable": 1}
     assert broken(missed_payments_two_years=2) == {"direction": 1}
     assert broken(monthly_income=person["monthly_income"] + 5) == {"step": 1}
-    assert broken(monthly_income=13_000) == {"bounds": 1}
+    assert broken(card_utilisation=-1.0) == {"bounds": 1}
+    assert broken(monthly_income=2 * person["monthly_income"]) == {"max_change": 1}
     assert broken(most=1, monthly_income=person["monthly_income"] + 10, savings=80_000) == {"max_changes": 1}
     assert broken(monthly_debt_payments=6000, monthly_income=800)["constraint"] == 1
     assert np.isfinite(encoded).all()

@@ -6,8 +6,11 @@ import pytest
 from onward.agents.choices import Pull
 from onward.agents.options import Options
 from onward.benchmarks import face
+from onward.benchmarks.truth.aims import Aims
 from onward.benchmarks.truth.baselines import Evenly, Thompson
+from onward.benchmarks.truth.settings import setting
 from onward.benchmarks.worlds import SEPARATOR, Args, tables, worlds
+from onward.environments.truth import Conditions
 from onward.streams.errors import UsageError
 
 LINE = ["--worlds", "population", "--people", "40", "--rows", "600", "--methods", "protoar,thompson,posterior"]
@@ -53,6 +56,16 @@ def test_thompson_sampling_comes_to_prefer_the_arm_that_is_rewarded():
     assert taken[-50:].count(2) > 45
 
 
+def test_options_reach_the_measured_margin_or_keep_a_promise_and_instances_stay_at_the_threshold():
+    world = setting("population", None, "logistic", 0, 600).world(20, Conditions())
+    aims = Aims(world)
+    bare, auto, promised = (aims.of(margin, "search") for margin in ("0", "auto", "retrains"))
+    assert bare.goal.required == aims.of("auto", "instances").goal.required == 0.5
+    assert auto.goal.required > 0.5
+    assert (promised.score(world.distinct) <= bare.score(world.distinct)).all()
+    assert (promised.score(world.distinct) < bare.score(world.distinct)).any()
+
+
 def test_a_generator_that_refuses_the_model_is_left_out(capsys):
     flags = [*LINE, "--generators", "adapted,linear", "--methods", "protoar"]
     names = [row.name.split(SEPARATOR)[1] for row in worlds(face.parse(Args, None, flags))]
@@ -74,7 +87,7 @@ def test_several_options_drawn_evenly_have_the_probability_that_each_is_among_th
         (["--worlds", "moon"], "--worlds: there is no world 'moon', use some of population,credit"),
         (["--methods", "wizard"], "--methods: there is no 'wizard', use some of"),
         (["--generators", "wizard"], "--generators: there is no 'wizard', use some of"),
-        (["--margins", "1"], "--margins: give numbers below 1"),
+        (["--margins", "0,1"], "--margins: '1' is no number from 0 to below 1, nor one of auto, retrains"),
     ],
 )
 def test_a_wrong_name_or_number_is_explained_in_one_line(flags, message, capsys):

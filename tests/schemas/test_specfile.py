@@ -61,6 +61,13 @@ CASES = [
     ("mutable: none", "missing: west", [(6, "features[3].missing", "'west' is not one of 'north', 'south'")]),
     ("step: 1", "step: 101", [(3, "features[0].step", "does not fit")]),
     ("step: 1", "step: 0", [(3, "features[0].step", "> 0")]),
+    ("step: 1", "max_change: much", [(3, "features[0].max_change", "a text that is a share, such as 25%")]),
+    ("step: 1", "max_change: 0%", [(3, "features[0].max_change", "lets nothing change")]),
+    ("step: 1", "max_change: 0.1", [(3, "features[0].max_change", "0.1 is below the smallest change, 0.2")]),
+    ("step: 1", "step: 2, max_change: 1", [(3, "features[0].max_change", "1 is below the smallest change, 2")]),
+    ("[0, 10]}", "[0, 10], max_change: 0.5}", [(4, "features[1].max_change", "smallest change, 1")]),
+    ("high]}", "high], max_change: 50%}", [(5, "features[2].max_change", "levels are counted")]),
+    ("mutable: none", "max_change: 1", [(6, "features[3].max_change", "does not belong to the type categorical")]),
     ("max_changes: 2", "max_changes: 0", [(8, "constraints.max_changes", "a whole number >= 1")]),
     ("manifest.json}", "manifest.json, threshold: 1}", [(13, "model.threshold", "nobody would be approved")]),
     ("policy:", "policy:\n  margin: 0.5", [(15, "policy.margin", "no score exceeds the threshold and the margin")]),
@@ -68,7 +75,10 @@ CASES = [
         "at_least: 5}}",
         "at_least: 5}}\n    - {if: {feature: debts, at_least: 0}, then: {feature: school, equals: high}}\n"
         "    - {if: {feature: income, at_least: 5}, then: {feature: school, equals: basic}}",
-        [(8, "constraints", "no values within the bounds keep rule 1 and rule 2 and rule 3")],
+        [
+            (line, f"constraints.rules[{line - 11}]", "no values within the bounds keep rule 1 and rule 2 and rule 3")
+            for line in (11, 12, 13)
+        ],
     ),
     ("[0, 10]}", "[0, 10], step: 0.5}", [(4, "features[1].step", "whole")]),
     ("[none, basic, high]", "[high]", [(5, "features[2].levels", "at least two")]),

@@ -44,6 +44,13 @@ WHOLE_ROWS = "generator `instances` copies whole rows of the data; `policy: {gen
             0.0,
             ["to serve more people: wider bounds of the features"],
         ),
+        (
+            {"mutable: none": "max_change: 2", "mutable: up": "max_change: 50%", "constraints: {max_changes: 1}\n": ""},
+            0.0,
+            1.0,
+            0.0,
+            ["to serve more people: larger changes (`max_change`)"],
+        ),
         ({}, 0.0, 0.0, 0.5, ["for options with fewer changes: `constraints: {max_changes: 3}`"]),
         ({"label:": "policy: {generator: instances}\nlabel:"}, 0.0, 0.01, 0.0, [WHOLE_ROWS]),
         ({"label:": "policy: {generator: instances}\nlabel:"}, 0.0, 0.0, 0.0, []),

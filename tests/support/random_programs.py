@@ -49,7 +49,8 @@ def any_feature(random: Random, number: int) -> Feature:
         return Feature(name, kind, mutable, levels=("lowest", "low", "high"))
     low, high = random.choice(BOUNDS[: 2 if kind == "integer" else 3])
     step = random.choice([None, None, None, (high - low) / 4, (high - low) / 2])
-    return Feature(name, kind, mutable, bounds=(low, high), step=step)
+    most = random.choice([None, None, None, (high - low) / 2, "50%"])
+    return Feature(name, kind, mutable, bounds=(low, high), step=step, max_change=most)
 
 
 def any_value(random: Random, feature: Feature) -> str | float:
@@ -194,5 +195,8 @@ def may_change(feature: Feature, old: Any, new: Any) -> bool:
     if feature.levels:
         old, new = feature.levels.index(old), feature.levels.index(new)
     if feature.step and abs(new - old) < feature.step * (1 - 1e-6):
+        return False
+    largest, share = feature.largest_change
+    if feature.max_change and abs(new - old) > min(largest, abs(old) * share if share < 1 else largest) + 1e-6:
         return False
     return bool({"none": False, "any": True, "up": new > old, "down": new < old}[feature.mutable])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onward.agents.candidates import Mutable, Space
+from onward.agents.candidates import Mutable, Ranges, Space
 
 Array = np.ndarray[Any, Any]
 
@@ -32,8 +32,9 @@ def scaled_space(
     max_changes: int | None = None,
     feature_names: Sequence[str] | None = None,
     allowed: Callable[[Array], Array] = lambda rows: np.ones(len(rows), dtype=bool),
+    ranges: Ranges | None = None,
 ) -> Space:
-    """A space whose raw values are the encoded ones."""
+    """A space whose raw values are the encoded ones, from 0 to 1."""
     columns, features = len(feature_of), len(mutable)
     return Space(
         feature_of,
@@ -45,4 +46,5 @@ def scaled_space(
         max_changes,
         allowed,
         feature_names or [f"f{feature}" for feature in range(features)],
+        ranges or Ranges.between(np.zeros(features), np.ones(features)),
     )

@@ -122,11 +122,7 @@ class RecommenderGenerator(Search):
         """What the people lack, by movable feature (n, M), and the most helpful steps of each."""
         fixed = Bounds(people, people)
         whole = task_of(score, people, np.full(len(people), required), fixed)
-        limits = [self._grid.limits(person) for person in people]
-        fewest, most = (
-            np.array([getattr(limit, end) for limit in limits], dtype=np.int64).reshape(len(people), len(self._column))
-            for end in ("fewest", "most")
-        )
+        fewest, most = self._grid.limits(people)
         gain = np.where(self._is_number, whole.gain[self._column], 0.0)
         sign = whole.sign[self._column]
         steps = np.where(sign > 0.0, most, -fewest)

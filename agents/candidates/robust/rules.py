@@ -18,7 +18,7 @@ def rules_of(space: Space, people: Array) -> Rules:
     columns, categories, size, _, _, scale = grid.layout
     lowest, highest, step = people.copy(), people.copy(), np.zeros(people.shape[1])
     groups = []
-    limits = [grid.limits(person) for person in people]
+    limits = grid.limits(people)
     for index, (column, count) in enumerate(zip(columns.tolist(), categories.tolist(), strict=True)):
         if count:
             group = np.arange(column, column + count)
@@ -26,6 +26,6 @@ def rules_of(space: Space, people: Array) -> Rules:
             groups.append(group)
             continue
         step[column] = size[index] / scale[index]
-        lowest[:, column] += step[column] * np.array([limit.fewest[index] for limit in limits])
-        highest[:, column] += step[column] * np.array([limit.most[index] for limit in limits])
+        lowest[:, column] += step[column] * limits.fewest[:, index]
+        highest[:, column] += step[column] * limits.most[:, index]
     return Rules(lowest, highest, step, tuple(groups))

@@ -16,7 +16,10 @@ ENDS = {"up": 1.0, "any": 1.0, "down": 0.0}
 
 @registry.add
 class OneFeature(CandidateGenerator):
-    """Moves one feature to the end of its range in the direction that the spec allows."""
+    """Moves one feature to the end of its range in the direction that the spec allows.
+
+    A feature whose end is farther away than its ``max_change`` is left alone.
+    """
 
     name: ClassVar[str] = "one_feature"
 
@@ -43,7 +46,9 @@ class OneFeature(CandidateGenerator):
         points = np.repeat(people, arms, axis=0)
         each = np.arange(len(points))
         points[each, np.tile(self._columns, len(people))] = np.tile(self._ends, len(people))
-        changed = (points != np.repeat(people, arms, axis=0)).any(axis=1)
+        owners = np.repeat(people, arms, axis=0)
+        near = (np.abs(points - owners) <= self._space.largest_changes(owners)).all(axis=1)
+        changed = near & (points != owners).any(axis=1)
         reached = np.flatnonzero(changed & self._space.allowed(points) & self._goal.reached(self._score(points)))
         return Proposals(reached // arms, reached % arms, points, reached)
 

@@ -67,6 +67,8 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     console.print(table)
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if _serves_nobody(manifest):
+        _tell(f"warning: with this spec nobody is served; {_what_to_do(manifest, spec)[0]}")
 
 
 def _margin(manifest: Manifest) -> Iterator[str]:
@@ -104,7 +106,7 @@ def _promise(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
 
 def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     """The share of rejected people without an option, that of options with many changes, and what to do about it."""
-    metrics, margin = manifest.metrics, margin_of(spec, manifest.margin)
+    metrics = manifest.metrics
     if "without_option" not in metrics:
         return
     none, many = metrics["without_option"], metrics.get("many_changes", 0.0)
@@ -114,4 +116,16 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     condition = "margin" if spec.promise.kind == NoPromise.name else "promise"
     line += f" ({bare:.1%} without the {condition})" if bare < none else ""
     yield line + (f"; {many:.1%} of the options have more than {MANY_CHANGES} changes" if many else "")
-    yield from advice(spec, margin, none, many)
+    if not _serves_nobody(manifest):
+        yield from _what_to_do(manifest, spec)
+
+
+def _serves_nobody(manifest: Manifest) -> bool:
+    """Whether no rejected person of the data has an option."""
+    return manifest.metrics.get("without_option") == 1.0
+
+
+def _what_to_do(manifest: Manifest, spec: ProgramSpec) -> list[str]:
+    """What the owners of a model's program can do, where the share of people without an option is high."""
+    metrics, margin = manifest.metrics, margin_of(spec, manifest.margin)
+    return list(advice(spec, margin, metrics["without_option"], metrics.get("many_changes", 0.0)))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onward.agents.candidates import CandidateGenerator, Proposals, Space, registry
+from onward.agents.candidates import CandidateGenerator, Proposals, Ranges, Space, registry
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.tests.support.spaces import scaled_space
@@ -58,6 +58,14 @@ def keeps_together(X: np.ndarray) -> np.ndarray:
     return (X[:, 2] < 0.5) | (X[:, 1] > 0.2)
 
 
+def drawn_ranges(random: np.random.Generator, features: int, one_hot: int) -> Ranges:
+    """Bounds of 0 and 1, and largest changes, absolute and relative, of some of the features."""
+    free = Ranges.between(np.zeros(features), np.ones(features))
+    change, share = (random.choice([0.3, 0.5, np.inf, np.inf], features) for _ in range(2))
+    change[one_hot] = share[one_hot] = np.inf
+    return free._replace(largest_change=change, largest_share=share)
+
+
 def build(name: str, seed: int, instances: int) -> tuple[CandidateGenerator, Space, np.ndarray]:
     """A generator under a model, and people."""
     random = np.random.default_rng(seed)
@@ -66,7 +74,8 @@ def build(name: str, seed: int, instances: int) -> tuple[CandidateGenerator, Spa
     smallest = np.where(random.random(4) < 0.3, SMALLEST, 0.0)
     smallest[2] = 0.0
     names = ("age", "income", "housing", "debt")
-    space = scaled_space(FEATURE_OF, mutable, smallest, random.choice([None, 1, 2]), names, keeps_together)
+    most = random.choice([None, 1, 2])
+    space = scaled_space(FEATURE_OF, mutable, smallest, most, names, keeps_together, drawn_ranges(random, 4, 2))
     generator = registry[name].build(space, rows(random, instances), L1())
     return generator.under(model_of(name, seed), GOAL), space, rows(random, PEOPLE)
 
@@ -86,7 +95,11 @@ def keeps_the_rules(space: Space, person: np.ndarray, target: np.ndarray) -> boo
         changed += 1
         size = np.abs(change[change != 0]).min()
         allowed = {"none": False, "any": True, "up": (change >= 0).all(), "down": (change <= 0).all()}[mutable]
-        if not allowed or size < space.smallest_change[feature] - 1e-9:
+        ranges, own = space.ranges, np.abs(person[feature == FEATURE_OF]).max()
+        largest = min(ranges.largest_change[feature], own * ranges.largest_share[feature] if own else np.inf)
+        if not own and np.isfinite(ranges.largest_share[feature]):
+            return False
+        if not allowed or size < space.smallest_change[feature] - 1e-9 or np.abs(change).max() > largest + 1e-9:
             return False
     return 0 < changed <= (space.max_changes or len(space.mutable))
 
@@ -223,7 +236,8 @@ def build_many(name: str, seed: int, required: float) -> tuple[CandidateGenerato
     """A generator with many features and fine steps, its score, and people."""
     random = np.random.default_rng(seed)
     mutable = [str(kind) for kind in random.choice(["none", "up", "down", "any"], MANY, p=[0.1, 0.2, 0.2, 0.5])]
-    space = scaled_space(MANY_FEATURE_OF, [*mutable, "any"], max_changes=random.choice([None, 1, 2, 3, 4]))
+    most, ranges = random.choice([None, 1, 2, 3, 4]), drawn_ranges(random, MANY + 1, MANY)
+    space = scaled_space(MANY_FEATURE_OF, [*mutable, "any"], max_changes=most, ranges=ranges)
     line = Line(random) if registry[name].needs_linear_score else Bumps(random)
     instances = many_rows(random, 20 * INSTANCES)
     instances = instances[np.argsort(-line(instances), kind="stable")[:INSTANCES]]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onward.agents.candidates import Ranges
 from onward.agents.candidates.search import EXHAUSTIVE, Search
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
@@ -131,6 +132,25 @@ def test_explains_how_far_the_allowed_changes_lead(mutable: Any, most: int | Non
     assert generator.explain(np.array([0.25, 0.25, 0.5])).detail == detail
 
 
+@pytest.mark.parametrize(
+    ("rules", "step", "words"),
+    [
+        ({"ceiling": 1.25}, 0.25, "could go up to 1.25 instead of 1"),
+        ({"largest_change": 0.6}, 0.25, "could change by up to 0.75 instead of 0.6"),
+        ({"largest_share": 2.5}, 0.25, "could change by up to 300% instead of 250%"),
+        ({}, 0.5, "could change in steps of 0.25 instead of 0.5"),
+        ({"ceiling": 1.25}, 0.5, "could change in steps of 0.25 instead of 0.5"),
+    ],
+)
+def test_names_the_smallest_relaxation_of_a_feature(rules: Any, step: float, words: str) -> None:
+    ranges = Ranges.between(np.zeros(1), np.ones(1))
+    ranges = ranges._replace(**{name: np.array([value]) for name, value in rules.items()})
+    space = scaled_space(np.arange(1), ("up",), np.array([step]), None, ("income",), ranges=ranges)
+    required = 0.95 if "ceiling" not in rules or step == 0.5 else 1.1
+    generator = Search.build(space, np.zeros((0, 1)), L1()).under(lambda X: X[:, 0], Threshold(required))
+    assert generator.explain(np.array([0.25])).detail.endswith(f"; it would help if income {words}")
+
+
 def test_the_work_is_bounded_however_many_features_may_change() -> None:
     """60 features, any number of which may change: the numbers of sets would not end."""
     scored = 0
@@ -144,5 +164,7 @@ def test_the_work_is_bounded_however_many_features_may_change() -> None:
     person = np.full(60, 0.5)
     assert not len(generator.under(score, Threshold(0.9)).propose(person[np.newaxis]).arm)
     assert scored < 20_000
+    scored = 0
     detail = generator.under(score, Threshold(0.9)).explain(person).detail
+    assert scored < 60_000
     assert "was found that reaches a score above 0.90; the best found reaches 0." in detail

@@ -113,6 +113,18 @@ def test_few_empty_cells_get_the_median_or_the_most_frequent_value(tmp_path):
     assert read_table(file, parsed(draft)).rows[0] == {"income": 18, "region": "south", "savings": 9.5}
 
 
+def test_nobody_is_asked_to_earn_much_more_where_everybody_earns_something(tmp_path):
+    numbers = [7 * i % 50 for i in range(100)]
+    columns = {"income": [20 + n for n in numbers], "wage": numbers, "savings": [20 + n for n in numbers]}
+    drafted = draft_spec(written(tmp_path, columns, [i // 2 % 2 for i in range(100)]), "y")
+    assert {name: feature.max_change for name, feature in features(drafted).items()} == {
+        "income": "50%",
+        "wage": None,
+        "savings": None,
+    }
+    assert "# guess: at most half as much again; better when higher, by its name" in drafted.text
+
+
 def test_directions_are_guessed_from_names_and_marked(tmp_path):
     generator, quality, label = people()
     noise = {

@@ -73,6 +73,23 @@ def test_it_tells_who_gets_no_option_what_the_margin_reaches_and_what_to_do(tmp_
     assert all(line in printed for line in told), printed
 
 
+@pytest.mark.parametrize(
+    ("generator", "told"),
+    [
+        ("instances", "`policy: {generator: search}` fits the person\n"),
+        ("search", "nobody is served; to serve more people: let features change in both directions"),
+    ],
+)
+def test_a_model_that_serves_nobody_is_told_as_a_warning_with_what_to_do(tmp_path, capsys, generator, told):
+    text = SPEC.replace("[0, 99]", "[0, 99], mutable: up") + f"policy: {{generator: {generator}}}\n"
+    served = {"instances": 9, "rejected_sampled": 50, "without_option": 1.0}
+    print_model(msgspec.structs.replace(MANIFEST, margin=0.0, metrics=served), parse_spec(text.encode()), tmp_path)
+    printed = capsys.readouterr()
+    assert printed.err.startswith("warning: with this spec nobody is served; ")
+    assert told in printed.err
+    assert "100.0% have no option" in printed.out
+
+
 def test_what_is_wrong_is_told_before_anything_is_fitted(tmp_path, capsys):
     data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
     spec.write_text(SPEC)

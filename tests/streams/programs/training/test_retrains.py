@@ -193,10 +193,10 @@ def test_the_command_tells_what_was_measured(folder: Path, capsys: pytest.Captur
     assert "promise radius" not in out
     out, _ = printed(folder, "{kind: retrains}", "gradient_boosting", capsys)
     assert "promise: retrains; of the retrained models that took no part in choosing options, " in out
-    out, _ = printed(folder, "{kind: lp, radius: 60}", "logistic_regression", capsys)
+    out, err = printed(folder, "{kind: lp, radius: 60}", "logistic_regression", capsys)
     assert "promise: lp with the radius 60\n" in out
     assert "have no option (0.0% without the promise)" in out
-    assert "to serve more people: a smaller `promise.radius` than 60, " in out
+    assert "nobody is served; to serve more people: a smaller `promise.radius` than 60, " in err
 
 
 def test_the_manifest_names_the_file(folder: Path) -> None:

@@ -1,0 +1,182 @@
+"""The smallest relaxation of a program's rules that gives a person an option."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .contract import Array, Indices, Mask, Space
+from .grid import Grid, Limits, Steps, spread
+from .relaxations import KINDS, Relaxation
+
+TRIED = 3
+"""Relaxations that are tried, from the smallest on."""
+BETWEEN = 64
+"""Values between the rule and a value beyond it that are scored, to find the nearest that is enough."""
+MOST_ROWS = 3000
+"""Rows that are scored for a kind of rule."""
+PLACES = 12
+"""Most values of a feature beyond a rule that are scored, on either side."""
+
+Near = Callable[[Space, NDArray[np.int64]], Steps]
+"""Rows (R, M) near the rules, in the steps of a relaxed space. So many of them, (M,), make a step of the rules."""
+
+
+class Question(NamedTuple):
+    """A person (D,) without an option, and what would be one.
+
+    ``valid`` says which encoded rows (n, D) reach the goal and keep the constraints across features, (n,). ``options``
+    are those, encoded (R, D), that the generator proposes under other rules.
+    """
+
+    space: Space
+    person: Array
+    valid: Callable[[Array], Mask]
+    options: Callable[[Space], Array]
+
+
+class _Miss(NamedTuple):
+    """A target that is an option but for one rule of one movable feature: by how much, in shares of its range."""
+
+    size: float
+    kind: Relaxation
+    which: int
+    steps: Steps
+
+
+def smallest_relaxation(question: Question, *sources: Near) -> str:
+    """The relaxation that gives the person an option, in words; nothing where none is found.
+
+    The size of a relaxation is how far its option lies outside the rules, in shares of the features' ranges; one more
+    change counts the smallest change of its option. ``sources`` give rows near the rules; each is asked where those
+    before it lead to nothing. A relaxation is named only if the generator then proposes an option.
+    """
+    more, size = _more_changes(question)
+    for near in sources:
+        for miss in sorted(_misses(question, near), key=lambda miss: (miss.size, miss.which))[:TRIED]:
+            if miss.size < size and (text := _helping(question, miss)):
+                return text
+    return more
+
+
+def neighbours(bases: Steps, most_changes: int, own: Limits, wide: Limits, factor: NDArray[np.int64]) -> Steps:
+    """Rows (R, M) that differ from a base (B, M) in one feature, which goes where the relaxed limits alone let it.
+
+    They change at most so many features. The bases and ``own`` are in steps of the rules, the rows and ``wide`` in
+    those of the relaxed ones.
+    """
+    places = [
+        (feature, count)
+        for feature in range(len(factor))
+        for count in _beyond(own.fewest[feature] * factor[feature], own.most[feature] * factor[feature], wide, feature)
+        + _between(wide, feature, factor.item(feature))
+    ]
+    if not places:
+        return np.zeros((0, len(factor)), dtype=np.int64)
+    features, counts = np.array(places, dtype=np.int64).T
+    kept = bases[: max(1, MOST_ROWS // len(places))] * factor
+    rows = np.repeat(kept, len(places), axis=0)
+    rows[np.arange(len(rows)), np.tile(features, len(kept))] = np.tile(counts, len(kept))
+    few: Steps = rows[(rows != 0).sum(axis=1) <= most_changes]
+    return few
+
+
+def _beyond(fewest: int, most: int, wide: Limits, feature: int) -> list[int]:
+    """Steps of a feature beyond its limits, from the nearest on."""
+    below, above = int(fewest - wide.fewest[feature]), int(wide.most[feature] - most)
+    return [int(fewest) - step for step in spread(below, PLACES)] + [int(most) + step for step in spread(above, PLACES)]
+
+
+def _between(wide: Limits, feature: int, factor: int) -> list[int]:
+    """Parts of steps of a feature that is counted in them."""
+    ends = (-1, -int(wide.fewest[feature])), (1, int(wide.most[feature]))
+    counts = [sign * step for sign, end in ends for step in spread(end, PLACES)]
+    return [count for count in counts if count % factor]
+
+
+def _misses(question: Question, near: Near) -> Iterator[_Miss]:
+    """For every kind of rule and every feature the smallest miss among the rows near the rules."""
+    space, person, valid, _ = question
+    own = Grid(space)
+    limits = own.limits(person)
+    for kind in KINDS:
+        relaxed = kind.all_features(space)
+        grid, factor = Grid(relaxed), np.where(kind.divided(space)[own.features], kind.divisor, 1)
+        rows = near(relaxed, factor)
+        sizes = _sizes(rows, limits, factor, grid)
+        alone = np.flatnonzero((sizes > 0.0).sum(axis=1) == 1)
+        alone = alone[valid(grid.targets(person, rows[alone]))]
+        for which in np.flatnonzero((sizes[alone] > 0.0).any(axis=0)).tolist():
+            those = alone[sizes[alone, which] > 0.0]
+            best = those[sizes[those, which].argmin()]
+            yield _nearest(question, _Miss(sizes[best, which].item(), kind, which, rows[best]), grid, limits, factor)
+
+
+def _sizes(rows: Steps, own: Limits, factor: NDArray[np.int64], grid: Grid) -> Array:
+    """How far the features of each row (R, M) are from what the own limits allow, in shares of their ranges."""
+    _, _, step, _, _, scale = grid.layout
+    nearest = np.rint(rows / factor).clip(own.fewest, own.most) * factor
+    return np.asarray(np.abs(rows - nearest) * step / scale)
+
+
+def _nearest(question: Question, miss: _Miss, grid: Grid, own: Limits, factor: NDArray[np.int64]) -> _Miss:
+    """The miss with the value nearest to the rule that is enough."""
+    which, found = miss.which, int(miss.steps[miss.which])
+    allowed = int(np.rint(found / factor[which]).clip(own.fewest[which], own.most[which]) * factor[which])
+    counts = np.unique(np.linspace(allowed, found, BETWEEN + 1).round().astype(np.int64))
+    rows = np.repeat(miss.steps[np.newaxis], len(counts), axis=0)
+    rows[:, which] = counts
+    sizes = _sizes(rows, own, factor, grid)
+    enough = np.flatnonzero((sizes[:, which] > 0.0) & question.valid(grid.targets(question.person, rows)))
+    best = enough[sizes[enough, which].argmin()]
+    return miss._replace(size=sizes[best, which].item(), steps=rows[best])
+
+
+def _helping(question: Question, miss: _Miss) -> str:
+    """A relaxation in words; nothing where the generator proposes no option under it."""
+    space, person = question.space, question.person
+    grid = Grid(miss.kind.all_features(space))
+    target = grid.targets(person, miss.steps[np.newaxis])
+    feature, own, value = grid.features[miss.which], *(grid.raw(row)[miss.which].item() for row in (person, target[0]))
+    if not len(question.options(miss.kind.of(space, feature, own, value))):
+        return ""
+    return f"; it would help if {space.feature_names[feature]} {miss.kind.words(space, feature, own, value)}"
+
+
+def _more_changes(question: Question) -> tuple[str, float]:
+    """That one more change would help, in words, and the size of the smallest change of its options."""
+    space, person = question.space, question.person
+    grid = Grid(space)
+    most = space.max_changes or len(grid.features)
+    if most >= len(grid.features):
+        return "", np.inf
+    options = question.options(space._replace(max_changes=most + 1))
+    if not len(options):
+        return "", np.inf
+    sizes = grid.sizes(person, options)
+    return f"; it would help if {most + 1} features could change", np.where(sizes > 0.0, sizes, np.inf).min().item()
+
+
+def best_rows(steps: Steps, score: Array, most_changes: int, count: int) -> Steps:
+    """Rows (B, M) from which a rule may be broken: those of the best scores, also with room for one more change."""
+    changes = (steps != 0).sum(axis=1)
+    order = np.argsort(-score, kind="stable")
+    free = order[changes[order] < most_changes]
+    best: Indices = np.concatenate([order[:count], free[:count]])
+    without = [_without_one(steps[row]) for row in order[:count]]
+    start = np.zeros((1, steps.shape[1]), dtype=np.int64)
+    rows = np.concatenate([steps[best], *without, start])
+    _, first = np.unique(rows, axis=0, return_index=True)
+    distinct: Steps = rows[np.sort(first)]
+    return distinct
+
+
+def _without_one(steps: Steps) -> Steps:
+    """The rows (C, M) without one of the C changes of a row (M,)."""
+    changed = np.flatnonzero(steps)
+    rows = np.repeat(steps[np.newaxis], len(changed), axis=0)
+    rows[np.arange(len(changed)), changed] = 0
+    return rows
