@@ -37,3 +37,18 @@ class WorstCase(Protocol):
 
     def slopes(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
         """How fast the slack grows with each column, (n, D), at encoded rows (n, D)."""
+
+
+@runtime_checkable
+class SeveralModels(Protocol):
+    """The score that several models reach; ``models_in_words`` says which, as in "a score above .5 under them"."""
+
+    models_in_words: str
+
+    def __call__(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
+        """The scores, (n,), of encoded rows (n, D)."""
+
+
+def models_in_words(score: Score) -> str:
+    """Under which models a score is reached, after a space; nothing for that of the current model alone."""
+    return f" {score.models_in_words}" if isinstance(score, SeveralModels) else ""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..costs import Cost
 from ..goals import Goal
+from ..scores import models_in_words
 from .contract import Array, Explanation, Indices, Mask, Proposals, Score, Space
 from .explanations import smallest_relaxation
 from .grid import Grid, Steps
@@ -120,7 +121,8 @@ class Adapted(ScoringGenerator):
         if not names:
             detail = "nothing that may change has room to move towards an instance" + self._relaxation(person)
             return Explanation("no_allowed_change", detail)
-        _, goal = self._model()
+        score, goal = self._model()
+        models = models_in_words(score)
         none = np.zeros(len(steps), dtype=np.intp)
         rows = self._scored(person[np.newaxis], none, np.arange(len(steps)), steps)
         best = rows.score[rows.allowed].max(initial=-np.inf)
@@ -131,7 +133,7 @@ class Adapted(ScoringGenerator):
                 reached += f", with more than {self._most_changes} changes"
         detail = f"no change of {', '.join(names)} towards one of {len(steps)} instances is an option: a score "
         return Explanation(
-            "out_of_reach", f"{detail}above {goal.in_words} is required, {reached}{self._relaxation(person)}"
+            "out_of_reach", f"{detail}above {goal.in_words}{models} is required, {reached}{self._relaxation(person)}"
         )
 
     # --- some people -------------------------------------------------------------------------------------------------

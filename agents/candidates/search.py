@@ -11,7 +11,7 @@ import numpy as np
 
 from ..costs import L1, Cost
 from ..goals import Goal
-from ..scores import WorstCase
+from ..scores import WorstCase, models_in_words
 from .contract import Array, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
 from .effects import MOVES_BY_SIZE, Effects
 from .explanations import best_rows, neighbours, smallest_relaxation
@@ -145,13 +145,14 @@ class Search(ScoringGenerator):
         relaxation = self._relaxation(person)
         if not names:
             return Explanation("no_allowed_change", "nothing that may change has room to" + relaxation)
-        assert self._goal is not None, "call under first"
+        score, goal = self._model()
+        models = models_in_words(score)
         changes = f"no allowed change of {', '.join(names)}" + (" reaches" if proven else " was found that reaches")
         reached = "the constraints exclude all of them"
         if best is not None:
-            reached = f"the best {'' if proven else 'found '}reaches {in_words(best, self._goal)}"
-            reached += ", which is enough without the margin" if best > self._goal.threshold else ""
-        detail = f"{changes} a score above {self._goal.in_words}; {reached}{relaxation}"
+            reached = f"the best {'' if proven else 'found '}reaches {in_words(best, goal)}{models and ' there'}"
+            reached += ", which is enough without the margin" if best > goal.threshold else ""
+        detail = f"{changes} a score above {goal.in_words}{models}; {reached}{relaxation}"
         return Explanation("out_of_reach", detail)
 
     # --- linear scores -----------------------------------------------------------------------------------------------

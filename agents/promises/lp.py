@@ -63,6 +63,8 @@ class WorstCaseScore:
     array([0.378, 0.818])
     """
 
+    models_in_words = "under all models that the promise is for"
+
     def __init__(self, score: LinearScore, models: LinearModels) -> None:
         self.linear, self._models = score, models
 

@@ -67,6 +67,8 @@ class EnsembleScore:
     array([0.6])
     """
 
+    models_in_words = "under nearly all retrained models"
+
     def __init__(self, score: Score, retrains: Sequence[Score], delta: float, screen: float | None = None) -> None:
         if not retrains:
             raise ValueError("there are no retrains: give the scores of at least one")

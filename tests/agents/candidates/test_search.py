@@ -15,7 +15,10 @@ from onward.agents.candidates import Ranges
 from onward.agents.candidates.search import EXHAUSTIVE, Search
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.promises import LpBall
+from onward.agents.promises.lp import WorstCaseScore
 from onward.schemas.encoding import FeatureCodec
+from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.space import space_of
 from onward.tests.support.random_programs import any_row, any_spec, can_become
 from onward.tests.support.spaces import scaled_space
@@ -168,3 +171,11 @@ def test_the_work_is_bounded_however_many_features_may_change() -> None:
     detail = generator.under(score, Threshold(0.9)).explain(person).detail
     assert scored < 60_000
     assert "was found that reaches a score above 0.90; the best found reaches 0." in detail
+
+
+def test_a_none_under_a_promise_says_under_which_models() -> None:
+    robust = WorstCaseScore(LogisticScore(np.array([4.0]), -2.0), LpBall(9.0, 1))
+    space = scaled_space(np.arange(1), ("any",), np.array([STEP]))
+    detail = Search.build(space, np.zeros((0, 1)), L1()).under(robust, Threshold(0.5)).explain(np.array([0.2])).detail
+    assert " reaches a score above 0.50 under all models that the promise is for; the best " in detail
+    assert detail.endswith(" there")
