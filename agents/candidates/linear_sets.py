@@ -1,4 +1,7 @@
-"""The cheapest changes of each set of features under a linear score and the l1 cost, in closed form."""
+"""Near-cheapest changes of each set of features under a linear score and the l1 cost, in closed form.
+
+The changes of a single feature are the cheapest that there are.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +49,8 @@ class LinearSets:
 
     A step of a feature has a gain in log odds and a cost. So the cheapest changes of a set fill its features in the
     order of cost for gain, a fractional knapsack whose one dual variable is the ratio of the last feature in use.
-    Whole steps make one feature overshoot, the one for which that costs least; what is then too much is taken back from
-    the most expensive features. A single feature is exact. A set that costs no less than a part of it is left out.
+    Only whole steps count, so one feature is rounded up, the one for which that costs least. Then surplus steps are
+    removed, from the most expensive feature on. A set that costs no less than a part of it is left out.
 
     Parameters
     ----------
@@ -99,7 +102,7 @@ class LinearSets:
         return np.asarray((rows * self._weights).sum(axis=1) + self._bias - self._required)
 
     def tightened(self, people: Array, slopes: Array, found: Solutions, excess: Array) -> Steps:
-        """The steps of options, (P, M), less what each has too much: log odds ``excess`` (P,) beyond what it needs.
+        """The steps of options, (P, M), without the surplus: log odds ``excess`` (P,) beyond what each needs.
 
         ``slopes`` (n, D) are those of ``solve``.
 
@@ -147,16 +150,16 @@ def solve_people(
         for d in range(len(own)):
             odds += people[i, d] * own[d]
         single_moves(people[i], layout, (fewest_steps[i], most_steps[i]), own, (gain, cost, most, move))
-        largest = np.argsort(-gain * most)
-        for m in largest[:most_changes]:
+        by_gain = np.argsort(-gain * most)
+        for m in by_gain[:most_changes]:
             best[i, m] = most[m] * move[m]
         missing = required - odds
         if missing < 0.0:
             found[i] = -1
             continue
-        found[i] = fill_sets(missing, largest, (gain, cost, most), masks, cheapest, steps[i])
+        found[i] = fill_sets(missing, by_gain, (gain, cost, most), masks, cheapest, steps[i])
         if found[i] == 0:
-            found[i] = fill_large_set(missing, largest[:most_changes], (gain, cost, most), steps[i])
+            found[i] = fill_large_set(missing, by_gain[:most_changes], (gain, cost, most), steps[i])
         for option in range(found[i]):
             for m in range(movable):
                 steps[i, option, m] *= move[m]
@@ -166,11 +169,12 @@ def solve_people(
 def give_back(
     people: Array, rules: tuple[Layout, tuple[Steps, Steps], Array], excess: Array, steps: NDArray[np.int64]
 ) -> None:
-    """Reduce the numbers of steps (P, M) of options by what is too much.
+    """Remove the surplus from the steps (P, M) of options, from the most expensive feature on.
 
     ``people`` are (P, D). ``rules`` are the layout, the fewest and most steps (P, M), and the weights (P, D).
     """
     layout, (fewest_steps, most_steps), weights = rules
+    _, categories, _, _, _, _ = layout
     movable = steps.shape[1]
     gain, cost = np.empty(movable), np.empty(movable)
     most, move = np.empty(movable, dtype=np.int64), np.empty(movable, dtype=np.int64)
@@ -178,7 +182,7 @@ def give_back(
         single_moves(people[i], layout, (fewest_steps[i], most_steps[i]), weights[i], (gain, cost, most, move))
         rest = excess[i]
         for m in np.argsort(-cost / gain_or_one(gain)):
-            if steps[i, m] > 1 and layout[1][m] == 0:
+            if steps[i, m] > 1 and categories[m] == 0:
                 back = min(steps[i, m] - 1, math.ceil(rest / gain[m] - TOLERANCE) - 1)
                 if back > 0:
                     steps[i, m] -= back
@@ -223,7 +227,7 @@ def single_moves(
 @compiled
 def fill_sets(
     missing: float,
-    largest: Indices,
+    by_gain: Indices,
     moves: tuple[Array, Array, NDArray[np.int64]],
     masks: NDArray[np.int64],
     cheapest: Array,
@@ -231,9 +235,49 @@ def fill_sets(
 ) -> int:
     """Write the options of single features, then of combinations, to ``steps`` (O, M); return their number.
 
-    ``largest`` are the features by what they can add. ``cheapest`` takes the least cost of each set and its parts.
+    ``by_gain`` are the features by what they can add, the most first. ``cheapest`` takes the least cost of each set of
+    combined features and of its parts, by the set's bits.
     """
     gain, cost, most = moves
+    found = fill_singles(missing, gain, most, steps)
+    combined = by_gain[:MOST_FEATURES]
+    combined = combined[most[combined] > 0]
+    combined = combined[np.argsort(cost[combined] / gain[combined])]
+    cheapest[: 1 << len(combined)] = math.inf
+    for bit in range(len(combined)):
+        m = combined[bit]
+        for option in range(found):
+            if steps[option, m] > 0:
+                cheapest[1 << bit] = steps[option, m] * cost[m]
+    members = np.empty(LARGEST_SET, dtype=np.intp)
+    found_up_to_pairs = found
+    for mask in masks:
+        if mask >> len(combined):
+            continue
+        size, cheapest_part = 0, math.inf
+        for bit in range(len(combined)):
+            if mask >> bit & 1:
+                members[size] = combined[bit]
+                size += 1
+                cheapest_part = min(cheapest_part, cheapest[mask ^ (1 << bit)])
+        if size > 2 and found_up_to_pairs >= ENOUGH:
+            break
+        set_cost = math.inf
+        if found < len(steps):
+            set_cost = fill(missing, members[:size], gain, cost, most, steps[found])
+        if set_cost < cheapest_part:
+            found += 1
+        elif set_cost < math.inf:
+            steps[found, :] = 0
+        cheapest[mask] = min(cheapest_part, set_cost)
+        if size == 2:
+            found_up_to_pairs = found
+    return found
+
+
+@compiled
+def fill_singles(missing: float, gain: Array, most: NDArray[np.int64], steps: NDArray[np.int64]) -> int:
+    """Write the option of each feature that reaches the goal alone to ``steps`` (O, M); return their number."""
     found = 0
     for m in range(len(gain)):
         if gain[m] * most[m] > missing and found < len(steps):
@@ -241,48 +285,17 @@ def fill_sets(
             if needed <= most[m]:
                 steps[found, m] = needed
                 found += 1
-    few = largest[:MOST_FEATURES]
-    few = few[most[few] > 0]
-    few = few[np.argsort(cost[few] / gain[few])]
-    cheapest[: 1 << len(few)] = math.inf
-    for bit in range(len(few)):
-        for option in range(found):
-            if steps[option, few[bit]] > 0:
-                cheapest[1 << bit] = steps[option, few[bit]] * cost[few[bit]]
-    members = np.empty(LARGEST_SET, dtype=np.intp)
-    combined = found
-    for mask in masks:
-        if mask >> len(few):
-            continue
-        size, part = 0, math.inf
-        for bit in range(len(few)):
-            if mask >> bit & 1:
-                members[size] = few[bit]
-                size += 1
-                part = min(part, cheapest[mask ^ (1 << bit)])
-        if size > 2 and combined >= ENOUGH:
-            break
-        price = math.inf
-        if found < len(steps):
-            price = fill(missing, members[:size], gain, cost, most, steps[found])
-        if price < part:
-            found += 1
-        elif price < math.inf:
-            steps[found, :] = 0
-        cheapest[mask] = min(part, price)
-        if size == 2:
-            combined = found
     return found
 
 
 @compiled
 def fill_large_set(
-    missing: float, largest: Indices, moves: tuple[Array, Array, NDArray[np.int64]], steps: NDArray[np.int64]
+    missing: float, by_gain: Indices, moves: tuple[Array, Array, NDArray[np.int64]], steps: NDArray[np.int64]
 ) -> int:
     """Write the option of the fewest features that reach the goal together, where it takes many; return the number."""
     gain, cost, most = moves
-    for size in range(1, len(largest) + 1):
-        members = largest[:size]
+    for size in range(1, len(by_gain) + 1):
+        members = by_gain[:size]
         members = members[np.argsort(cost[members] / gain_or_one(gain[members]))]
         if fill(missing, members, gain, cost, most, steps[0]) < math.inf:
             return 1
