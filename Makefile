@@ -22,7 +22,9 @@ $(STAMP): pyproject.toml requirements.lock
 demo: install ## see it at work: rejected people get a way forward, and the learner gets better
 	$(BIN)/onward demo
 
-test: check types unit ## format, lint, types and tests
+# Types are checked beside the tests: it keeps one processor busy for a minute.
+test: check ## format, lint, types and tests
+	@$(MAKE) --no-print-directory -j2 types unit
 
 check: install
 	$(BIN)/ruff format --check --quiet .
