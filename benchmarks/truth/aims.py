@@ -15,8 +15,8 @@ from onward.environments.improvement import THRESHOLD
 from onward.environments.truth import TruthWorld
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import PromiseTerms
+from onward.streams.programs.margin import uses_margin
 from onward.streams.programs.models.scoring import DecisionModel, scorer
-from onward.streams.programs.program import uses_margin
 from onward.streams.programs.promised import measured_promise
 from onward.streams.programs.training.margin import measured_margin, retrained
 from onward.streams.programs.training.retrains import RETRAINS, fit_retrains

@@ -27,7 +27,8 @@ from ..kafka.embedded import EmbeddedBroker
 from ..kafka.options import KafkaOptions
 from ..outputs.decoder import DecodedEvent, EventDecoder
 from ..programs.bundle.loader import read_manifest
-from ..programs.program import address_of, margin_of
+from ..programs.margin import margin_of
+from ..programs.program import address_of
 from ..programs.spec_check import load_program_spec
 from ..records import Record
 from ..settings import BrokerSettings, DemoSettings

@@ -23,7 +23,7 @@ from ..kafka.client import EventWriter
 from ..programs.bundle.loader import ModelBundle, load_bundle, read_manifest
 from ..programs.bundle.manifest import Manifest
 from ..programs.limited_places import lacks_for_rounds
-from ..programs.program import NO_MARGIN, lacks_margin
+from ..programs.margin import margin_fault
 from ..programs.promised import promise_of
 from ..programs.spec_check import load_program_spec
 from ..programs.training.importing import import_model
@@ -226,8 +226,8 @@ def _codec(settings: ModelSettings, manifest: Manifest, program: str) -> Feature
     """The codec of the program's spec; None where no spec is passed, and the model is for its own program."""
     specs = {loaded.spec.program: loaded.spec for loaded in map(load_program_spec, settings.spec)}
     if program in specs:
-        if lacks_margin(manifest, specs[program]):
-            raise UsageError(f"{settings.manifest}: {NO_MARGIN.format(manifest.version)}")
+        if fault := margin_fault(manifest, specs[program]):
+            raise UsageError(f"{settings.manifest}: {fault}")
         return FeatureCodec(specs[program])
     if specs:
         raise UsageError(f"--spec: none of {', '.join(sorted(specs))} is program {program!r}: give its spec too")

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from msgspec import UnsetType
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -34,10 +33,10 @@ from ...schemas.specfile import LoadedSpec
 from ..errors import ModelError, UsageError
 from ..journal.entries import journal_key
 from .bundle.loader import ModelBundle, load_bundle
-from .bundle.manifest import Manifest
 from .limited_places import closes_rounds, lacks_for_rounds, round_goal
+from .margin import margin_fault, margin_of
 from .models.scoring import score_of_options
-from .promised import promise_of, replaces_margin
+from .promised import promise_of
 from .space import space_of
 from .spec_check import policy_faults
 
@@ -56,7 +55,6 @@ NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: gi
 NOT_LINEAR = (
     "{}: `generator: {}` needs a model with a linear score: train a logistic regression, or give `generator: search`"
 )
-NO_MARGIN = "model {} has no margin, which `margin: auto` needs: train a new one, or give a number"
 
 
 @dataclass(frozen=True)
@@ -300,37 +298,6 @@ def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
     return L1() if codec.spec.policy.cost == "l1" else MaxPercentileShift(codec.encode_many(reference))
 
 
-def uses_margin(spec: ProgramSpec) -> bool:
-    """Whether a program takes the margin that its model was trained with.
-
-    Instances are taken as they are, at the bare threshold, unless the spec asks for a margin. A promise has its own.
-    """
-    if replaces_margin(spec.promise):
-        return False
-    margin, target = spec.policy.margin, spec.policy.target
-    given = margin is not None or target is not None
-    return margin == "auto" or (not given and not candidates.registry[spec.policy.generator].copies_instances)
-
-
-def margin_of(spec: ProgramSpec, measured: float | UnsetType) -> float:
-    """The margin that a program uses under a model for which training has ``measured`` one."""
-    if replaces_margin(spec.promise):
-        return spec.promise.margin
-    margin = spec.policy.margin
-    if margin == "auto":
-        assert isinstance(measured, float), "the model was loaded without a margin"
-    if isinstance(margin, float):
-        return margin
-    if spec.policy.target is not None:
-        return spec.policy.target - spec.model.threshold
-    return measured if isinstance(measured, float) and uses_margin(spec) else 0.0
-
-
-def lacks_margin(manifest: Manifest, spec: ProgramSpec) -> bool:
-    """Whether a spec asks for a measured margin that a bundle does not have."""
-    return spec.policy.margin == "auto" and not isinstance(manifest.margin, float)
-
-
 def check_linear(model: object, loaded: LoadedSpec) -> None:
     """Raise ``UsageError`` where the generator of a spec cannot work under a model."""
     kind = candidates.registry[loaded.spec.policy.generator]
@@ -340,8 +307,8 @@ def check_linear(model: object, loaded: LoadedSpec) -> None:
 
 def _misfit(bundle: ModelBundle, spec: ProgramSpec) -> str | None:
     """What a spec asks of its models and this one does not have."""
-    if lacks_margin(bundle.manifest, spec):
-        return NO_MARGIN.format(bundle.version)
+    if fault := margin_fault(bundle.manifest, spec):
+        return fault
     if lacking := lacks_for_rounds(spec, bundle):
         return lacking
     kind = candidates.registry[spec.policy.generator]

@@ -27,7 +27,8 @@ PORTION_PEOPLE = 100
 
 LIMITED_PLACES = (
     "program {!r} has limited places (goal: {}), so who is rejected and which score wins a place is known only when a "
-    "round is closed: give a copy of the spec with `goal: threshold` and the score to reach as `model.threshold`"
+    "round is closed: give a copy of the spec without `capacity`, with `policy: {{goal: threshold, margin: 0}}` and "
+    "with the score to reach as `model.threshold`"
 )
 
 Features = Mapping[str, Value | None]

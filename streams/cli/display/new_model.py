@@ -13,7 +13,7 @@ from ....agents.promises import NoPromise
 from ....schemas.spec import ProgramSpec
 from ...advice import MANY_CHANGES, advice
 from ...programs.bundle.manifest import MANIFEST, Manifest
-from ...programs.program import margin_of
+from ...programs.margin import margin_of
 from ...programs.training.margin import ACCEPTED, RETRAINED
 
 IN_WORDS = frozenset(

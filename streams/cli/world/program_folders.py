@@ -20,8 +20,9 @@ from ....environments.truth import TruthWorld
 from ....schemas.spec import ProgramSpec
 from ...errors import UsageError
 from ...programs.bundle.writer import FittedVerifier, write_bundle
+from ...programs.margin import uses_margin
 from ...programs.models.scoring import scorer
-from ...programs.program import assemble, uses_margin
+from ...programs.program import assemble
 from ...programs.spec_check import load_program_spec
 from ...programs.training.artefacts import fit_artefacts, needed_artefacts
 from ...programs.training.margin import measured_margin, retrained

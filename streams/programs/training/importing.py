@@ -25,6 +25,7 @@ from ...errors import ModelError, UsageError, one_line
 from ..bundle.manifest import Manifest
 from ..bundle.model_files import read_local
 from ..bundle.writer import check_new, write_bundle
+from ..margin import uses_margin
 from ..models.row_independence import keeps_rows_apart
 from ..models.scoring import scorer
 from ..models.trees import TreeSum
@@ -32,7 +33,7 @@ from ..onnx.check import parse_onnx
 from ..onnx.model import OnnxModel, independent_model
 from ..onnx.outputs import desired_column, with_one_output
 from ..onnx.trees import flattened
-from ..program import check_linear, uses_margin
+from ..program import check_linear
 from ..promised import measured_promise, needs_retrains
 from .artefacts import needed_artefacts
 from .goal_policy import read_goal_policy

@@ -87,7 +87,7 @@ def smallest_margin(
     Where no margin is enough, it is the largest that still leaves nine of ten an option, of two changes on average.
     """
     margin, share, served = 0.0, None, 0
-    for number in range(round((1.0 - threshold) / STEP)):
+    for number in range(max(1, round((1.0 - threshold) / STEP))):
         whose, targets = _cheapest(generator.under(score, Threshold(threshold, number * STEP)), cost, people)
         served = served or len(targets)
         if not len(targets) or len(targets) < LEAST_SERVED * served:

@@ -16,8 +16,9 @@ from ....agents.promises import NoPromise, Promise
 from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec
 from ...advice import MANY_CHANGES
+from ..margin import margin_of
 from ..models.scoring import score_of_options
-from ..program import Features, cost_of, margin_of
+from ..program import Features, cost_of
 from ..space import space_of
 
 Floats = NDArray[np.float64]

@@ -31,9 +31,10 @@ from ....schemas.table import Table, TableError, read_table
 from ...errors import UsageError
 from ..bundle.manifest import Manifest
 from ..bundle.writer import check_new, write_bundle
+from ..margin import uses_margin
 from ..models.calibration import CALIBRATED
 from ..models.scoring import DecisionModel, scorer
-from ..program import check_linear, uses_margin
+from ..program import check_linear
 from ..promised import measured_promise
 from .artefacts import fit_artefacts
 from .goal_policy import read_goal_policy

@@ -45,7 +45,7 @@ def test_a_person_s_answer_does_not_depend_on_the_others(choice):
 
 
 def test_people_who_compete_for_places_are_not_answered_alone():
-    with pytest.raises(UsageError, match=r"'loan' has limited places \(goal: capacity\).*`goal: threshold`"):
+    with pytest.raises(UsageError, match=r"'loan' has limited places \(goal: capacity\).*goal: threshold, margin: 0"):
         suggest(limited(), {}, START_MS)
     alone = limited(goal="threshold")
     assert list(suggest(alone, PEOPLE, START_MS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -90,6 +91,17 @@ def test_a_model_without_one_is_refused_where_the_spec_asks(folder, capsys, tmp_
     capsys.readouterr()
     assert main(["suggest", str(folder / "loans.csv"), "--spec", str(tmp_path / "auto.yaml")]) == 2
     assert "has no margin, which `margin: auto` needs: train a new one, or give a number" in capsys.readouterr().err
+
+
+def test_a_margin_that_asks_for_a_score_above_1_is_refused(folder, capsys, tmp_path):
+    assert train(folder, "auto.yaml", "measured") == 0
+    measured = json.loads((folder / "measured" / "manifest.json").read_text())["margin"]
+    capsys.readouterr()
+    for threshold, code in ((0.99 - measured, 0), (1.0 - measured, 2)):
+        model = f"{folder / 'measured' / 'manifest.json'}, threshold: {threshold}"
+        (tmp_path / "high.yaml").write_text((folder / "auto.yaml").read_text().replace("model/manifest.json", model))
+        assert main(["suggest", str(folder / "loans.csv"), "--spec", str(tmp_path / "high.yaml")]) == code
+    assert f"the margin {measured:g} of model logistic-regression-" in capsys.readouterr().err
 
 
 def test_a_model_without_a_linear_score_is_refused_where_the_generator_needs_one(folder, capsys):

@@ -1,0 +1,54 @@
+"""The margin of a program: how far above the model's threshold an option must score."""
+
+from __future__ import annotations
+
+from msgspec import UnsetType
+
+from ...agents import candidates
+from ...schemas.spec import ProgramSpec
+from .bundle.manifest import Manifest
+from .limited_places import closes_rounds
+from .promised import replaces_margin
+
+NO_MARGIN = "model {} has no margin, which `margin: auto` needs: train a new one, or give a number"
+NO_FIT = (
+    "the margin {:g} of model {} does not fit `model.threshold: {:g}`, because no score is above 1: train a new model "
+    "with this spec, or give `policy.margin`, such as 0"
+)
+
+
+def uses_margin(spec: ProgramSpec) -> bool:
+    """Whether a program takes the margin that its model was trained with.
+
+    Instances are taken as they are, at the bare threshold, unless the spec asks for a margin. A promise has its own,
+    and rounds say which score people must reach.
+    """
+    if replaces_margin(spec.promise) or closes_rounds(spec):
+        return False
+    margin, target = spec.policy.margin, spec.policy.target
+    given = margin is not None or target is not None
+    return margin == "auto" or (not given and not candidates.registry[spec.policy.generator].copies_instances)
+
+
+def margin_of(spec: ProgramSpec, measured: float | UnsetType) -> float:
+    """The margin that a program uses under a model for which training has ``measured`` one."""
+    if replaces_margin(spec.promise):
+        return spec.promise.margin
+    margin = spec.policy.margin
+    if margin == "auto":
+        assert isinstance(measured, float), "the model was loaded without a margin"
+    if isinstance(margin, float):
+        return margin
+    if spec.policy.target is not None:
+        return spec.policy.target - spec.model.threshold
+    return measured if isinstance(measured, float) and uses_margin(spec) else 0.0
+
+
+def margin_fault(manifest: Manifest, spec: ProgramSpec) -> str | None:
+    """Why a program cannot use a model's margin, in one line; None where it can."""
+    if spec.policy.margin == "auto" and not isinstance(manifest.margin, float):
+        return NO_MARGIN.format(manifest.version)
+    margin, threshold = manifest.margin, spec.model.threshold
+    if isinstance(margin, float) and margin and margin_of(spec, margin) + threshold >= 1 and uses_margin(spec):
+        return NO_FIT.format(margin, manifest.version, threshold)
+    return None
