@@ -13,6 +13,7 @@ from ....agents.promises import NoPromise
 from ....schemas.spec import ProgramSpec
 from ...advice import MANY_CHANGES, advice
 from ...programs.bundle.manifest import MANIFEST, Manifest
+from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
 from ...programs.training.margin import ACCEPTED, RETRAINED
 
@@ -113,6 +114,8 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     bare = metrics.get("without_option_at_threshold", none)
     people = f"of {metrics['rejected_sampled']:.0f} rejected people of the data"
     line = f"{people} {none:.1%} have no option" if none else f"{people} all have an option"
+    if closes_rounds(spec):
+        line += f" above the threshold, {spec.model.threshold:g}; a round may ask for a higher score"
     condition = "margin" if spec.promise.kind == NoPromise.name else "promise"
     line += f" ({bare:.1%} without the {condition})" if bare < none else ""
     yield line + (f"; {many:.1%} of the options have more than {MANY_CHANGES} changes" if many else "")

@@ -27,6 +27,17 @@ def test_it_tells_how_many_instances_were_found_and_are_kept(tmp_path, capsys):
     assert "of 10 rejected people of the data all have an option\n" in told
 
 
+def test_for_limited_places_it_measures_no_margin_and_says_which_score_the_options_reach(tmp_path, capsys):
+    data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
+    data.write_text("income,repaid\n" + "".join(f"{income},{int(income > 40)}\n" for income in range(100)))
+    spec.write_text(f"{SPEC}policy: {{goal: capacity, window: {{time: P90D}}}}\ncapacity: {{places: 4, round: P7D}}\n")
+    line = ["train", str(data), "--spec", str(spec), "--estimator", "logistic_regression"]
+    assert main([*line, "--output", str(tmp_path / "model")]) == 0
+    told = capsys.readouterr()
+    assert "margin" not in told.out + told.err + (tmp_path / "model" / "manifest.json").read_text()
+    assert "all have an option above the threshold, 0.5; a round may ask for a higher score\n" in told.out
+
+
 FILE = BundleFile("f", 0, "")
 MANIFEST = Manifest(
     program="loans",
