@@ -113,7 +113,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     refuses a model without one. Without a margin in the spec the measured one is taken where the model has one.
     ``target`` names the score that an option must exceed instead.
 
-    A goal for rounds with limited places takes ``goal_parameters``, and needs ``capacity``.
+    A goal for rounds with limited places takes ``goal_parameters``, and needs ``capacity``, which no other goal takes.
 
     ``nu`` scales cost in the execution probability exp(-nu cost); by default 1/D with D the encoded features.
     ``parameters`` are those of the choice (its page in docs/ lists them). ``exploration`` is the share of steps whose
@@ -143,6 +143,10 @@ class Retention(Struct, frozen=True, forbid_unknown_fields=True):
     undecided: timedelta = timedelta(days=365)
 
 
+FIRST_ROUND_END = datetime(1970, 1, 5, tzinfo=UTC)
+"""A Monday: when the first round of a calendar without a ``start`` ends."""
+
+
 class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
     """Limited places, for a program whose ``policy.goal`` is one for rounds.
 
@@ -156,9 +160,9 @@ class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
     with probability exp(-beta a / d), and difficulties are learned from those who come back.
     """
 
-    places: Annotated[int, Meta(ge=1)]
+    places: Annotated[int, Meta(ge=1, le=10**9)]
     round: timedelta | None = None
-    start: Annotated[datetime, Meta(tz=True)] = datetime(1970, 1, 5, tzinfo=UTC)
+    start: Annotated[datetime, Meta(tz=True)] = FIRST_ROUND_END
     horizon: Annotated[int, Meta(ge=1, le=1000)] = 1
     coverage: Annotated[float, Meta(gt=0, lt=1)] = 0.95
     offset: bool | None = None

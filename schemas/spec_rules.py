@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from math import isfinite
 
+from msgspec import to_builtins
+
 from .contradictions import contradiction
 from .encoding import columns_of
 from .events import Value
 from .feature_check import check_value, listed
 from .normal_form import normal_form
 from .problems import did_you_mean
-from .spec import Condition, Feature, ProgramSpec
+from .spec import FIRST_ROUND_END, Condition, Feature, ProgramSpec
 from .yamltree import Path
 
 Violation = tuple[Path, str]
@@ -31,7 +33,8 @@ FIELD_TYPES = {
     "one_hot": ("categorical",),
 }
 LARGEST_INTEGER = 2**53
-LONGEST_PROMISE = timedelta(days=3653)
+LONGEST_PROMISE = LONGEST_ROUND = timedelta(days=3653)
+SHORTEST_ROUND = timedelta(seconds=1)
 SEARCHED_STEPS = 500
 """A continuous feature without a step is searched in steps of a thousandth of its range, rounded by less than half."""
 MOST_COLUMNS = 2000
@@ -65,9 +68,7 @@ def _single_violations(spec: ProgramSpec) -> Iterator[Violation]:
             yield ("retention", name), "must be longer than nothing"
     if not timedelta(0) < spec.promise.valid_for <= LONGEST_PROMISE:
         yield ("promise", "valid_for"), f"must be longer than zero and at most P{LONGEST_PROMISE.days}D, ten years"
-    length = None if spec.capacity is None else spec.capacity.round
-    if length is not None and length <= timedelta(0):
-        yield ("capacity", "round"), "must be longer than zero"
+    yield from _check_rounds(spec)
 
 
 def _check_feature(feature: Feature) -> Iterator[Violation]:
@@ -284,3 +285,28 @@ def _check_policy(spec: ProgramSpec) -> Iterator[Violation]:
         yield ("policy", "window", "time"), "must be longer than zero"
     if window.lateness < timedelta(0):
         yield ("policy", "window", "lateness"), "must not be negative"
+
+
+def _check_rounds(spec: ProgramSpec) -> Iterator[Violation]:
+    """The calendar of rounds, and the times that are too short for it."""
+    capacity, window = spec.capacity, spec.policy.window
+    if capacity is None:
+        return
+    if (length := capacity.round) is None:
+        if capacity.start != FIRST_ROUND_END:
+            yield ("capacity", "start"), "events announce rounds that have no length: give `round` too, or take it out"
+        return
+    if not SHORTEST_ROUND <= length <= LONGEST_ROUND:
+        yield ("capacity", "round"), f"must be at least a second and at most P{LONGEST_ROUND.days}D, ten years"
+        return
+    if window.time is not None and window.time <= (promised := length * capacity.horizon):
+        longer = to_builtins(promised + length)
+        message = (
+            f"a target score holds for {to_builtins(promised)}, and outcomes may come later: give {longer} or more"
+        )
+        yield ("policy", "window", "time"), message
+    # In seconds: a sum of two durations may be more than a duration can hold.
+    waits = length.total_seconds() + window.lateness.total_seconds()
+    if spec.decisions == "model" and spec.retention.undecided.total_seconds() <= waits:
+        parts = f"{to_builtins(length)} for the end of a round and {to_builtins(window.lateness)} for late records"
+        yield ("retention", "undecided"), f"people who wait {parts} would be forgotten unanswered: give more than both"

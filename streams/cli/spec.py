@@ -8,8 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from ...agents.promises import NoPromise
 from ...schemas.draft import draft_spec
 from ...schemas.encoding import FeatureCodec
+from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
 from ...schemas.table import TableError
 from ..errors import UsageError
@@ -88,5 +90,27 @@ def _summary(loaded: LoadedSpec) -> str:
     return (
         f"{loaded.path}: program {spec.program}: {len(spec.features)} features ({mutable} mutable) in "
         f"{FeatureCodec(spec).dimension} columns, policy {policy.choice} with cost {policy.cost} and window {window}, "
-        f"sha256 {loaded.sha256}"
+        f"{_of_rounds(spec)}{_of_promise(spec)}sha256 {loaded.sha256}"
     )
+
+
+def _of_rounds(spec: ProgramSpec) -> str:
+    """The limited places of a program, in words; nothing where it has none."""
+    capacity = spec.capacity
+    if capacity is None:
+        return ""
+    length = capacity.round
+    when = "in rounds that events announce" if length is None else f"every {msgspec.to_builtins(length)}"
+    within = f"{capacity.horizon} round{'s' if capacity.horizon > 1 else ''}"
+    return (
+        f"{capacity.places} place{'s' if capacity.places > 1 else ''} {when}, goal {spec.policy.goal}, "
+        f"coverage {capacity.coverage:g} within {within}, "
+    )
+
+
+def _of_promise(spec: ProgramSpec) -> str:
+    """The promise of a program, in words; nothing where it has none."""
+    promise = spec.promise
+    if promise.kind == NoPromise.name:
+        return ""
+    return f"promise {promise.kind}, open for {msgspec.to_builtins(promise.valid_for)}, "

@@ -35,8 +35,8 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
         yield from _promise_faults(spec)
     if policy.goal in goals.round_registry:
         yield from _round_faults(spec)
-    elif policy.goal_parameters:
-        yield ("policy", "goal_parameters"), f"{policy.goal} takes none: they are for goals of limited places"
+    elif policy.goal in goals.registry:
+        yield from _faults_without_rounds(spec)
     if policy.choice not in choices.registry:
         return
     for name, value in policy.parameters.items():
@@ -87,6 +87,15 @@ def _two_scores(spec: ProgramSpec) -> Iterator[Violation]:
         yield ("policy", "generator"), f"{generator.name} cannot keep the promise {spec.promise.kind}: use `search`"
 
 
+def _faults_without_rounds(spec: ProgramSpec) -> Iterator[Violation]:
+    """What only a program takes that gives its places in rounds."""
+    goal = spec.policy.goal
+    if spec.policy.goal_parameters:
+        yield ("policy", "goal_parameters"), f"{goal} takes none: they are for goals of limited places"
+    if spec.capacity is not None:
+        yield ("capacity",), f"`goal: {goal}` limits no places: take `capacity` out, or give `policy.goal: capacity`"
+
+
 def _round_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """What a program needs that gives its places in rounds."""
     policy = spec.policy
@@ -104,3 +113,15 @@ def _round_faults(spec: ProgramSpec) -> Iterator[Violation]:
             goals.round_registry[policy.goal].check({name: value})
         except ValueError as error:
             yield ("policy", "goal_parameters", name), str(error)
+    if policy.goal == goals.Fixed.name:
+        yield from _fixed_faults(spec)
+
+
+def _fixed_faults(spec: ProgramSpec) -> Iterator[Violation]:
+    """A fixed goal needs a score that wins a place."""
+    score, threshold = spec.policy.goal_parameters.get("score"), spec.model.threshold
+    if score is None:
+        yield ("policy", "goal"), "which score? give one, such as `goal_parameters: {score: 0.8}`"
+    elif score <= threshold:
+        message = f"the model approves scores above {threshold:g} only: give a higher one"
+        yield ("policy", "goal_parameters", "score"), message

@@ -42,7 +42,13 @@ RATE_INTERVAL = "5s"
 PATIENCE_SECONDS = 40.0
 PAUSE_SECONDS = 0.3
 TOPICS = Topics()
-LIMITED = {"limited": {**POLICIES["limited"], "capacity": {"places": 20, "round": "PT2S", "horizon": 20}}}
+LIMITED = {
+    "limited": {
+        "policy": {**POLICIES["limited"]["policy"], "window": {"time": "PT42S", "lateness": "PT1S"}},
+        "capacity": {"places": 20, "round": "PT2S", "horizon": 20},
+        "shards": 1,
+    }
+}
 PROMISED = {
     "promised": {
         "policy": {"choice": "posterior", "generator": "search", "options": 2, "window": {"time": "PT1H"}},

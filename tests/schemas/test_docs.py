@@ -18,18 +18,19 @@ from onward.schemas.events import (
     RoundDecision,
     Threshold,
 )
-from onward.schemas.spec import Condition, Feature, ProgramSpec
+from onward.schemas.spec import Capacity, Condition, Feature, ProgramSpec
 from onward.schemas.specfile import parse_spec
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "spec.md"
 
 
-def test_the_example_of_the_page_is_a_spec_that_uses_every_field():
-    text = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
-    spec = parse_spec(text.encode())
+def test_the_examples_of_the_page_use_every_field():
+    whole, with_rounds = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    spec = parse_spec(whole.encode())
     assert isinstance(spec, ProgramSpec), spec
-    used = set(re.findall(r"(\w+):", text))
+    used = set(re.findall(r"(\w+):", whole + with_rounds))
+    assert set(Capacity.__struct_fields__) <= used
     operators = {"equals", "at_least", "at_most"}
     assert set(Feature.__struct_fields__) | set(ProgramSpec.__struct_fields__) <= used
     assert operators <= set(Condition.__struct_fields__)

@@ -140,7 +140,7 @@ CASES = [
         [(14, "capacity.places", ">= 1")],
     ),
     ("policy:", "retention: {closed: P0D}\npolicy:", [(14, "retention.closed", "longer than nothing")]),
-    ("policy:", "capacity: {places: 1, round: P0D}\npolicy:", [(14, "capacity.round", "longer than zero")]),
+    ("policy:", "capacity: {places: 1, round: P0D}\npolicy:", [(14, "capacity.round", "at least a second")]),
     (
         "policy:",
         "policy:\n  choice: 1\n  nu: high",

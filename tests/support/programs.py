@@ -41,7 +41,7 @@ POLICIES: Mapping[str, Mapping[str, Any]] = {
             "choice": "posterior",
             "generator": "search",
             "goal": "capacity",
-            "window": {"time": "PT3S", "lateness": "PT1S"},
+            "window": {"time": "PT5S", "lateness": "PT1S"},
         },
         "capacity": {"places": 20, "round": "PT2S", "horizon": 2},
         "shards": 1,

@@ -11,12 +11,32 @@ from onward.streams.programs.spec_check import load_program_spec
 
 ROOT = Path(__file__).parents[3]
 CREDIT = ROOT / "environments" / "specs" / "credit.yaml"
+FIXED = "{goal: fixed, window: {time: P9D}}"
+ROUNDS = "policy: {goal: capacity, window: {time: P9D}}\ncapacity: {places: 4"
 NO_WIZARD = f"policy.choice: there is no choice 'wizard': use one of {', '.join(registry)}"
 
 
 def test_check_summarises_a_good_spec_in_one_line(capsys):
     assert check([CREDIT]) == 0
     assert "program credit: 13 features (10 mutable) in 13 columns, policy posterior" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("added", "told"),
+    [
+        (
+            f"{ROUNDS}, round: P1D, horizon: 4}}",
+            "and window P9D of event time, 4 places every P1D, goal capacity, coverage 0.95 within 4 rounds, sha256 ",
+        ),
+        (f"{ROUNDS}}}", ", 4 places in rounds that events announce, goal capacity, coverage 0.95 within 1 round, sha"),
+        ("promise: {kind: retrains}", "and window 10 steps, promise retrains, open for P90D, sha256 "),
+    ],
+)
+def test_the_summary_tells_of_rounds_and_promises(added, told, tmp_path, capsys):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(f"{CREDIT.read_text()}{added}\n")
+    assert check([spec]) == 0
+    assert told in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -74,11 +94,12 @@ def test_check_knows_the_choices_and_their_parameters(policy, column, problem, t
     assert capsys.readouterr().err == f"{spec}:{len(lines) + 1}:{column}: {problem}\n"
 
 
-def test_the_example_of_the_page_passes_the_whole_check(tmp_path, capsys):
-    example = tmp_path / "loan.yaml"
-    page = (ROOT / "docs" / "spec.md").read_text()
-    example.write_text(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])
-    assert check([example]) == 0, capsys.readouterr().err
+def test_the_examples_of_the_page_pass_the_whole_check(tmp_path, capsys):
+    whole, with_rounds = tmp_path / "loan.yaml", tmp_path / "rounds.yaml"
+    examples = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "spec.md").read_text(), re.DOTALL)
+    whole.write_text(examples[0])
+    with_rounds.write_text(CREDIT.read_text() + examples[1])
+    assert check([whole, with_rounds]) == 0, capsys.readouterr().err
 
 
 def test_draft_writes_a_good_spec_and_never_over_a_file(tmp_path, capsys):
@@ -133,6 +154,24 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
             "policy.goal_parameters.memory: memory is 2.0: capacity needs a number",
         ),
         ("policy: {goal_parameters: {memory: 2}}", "policy.goal_parameters: threshold takes none"),
+        (f"policy: {FIXED}\ncapacity: {{places: 4}}", "policy.goal: which score? give one, such as `goal_parameters"),
+        (
+            "policy: {goal: fixed, goal_parameters: {score: 0.4}, window: {time: P9D}}\ncapacity: {places: 4}",
+            "policy.goal_parameters.score: the model approves scores above 0.5 only: give a higher one",
+        ),
+        ("capacity: {places: 4}", "capacity: `goal: threshold` limits no places: take `capacity` out, or give"),
+        (f"{ROUNDS}, round: PT0.0001S}}", "capacity.round: must be at least a second and at most P3653D, ten years"),
+        (f"{ROUNDS}, round: P99999999D, horizon: 1000}}", "capacity.round: must be at least a second"),
+        (f"{ROUNDS}, start: 2026-01-05T00:00:00Z}}", "capacity.start: events announce rounds that have no length"),
+        ("capacity: {places: 1000000001}", "capacity.places: expected a whole number <= 1000000000"),
+        (
+            f"{ROUNDS}, round: P1D, horizon: 9}}",
+            "policy.window.time: a target score holds for P9D, and outcomes may come later: give P10D or more",
+        ),
+        (
+            f"{ROUNDS}, round: P1D}}\nretention: {{undecided: P1D}}",
+            "retention.undecided: people who wait P1D for the end of a round and PT60S for late records would be",
+        ),
         ("promise: {kind: ball}", "promise.kind: there is no promise 'ball': use one of"),
         ("promise: {kind: lp, radius: -1}", "promise.radius: "),
         ("promise: {kind: lp, norm: L2}", "promise.norm: 'L2' is neither a number nor inf"),
