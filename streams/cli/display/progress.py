@@ -15,7 +15,7 @@ from rich.live import Live
 
 from ...simulation.run_stats import Summary
 from .returns import line_of_days
-from .rounds import line_of_rounds
+from .rounds import has_rounds, line_of_rounds
 from .summary import panel
 
 
@@ -61,7 +61,7 @@ class PlainDisplay(ProgressDisplay):
 
     def show(self, summary: Summary, total: int) -> None:
         """Print a line with the main figures."""
-        if summary.coverage is not UNSET:
+        if has_rounds(summary):
             self.note(line_of_rounds(summary, total))
             return
         if summary.days is not UNSET:

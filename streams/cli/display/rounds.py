@@ -16,23 +16,32 @@ BAR_WIDTH = 40
 COLUMNS = ("round", "applied", "back", "reached", "placed", "threshold", "goal", "coverage")
 
 
-def progress_of_rounds(coverage: CoverageSummary, total: int) -> Table:
+def has_rounds(summary: Summary) -> bool:
+    """Whether the run's programs close rounds, also before the first is closed."""
+    return summary.feasibility is not UNSET
+
+
+def progress_of_rounds(summary: Summary, total: int) -> Table:
     """A bar of the rounds that are closed, of ``total``."""
-    grid = Table.grid(padding=(0, 2))
-    bar = ProgressBar(total, coverage.rounds, width=BAR_WIDTH)
-    grid.add_row(Text(f"{coverage.rounds:,} of {total:,} rounds closed"), bar)
+    grid, closed = Table.grid(padding=(0, 2)), _closed(summary)
+    grid.add_row(Text(f"{closed:,} of {total:,} rounds closed"), ProgressBar(total, closed, width=BAR_WIDTH))
     return grid
 
 
 def line_of_rounds(summary: Summary, total: int) -> str:
-    """The main figures in a line; empty without rounds."""
+    """The main figures of a run with rounds in a line."""
+    line = f"{_closed(summary)} of {total} rounds closed"
     if summary.coverage is UNSET or summary.promises is UNSET or not summary.last_rounds:
-        return ""
+        return line
     last = summary.last_rounds[-1]
     return (
-        f"{summary.coverage.rounds} of {total} rounds closed, threshold {last.threshold:.3f}, next goal {_goal(last)}, "
+        f"{line}, threshold {last.threshold:.3f}, next goal {_goal(last)}, "
         f"coverage {_coverage(summary.coverage)}, promises: {promises_in_words(summary.promises)}"
     )
+
+
+def _closed(summary: Summary) -> int:
+    return 0 if summary.coverage is UNSET else summary.coverage.rounds
 
 
 def rounds_table(summary: Summary) -> list[Table | Text]:

@@ -18,7 +18,7 @@ from ...advice import MANY_CHANGES
 from ...errors import UsageError
 from ...simulation.run_stats import Summary
 from .returns import progress_of_days, returns_table
-from .rounds import BAR_WIDTH, progress_of_rounds, rounds_table
+from .rounds import BAR_WIDTH, has_rounds, progress_of_rounds, rounds_table
 from .words import mean, percentage
 
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
@@ -62,7 +62,7 @@ def _screen(summary: Summary, total: int) -> Group:
 def _progress(summary: Summary, total: int) -> Table:
     if summary.days is not UNSET:
         return progress_of_days(summary.days, total)
-    return _answered(summary, total) if summary.coverage is UNSET else progress_of_rounds(summary.coverage, total)
+    return progress_of_rounds(summary, total) if has_rounds(summary) else _answered(summary, total)
 
 
 def _answered(summary: Summary, total: int) -> Table:

@@ -61,3 +61,11 @@ def test_a_line_has_the_last_round_and_runs_without_rounds_say_nothing_of_them(c
     display.show(BEFORE, 60)
     assert "rounds" not in capsys.readouterr().err
     assert "coverage" not in drawn(BEFORE)
+
+
+def test_before_the_first_round_is_closed_no_round_is_told_as_people(capsys):
+    begun = msgspec.structs.replace(BEFORE, feasibility=None)
+    PlainDisplay().show(begun, 60)
+    assert capsys.readouterr().err == "0 of 60 rounds closed\n"
+    assert "0 of 60 rounds closed" in drawn(begun)
+    assert "rejected people answered" not in drawn(begun)
