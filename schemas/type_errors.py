@@ -69,7 +69,7 @@ def _check_value(value: Any, kind: Any, path: Path) -> Iterator[TypeMismatch]:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
             below, message = _explain(error)
-            yield TypeMismatch((*path, *below), message)
+            yield TypeMismatch((*path, *below), _between(kind, value) or message)
 
 
 def _check_mapping(value: dict[str, Any], struct: type[msgspec.Struct], path: Path) -> Iterator[TypeMismatch]:
@@ -111,6 +111,15 @@ def _number_or_words(kind: Any) -> tuple[str, ...]:
     if get_origin(kind) not in (Union, types.UnionType) or float not in map(_plain_type, get_args(kind)):
         return ()
     return tuple(word for part in get_args(kind) if get_origin(part) is Literal for word in get_args(part))
+
+
+def _between(kind: Any, value: Any) -> str | None:
+    """What to do about a number that is not between two limits; None where there are no two, and for no number."""
+    limits = [limit for limit in getattr(kind, "__metadata__", ()) if isinstance(limit, msgspec.Meta)]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not limits:
+        return None
+    above, below = limits[0].gt, limits[0].lt
+    return None if above is None or below is None else f"{value:g}: give a number between {above:g} and {below:g}"
 
 
 def _explain(error: msgspec.ValidationError) -> tuple[Path, str]:

@@ -57,10 +57,12 @@ class _Agent(NamedTuple):
 def run(args: Sequence[str]) -> int:
     """Train and write the arrays."""
     options = _parser().parse_args(list(args))
+    _check(options)
+    given, console = None if options.worlds is None else _loaded(options.worlds), Console(stderr=True)
+    _check_world(options.world, DRAWN_WORLDS if given is None else len(given))
     if find_spec("torch") is None:
         raise UsageError(NEEDS_EXTRA)
-    _check(options)
-    worlds, console = _worlds(options), Console(stderr=True)
+    worlds = given or [draw_world(seed) for seed in range(DRAWN_WORLDS)]
     import torch
 
     torch.set_num_threads(1)  # the networks are small: more threads only wait for one another
@@ -104,17 +106,18 @@ def _check(options: Namespace) -> None:
         raise UsageError(f"--seed {options.seed}: give a number of 0 or more")
 
 
-def _worlds(options: Namespace) -> list[World]:
-    if options.worlds is None:
-        worlds = [draw_world(seed) for seed in range(DRAWN_WORLDS)]
-    else:
-        try:
-            worlds = load_worlds(options.worlds)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"--worlds: {error}") from error
-    if not 0 <= options.world < len(worlds):
-        raise UsageError(f"--world {options.world}: there are {len(worlds)}, counted from 0")
-    return worlds
+def _loaded(path: Path) -> list[World]:
+    """The frozen worlds of a file; raise ``UsageError`` where it is none."""
+    try:
+        return load_worlds(path)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--worlds: {error}") from error
+
+
+def _check_world(number: int, count: int) -> None:
+    """Raise ``UsageError`` for a world that is not there."""
+    if not 0 <= number < count:
+        raise UsageError(f"--world {number}: there are {count}, counted from 0")
 
 
 # --- the agents -------------------------------------------------------------------------------------------------------

@@ -163,6 +163,9 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
         (f"{ROUNDS}, round: PT0.0001S}}", "capacity.round: must be at least a second and at most P3653D, ten years"),
         (f"{ROUNDS}, round: P99999999D, horizon: 1000}}", "capacity.round: must be at least a second"),
         (f"{ROUNDS}, start: 2026-01-05T00:00:00Z}}", "capacity.start: events announce rounds that have no length"),
+        (f"{ROUNDS}, coverage: 0}}", "capacity.coverage: 0: give a number between 0 and 1"),
+        ("promise: {kind: lp, quantile: 1.5}", "promise.quantile: 1.5: give a number between 0 and 1"),
+        (f"{ROUNDS}, coverage: most}}", "capacity.coverage: expected a number, got a text"),
         ("capacity: {places: 1000000001}", "capacity.places: expected a whole number <= 1000000000"),
         (
             f"{ROUNDS}, round: P1D, horizon: 9}}",
