@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import floor
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -10,6 +11,11 @@ from numpy.typing import NDArray
 
 Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """The current model's scores, (n,), of encoded rows (n, D). A row's score does not depend on the other rows."""
+
+FEWEST_DIGITS, MOST_DIGITS = 2, 9
+"""Decimal places of scores in words."""
+ROUNDING = 1e-9
+"""By how much a product may miss a whole number: 0.29 * 100 is less than 29."""
 
 
 @runtime_checkable
@@ -52,3 +58,34 @@ class SeveralModels(Protocol):
 def models_in_words(score: Score) -> str:
     """Under which models a score is reached, after a space; nothing for that of the current model alone."""
     return f" {score.models_in_words}" if isinstance(score, SeveralModels) else ""
+
+
+def digits_apart(*scores: float) -> int:
+    """The fewest decimal places, two or more, at which scores that are told together differ as they do.
+
+    Examples
+    --------
+    >>> digits_apart(0.4, 0.5, 0.5), digits_apart(0.9971, 0.9962, 0.5)
+    (2, 3)
+
+    Scores that differ in none of nine places are told as equal ones.
+
+    >>> digits_apart(0.5, 0.5 + 1e-12)
+    2
+    """
+    different = set(scores)
+    for digits in range(FEWEST_DIGITS, MOST_DIGITS + 1):
+        if len({rounded_down(score, digits) for score in different}) == len(different):
+            return digits
+    return FEWEST_DIGITS
+
+
+def rounded_down(score: float, digits: int = FEWEST_DIGITS) -> str:
+    """A score in words: 0.499 does not reach 0.50, and 0.999 is not 1.00.
+
+    Examples
+    --------
+    >>> rounded_down(0.499), rounded_down(0.29), rounded_down(0.9999, 3)
+    ('0.49', '0.29', '0.999')
+    """
+    return f"{floor(score * 10**digits + ROUNDING) / 10**digits:.{digits}f}"

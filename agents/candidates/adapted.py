@@ -126,14 +126,15 @@ class Adapted(ScoringGenerator):
         none = np.zeros(len(steps), dtype=np.intp)
         rows = self._scored(person[np.newaxis], none, np.arange(len(steps)), steps)
         best = rows.score[rows.allowed].max(initial=-np.inf)
-        reached = "the constraints exclude all of them"
+        reached, required = "the constraints exclude all of them", goal.in_words()
         if np.isfinite(best):
-            reached = f"the best reaches {in_words(best, goal)}"
+            highest, required = in_words(float(best), goal)
+            reached = f"the best reaches {highest}"
             if goal.reached(best):
                 reached += f", with more than {self._most_changes} changes"
         detail = f"no change of {', '.join(names)} towards one of {len(steps)} instances is an option: a score "
         return Explanation(
-            "out_of_reach", f"{detail}above {goal.in_words}{models} is required, {reached}{self._relaxation(person)}"
+            "out_of_reach", f"{detail}above {required}{models} is required, {reached}{self._relaxation(person)}"
         )
 
     # --- some people -------------------------------------------------------------------------------------------------

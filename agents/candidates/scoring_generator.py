@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import floor
 
 import numpy as np
 
 from ..costs import Cost
 from ..goals import Goal
+from ..scores import digits_apart, rounded_down
 from .contract import Array, CandidateGenerator, Mask, Score, Space
 from .explanations import Question
 
@@ -52,7 +52,12 @@ class ScoringGenerator(CandidateGenerator):
         return self._score, self._goal
 
 
-def in_words(score: float, goal: Goal) -> str:
-    """A score, rounded down: .499 does not reach .50. One that only equals the goal's is said to be no more."""
-    text = f"{floor(score * 100) / 100:.2f}"
-    return f"{text}, not more" if text == f"{goal.required:.2f}" and not goal.reached(np.array(score)) else text
+def in_words(best: float, goal: Goal) -> tuple[str, str]:
+    """The best score that can be reached, and the one that must be exceeded, with digits enough to tell them apart.
+
+    A score that only equals the goal's is said to be no more.
+    """
+    digits = digits_apart(best, goal.required, goal.threshold)
+    text = rounded_down(best, digits)
+    is_equal = text == rounded_down(goal.required, digits) and not goal.reached(np.array(best))
+    return f"{text}, not more" if is_equal else text, goal.in_words(digits)

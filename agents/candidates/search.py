@@ -148,11 +148,12 @@ class Search(ScoringGenerator):
         score, goal = self._model()
         models = models_in_words(score)
         changes = f"no allowed change of {', '.join(names)}" + (" reaches" if proven else " was found that reaches")
-        reached = "the constraints exclude all of them"
+        reached, required = "the constraints exclude all of them", goal.in_words()
         if best is not None:
-            reached = f"the best {'' if proven else 'found '}reaches {in_words(best, goal)}{models and ' there'}"
+            highest, required = in_words(best, goal)
+            reached = f"the best {'' if proven else 'found '}reaches {highest}{models and ' there'}"
             reached += ", which is enough without the margin" if best > goal.threshold else ""
-        detail = f"{changes} a score above {goal.in_words}{models}; {reached}{relaxation}"
+        detail = f"{changes} a score above {required}{models}; {reached}{relaxation}"
         return Explanation("out_of_reach", detail)
 
     # --- linear scores -----------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..scores import FEWEST_DIGITS, rounded_down
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -35,11 +37,11 @@ class Goal(ABC):
     def required(self) -> float:
         """The score that must be exceeded."""
 
-    @property
-    def in_words(self) -> str:
+    def in_words(self, digits: int = FEWEST_DIGITS) -> str:
         """The score that must be exceeded, for people: with the margin that is in it, where there is one."""
-        margin = f" (threshold {self.threshold:.2f} and margin {self.margin:.2f})" if self.margin else ""
-        return f"{self.required:.2f}{margin}"
+        threshold, margin = rounded_down(self.threshold, digits), rounded_down(self.margin, digits)
+        parts = f" (threshold {threshold} and margin {margin})" if self.margin else ""
+        return f"{rounded_down(self.required, digits)}{parts}"
 
     def reached(self, score: Array) -> Mask:
         """Which scores, shape (n,), reach the goal."""

@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from ....agents.goals import accepted
+from ....agents.scores import digits_apart, rounded_down
 from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
 from ....schemas.table import Table
@@ -210,8 +211,10 @@ def _check_scores(scores: Floats, labels: NDArray[np.int64]) -> None:
         raise ValueError(f"it gives every row of the data the score {low:g}")
     good, bad = scores[labels == 1], scores[labels == 0]
     if len(bad) and good.mean() < bad.mean():
+        means = float(good.mean()), float(bad.mean())
+        desired, others = (rounded_down(mean, digits_apart(*means)) for mean in means)
         raise ValueError(
-            f"rows with the desired label have a mean score of {good.mean():.2f}, the others of {bad.mean():.2f}: "
+            f"rows with the desired label have a mean score of {desired}, the others of {others}: "
             "its classes are the other way round; fit it with the desired outcome as class 1"
         )
 

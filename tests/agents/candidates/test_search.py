@@ -179,3 +179,9 @@ def test_a_none_under_a_promise_says_under_which_models() -> None:
     detail = Search.build(space, np.zeros((0, 1)), L1()).under(robust, Threshold(0.5)).explain(np.array([0.2])).detail
     assert " reaches a score above 0.50 under all models that the promise is for; the best " in detail
     assert detail.endswith(" there")
+
+
+def test_scores_that_are_told_together_have_digits_enough_to_differ() -> None:
+    space = scaled_space(np.arange(1), ("any",), np.array([STEP]))
+    generator = Search.build(space, np.zeros((0, 1)), L1()).under(lambda X: X[:, 0] * 0.9962, Threshold(0.9971))
+    assert " a score above 0.997; the best reaches 0.996" in generator.explain(np.array([0.2])).detail
