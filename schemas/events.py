@@ -133,7 +133,7 @@ class Change(Suggested, frozen=True, gc=False):
     >>> change.target - change.current
     9
     >>> print(Change("income", current=59, target=68, unit="kEUR", current_given=False))
-    change income to 68 kEUR (the current value was not given)
+    raise income to at least 68 kEUR (the current value was not given)
     """
 
     feature: str
@@ -144,12 +144,14 @@ class Change(Suggested, frozen=True, gc=False):
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        if self.current_given is False:
-            target = self.target if isinstance(self.target, str) else f"{self.target:,.10g}"
-            return f"change {self.feature} to {target}{unit} (the current value was not given)"
+        not_given = " (the current value was not given)"
         if isinstance(self.current, str) or isinstance(self.target, str):
+            if self.current_given is False:
+                return f"change {self.feature} to {self.target}{unit}{not_given}"
             return f"change {self.feature} from {self.current} to {self.target}{unit}"
-        verb = "raise" if self.target > self.current else "lower"
+        verb, at = ("raise", "least") if self.target > self.current else ("lower", "most")
+        if self.current_given is False:
+            return f"{verb} {self.feature} to at {at} {self.target:,.10g}{unit}{not_given}"
         return f"{verb} {self.feature} from {self.current:,.10g} to {self.target:,.10g}{unit}"
 
 
