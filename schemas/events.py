@@ -31,6 +31,8 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Milliseconds = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 """A time since the epoch to which any duration of a spec can be added."""
 
+APPLY_AGAIN = "apply_again"
+"""Why somebody gets no options whose score is above the next goal already."""
 Fate = Literal["rewarded", "censored", "late", "dangling", "unseen"]
 PromiseStatus = Literal["kept", "broken", "expired", "superseded"]
 PromiseReason = Literal["approved", "model", "other_features", "decision", "answered"]
@@ -131,7 +133,7 @@ class Change(Suggested, frozen=True, gc=False):
     >>> change.target - change.current
     9
     >>> print(Change("income", current=59, target=68, unit="kEUR", current_given=False))
-    change income to 68 kEUR (the current value was not given)
+    raise income to at least 68 kEUR (the current value was not given)
     """
 
     feature: str
@@ -142,12 +144,14 @@ class Change(Suggested, frozen=True, gc=False):
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        if self.current_given is False:
-            target = self.target if isinstance(self.target, str) else f"{self.target:,.10g}"
-            return f"change {self.feature} to {target}{unit} (the current value was not given)"
+        not_given = " (the current value was not given)"
         if isinstance(self.current, str) or isinstance(self.target, str):
+            if self.current_given is False:
+                return f"change {self.feature} to {self.target}{unit}{not_given}"
             return f"change {self.feature} from {self.current} to {self.target}{unit}"
-        verb = "raise" if self.target > self.current else "lower"
+        verb, at = ("raise", "least") if self.target > self.current else ("lower", "most")
+        if self.current_given is False:
+            return f"{verb} {self.feature} to at {at} {self.target:,.10g}{unit}{not_given}"
         return f"{verb} {self.feature} from {self.current:,.10g} to {self.target:,.10g}{unit}"
 
 
@@ -275,8 +279,9 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
 class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none"):
     """A rejected application without any option, with the rule that excluded the last candidates.
 
-    In a program with rounds, ``round`` is the one in which the person was rejected, and ``target_score`` the score that
-    was out of reach.
+    In a program with rounds, ``round`` is the one in which the person was rejected, and ``target_score`` the score to
+    reach. Where ``reason`` is ``apply_again``, their score is above it already, and it is promised to win a place up to
+    ``until_round``, as in a recourse; else it was out of reach.
 
     Examples
     --------
@@ -302,8 +307,14 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     applicant: str | None = None
     round: int | UnsetType = UNSET
     target_score: float | UnsetType = UNSET
+    until_round: int | UnsetType = UNSET
+    valid_from: str | UnsetType = UNSET
+    expires_at: str | UnsetType = UNSET
 
     def __str__(self) -> str:
+        if self.reason == APPLY_AGAIN:
+            until = f" until {self.expires_at[:10]}" if isinstance(self.expires_at, str) else ""
+            return f"{self.application}: nothing need change{until}: {self.detail}"
         return f"{self.application}: no way forward: {self.detail or self.reason}"
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .encoding import FeatureCodec, columns_of
 from .events import Value
-from .feature_check import check_value, quoted
+from .feature_check import check_value, listed, quoted
 from .feature_reader import Features, spelling
 from .normal_form import normal_form
 from .problems import did_you_mean
@@ -122,7 +122,7 @@ def read_csv(path: str | Path, *, uneven: bool = False) -> RawTable:
     except OSError as error:
         raise TableError(file, None, None, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise TableError(file, None, None, "not UTF-8 text") from None
+        raise TableError(file, None, None, "not UTF-8 text: save it as CSV in UTF-8") from None
     except csv.Error as error:
         raise TableError(file, reader.line_num, None, f"not CSV: {error}") from None
     if not rows:
@@ -218,7 +218,7 @@ def _check_columns(raw: RawTable, spec: ProgramSpec, *, label: str | None = None
     for feature in spec.features:
         missing |= _missing_columns(raw, feature)
     if label is not None and label not in raw.columns:
-        missing[label] = "the label column is missing"
+        missing[label] = f"the label column is missing{did_you_mean(label, raw.columns)}"
     if len(missing) == 1:
         [(name, message)] = missing.items()
         raise TableError(raw.file, 1, name, message)
@@ -279,7 +279,7 @@ def _not_a_value(feature: Feature, cell: str) -> str | None:
 
 def _empty_labels(raw: RawTable, name: str) -> list[TableError]:
     if name not in raw.columns:
-        raise TableError(raw.file, 1, name, "the label column is missing")
+        raise TableError(raw.file, 1, name, f"the label column is missing{did_you_mean(name, raw.columns)}")
     cells = zip(raw.lines, raw.columns[name], strict=True)
     return [TableError(raw.file, line, name, "the label is empty") for line, cell in cells if not cell.strip()]
 
@@ -354,5 +354,6 @@ def _labels(raw: RawTable, spec: ProgramSpec) -> NDArray[np.int64]:
     values: Sequence[Value] = cells if isinstance(desired, str) else [number(cell) for cell in cells]
     labels = np.fromiter((value == desired for value in values), dtype=np.int64, count=len(values))
     if not labels.any():
-        raise TableError(raw.file, None, name, f"no row has the desired value {desired!r}")
+        shown = listed(sorted(set(cells)))
+        raise TableError(raw.file, None, name, f"no row has the desired value {desired!r}; values are {shown}")
     return labels

@@ -11,6 +11,8 @@ MANY_CHANGES = 4
 HIGH = 0.05
 """The share of people without an option, or of options with many changes, from which advice is given."""
 FEW_CHANGES = 3
+ACCEPTED = 0.9
+"""The share of pairs of a cheapest option and a retrained model in which the model should accept the option."""
 WIDER = "wider bounds of the features"
 LARGER = "larger changes (`max_change`)"
 SEARCH = "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
@@ -30,6 +32,20 @@ def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterat
     if many >= HIGH:
         less = "".join(f", or {each}" for each in _lower_goals(spec, margin))
         yield f"for options with fewer changes: `constraints: {{max_changes: {FEW_CHANGES}}}`{less}"
+
+
+def lasting(spec: ProgramSpec, accepted: float | None) -> Iterator[str]:
+    """What would make options last, where few of the models retrained on such data accept them.
+
+    ``accepted`` is the share that was measured with the measured margin, None without one.
+    """
+    fixed = spec.promise.kind != "none" or spec.policy.margin is not None or spec.policy.target is not None
+    if accepted is None or accepted >= ACCEPTED or fixed:
+        return
+    yield (
+        f"models that are trained again accept {accepted:.0%} of such options: for options that last, ask for "
+        "`promise: {kind: retrains}`, or for a larger `policy.margin`"
+    )
 
 
 def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:

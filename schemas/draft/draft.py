@@ -41,6 +41,7 @@ policy:
 # promise: {{kind: retrains}}  # in place of a margin: what models of other data accept too; takes more computing
 """
 FEW_CHANGES = 3
+MOST_LABELS = 50
 
 
 class Draft(NamedTuple):
@@ -58,6 +59,7 @@ def draft_spec(path: str | Path, label: str) -> Draft:
     if not is_name(label):
         raise TableError(raw.file, 1, ascii(label), BAD_NAME)
     columns = columns_of_table(raw, label)
+    _check_label(raw, label)
     drafted_label = DraftedLabel(label, label_cells(raw, label), columns.values())
     features, left_out = _features(raw, columns, drafted_label)
     if not features:
@@ -73,6 +75,14 @@ def draft_spec(path: str | Path, label: str) -> Draft:
         POLICY.format(most=max(1, min(FEW_CHANGES, changing - 1))),
     )
     return Draft("".join(parts), left_out)
+
+
+def _check_label(raw: RawTable, label: str) -> None:
+    """Raise ``TableError`` for a column that is no outcome: it has too many values."""
+    count = len(set(label_cells(raw, label)))
+    if count > MOST_LABELS:
+        message = f"has {count} values: a label says what came of the applications, in at most {MOST_LABELS} values"
+        raise TableError(raw.file, None, label, message)
 
 
 def _features(

@@ -14,6 +14,7 @@ LADDERS = tuple(
         "very poor, poor, fair, good, very good, excellent",
         "never, rarely, sometimes, often, always",
         "small, medium, large",
+        "a1, a2, b1, b2, c1, c2",
     )
 )
 FEWEST_LEVELS = 3

@@ -120,6 +120,7 @@ class Program:
             program.execution_source,
             valid.problems,
             valid.left_out,
+            program.bundle.manifest.metrics.get("retrained_accept"),
         )
 
     def score(self, people: People) -> list[float]:

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from ...schemas.events import ExecutionSource, NoRecourse, Recourse
 from ...schemas.spec import ProgramSpec
-from ..advice import MANY_CHANGES, advice
+from ..advice import MANY_CHANGES, advice, lasting
 from ..errors import UsageError
 
 UNKNOWN_EXECUTION = (
@@ -81,6 +81,7 @@ class Suggestions(Sequence[Answer]):
         execution_source: ExecutionSource,
         problems: Sequence[str] = (),
         left_out: int = 0,
+        accepted: float | None = None,
     ) -> None:
         self._answers = tuple(answers)
         self._by_name = {answer.application: answer for answer in self._answers}
@@ -88,7 +89,7 @@ class Suggestions(Sequence[Answer]):
         self.problems = tuple(problems)
         self._left_out = left_out
         self._spec, self._margin = spec, margin
-        self._execution_source = execution_source
+        self._execution_source, self._accepted = execution_source, accepted
 
     @overload
     def __getitem__(self, at: int | str) -> Answer: ...
@@ -140,5 +141,7 @@ class Suggestions(Sequence[Answer]):
         if many:
             yield f"options with more than {MANY_CHANGES} changes: {many / len(options):.1%}"
         yield from advice(self._spec, self._margin, none.total() / rejected, many / max(len(options), 1))
+        if options:
+            yield from lasting(self._spec, self._accepted)
         if options and self._execution_source == "assumed":
             yield UNKNOWN_EXECUTION

@@ -16,6 +16,7 @@ from ...schemas.specfile import LoadedSpec, SpecError
 from ...schemas.table import TableError
 from ..errors import UsageError
 from ..programs.spec_check import load_program_spec
+from .display.undecided import tell_undecided
 from .flags.parsing import CommandParser
 
 
@@ -44,6 +45,7 @@ def check(paths: Sequence[Path]) -> int:
     for file in paths:
         try:
             print(_summary(load_program_spec(file)))
+            tell_undecided(file)
         except SpecError as error:
             for line, column, path, message in error.problems:
                 parts = (f"{file}:{line}:{column}", path, message)

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ..api.program import MAX_OPTIONS, load_program
 from ..errors import UsageError
+from .display.undecided import tell_undecided
 from .flags.parsing import CommandParser
 
 DESCRIPTION = """Suggest a way forward to every rejected person of a CSV: what a worker with a fresh learner would
@@ -33,6 +34,7 @@ def run(args: Sequence[str]) -> int:
     if options.options is not None and not 1 <= options.options <= MAX_OPTIONS:
         raise UsageError(f"--options is {options.options}: give a number from 1 to {MAX_OPTIONS}")
     program = load_program(options.spec, options=options.options)
+    tell_undecided(options.spec)
     people = program.read_valid(options.people, id=options.id)
     for problem in people.problems:
         print(f"onward: {problem}", file=sys.stderr)

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..programs.training.retrains import RETRAINS
 from ..programs.training.train import ESTIMATORS, train
 from .display.new_model import print_model, tell_margin, tell_retrains
+from .display.undecided import tell_undecided
 from .flags.new_model import add_model_flags, program_spec
 from .flags.parsing import CommandParser
 
@@ -40,6 +41,7 @@ def run(args: Sequence[str]) -> int:
     )
     options = parser.parse_args(list(args))
     loaded = program_spec(options.spec)
+    tell_undecided(loaded.path)
     manifest = train(
         options.csv,
         loaded,

@@ -164,7 +164,7 @@ class Fold:
         return self.state.rounds_of(program)
 
     def open_promise(self, promise: OpenPromise) -> None:
-        """Open a promise. A person has one: what they were promised before does not count any more."""
+        """Open a promise. Another one of its applicant has been ended before."""
         self.state.rounds[promise.key.program].promises.add(promise)
         self.effects.promises[promise.key] = promise
 

@@ -8,7 +8,16 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET, Struct
 
-from ...schemas.events import DeadLetter, Decision, NoRecourse, PromiseChange, Recourse, Reward, RoundDecision
+from ...schemas.events import (
+    APPLY_AGAIN,
+    DeadLetter,
+    Decision,
+    NoRecourse,
+    PromiseChange,
+    Recourse,
+    Reward,
+    RoundDecision,
+)
 from ...schemas.headers import CloudEvent, read_headers
 from ...schemas.kinds import kinds
 from ...schemas.problems import JSON_ERRORS
@@ -183,7 +192,7 @@ def _promise(events: list[Struct]) -> str | None:
         return f"the promise is {ended[-1].status}, in round {ended[-1].settled_in}"
     if isinstance(answer, Recourse):
         return f"the promise holds up to round {answer.until_round}"
-    return "the promise is open" if answer.reason == "apply_again" else None
+    return "the promise is open" if answer.reason == APPLY_AGAIN else None
 
 
 def _open_options(application: str, events: list[Struct]) -> str:

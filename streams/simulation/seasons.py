@@ -20,7 +20,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-from ...schemas.events import Application, NoRecourse, Outcome, Recourse, Round, RoundDecision
+from ...schemas.events import APPLY_AGAIN, Application, NoRecourse, Outcome, Recourse, Round, RoundDecision
 from .program_runs import Arrival, OutgoingEvent, ProgramEvent, ProgramRuns, SuggestionRecorder
 
 
@@ -172,6 +172,6 @@ def _told(answer: Recourse | NoRecourse) -> tuple[float | None, dict[str, dict[s
     """The score to reach, None where there is no way forward, and by option the new values by feature."""
     goal = answer.target_score if isinstance(answer.target_score, float) else None
     if isinstance(answer, NoRecourse):
-        return (goal if answer.reason == "apply_again" else None), {}
+        return (goal if answer.reason == APPLY_AGAIN else None), {}
     options = {option.id: {change.feature: change.target for change in option.changes} for option in answer.options}
     return goal, options

@@ -86,7 +86,10 @@ def test_the_same_rows_in_any_layout(tmp_path, text):
         ("income,debts,region:north,region:south,repaid\n20,1,1,1,yes\n", ":2: region: of the columns region:north"),
         ("income,debts,region:north,region:south,repaid\n20,1,0,x,yes\n", ":2: region: of the columns region:north"),
         ("income,debts,region,repaid\n20,1,south,yes\n20,1,south,\n", ":3: repaid: the label is empty"),
-        ("income,debts,region,repaid\n20,1,south,Yes\n", ": repaid: no row has the desired value 'yes'"),
+        (
+            "income,debts,region,repaid\n20,1,south,Yes\n",
+            ": repaid: no row has the desired value 'yes'; values are Yes",
+        ),
         ('income,debts,region,repaid\n20,1,"sou"th,yes\n', ":2: not CSV:"),
         (b"income,debts,region,repaid\n20,1,s\xfcd,yes\n", ": not UTF-8 text"),
     ],

@@ -3,7 +3,7 @@
 import pytest
 
 from onward.schemas.specfile import parse_spec
-from onward.streams.advice import advice
+from onward.streams.advice import advice, lasting
 
 SPEC = """\
 program: p
@@ -61,3 +61,19 @@ def test_advice_names_what_the_spec_leaves_to_change(changed, margin, none, many
     for old, new in changed.items():
         text = text.replace(old, new)
     assert list(advice(parse_spec(text.encode()), margin, none, many)) == lines
+
+
+@pytest.mark.parametrize(
+    ("added", "accepted", "count"),
+    [
+        ("", 0.25, 1),
+        ("", 0.9, 0),
+        ("", None, 0),
+        ("policy: {margin: 0.1}\n", 0.25, 0),
+        ("promise: {kind: retrains}\n", 0.25, 0),
+    ],
+)
+def test_options_that_few_retrained_models_accept_are_told_with_what_to_do(added, accepted, count):
+    lines = list(lasting(parse_spec((SPEC + added).encode()), accepted))
+    assert len(lines) == count
+    assert all(line.startswith("models that are trained again accept 25% of such options") for line in lines)

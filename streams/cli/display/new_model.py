@@ -11,11 +11,11 @@ from rich.table import Table
 
 from ....agents.promises import NoPromise
 from ....schemas.spec import ProgramSpec
-from ...advice import MANY_CHANGES, advice
+from ...advice import ACCEPTED, MANY_CHANGES, advice
 from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
-from ...programs.training.margin import ACCEPTED, RETRAINED
+from ...programs.training.margin import RETRAINED
 
 IN_WORDS = frozenset(
     (
@@ -82,7 +82,8 @@ def _margin(manifest: Manifest) -> Iterator[str]:
     elif share < ACCEPTED:
         yield (
             f"{line}: retrained models accept {share:.0%} of the options; the wanted {ACCEPTED:.0%} is reached by no "
-            "margin that leaves nine of ten people an option of few changes (`policy.margin` sets another)"
+            "margin that leaves nine of ten people an option of few changes. For options that last, ask for "
+            "`promise: {kind: retrains}`, or for a larger `policy.margin`"
         )
     else:
         yield line

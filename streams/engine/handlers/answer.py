@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ....schemas.events import NoRecourse, Option, Recourse
+from ....schemas.events import APPLY_AGAIN, NoRecourse, Option, Recourse
 from ....schemas.headers import format_time
 from ...journal.entries import Entry
 from ...programs.program import Program
@@ -98,6 +98,13 @@ def publish_none(
         round=UNSET if terms is None else terms.round,
         target_score=UNSET if terms is None else terms.target_score,
     )
+    if terms is not None and reason == APPLY_AGAIN:
+        event = replace(
+            event,
+            until_round=terms.until_round,
+            valid_from=format_time(terms.end_ms),
+            expires_at=UNSET if terms.expires_ms is None else format_time(terms.expires_ms),
+        )
     fold.count("recourses", program.name, "none")
     fold.count("no_recourse", program.name, reason)
     _emit(event, case, fold)

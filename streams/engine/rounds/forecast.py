@@ -71,7 +71,7 @@ def success_at(rounds: ProgramRounds, bundle: ModelBundle, people: Array, scores
 
 def carried_over(rounds: ProgramRounds, number: int) -> list[OpenPromise]:
     """The promises that stay open after round ``number``: nobody came back with them in it."""
-    found = (rounds.promises.find(member.previous, member.applicant) for member in rounds.members)
+    found = (rounds.promises.find(member.previous, member.applicant, member.time_ms) for member in rounds.members)
     returned = {promise.key for promise in found if promise is not None}
     return [promise for promise in rounds.promises if promise.until_round > number and promise.key not in returned]
 

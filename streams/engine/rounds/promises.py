@@ -19,7 +19,8 @@ Array = NDArray[np.float64]
 class OpenPromise(Struct, gc=False, array_like=True, frozen=True, tag="round"):
     """That ``score`` wins a place up to ``until_round``, promised to a person who was rejected in ``round``.
 
-    ``success`` is the predicted probability that the person reaches it. ``model`` is the hash of the model's manifest
+    ``end_ms`` is the event time of that round's end, since when they know of it. ``success`` is the predicted
+    probability that the person reaches the score. ``model`` is the hash of the model's manifest
     under which the score was computed. ``person`` is the encoded row, and ``targets`` the encoded rows of the options,
     as the bytes of float64. Stored as an array: never reorder the fields.
     """
@@ -33,6 +34,7 @@ class OpenPromise(Struct, gc=False, array_like=True, frozen=True, tag="round"):
     model: str
     person: bytes
     targets: tuple[bytes, ...]
+    end_ms: int
 
     path_limit: ClassVar[None] = None
     """No change of models is looked at: the score is computed anew when the person comes back."""
@@ -45,7 +47,7 @@ class OpenPromise(Struct, gc=False, array_like=True, frozen=True, tag="round"):
 
 @dataclass
 class Promises:
-    """The open promises of a program, by application and by applicant. ``in_round`` counts them by their round."""
+    """The open promises of a program, by application; an applicant has one. ``in_round`` counts them by their round."""
 
     by_application: dict[str, OpenPromise] = field(default_factory=dict)
     in_round: Counter[int] = field(default_factory=Counter)
@@ -58,7 +60,7 @@ class Promises:
         return iter(self.by_application.values())
 
     def add(self, promise: OpenPromise) -> None:
-        """Open a promise. An applicant's newest one counts."""
+        """Open a promise, the only one of its applicant."""
         replaced = self.by_application.get(promise.key.application)
         if replaced is not None:
             self._uncount(replaced)
@@ -74,13 +76,22 @@ class Promises:
         if promise.applicant is not None and self._by_applicant.get(promise.applicant) == application:
             del self._by_applicant[promise.applicant]
 
-    def find(self, previous: str | None, applicant: str | None) -> OpenPromise | None:
-        """The promise that somebody comes back with: that of the application they name, or the applicant's newest."""
-        named = None if previous is None else self.by_application.get(previous)
-        if named is not None or applicant is None:
-            return named
-        application = self._by_applicant.get(applicant)
+    def of_applicant(self, applicant: str | None) -> OpenPromise | None:
+        """The promise of an applicant."""
+        application = None if applicant is None else self._by_applicant.get(applicant)
         return None if application is None else self.by_application[application]
+
+    def find(self, previous: str | None, applicant: str | None, time_ms: int) -> OpenPromise | None:
+        """The promise that somebody came back with who applied at ``time_ms``.
+
+        It is that of the application that they name, else their own. Another applicant's is not meant, nor one that
+        they did not know of.
+        """
+        named = None if previous is None else self.by_application.get(previous)
+        if named is not None and None not in (named.applicant, applicant) and named.applicant != applicant:
+            named = None
+        found = self.of_applicant(applicant) if named is None else named
+        return found if found is not None and time_ms > found.end_ms else None
 
     def _uncount(self, promise: OpenPromise) -> None:
         self.in_round[promise.round] -= 1

@@ -38,16 +38,16 @@ class Standing:
         members = rounds.members
         self.scores: Array = np.array([member.score for member in members], dtype=np.float64)
         self._external = rounds.program.spec.decisions == "external"
-        self.duplicate_applications = () if self._external else second_applications(members)
-        """The names of applications whose applicant has an earlier one in the round. Another system may decide both."""
+        scored = ~np.isnan(self.scores)
+        self.duplicate_applications = () if self._external else second_applications(members, scored)
+        """The names of applications of people who have an earlier one in the round. Another system may decide both."""
         twice = frozenset(self.duplicate_applications)
-        self.counts: Mask = ~np.isnan(self.scores) & np.array(
-            [member.name not in twice for member in members], dtype=bool
-        )
+        self.counts: Mask = scored & np.array([member.name not in twice for member in members], dtype=bool)
         """Who competes, (n,)."""
         back: dict[CaseKey, tuple[int, OpenPromise]] = {}
         for index in np.flatnonzero(self.counts).tolist():
-            promise = rounds.promises.find(members[index].previous, members[index].applicant)
+            one = members[index]
+            promise = rounds.promises.find(one.previous, one.applicant, one.time_ms)
             if promise is not None:
                 back.setdefault(promise.key, (index, promise))
         self.back: Mask = np.zeros(len(members), dtype=np.bool_)
@@ -66,7 +66,7 @@ class Standing:
 
         if self._external:
             return ranking_of_decisions(
-                self.scores, self.counts, np.array([bool(member.approved) for member in rounds.members])
+                self.scores, self.counts, np.array([bool(member.approved) for member in rounds.members], dtype=np.bool_)
             )
         eligible = self.counts & rounds.program.approves(np.nan_to_num(self.scores))
         names = [member.name for member in rounds.members]
@@ -94,15 +94,21 @@ class Standing:
         )
 
 
-def second_applications(members: Sequence[Member]) -> tuple[str, ...]:
-    """The names of those whose applicant has an earlier application among the members."""
-    first: dict[str, str] = {}
-    for member in members:
-        if member.applicant is not None:
-            first.setdefault(member.applicant, member.name)
-    return tuple(
-        [member.name for member in members if member.applicant is not None and first[member.applicant] != member.name]
-    )
+def second_applications(members: Sequence[Member], scored: Mask) -> tuple[str, ...]:
+    """The names of those who have an earlier application among the members that have a score, (n,).
+
+    It has the same applicant, or they name it in ``previous``.
+    """
+    found: list[str] = []
+    applicants, names = set[str](), set[str]()
+    for member, has_score in zip(members, scored.tolist(), strict=True):
+        if member.applicant in applicants or member.previous in names:
+            found.append(member.name)
+        if has_score:
+            names.add(member.name)
+            if member.applicant is not None:
+                applicants.add(member.applicant)
+    return tuple(found)
 
 
 def promised_score(promise: OpenPromise, bundle: ModelBundle) -> float:

@@ -17,7 +17,7 @@ RANDOM = frozenset(
 )
 """Operators whose results differ from run to run."""
 
-NEEDS_EXTRA = "an ONNX model needs onnx and onnxruntime: pip install 'onward[onnx]'"
+NEEDS_EXTRA = "an ONNX model needs onnx and onnxruntime: install onward with its extra onnx"
 
 
 def parse_onnx(content: bytes) -> ModelProto:

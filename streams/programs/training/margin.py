@@ -14,6 +14,7 @@ from ....agents.candidates import CandidateGenerator
 from ....agents.costs import Cost
 from ....agents.goals import Threshold, accepted
 from ....schemas.encoding import FeatureCodec
+from ...advice import ACCEPTED
 from ..models.scoring import scorer
 from ..program import Features, cost_of
 from ..space import space_of
@@ -23,8 +24,6 @@ Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
 
 RETRAINED = 20
-ACCEPTED = 0.9
-"""The share of pairs of a cheapest option and a retrained model in which the model accepts the option."""
 PEOPLE = 50
 STEP = 0.05
 """Margins are multiples of it."""

@@ -249,6 +249,10 @@ def test_a_draft_from_a_data_set_encodes_it_like_its_spec(name):
             ],
         ),
         ("a,y\n1,0\n2,\n", [":3: y: the label is empty"]),
+        (
+            "a,y\n" + "".join(f"{number},{number}\n" for number in range(60)),
+            [": y: has 60 values: a label says what came of the applications, in at most 50 values"],
+        ),
         ("a,yy\n1,0\n2,1\n", [":1: y: no such column (did you mean yy?)"]),
     ],
 )

@@ -205,3 +205,11 @@ def test_check_says_what_rounds_and_promises_lack(added, problem, tmp_path, caps
     bad.write_text(f"{CREDIT.read_text()}{added}\n")
     assert check([bad]) == 2
     assert problem in capsys.readouterr().err
+
+
+def test_check_names_the_lines_that_a_draft_leaves_to_people(tmp_path, capsys):
+    spec = tmp_path / "drafted.yaml"
+    spec.write_text(CREDIT.read_text().replace("pii: true}", "pii: true}  # decide: is that so?", 1))
+    marked = spec.read_text().split("# decide")[0].count("\n") + 1
+    assert check([spec]) == 0
+    assert f"line {marked} still marked decide: say what a person can change" in capsys.readouterr().err

@@ -219,7 +219,7 @@ def test_a_program_whose_shard_another_partition_owns_has_none_either(tmp_path):
 
 
 def promise(name: str, number: int) -> OpenPromise:
-    return OpenPromise(CaseKey("loan", name), None, number, number + 4, 0.5, 0.5, "m", b"", ())
+    return OpenPromise(CaseKey("loan", name), None, number, number + 4, 0.5, 0.5, "m", b"", (), 0)
 
 
 def test_promises_are_counted_by_their_round_as_they_open_and_end():

@@ -107,7 +107,7 @@ def _score(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> i
             case.score = member.score = scores.get(member.name, float("nan"))
             case.forget_ms = fold.forget_ms(rounds.program, closing.end_ms, rounds.program.undecided_ms)
             fold.save(case)
-            promise = rounds.promises.find(member.previous, member.applicant)
+            promise = rounds.promises.find(member.previous, member.applicant, member.time_ms)
             if promise is not None and promise.targets and member.name in rows:
                 learn_difficulty(rounds, promise.rows, rows[member.name])
     return 1 + len(some) // SCORED_PER_UNIT

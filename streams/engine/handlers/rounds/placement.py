@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .....agents.options import OptionBatch
 from .....schemas.encoding import Problem
-from .....schemas.events import PromiseChange, PromiseStatus, RoundDecision
+from .....schemas.events import APPLY_AGAIN, PromiseChange, PromiseStatus, RoundDecision
 from ...assessment import NO_SCORE, Assessment, Person, assess
 from ...cases import Case, Status
 from ...fold import Fold
@@ -27,8 +27,7 @@ from ..decision import apply_waiting
 
 Array = NDArray[np.float64]
 
-APPLY_AGAIN = "apply_again"
-TWICE = ("applied_twice", "the same applicant has an earlier application in this round, and it counts")
+TWICE = ("applied_twice", "the same person has an earlier application in this round, and it counts")
 
 
 def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Member], fold: Fold) -> None:
@@ -83,6 +82,8 @@ class _Rejected:
         fold: Fold,
     ) -> None:
         program = self._program = rounds.program
+        self._rounds, self._closing = rounds, closing
+        self._members = {member.name: member for member in members}
         self._shard, self._model = fold.state.shard(program, 0), fold.state.model(program)
         self._refused = {member.name: why for member in members if (why := _refusal(member, closing)) is not None}
         self._terms = None if closing.goal is None else _terms(rounds, closing, closing.goal)
@@ -131,7 +132,14 @@ class _Rejected:
             publish(case, self._program, self._shard, self._model, assessment, selected, fold, self._terms)
         if selected or (why is not None and why[0] == APPLY_AGAIN):
             assert self._terms is not None, "who has something to reach is told until when"
-            fold.open_promise(self._promise(case, self._terms, selected))
+            self._open(self._promise(case, self._terms, selected), fold)
+
+    def _open(self, promise: OpenPromise, fold: Fold) -> None:
+        """Open a promise, which supersedes that of an earlier answer."""
+        earlier = self._rounds.promises.of_applicant(promise.applicant)
+        if earlier is not None and earlier.key != promise.key:
+            _end(earlier, "superseded", self._closing, self._rounds, fold, self._members[promise.key.application])
+        fold.open_promise(promise)
 
     def _promise(self, case: Case, terms: Terms, selected: Sequence[Selected]) -> OpenPromise:
         batch, row = self._place(case.key.application)
@@ -145,6 +153,7 @@ class _Rejected:
             model=self._model.bundle.manifest_sha256,
             person=batch.people[row].tobytes(),
             targets=tuple([batch.points[option.point].tobytes() for option in selected]),
+            end_ms=terms.end_ms,
         )
 
 
@@ -196,7 +205,7 @@ def _publish_decision(
 
 def _settle(member: Member, accepted: bool, rounds: ProgramRounds, closing: Closing, fold: Fold) -> None:
     """End the promise that a member came back with, unless they did not compete."""
-    promise = rounds.promises.find(member.previous, member.applicant)
+    promise = rounds.promises.find(member.previous, member.applicant, member.time_ms)
     if (
         promise is None
         or promise.round >= closing.number

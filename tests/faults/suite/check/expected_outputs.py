@@ -215,7 +215,7 @@ class ObservedPromises:
         return found | {
             f"promise/{identity}"
             for identity, answer in answers.items()
-            if isinstance(answer, Recourse) and answer.round is not UNSET and identity not in self.promises
+            if answer.until_round is not UNSET and identity not in self.promises
         }
 
     def open(self, record: Record, answer: Recourse) -> None:

@@ -70,13 +70,15 @@ def test_each_application_has_one_decision_and_each_rejected_one_answer(tmp_path
     assert all(later.round > earlier.round for earlier, later in pairwise(tape.thresholds()))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_each_promise_ends_once(tmp_path, seed):
-    tape = told(tmp_path, seed)
-    tape.fold()
-    promised = {answer.application for answer in tape.answers() if _promises(answer)}
-    assert set(tape.promises()) == promised
-    assert {"kept", "expired"} <= set(tape.promises().values())
+def test_each_promise_ends_once(tmp_path):
+    ends = set[str]()
+    for seed in SEEDS:
+        tape = told(tmp_path / str(seed), seed)
+        tape.fold()
+        promised = {answer.application for answer in tape.answers() if _promises(answer)}
+        assert set(tape.promises()) == promised
+        ends |= set(tape.promises().values())
+    assert {"kept", "expired"} <= ends
 
 
 def _promises(answer: Recourse | NoRecourse) -> bool:

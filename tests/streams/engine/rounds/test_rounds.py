@@ -380,6 +380,8 @@ def test_who_has_the_next_goal_already_is_told_to_apply_again_and_the_step_is_ke
     ledger = tape.fold()
     [answer] = tape.answers()
     assert (answer.reason, answer.step) == ("apply_again", 0)
+    assert (answer.until_round, answer.valid_from) == (2, format_time(START_MS + HOUR_MS))
+    assert str(answer).startswith("good: nothing need change until 2026-09-21: ")
     assert rows(ledger, "SELECT step FROM shards") == [(1,)]
 
 

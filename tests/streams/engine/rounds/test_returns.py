@@ -1,0 +1,84 @@
+"""Who comes back with a promise, and who does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from onward.tests.streams.engine.rounds.stories import HOUR_MS, announcement, story
+from onward.tests.streams.engine.rounds.test_rounds import closed_at, with_four
+from onward.tests.support.comparison import dump
+from onward.tests.support.tape import MINUTE_MS
+
+
+def test_another_applicant_who_names_an_application_does_not_come_back_with_its_promise(tmp_path):
+    tape = with_four(tmp_path, horizon=2)
+    tape.tick(closed_at(1))
+    tape.applies_with("other", closed_at(1), 90, applicant="person other", previous="low")
+    tape.tick(closed_at(2))
+    tape.fold()
+    assert "low" not in tape.promises()
+    assert tape.thresholds()[-1].returned == 0
+
+
+def test_an_application_from_before_the_answer_is_no_return(tmp_path):
+    tape = with_four(tmp_path, horizon=3)
+    tape.tick(closed_at(1))
+    tape.applies_with("late", 20 * MINUTE_MS, 26, applicant="person low")
+    tape.tick(closed_at(2))
+    tape.fold()
+    assert tape.thresholds()[-1].returned == 0
+
+
+def test_a_new_promise_supersedes_that_of_an_earlier_answer(tmp_path):
+    tape = with_four(tmp_path, horizon=3)
+    tape.tick(closed_at(1))
+    tape.applies_with("late", 20 * MINUTE_MS, 26, applicant="person low")
+    for number in range(2):
+        tape.applies_with(f"rival {number}", closed_at(1), 100)
+    tape.tick(closed_at(2))
+    tape.fold()
+    assert tape.promises() == {"low": "superseded"}
+
+
+def test_who_names_an_application_of_the_same_round_has_applied_twice(tmp_path):
+    tape = story(tmp_path)
+    for name, income, previous in (("first", 90, None), ("second", 91, "first"), ("third", 70, None)):
+        tape.applies_with(name, 10 * MINUTE_MS, income, previous=previous)
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert tape.places() == {"first": True, "second": False, "third": True}
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_round_in_which_others_decided_nobody_is_closed(tmp_path, announced):
+    tape = story(tmp_path, decisions="external", **({"round": None} if announced else {"horizon": 2}))
+    if announced:
+        tape.send("rounds", announcement(1, 3), 0, "r")
+    else:
+        tape.applies_with("a", 1, 25)
+        tape.decides("a", MINUTE_MS, False)
+    tape.tick(closed_at(3))
+    tape.fold()
+    assert tape.thresholds()[-1].applicants == 0
+    assert announced or tape.promises() == {"a": "expired"}
+
+
+def test_a_restart_changes_nothing_where_others_decide_and_a_person_has_two_answers(tmp_path):
+    whole, cut = (_decided_by_others(tmp_path / name) for name in ("whole", "cut"))
+    expected = dump(whole.fold())
+    assert dump(cut.fold(parts=[[record] for record in cut.journal])) == expected
+    assert cut.run.outputs() == whole.run.outputs()
+    assert list(whole.promises().values()) == ["superseded", "kept"]
+
+
+def _decided_by_others(folder):
+    tape = story(folder, decisions="external", horizon=6)
+    rounds = ((("a1", 25, False), ("a2", 26, False)), (("a3", 90, True),), (("a4", 95, True),))
+    for hour, answers in enumerate(rounds):
+        for name, income, approved in answers:
+            tape.applies_with(name, round((hour + 0.1) * HOUR_MS), income, applicant="p")
+            tape.decides(name, round((hour + 0.2) * HOUR_MS), approved)
+        tape.tick(closed_at(hour + 1))
+    for hour in range(3, 9):
+        tape.tick(closed_at(hour + 1))
+    return tape
