@@ -282,5 +282,5 @@ def test_data_with_other_columns_is_refused(folder, tmp_path, capsys):
 def test_without_the_extra_it_says_what_to_install(folder, tmp_path, monkeypatch, package):
     content = linear()
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ModelError, match=r"an ONNX model needs onnx and onnxruntime: pip install 'onward\[onnx\]'$"):
+    with pytest.raises(ModelError, match=r"onnx and onnxruntime: install onward with its extra onnx$"):
         import_bytes(folder, tmp_path / "made", content)
