@@ -27,7 +27,7 @@ from onward.benchmarks.competition.figures import draw
 from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, Trials
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
 from onward.benchmarks.competition.rows import episodes_row
-from onward.benchmarks.competition.trained import learned_goals, learned_recommenders
+from onward.benchmarks.competition.trained import convergence, learned_goals, learned_recommenders
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Settings, draw_world, load_worlds
 from onward.streams.cli.world.competition import build_competition
@@ -60,6 +60,7 @@ PARTS = (
     "learned",
     "sac",
     "phi",
+    "convergence",
     "demo",
 )
 
@@ -105,6 +106,7 @@ def durable(args: Args) -> Iterator[Row]:
         "learned": _learned,
         "sac": partial(learned_goals, args.sac),
         "phi": partial(learned_recommenders, args.phi, args.sac),
+        "convergence": partial(convergence, args.sac, args.figures),
         "demo": _demo,
     }
     for part in args.parts if args.worlds is None else ("named",):

@@ -69,7 +69,7 @@ class SacTraining:
     """Trains the goal by soft actor-critic, all episodes by one round at a time.
 
     Everything random comes from the seed and the practice, so two trainings of one seed on one machine are equal, and
-    one that was saved between lessons and resumed is equal to one that was not.
+    one that was saved between lessons and resumed is equal to one that was not. ``history`` tells how each lesson went.
 
         training = SacTraining(practice, seed=0)
         for progress in training.run():
@@ -82,7 +82,7 @@ class SacTraining:
 
         self._torch, self._practice, self.settings = torch, practice, settings or Settings()
         self._learner = SoftActorCritic(INPUTS, 1, 1, seed, self.settings.learning)
-        self.lesson = 0
+        self.lesson, self.history = 0, list[Progress]()
 
     def run(self, lessons: int | None = None) -> Iterator[Progress]:
         """Train to the end, or by so many lessons, and tell after each how it went."""
@@ -91,7 +91,8 @@ class SacTraining:
         while self.lesson < last:
             shares = np.array([*self._teach()])  # (rounds, 3, E)
             self.lesson += 1
-            yield Progress(self.lesson, *(float(np.nanmean(shares[:, number])) for number in range(3)))
+            self.history.append(Progress(self.lesson, *(float(np.nanmean(shares[:, number])) for number in range(3))))
+            yield self.history[-1]
 
     def export(self) -> dict[str, NDArray[np.float64]]:
         """The actor as plain arrays, for ``Sac``."""
@@ -99,13 +100,14 @@ class SacTraining:
 
     def save(self, path: Path) -> None:
         """Write a checkpoint, whole or not at all."""
-        save_checkpoint(path, {"lesson": self.lesson, "learner": self._learner.state()})
+        lessons = [list(progress) for progress in self.history]
+        save_checkpoint(path, {"lesson": self.lesson, "history": lessons, "learner": self._learner.state()})
 
     def resume(self, path: Path) -> None:
         """Continue where the training of a checkpoint stood; it had the same practice, seed and settings."""
         state = load_checkpoint(path)
         self._learner.restore(state["learner"])
-        self.lesson = state["lesson"]
+        self.lesson, self.history = state["lesson"], [Progress(*lesson) for lesson in state["history"]]
 
     def _teach(self) -> Iterator[Array]:
         """Play one lesson and learn from it; yield the reward, RR and RF (3, E) of each round."""

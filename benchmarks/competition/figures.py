@@ -19,8 +19,16 @@ BLOCK = 5
 """So many rounds are one point of the figure of drift."""
 
 
-def draw(folder: Path, fronts: Mapping[str, Curve], horizons: Mapping[str, Curve], drift: Mapping[str, Floats]) -> None:
+def draw(
+    folder: Path,
+    fronts: Mapping[str, Curve],
+    horizons: Mapping[str, Curve],
+    drift: Mapping[str, Floats],
+    lessons: Mapping[str, Curve] | None = None,
+) -> None:
     """Draw what was measured; raise ``UsageError`` when the files cannot be written."""
+    if lessons:
+        _figure(folder / "convergence.svg", "lesson of 50 rounds", "share", lambda axes: _curves(axes, lessons))
     if fronts:
         _figure(folder / "pareto.svg", "reliability RR", "feasibility RF", lambda axes: _curves(axes, fronts))
     if horizons:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -17,6 +18,7 @@ from onward.agents.candidates.recommenders.sac import Sac as SacRecommender
 from onward.agents.goals import RoundGoal
 from onward.agents.goals.sac import Sac, goal_policy
 from onward.benchmarks.competition import paper
+from onward.benchmarks.competition.figures import draw
 from onward.benchmarks.competition.measures import DEFAULT_GOAL, GoalOf, Measured, Trials
 from onward.benchmarks.competition.plans import DEFAULT, Planner
 from onward.benchmarks.competition.rows import episodes_row
@@ -26,6 +28,7 @@ from onward.streams.errors import UsageError
 
 Floats = NDArray[np.float64]
 
+LESSONS_OF_A_MEAN = 10
 EPSILON = 0.01
 """The error with which a plan of the recommender counts as done in its training."""
 
@@ -65,6 +68,37 @@ def learned_goals(folders: Sequence[str], trials: Trials) -> Iterator[Row]:
         }
         for title, measured in found.items():
             yield from _shares(title, case, measured, paper.RF.get((settings.horizon, settings.beta)))
+
+
+def convergence(folders: Sequence[str], figures: Path | None, trials: Trials) -> Iterator[Row]:
+    """RR and RF while goals were trained, with the noise of exploration, beside the default goal (figure 4)."""
+    if not folders:
+        progress("convergence is left out: train a goal with `onward train-rl goal --output DIR`, and give --sac DIR")
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for folder in folders:
+        trained, lessons = _trained_goal(folder), _lessons(folder)
+        case, default = _case(trained.settings), trials.measure(trained.settings)
+        for share, shown, beside in (
+            ("reliability", "RR", default.reliability),
+            ("feasibility", "RF", default.feasibility),
+        ):
+            curves[f"{shown} {case}, alpha {trained.alpha:g}"] = [
+                (float(one["lesson"]), float(one[share])) for one in lessons
+            ]
+            for last in sorted({len(lessons) // 10, len(lessons) // 3, len(lessons)}):
+                values = [float(one[share]) for one in lessons[max(0, last - LESSONS_OF_A_MEAN) : last]]
+                name = f"sac {case}, alpha {trained.alpha:g}, lessons to {last}: {shown}"
+                yield Row(name, float(np.mean(values)), "", reference=float(np.nanmean(beside)))
+    if figures is not None:
+        draw(figures, {}, {}, {}, curves)
+
+
+def _lessons(folder: str) -> list[dict[str, str]]:
+    try:
+        with (Path(folder) / "goal.csv").open(encoding="utf-8", newline="") as stream:
+            return list(csv.DictReader(stream))
+    except OSError as error:
+        raise UsageError(f"--sac {folder}: it holds no lessons of `onward train-rl goal`: {error}") from error
 
 
 def learned_recommenders(folders: Sequence[str], goals: Sequence[str], trials: Trials) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ from rich.console import Console
 from ...agents.actor import save_arrays
 from ...agents.candidates.recommenders import Bounds, MaximalSuccess, sac_training
 from ...agents.goals import sac_training as goal_training
+from ...agents.goals.sac_training import Progress
 from ...environments.competition import GoalPractice, Recommender, Settings, World, draw_world, load_worlds
 from ..errors import OnwardError, UsageError
 from .flags.parsing import CommandParser
@@ -47,11 +49,15 @@ class _Training(Protocol):
 
 
 class _Agent(NamedTuple):
-    """How an agent is trained: it does steps of the training, each of which says its number and how it went."""
+    """How an agent is trained: it does steps of the training, each of which says its number and how it went.
+
+    ``history`` are the lessons so far, of an agent that has lessons.
+    """
 
     training: _Training
     steps: Callable[[], Iterator[tuple[int, str]]]
     total: int
+    history: Callable[[], Sequence[Progress]] = tuple
 
 
 def run(args: Sequence[str]) -> int:
@@ -136,7 +142,7 @@ def _goal(options: Namespace, worlds: list[World]) -> _Agent:
             shown = f"reward {at.reward:.2f}, RR {at.reliability:.3f}, RF {at.feasibility:.3f}"
             yield at.lesson, f"lesson {at.lesson} of {settings.lessons}: {shown}"
 
-    return _Agent(training, steps, settings.lessons)
+    return _Agent(training, steps, settings.lessons, lambda: training.history)
 
 
 def _most_successful(world: World, settings: Settings) -> Recommender:
@@ -193,7 +199,17 @@ def _train(name: str, agent: _Agent, options: Namespace, console: Console) -> No
             shown = monotonic()
             _print(console, f"{name}: {text}")
     save_arrays(arrays, agent.training.export())
+    _write_history(options.output / f"{name}.csv", agent.history())
     _print(Console(), f"{name}: {arrays}")
+
+
+def _write_history(path: Path, history: Sequence[Progress]) -> None:
+    """Write how each lesson went; nothing for an agent without lessons."""
+    if history:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(Progress._fields)
+            writer.writerows(history)
 
 
 def _facts(options: Namespace, agent: _Agent) -> dict[str, Any]:

@@ -67,6 +67,19 @@ def test_a_learned_goal_is_measured_where_it_was_trained_beside_the_default(worl
     assert as_low < default
 
 
+def test_the_shares_of_a_training_stand_beside_the_default_goal_and_are_drawn(tmp_path):
+    written(tmp_path / "goal.npz", constant(0.0))
+    (tmp_path / "goal.json").write_text('{"horizon": 1, "beta": 0.05, "alpha": 7.0}')
+    lessons = "".join(f"{number},5.0,0.{number + 50},0.{99 - number}\n" for number in range(1, 31))
+    (tmp_path / "goal.csv").write_text(f"lesson,reward,reliability,feasibility\n{lessons}")
+    args = [*SMALL, "--parts", "convergence", "--sac", str(tmp_path), "--figures", str(tmp_path)]
+    rows = {row.name: row.value for row in durable(face.parse(Args, None, args))}
+    case = "sac T=1 beta=0.05, alpha 7, lessons to"
+    assert rows[f"{case} 3: RR"] == pytest.approx(0.52)
+    assert rows[f"{case} 30: RF"] == pytest.approx(np.mean(np.arange(0.69, 0.785, 0.01)))
+    assert (tmp_path / "convergence.svg").stat().st_size
+
+
 def test_learned_recommenders_need_one_of_each_world_and_stand_beside_the_default(worlds, tmp_path, monkeypatch):
     monkeypatch.setattr("onward.benchmarks.durable.WORLDS", worlds)
     random, sizes = np.random.default_rng(0), [(12, 4), (4, 4), (4, 20)]

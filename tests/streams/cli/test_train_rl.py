@@ -93,6 +93,7 @@ def test_an_interrupted_training_ends_as_one_that_was_not(
     assert "goal: goes on from" in capsys.readouterr().err
     one, other = (load_arrays(folder / "goal.npz") for folder in (whole, broken))
     assert all(np.array_equal(array, other[name]) for name, array in one.items())
+    assert (whole / "goal.csv").read_text() == (broken / "goal.csv").read_text()
 
     assert main(["train-rl", "goal", "--output", str(broken), *SMALL, "--tau", "6"]) == 2
     assert "is of a training with another tau" in capsys.readouterr().err
