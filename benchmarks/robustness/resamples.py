@@ -141,6 +141,7 @@ def _figures(file: File, design: Design, retrains: int, delta: float, seed: int)
         held = bounds <= accepting(found.targets, file.later, THRESHOLD)
         facts["retrains, bound at most later"] = float(held.mean())
         facts["retrains, cost"] = float(found.cost.mean())
+    if len(dearer.people):
         facts["retrains, screened, cost"] = float(dearer.cost.mean())
     return facts | _linear(file, [score for score in scores if isinstance(score, LinearScore)])
 
