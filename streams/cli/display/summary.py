@@ -8,12 +8,13 @@ from pathlib import Path
 
 from msgspec import UNSET
 from rich._export_format import CONSOLE_SVG_FORMAT
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
+from ....schemas.events import Recourse
 from ...advice import MANY_CHANGES
 from ...errors import UsageError
 from ...simulation.run_stats import Summary
@@ -54,9 +55,9 @@ def panel(summary: Summary, total: int) -> Panel:
 def _screen(summary: Summary, total: int) -> Group:
     served = _progress(summary, total)
     lines = (Text(_speed(summary)), Text(_options(summary)), Text(SIMULATED, "dim"), Text())
-    # Examples come last: a low terminal cuts the end off.
+    # The figures of the learners come last: a low terminal cuts the end off.
     worlds = (*rounds_table(summary), *returns_table(summary))
-    return Group(served, *lines, *worlds, _policies(summary), _fates(summary), *_examples(summary))
+    return Group(served, *lines, *worlds, *_examples(summary), _policies(summary), _fates(summary))
 
 
 def _progress(summary: Summary, total: int) -> Table:
@@ -81,9 +82,17 @@ def _options(summary: Summary) -> str:
     return f"{none} without a way forward, {changes} changes an option{more}"
 
 
-def _examples(summary: Summary) -> list[Text]:
-    """The recourse of a few people in words, one line an option."""
-    return [Text(str(recourse)) for recourse in summary.examples]
+def _examples(summary: Summary) -> list[RenderableType]:
+    """The recourse of a few people in words, one row an option."""
+    return [Group(Text(str(one).splitlines()[0]), _option_rows(one), Text()) for one in summary.examples]
+
+
+def _option_rows(recourse: Recourse) -> Table:
+    """The options of a recourse; the words of a long one go on below its first word."""
+    grid = Table.grid(padding=(0, 1))
+    for option in recourse.options:
+        grid.add_row(Text(f"  {option.id}."), Text(option.in_words(recourse.execution_source)))
+    return grid
 
 
 def _speed(summary: Summary) -> str:

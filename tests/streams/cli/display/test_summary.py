@@ -42,3 +42,21 @@ def test_the_recourse_of_people_is_shown_in_words_and_that_outcomes_are_simulate
     assert text.count("a7: 1 way forward") == 2
     assert text.count("raise savings from 100 to 2,500 EUR") == 2
     assert text.count("outcomes are simulated") == 2
+
+
+def test_a_long_option_goes_on_below_its_first_word():
+    changes = tuple(Change(f"payments_{number}", 1000, 500, "EUR") for number in range(4))
+    recourse = Recourse("loan", 0, "a7", 0, (Option("3", changes, 0.2, 0.9, 1.0),), "protoar", "v", "s", "m")
+    lines = drawn(msgspec.structs.replace(NOBODY, examples=(recourse,))).splitlines()
+    number = next(number for number, line in enumerate(lines) if "1. lower" in line)
+    assert "(cost" in lines[number + 1]
+    margin = lines[number].index("lower")
+    assert not lines[number + 1][1:margin].strip()
+    assert lines[number + 1][margin] != " "
+
+
+def test_the_screen_shows_what_people_are_told_above_the_figures_of_the_learners():
+    option = Option("3", (Change("savings", 100, 2500, "EUR"),), 0.2, 0.9, 1.0)
+    recourse = Recourse("loan", 0, "a7", 0, (option,), "protoar", "v", "s", "m")
+    text = drawn(msgspec.structs.replace(NOBODY, examples=(recourse,)))
+    assert text.index("raise savings") < text.index("of the oracle's")
