@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .....agents.options import OptionBatch
+from .....agents.scores import digits_apart
 from .....schemas.encoding import Problem
 from .....schemas.events import APPLY_AGAIN, PromiseChange, PromiseStatus, RoundDecision
 from ...assessment import NO_SCORE, Assessment, Person, assess
@@ -165,7 +166,9 @@ def _refusal(member: Member, closing: Closing) -> tuple[str, str] | None:
         return NO_SCORE.reason, NO_SCORE.detail
     score, goal = member.score or 0.0, closing.goal
     if goal is not None and score > goal:
-        return APPLY_AGAIN, f"the score {score:.2f} is above the next goal, {goal:.2f}: apply again unchanged"
+        digits = digits_apart(score, goal)
+        scores = f"the score {score:.{digits}f} is above the next goal, {goal:.{digits}f}"
+        return APPLY_AGAIN, f"{scores}: apply again unchanged"
     return None
 
 
