@@ -58,6 +58,8 @@ class FeatureCodec:
         """(D,) the raw range of an encoded column: hi - lo, levels - 1, or 1 for a category."""
         self._features = {feature.name: feature for feature in spec.features}
         self._missing = {feature.name: feature.missing for feature in spec.features if feature.missing is not None}
+        self.keys: int | None = None if self._missing else len(self._features)
+        """The number of keys of a JSON object of features; None where features may be left out."""
         self._rules = CrossFeatureRules(spec)
         self._reader = FeatureReader(spec.features, self.check)
         self._lay_out()

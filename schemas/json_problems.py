@@ -37,13 +37,14 @@ def explain_malformed(value: bytes, error: Exception) -> str:
     return f"{word[0].decode()} (byte {word.start()}) is no number in JSON: send finite numbers only"
 
 
-def repeated_key(value: bytes, keys: int) -> str | None:
+def repeated_key(value: bytes, keys: int | None) -> str | None:
     """The first key that an object of a JSON text holds twice, None when there is none.
 
-    ``keys`` is the number of different keys that are known to be in it, over all its objects. A text with no more
-    colons than that, or no more colons after quotation marks, repeats none; only others are parsed.
+    ``keys`` is the number of different keys that are known to be in it, over all its objects; None where it is not
+    known. A text with no more colons than that, or no more colons after quotation marks, repeats none; only others are
+    parsed.
     """
-    if value.count(b":") == keys or len(_KEY.findall(value)) == keys:
+    if keys is not None and (value.count(b":") == keys or len(_KEY.findall(value)) == keys):
         return None
     try:
         # Numbers are not needed, and Python refuses to read very long ones.

@@ -58,9 +58,10 @@ class Load(NamedTuple):
 
     def application(self, name: str, number: int, time_ms: int) -> InputRecord:
         """Make the application of a rejected applicant. Another name or number is another application."""
-        event = Application(self.program, f"{name}-{number}", self.rejected[number % len(self.rejected)])
+        application, features = f"{name}-{number}", self.rejected[number % len(self.rejected)]
+        value = _encode({"program": self.program, "application": application, "features": features})
         headers = cloud_event_headers(f"{name}/{number}", "benchmark", ce_type(Application), time_ms)
-        return InputRecord(event.application.encode(), _encode(event), headers)
+        return InputRecord(application.encode(), value, headers)
 
     def announcement(self, folder: Path, time_ms: int) -> InputRecord:
         """Make the event of a new model, whose bundle is in this folder."""

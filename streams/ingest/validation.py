@@ -125,11 +125,7 @@ class _Shape:
     def __init__(self, kind: Kind) -> None:
         struct = kind.body or kind.structs[0]
         fields = msgspec.structs.fields(struct)
-        self._optional = [
-            (field.name, field.default, b'"%s"' % field.name.encode(), _null_of(field.name))
-            for field in fields
-            if not field.required
-        ]
+        self._optional = [(field.name, field.default, _null_of(field.name)) for field in fields if not field.required]
         self._required = len(fields) - len(self._optional)
         self._identifiers = identifier_fields(struct)
 
@@ -138,13 +134,19 @@ class _Shape:
 
         Features are taken to be those of the program: what lacks one becomes a dead letter anyway.
         """
-        least = self._required + (len(program.spec.features) if isinstance(body, RawApplication) else 0)
-        colons = data.count(b":")
-        for name, default, key, null in self._optional:
-            # Looking for the key alone is much faster, and most events do without.
-            if getattr(body, name) != default or ((at := data.find(key)) >= 0 and null.search(data, at)):
-                least += 1
-        return None if colons == least else repeated_key(data, least)
+        keys = self._required
+        if isinstance(body, RawApplication):
+            if program.codec.keys is None:
+                return repeated_key(data, None)
+            keys += program.codec.keys
+        for name, default, _ in self._optional:
+            if getattr(body, name) != default:
+                keys += 1
+        # Most events repeat no key, and give no optional field as null.
+        if data.count(b":") == keys:
+            return None
+        nulls = [null for name, default, null in self._optional if getattr(body, name) == default and null.search(data)]
+        return repeated_key(data, keys + len(nulls))
 
     def unprintable(self, body: Any) -> Problem | None:
         """The first identifier with a character that cannot be printed, such as one that turns the text's direction."""

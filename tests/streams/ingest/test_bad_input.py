@@ -167,6 +167,14 @@ def test_colons_in_names_and_spaces_before_them_are_no_repeated_keys(tmp_path):
     assert [answer.application for answer in run.events("recourse", Recourse)] == ['urn:a":7']
 
 
+def test_a_repeated_key_is_found_where_another_feature_is_left_out(tmp_path):
+    features = [{**feature, "missing": 4} if feature["name"] == "debts" else feature for feature in FEATURES]
+    run = Run({"loan": build_program(features=features)}, tmp_path)
+    text = b'{"program":"loan","application":"a","features":{"region":"north","income":1,"income":2}}'
+    asyncio.run(run.fold(asyncio.run(run.ingest([raw(text)(Sender())]))))
+    assert [letter.reason for letter in run.events("dead-letters", DeadLetter)] == ["duplicate_key"]
+
+
 @pytest.mark.parametrize("escaped", [False, True])
 def test_an_event_in_any_normal_form_finds_its_category_and_its_case(tmp_path, escaped):
     def written(event):
