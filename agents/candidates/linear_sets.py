@@ -44,6 +44,19 @@ class Solutions(NamedTuple):
     accepted: Mask
 
 
+class Moves(NamedTuple):
+    """What a step of each feature does for one person, (M,) each.
+
+    ``gain`` is in log odds, ``cost`` in the l1 cost. ``most`` are the most steps, 0 where none helps. ``step`` is
+    the step itself: up (1), down (-1), or so many categories further.
+    """
+
+    gain: Array
+    cost: Array
+    most: NDArray[np.int64]
+    step: NDArray[np.int64]
+
+
 class LinearSets:
     """Finds the cheapest option of each set of features. Cross-feature constraints are not looked at.
 
@@ -142,27 +155,25 @@ def solve_people(
     weights, bias, required = model
     steps, found, best = out
     movable = best.shape[1]
-    gain, cost = np.empty(movable), np.empty(movable)
-    most, move = np.empty(movable, dtype=np.int64), np.empty(movable, dtype=np.int64)
     cheapest = np.empty(1 << MOST_FEATURES)
     for i in range(len(people)):
         odds, own = bias[i], weights[min(i, len(weights) - 1)]
         for d in range(len(own)):
             odds += people[i, d] * own[d]
-        single_moves(people[i], layout, (fewest_steps[i], most_steps[i]), own, (gain, cost, most, move))
-        by_gain = np.argsort(-gain * most)
+        moves = single_moves(people[i], layout, (fewest_steps[i], most_steps[i]), own)
+        by_gain = np.argsort(-moves.gain * moves.most)
         for m in by_gain[:most_changes]:
-            best[i, m] = most[m] * move[m]
+            best[i, m] = moves.most[m] * moves.step[m]
         missing = required - odds
         if missing < 0.0:
             found[i] = -1
             continue
-        found[i] = fill_sets(missing, by_gain, (gain, cost, most), masks, cheapest, steps[i])
+        found[i] = fill_sets(missing, by_gain, moves, masks, cheapest, steps[i])
         if found[i] == 0:
-            found[i] = fill_large_set(missing, by_gain[:most_changes], (gain, cost, most), steps[i])
+            found[i] = fill_large_set(missing, by_gain[:most_changes], moves, steps[i])
         for option in range(found[i]):
             for m in range(movable):
-                steps[i, option, m] *= move[m]
+                steps[i, option, m] *= moves.step[m]
 
 
 @compiled
@@ -175,18 +186,15 @@ def give_back(
     """
     layout, (fewest_steps, most_steps), weights = rules
     _, categories, _, _, _, _ = layout
-    movable = steps.shape[1]
-    gain, cost = np.empty(movable), np.empty(movable)
-    most, move = np.empty(movable, dtype=np.int64), np.empty(movable, dtype=np.int64)
     for i in range(len(people)):
-        single_moves(people[i], layout, (fewest_steps[i], most_steps[i]), weights[i], (gain, cost, most, move))
+        moves = single_moves(people[i], layout, (fewest_steps[i], most_steps[i]), weights[i])
         rest = excess[i]
-        for m in np.argsort(-cost / gain_or_one(gain)):
+        for m in np.argsort(-moves.cost / gain_or_one(moves.gain)):
             if steps[i, m] > 1 and categories[m] == 0:
-                back = min(steps[i, m] - 1, math.ceil(rest / gain[m] - TOLERANCE) - 1)
+                back = min(steps[i, m] - 1, math.ceil(rest / moves.gain[m] - TOLERANCE) - 1)
                 if back > 0:
                     steps[i, m] -= back
-                    rest -= back * gain[m]
+                    rest -= back * moves.gain[m]
 
 
 @compiled
@@ -195,17 +203,14 @@ def single_moves(
     layout: Layout,
     limits: tuple[Steps, Steps],
     weights: Array,
-    out: tuple[Array, Array, NDArray[np.int64], NDArray[np.int64]],
-) -> None:
-    """Write each feature's gain and cost for a step, its most steps, 0 where none helps, and the step itself.
-
-    ``limits`` are the fewest and the most steps of the person's features, (M,) each.
-    """
+) -> Moves:
+    """The moves of one person; ``limits`` are the fewest and the most steps of their features, (M,) each."""
     first, categories, size, _, _, scale = layout
     fewest_steps, most_steps = limits
-    gain, cost, most, move = out
-    for m in range(len(first)):
-        gain[m], cost[m], most[m], move[m] = 0.0, 1.0, 0, 1
+    movable = len(first)
+    gain, cost = np.zeros(movable), np.ones(movable)
+    most, step = np.zeros(movable, dtype=np.int64), np.ones(movable, dtype=np.int64)
+    for m in range(movable):
         column = first[m]
         if categories[m] > 0:
             own = 0
@@ -215,20 +220,21 @@ def single_moves(
             for shift in range(1, categories[m]):
                 more = weights[column + (own + shift) % categories[m]] - weights[column + own]
                 if more > gain[m]:
-                    gain[m], cost[m], most[m], move[m] = more, CATEGORY_COST, 1, shift
+                    gain[m], cost[m], most[m], step[m] = more, CATEGORY_COST, 1, shift
             continue
         a_step = weights[column] * size[m] / scale[m]
         room = most_steps[m] if a_step > 0 else -fewest_steps[m]
         if room > 0 and a_step != 0.0:
-            gain[m], cost[m], move[m] = abs(a_step), size[m] / scale[m], 1 if a_step > 0 else -1
+            gain[m], cost[m], step[m] = abs(a_step), size[m] / scale[m], 1 if a_step > 0 else -1
             most[m] = room
+    return Moves(gain, cost, most, step)
 
 
 @compiled
 def fill_sets(
     missing: float,
     by_gain: Indices,
-    moves: tuple[Array, Array, NDArray[np.int64]],
+    moves: Moves,
     masks: NDArray[np.int64],
     cheapest: Array,
     steps: NDArray[np.int64],
@@ -238,17 +244,16 @@ def fill_sets(
     ``by_gain`` are the features by what they can add, the most first. ``cheapest`` takes the least cost of each set of
     combined features and of its parts, by the set's bits.
     """
-    gain, cost, most = moves
-    found = fill_singles(missing, gain, most, steps)
+    found = fill_singles(missing, moves, steps)
     combined = by_gain[:MOST_FEATURES]
-    combined = combined[most[combined] > 0]
-    combined = combined[np.argsort(cost[combined] / gain[combined])]
+    combined = combined[moves.most[combined] > 0]
+    combined = combined[np.argsort(moves.cost[combined] / moves.gain[combined])]
     cheapest[: 1 << len(combined)] = math.inf
     for bit in range(len(combined)):
         m = combined[bit]
         for option in range(found):
             if steps[option, m] > 0:
-                cheapest[1 << bit] = steps[option, m] * cost[m]
+                cheapest[1 << bit] = steps[option, m] * moves.cost[m]
     members = np.empty(LARGEST_SET, dtype=np.intp)
     found_up_to_pairs = found
     for mask in masks:
@@ -264,7 +269,7 @@ def fill_sets(
             break
         set_cost = math.inf
         if found < len(steps):
-            set_cost = fill(missing, members[:size], gain, cost, most, steps[found])
+            set_cost = fill(missing, members[:size], moves, steps[found])
         if set_cost < cheapest_part:
             found += 1
         elif set_cost < math.inf:
@@ -276,28 +281,25 @@ def fill_sets(
 
 
 @compiled
-def fill_singles(missing: float, gain: Array, most: NDArray[np.int64], steps: NDArray[np.int64]) -> int:
+def fill_singles(missing: float, moves: Moves, steps: NDArray[np.int64]) -> int:
     """Write the option of each feature that reaches the goal alone to ``steps`` (O, M); return their number."""
     found = 0
-    for m in range(len(gain)):
-        if gain[m] * most[m] > missing and found < len(steps):
-            needed = math.floor(missing / gain[m] + TOLERANCE) + 1
-            if needed <= most[m]:
+    for m in range(len(moves.gain)):
+        if moves.gain[m] * moves.most[m] > missing and found < len(steps):
+            needed = math.floor(missing / moves.gain[m] + TOLERANCE) + 1
+            if needed <= moves.most[m]:
                 steps[found, m] = needed
                 found += 1
     return found
 
 
 @compiled
-def fill_large_set(
-    missing: float, by_gain: Indices, moves: tuple[Array, Array, NDArray[np.int64]], steps: NDArray[np.int64]
-) -> int:
+def fill_large_set(missing: float, by_gain: Indices, moves: Moves, steps: NDArray[np.int64]) -> int:
     """Write the option of the fewest features that reach the goal together, where it takes many; return the number."""
-    gain, cost, most = moves
     for size in range(1, len(by_gain) + 1):
         members = by_gain[:size]
-        members = members[np.argsort(cost[members] / gain_or_one(gain[members]))]
-        if fill(missing, members, gain, cost, most, steps[0]) < math.inf:
+        members = members[np.argsort(moves.cost[members] / gain_or_one(moves.gain[members]))]
+        if fill(missing, members, moves, steps[0]) < math.inf:
             return 1
     return 0
 
@@ -309,13 +311,12 @@ def gain_or_one(gain: Array) -> Array:
 
 
 @compiled
-def fill(
-    missing: float, members: Indices, gain: Array, cost: Array, most: NDArray[np.int64], steps: NDArray[np.int64]
-) -> float:
+def fill(missing: float, members: Indices, moves: Moves, steps: NDArray[np.int64]) -> float:
     """Write the cheapest steps of a set to ``steps`` (M,), and return their cost, or infinity.
 
     The ``members`` are ordered by cost for gain.
     """
+    gain, cost, most, _ = moves
     reach = 0.0
     for m in members:
         if most[m] == 0:
@@ -328,7 +329,7 @@ def fill(
         steps[m] = 1
         rest -= gain[m]
     if rest >= 0:
-        rest = fill_up(rest, members, gain, cost, most, steps)
+        rest = fill_up(rest, members, moves, steps)
     total = 0.0
     for place in range(len(members) - 1, -1, -1):
         m = members[place]
@@ -344,14 +345,13 @@ def fill(
 
 
 @compiled
-def fill_up(
-    rest: float, members: Indices, gain: Array, cost: Array, most: NDArray[np.int64], steps: NDArray[np.int64]
-) -> float:
+def fill_up(rest: float, members: Indices, moves: Moves, steps: NDArray[np.int64]) -> float:
     """Add steps that are worth ``rest`` log odds to ``steps`` (M,); return what is still missing, below 0 if nothing.
 
     The members are filled in their order, as far as they do not overshoot. One of them takes one step more; those
     behind it need none then. A small step of a dearer feature may cost less than a large one of a cheaper one.
     """
+    gain, cost, most, _ = moves
     before, spent, best, last = rest, 0.0, math.inf, -1
     for place in range(len(members)):
         m = members[place]

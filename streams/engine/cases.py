@@ -35,8 +35,8 @@ class CaseOption(Struct, frozen=True, gc=False, array_like=True):
     revised_arm: int | None = None
 
     @property
-    def candidate(self) -> str:
-        """The arm of what the person has now, as events name it."""
+    def arm_name(self) -> str:
+        """The arm of what the person has now, as the ``candidate`` of events."""
         return str(self.arm if self.revised_arm is None else self.revised_arm)
 
 

@@ -9,7 +9,7 @@ from ..journal.entries import CaseKey, JournalPosition
 from ..outputs.emission import Emission
 from .cases import Case, ProcessedEvent
 from .promises.recourse import OpenRecourse
-from .rounds.promises import OpenPromise
+from .rounds.promised_scores import PromisedScore
 from .state import ShardKey
 from .timers import Timer
 from .waiting import WaitingEvent
@@ -37,7 +37,7 @@ class Effects:
     models: set[str] = field(default_factory=set)
     rounds: set[str] = field(default_factory=set)
     promised: set[str] = field(default_factory=set)
-    promises: dict[CaseKey, OpenPromise | OpenRecourse | None] = field(default_factory=dict)
+    promises: dict[CaseKey, PromisedScore | OpenRecourse | None] = field(default_factory=dict)
     metric_counts: list[tuple[str, str, str]] = field(default_factory=list)
     delays: list[tuple[str, int, int]] = field(default_factory=list)
     predictions: list[tuple[str, float, float]] = field(default_factory=list)

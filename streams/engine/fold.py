@@ -20,7 +20,7 @@ from .cases import Case, ProcessedEvent, processed_event
 from .effects import Effects
 from .promises.recourse import OpenRecourse
 from .promises.state import ProgramPromises
-from .rounds.promises import OpenPromise
+from .rounds.promised_scores import PromisedScore
 from .rounds.state import ProgramRounds
 from .state import PartitionState, Shard
 from .timers import Order, Timer, TimerQueue, forget_event, promise_end, timer_of
@@ -163,14 +163,14 @@ class Fold:
         self.effects.rounds.add(program.name)
         return self.state.rounds_of(program)
 
-    def open_promise(self, promise: OpenPromise) -> None:
-        """Open a promise. Another one of its applicant has been ended before."""
-        self.state.rounds[promise.key.program].promises.add(promise)
+    def open_promised_score(self, promise: PromisedScore) -> None:
+        """Promise a score. Another promise of its applicant has been ended before."""
+        self.state.rounds[promise.key.program].promised_scores.add(promise)
         self.effects.promises[promise.key] = promise
 
-    def end_promise(self, promise: OpenPromise) -> None:
-        """A promise has ended."""
-        self.state.rounds[promise.key.program].promises.remove(promise)
+    def end_promised_score(self, promise: PromisedScore) -> None:
+        """The promise of a score has ended."""
+        self.state.rounds[promise.key.program].promised_scores.remove(promise)
         self.effects.promises[promise.key] = None
 
     # --- promises --------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class Fold:
         changed = {
             key.application: recourse
             for key, recourse in self.effects.promises.items()
-            if key.program == program.name and not isinstance(recourse, OpenPromise)
+            if key.program == program.name and not isinstance(recourse, PromisedScore)
         }
         at_rest = self.view.read_uncertain(program.name, path, most + len(changed))
         found = [recourse for recourse in at_rest if recourse.key.application not in changed]

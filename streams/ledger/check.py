@@ -20,7 +20,7 @@ from ...schemas.kinds import WatermarkName
 from ..engine.cases import Case
 from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
-from ..engine.rounds.promises import OpenPromise
+from ..engine.rounds.promised_scores import PromisedScore
 from ..engine.rounds.state import RoundsRecord
 from ..engine.timers import ABOUT_A_CASE, WAIT, timer_of
 from ..errors import DamagedLedgerError
@@ -31,7 +31,7 @@ from .schema import SCHEMA_VERSION
 
 _decode_case = msgspec.msgpack.Decoder(Case).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
-_decode_promise = msgspec.msgpack.Decoder(OpenPromise | OpenRecourse).decode
+_decode_promise = msgspec.msgpack.Decoder(PromisedScore | OpenRecourse).decode
 _decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
 
 _ABOUT_A_CASE = "('" + "', '".join(sorted(ABOUT_A_CASE)) + "')"

@@ -23,7 +23,7 @@ from ..engine.fold import Footprint, LedgerView
 from ..engine.handlers import timer_handlers
 from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
-from ..engine.rounds.promises import OpenPromise
+from ..engine.rounds.promised_scores import PromisedScore
 from ..engine.rounds.state import RoundsRecord
 from ..engine.state import CurrentModel, PartitionState, Shard, ShardKey
 from ..engine.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
@@ -42,7 +42,7 @@ from .schema import SCHEMA, SCHEMA_VERSION
 _encode = msgspec.msgpack.Encoder().encode
 _decode_case = msgspec.msgpack.Decoder(Case).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
-_decode_promise = msgspec.msgpack.Decoder(OpenPromise).decode
+_decode_promise = msgspec.msgpack.Decoder(PromisedScore).decode
 _decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
 _decode_recourse = msgspec.msgpack.Decoder(OpenRecourse).decode
 _PARAMETERS_A_QUERY = 5000
@@ -269,7 +269,7 @@ class Ledger:
             for row in self._db.execute("SELECT body FROM cases WHERE program = ?", (self._ids[name],)):
                 rounds.restore_case(_case(row))
             for (promise,) in self._db.execute("SELECT body FROM promises WHERE program = ? ORDER BY rowid", (name,)):
-                rounds.promises.add(_decode_promise(without_checksum(promise)))
+                rounds.promised_scores.add(_decode_promise(without_checksum(promise)))
             rounds.restored()
 
     def _load_promised(self, state: PartitionState) -> None:

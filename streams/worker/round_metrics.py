@@ -96,7 +96,7 @@ def _seconds(time_ms: int | None) -> float | None:
 
 def _by_age(rounds: ProgramRounds) -> Counter[str]:
     ages = Counter(dict.fromkeys(AGES, 0))
-    for number, count in rounds.promises.in_round.items():
+    for number, count in rounds.promised_scores.in_round.items():
         # A round that is being closed gives promises before it counts as the last one.
         ages[AGES[bisect_right(_YOUNGEST, max(0, rounds.last_number - number)) - 1]] += count
     return ages

@@ -84,7 +84,7 @@ def close(
 
 def _credited_names(case: Case, option_index: int | None) -> tuple[str | None, str | None]:
     """The arm and the id of the credited option, as events name them."""
-    return (None, None) if option_index is None else (case.options[option_index].candidate, str(option_index + 1))
+    return (None, None) if option_index is None else (case.options[option_index].arm_name, str(option_index + 1))
 
 
 def late(entry: Entry, case: Case, option_index: int | None, fold: Fold) -> None:

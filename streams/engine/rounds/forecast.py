@@ -12,7 +12,7 @@ from ....agents.goals import Prospects, Threshold
 from ...programs.bundle.loader import ModelBundle
 from ...programs.models.scoring import score_of_options
 from ..state import CurrentModel
-from .promises import OpenPromise
+from .promised_scores import PromisedScore
 from .state import Member, ProgramRounds, Sample
 
 Array = NDArray[np.float64]
@@ -69,14 +69,18 @@ def success_at(rounds: ProgramRounds, bundle: ModelBundle, people: Array, scores
     return found
 
 
-def carried_over(rounds: ProgramRounds, number: int) -> list[OpenPromise]:
+def carried_over(rounds: ProgramRounds, number: int) -> list[PromisedScore]:
     """The promises that stay open after round ``number``: nobody came back with them in it."""
-    found = (rounds.promises.find(member.previous, member.applicant, member.time_ms) for member in rounds.members)
+    found = (
+        rounds.promised_scores.find(member.previous, member.applicant, member.time_ms) for member in rounds.members
+    )
     returned = {promise.key for promise in found if promise is not None}
-    return [promise for promise in rounds.promises if promise.until_round > number and promise.key not in returned]
+    return [
+        promise for promise in rounds.promised_scores if promise.until_round > number and promise.key not in returned
+    ]
 
 
-def prospects(sample: Sample, open_promises: Sequence[OpenPromise], number: int, places: int) -> Prospects:
+def prospects(sample: Sample, open_promises: Sequence[PromisedScore], number: int, places: int) -> Prospects:
     """What the goal may expect of those rejected in round ``number``, and of the promises that stay open."""
     return Prospects(
         np.frombuffer(sample.success).reshape(len(sample.names), -1) if sample.names else np.empty((0, 0)),

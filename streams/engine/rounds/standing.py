@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ....agents.goals import ClosedRound
 from ...journal.entries import CaseKey
 from ...programs.bundle.loader import ModelBundle
-from .promises import OpenPromise
+from .promised_scores import PromisedScore
 from .ranking import Ranking, ranking, ranking_of_decisions, tie_break
 from .state import Closing, Member, ProgramRounds
 
@@ -44,10 +44,10 @@ class Standing:
         twice = frozenset(self.duplicate_applications)
         self.counts: Mask = scored & np.array([member.name not in twice for member in members], dtype=bool)
         """Who competes, (n,)."""
-        back: dict[CaseKey, tuple[int, OpenPromise]] = {}
+        back: dict[CaseKey, tuple[int, PromisedScore]] = {}
         for index in np.flatnonzero(self.counts).tolist():
             one = members[index]
-            promise = rounds.promises.find(one.previous, one.applicant, one.time_ms)
+            promise = rounds.promised_scores.find(one.previous, one.applicant, one.time_ms)
             if promise is not None:
                 back.setdefault(promise.key, (index, promise))
         self.back: Mask = np.zeros(len(members), dtype=np.bool_)
@@ -111,7 +111,7 @@ def second_applications(members: Sequence[Member], scored: Mask) -> tuple[str, .
     return tuple(found)
 
 
-def promised_score(promise: OpenPromise, bundle: ModelBundle) -> float:
+def promised_score(promise: PromisedScore, bundle: ModelBundle) -> float:
     """The score that a promise asks for, under a model.
 
     Where the promise was made under another model, it is the least that the promised options score under this one.

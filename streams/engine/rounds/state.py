@@ -19,7 +19,7 @@ from ...programs.program import Program
 from ..cases import Case, Status
 from .calendar import Calendar
 from .drift import DriftDetector
-from .promises import Promises
+from .promised_scores import PromisedScores
 from .ranking import NO_CUT, Cut
 
 Array = NDArray[np.float64]
@@ -193,7 +193,7 @@ class ProgramRounds:
     threshold: float | None = None
     goal: float | None = None
     pool: dict[str, Member] = field(default_factory=dict)
-    promises: Promises = field(default_factory=Promises)
+    promised_scores: PromisedScores = field(default_factory=PromisedScores)
     members: list[Member] = field(default_factory=list)
     credit: int = 0
 

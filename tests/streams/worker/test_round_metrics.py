@@ -7,7 +7,7 @@ import asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
 from onward.streams.engine.handlers.rounds import closing
-from onward.streams.engine.rounds.promises import OpenPromise, Promises
+from onward.streams.engine.rounds.promised_scores import PromisedScore, PromisedScores
 from onward.streams.journal.entries import CaseKey
 from onward.streams.metrics import Metrics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
@@ -218,12 +218,12 @@ def test_a_program_whose_shard_another_partition_owns_has_none_either(tmp_path):
     assert not shown_after(tape).names
 
 
-def promise(name: str, number: int) -> OpenPromise:
-    return OpenPromise(CaseKey("loan", name), None, number, number + 4, 0.5, 0.5, "m", b"", (), 0)
+def promise(name: str, number: int) -> PromisedScore:
+    return PromisedScore(CaseKey("loan", name), None, number, number + 4, 0.5, 0.5, "m", b"", (), 0)
 
 
 def test_promises_are_counted_by_their_round_as_they_open_and_end():
-    promises = Promises()
+    promises = PromisedScores()
     for number, name in ((1, "a"), (1, "b"), (2, "c")):
         promises.add(promise(name, number))
     assert promises.in_round == {1: 2, 2: 1}

@@ -27,6 +27,8 @@ from .....schemas.events import Coverage, Drifted, Threshold
 from .....schemas.headers import format_time
 from ....programs.bundle.loader import ModelBundle
 from ....programs.limited_places import equip_goal
+from ....programs.program import Program
+from ...cases import Case
 from ...fold import Fold
 from ...rounds.forecast import (
     LARGE_MODEL_SAMPLE,
@@ -95,10 +97,7 @@ def _score(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> i
         closing.phase = Phase.RANK
     cases = {case.key.application: case for case in fold.read_cases(rounds.program, [one.name for one in some])}
     rounds.drop([member for member in some if member.name not in cases])
-    codec = rounds.program.codec
-    read = {name: codec.read(case.features or b"null") for name, case in cases.items()}
-    readable = {name: values for name, values in read.items() if not isinstance(values, Problem)}
-    rows = dict(zip(readable, codec.encode_read(list(readable.values())), strict=True)) if readable else {}
+    rows = _encoded(rounds.program, cases)
     scored = _bundle(rounds, fold).model.score(np.array(list(rows.values()))).tolist() if rows else []
     scores = dict(zip(rows, scored, strict=True))
     for member in some:
@@ -107,10 +106,17 @@ def _score(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> i
             case.score = member.score = scores.get(member.name, float("nan"))
             case.forget_ms = fold.forget_ms(rounds.program, closing.end_ms, rounds.program.undecided_ms)
             fold.save(case)
-            promise = rounds.promises.find(member.previous, member.applicant, member.time_ms)
+            promise = rounds.promised_scores.find(member.previous, member.applicant, member.time_ms)
             if promise is not None and promise.targets and member.name in rows:
                 learn_difficulty(rounds, promise.rows, rows[member.name])
     return 1 + len(some) // SCORED_PER_UNIT
+
+
+def _encoded(program: Program, cases: Mapping[str, Case]) -> dict[str, NDArray[np.float64]]:
+    """The encoded features of cases, (D,) each, by name; without those that cannot be read."""
+    read = {name: program.codec.read(case.features or b"null") for name, case in cases.items()}
+    readable = {name: values for name, values in read.items() if not isinstance(values, Problem)}
+    return dict(zip(readable, program.codec.encode_read(list(readable.values())), strict=True)) if readable else {}
 
 
 def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:  # noqa: ARG001
@@ -177,7 +183,7 @@ def _aim(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int
         rounds.threshold = closing.threshold
     closing.phase = Phase.ANSWER
     _publish_threshold(rounds, closing, len(open_promises), fold)
-    return 1 + len(rounds.promises) // 100
+    return 1 + len(rounds.promised_scores) // 100
 
 
 def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: int, fold: Fold) -> None:
@@ -220,14 +226,14 @@ def _answer(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> 
 
 
 def _expire(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:
-    over = [promise for promise in rounds.promises if promise.until_round <= closing.number]
+    over = [promise for promise in rounds.promised_scores if promise.until_round <= closing.number]
     some = over[: units * SCORED_PER_UNIT]
     for promise in some:
         expire(promise, closing, rounds, fold)
     if len(some) == len(over):
         rounds.finish()
         # Who waits in the pool has set the timer of their round.
-        if rounds.calendar is not None and rounds.promises:
+        if rounds.calendar is not None and rounds.promised_scores:
             expect(rounds, rounds.calendar.end_of(rounds.earliest_round), fold)
     return 1 + len(some) // SCORED_PER_UNIT
 

@@ -18,7 +18,7 @@ from ...assessment import NO_SCORE, Assessment, Person, assess
 from ...cases import Case, Status
 from ...fold import Fold
 from ...rounds.forecast import model_for, success_of
-from ...rounds.promises import OpenPromise
+from ...rounds.promised_scores import PromisedScore
 from ...rounds.ranking import tie_break
 from ...rounds.standing import TOLERANCE, promised_score
 from ...rounds.state import Closing, Member, ProgramRounds
@@ -135,16 +135,16 @@ class _Rejected:
             assert self._terms is not None, "who has something to reach is told until when"
             self._open(self._promise(case, self._terms, selected), fold)
 
-    def _open(self, promise: OpenPromise, fold: Fold) -> None:
+    def _open(self, promise: PromisedScore, fold: Fold) -> None:
         """Open a promise, which supersedes that of an earlier answer."""
-        earlier = self._rounds.promises.of_applicant(promise.applicant)
+        earlier = self._rounds.promised_scores.of_applicant(promise.applicant)
         if earlier is not None and earlier.key != promise.key:
             _end(earlier, "superseded", self._closing, self._rounds, fold, self._members[promise.key.application])
-        fold.open_promise(promise)
+        fold.open_promised_score(promise)
 
-    def _promise(self, case: Case, terms: Terms, selected: Sequence[Selected]) -> OpenPromise:
+    def _promise(self, case: Case, terms: Terms, selected: Sequence[Selected]) -> PromisedScore:
         batch, row = self._place(case.key.application)
-        return OpenPromise(
+        return PromisedScore(
             key=case.key,
             applicant=case.applicant,
             round=terms.round,
@@ -208,7 +208,7 @@ def _publish_decision(
 
 def _settle(member: Member, accepted: bool, rounds: ProgramRounds, closing: Closing, fold: Fold) -> None:
     """End the promise that a member came back with, unless they did not compete."""
-    promise = rounds.promises.find(member.previous, member.applicant, member.time_ms)
+    promise = rounds.promised_scores.find(member.previous, member.applicant, member.time_ms)
     if (
         promise is None
         or promise.round >= closing.number
@@ -222,13 +222,13 @@ def _settle(member: Member, accepted: bool, rounds: ProgramRounds, closing: Clos
     _end(promise, status, closing, rounds, fold, member)
 
 
-def expire(promise: OpenPromise, closing: Closing, rounds: ProgramRounds, fold: Fold) -> None:
+def expire(promise: PromisedScore, closing: Closing, rounds: ProgramRounds, fold: Fold) -> None:
     """End a promise that nobody came back with in time."""
     _end(promise, "expired", closing, rounds, fold)
 
 
 def _end(
-    promise: OpenPromise,
+    promise: PromisedScore,
     status: PromiseStatus,
     closing: Closing,
     rounds: ProgramRounds,
@@ -237,7 +237,7 @@ def _end(
 ) -> None:
     program, application = promise.key
     setattr(rounds.settled, status, getattr(rounds.settled, status) + 1)
-    fold.end_promise(promise)
+    fold.end_promised_score(promise)
     fold.count("promises", program, status)
     event = PromiseChange(
         program=program,

@@ -1,4 +1,4 @@
-"""Open promises: the scores that people were told to reach, until they come back or the promise expires."""
+"""Promised scores: what people were told to reach, until they come back or the promise expires."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...journal.entries import CaseKey
 Array = NDArray[np.float64]
 
 
-class OpenPromise(Struct, gc=False, array_like=True, frozen=True, tag="round"):
+class PromisedScore(Struct, gc=False, array_like=True, frozen=True, tag="round"):
     """That ``score`` wins a place up to ``until_round``, promised to a person who was rejected in ``round``.
 
     ``end_ms`` is the event time of that round's end, since when they know of it. ``success`` is the predicted
@@ -46,20 +46,20 @@ class OpenPromise(Struct, gc=False, array_like=True, frozen=True, tag="round"):
 
 
 @dataclass
-class Promises:
-    """The open promises of a program, by application; an applicant has one. ``in_round`` counts them by their round."""
+class PromisedScores:
+    """The promised scores of a program, by application; an applicant has one. ``in_round`` counts by their round."""
 
-    by_application: dict[str, OpenPromise] = field(default_factory=dict)
+    by_application: dict[str, PromisedScore] = field(default_factory=dict)
     in_round: Counter[int] = field(default_factory=Counter)
     _by_applicant: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.by_application)
 
-    def __iter__(self) -> Iterator[OpenPromise]:
+    def __iter__(self) -> Iterator[PromisedScore]:
         return iter(self.by_application.values())
 
-    def add(self, promise: OpenPromise) -> None:
+    def add(self, promise: PromisedScore) -> None:
         """Open a promise, the only one of its applicant."""
         replaced = self.by_application.get(promise.key.application)
         if replaced is not None:
@@ -69,19 +69,19 @@ class Promises:
         if promise.applicant is not None:
             self._by_applicant[promise.applicant] = promise.key.application
 
-    def remove(self, promise: OpenPromise) -> None:
+    def remove(self, promise: PromisedScore) -> None:
         """A promise has ended."""
         application = promise.key.application
         self._uncount(self.by_application.pop(application))
         if promise.applicant is not None and self._by_applicant.get(promise.applicant) == application:
             del self._by_applicant[promise.applicant]
 
-    def of_applicant(self, applicant: str | None) -> OpenPromise | None:
+    def of_applicant(self, applicant: str | None) -> PromisedScore | None:
         """The promise of an applicant."""
         application = None if applicant is None else self._by_applicant.get(applicant)
         return None if application is None else self.by_application[application]
 
-    def find(self, previous: str | None, applicant: str | None, time_ms: int) -> OpenPromise | None:
+    def find(self, previous: str | None, applicant: str | None, time_ms: int) -> PromisedScore | None:
         """The promise that somebody came back with who applied at ``time_ms``.
 
         It is that of the application that they name, else their own. Another applicant's is not meant, nor one that
@@ -93,7 +93,7 @@ class Promises:
         found = self.of_applicant(applicant) if named is None else named
         return found if found is not None and time_ms > found.end_ms else None
 
-    def _uncount(self, promise: OpenPromise) -> None:
+    def _uncount(self, promise: PromisedScore) -> None:
         self.in_round[promise.round] -= 1
         if not self.in_round[promise.round]:
             del self.in_round[promise.round]
