@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
+from rich.progress import track
 
 from ..api.program import MAX_OPTIONS, load_program
 from ..errors import UsageError
@@ -38,10 +39,13 @@ def run(args: Sequence[str]) -> int:
     people = program.read_valid(options.people, id=options.id)
     for problem in people.problems:
         print(f"onward: {problem}", file=sys.stderr)
-    answers = []
-    for answer in program.answers(people.people):
+    answers, errors = [], Console(stderr=True)
+    found, rejected = program.answers(people.people), f"the rejected ones of {len(people.people):,} people"
+    # On a screen the answers themselves show how far it is.
+    silent = sys.stdout.isatty() or not errors.is_terminal
+    for answer in track(found, rejected, console=errors, transient=True, disable=silent):
         print(msgspec.json.encode(answer).decode() if options.json else f"{answer}\n")
         answers.append(answer)
     summary = program.summarised(answers, people).summary()
-    Console(stderr=True).print(summary, highlight=False, soft_wrap=True, markup=False)
+    errors.print(summary, highlight=False, soft_wrap=True, markup=False)
     return UsageError.exit_code if people.problems else 0
