@@ -92,8 +92,8 @@ class LinUCB(Choice):
         super().__init__(points, window, regularisation=regularisation, delta=delta)
         self.regularisation = regularisation
         self.delta = delta
-        prior = self.arms * regularisation
-        self._constants = np.array([self.arms, prior, math.sqrt(regularisation), 2.0 * math.log(1.0 / delta)])
+        prior = float(self.arms * regularisation)
+        self._constants = float(self.arms), prior, math.sqrt(regularisation), 2.0 * math.log(1.0 / delta)
         self._arms, self._recent = np.zeros((3, self.arms)), np.zeros(2 + window)
         self._v, self._b, self._theta = self._arms
         self._v[:] = regularisation
@@ -167,7 +167,7 @@ def pick_in_turn(
     arms: Array,
     recent: Array,
     clock: NDArray[np.int64],
-    constants: Array,
+    constants: tuple[float, float, float, float],
 ) -> None:
     """Take the steps of n people, who get up to m options each, in place.
 
@@ -195,7 +195,7 @@ def pull_best(
     arms: Array,
     recent: Array,
     clock: NDArray[np.int64],
-    constants: Array,
+    constants: tuple[float, float, float, float],
 ) -> int:
     """The place of the option with the largest bound, whose pull is counted, in place.
 
@@ -203,12 +203,12 @@ def pull_best(
     those at the places ``taken`` excepted, of which there are few.
     ``arms`` (3, K) are ``v``, ``b`` and ``theta``. ``recent`` (2 + m,) are the ``total`` of ``state``, with which the
     sum of a window of any length is right to the last bit, and a ring of the last ``bonuses``. ``clock`` (2,) is the
-    number of steps, this one included, and the ring's oldest place. ``constants`` (4,) are K, K lambda, sqrt(lambda)
+    number of steps, this one included, and the ring's oldest place. ``constants`` are K, K lambda, sqrt(lambda)
     and 2 log(1/delta).
     """
     v, b, theta = arms[0], arms[1], arms[2]
     total, bonuses = recent[:2], recent[2:]
-    count, prior, root, confidence = constants[0], constants[1], constants[2], constants[3]
+    count, prior, root, confidence = constants
     growth = count * math.log((prior + clock[0]) / prior)
     alpha = 2.0 * (root + math.sqrt(confidence + growth)) + total[0]
     best, bonus, at = -math.inf, 0.0, 0
