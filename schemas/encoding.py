@@ -152,10 +152,6 @@ class FeatureCodec:
         """The values of a JSON object of features, or its problem: one of ``check``, or why it cannot be decoded."""
         return self._reader.read(features)
 
-    def named(self, values: Values) -> dict[str, Value]:
-        """Values by the name of their feature."""
-        return dict(zip(self._features, values, strict=True))
-
     def encode_many(self, rows: Sequence[Features]) -> Vector:
         """(n, D) encoded rows. They must have passed ``check``."""
         return self.encode_read(list(map(self._row, map(self.completed, rows) if self._missing else rows)))

@@ -110,21 +110,22 @@ class Kinds:
         self._by_name: dict[str, Kind] = {}
         self.by_type: dict[str, Kind] = {}
         self.by_struct: dict[type[Struct], Kind] = {}
-        for kind in kinds:
-            self.add(kind)
+        self.add(*kinds)
 
-    def add(self, kind: Kind) -> None:
-        """Add a kind; raise ``ValueError`` when its name is taken."""
-        if kind.name in self._by_name:
-            raise ValueError(f"there is a kind {kind.name!r} already")
-        self._by_name[kind.name] = self.by_type[kind.ce_type] = kind
-        for struct in (*kind.structs, *([kind.body] if kind.body else [])):
-            self.by_struct[struct] = kind
+    def add(self, *added: Kind) -> None:
+        """Add kinds; raise ``ValueError`` when a name is taken."""
+        for kind in added:
+            if kind.name in self._by_name:
+                raise ValueError(f"there is a kind {kind.name!r} already")
+            self._by_name[kind.name] = self.by_type[kind.ce_type] = kind
+            for struct in (*kind.structs, *([kind.body] if kind.body else [])):
+                self.by_struct[struct] = kind
 
-    def discard(self, kind: Kind) -> None:
-        """Take a kind out again."""
-        del self._by_name[kind.name], self.by_type[kind.ce_type]
-        self.by_struct = {struct: other for struct, other in self.by_struct.items() if other is not kind}
+    def discard(self, *discarded: Kind) -> None:
+        """Take kinds out again."""
+        for kind in discarded:
+            del self._by_name[kind.name], self.by_type[kind.ce_type]
+        self.by_struct = {struct: kind for struct, kind in self.by_struct.items() if kind not in discarded}
 
     def __getitem__(self, name: str) -> Kind:
         return self._by_name[name]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from onward.streams.engine.handlers import Handler
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "how-to").glob("*.md"))]
@@ -40,6 +42,13 @@ def test_every_anchor_is_a_heading(page: Path) -> None:
         there = (page.parent / target if target else page).read_text(encoding="utf-8")
         headings = re.findall(r"^#+ (.*)$", there, re.MULTILINE)
         assert anchor in [re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings]
+
+
+def test_the_methods_of_a_handler_are_named_as_they_are() -> None:
+    page = (DOCS / "how-to" / "add-an-input.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+)", "".join(re.findall(r"^   \| (`[^|]*)\|", page, re.MULTILINE)))
+    assert {"touch", "apply", "give_up"} < set(named)
+    assert not [name for name in named if not hasattr(Handler, name)]
 
 
 def test_every_target_of_make_that_is_named_exists() -> None:

@@ -1,6 +1,6 @@
 """A world whose model is trained again while people carry out what it asked of them."""
 
-from .life import Arrival, Life, Offer
 from .settings import Settings
+from .world import Arrival, Offer, World
 
-__all__ = ["Arrival", "Life", "Offer", "Settings"]
+__all__ = ["Arrival", "Offer", "Settings", "World"]

@@ -50,10 +50,8 @@ def train(
 
     Parameters
     ----------
-    csv
-        Data with the spec's features and its label.
-    spec
-        The program spec (YAML).
+    csv, spec
+        Data with the spec's features and its label, and the program spec (YAML).
     output
         The folder, which must not exist.
     estimator

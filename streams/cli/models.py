@@ -159,15 +159,15 @@ def check(args: Sequence[str]) -> int:
 
 def _check_limits(checked: CheckedModel, limit: float, group_limit: float | None) -> None:
     """Raise ``OnwardError`` where too many options break: of all, or of a group."""
-    groups = [(f" of {name} {group}", tally) for name, of in checked.groups.items() for group, tally in of.items()]
-    limits = [("--limit", limit, "", checked.tally)]
+    groups = [(f" of {name} {group}", counts) for name, of in checked.groups.items() for group, counts in of.items()]
+    limits = [("--limit", limit, "", checked.counts)]
     if group_limit is not None:
-        limits += [("--group-limit", group_limit, group, tally) for group, tally in groups]
-    for flag, share, group, tally in limits:
-        if tally.share > share:
+        limits += [("--group-limit", group_limit, group, counts) for group, counts in groups]
+    for flag, share, group, counts in limits:
+        if counts.share > share:
             raise OnwardError(
-                f"model {checked.version} would break {tally.broken:,} of {tally.open:,} open options{group} "
-                f"({tally.share:.1%}), more than {flag} {share:g}"
+                f"model {checked.version} would break {counts.broken:,} of {counts.open:,} open options{group} "
+                f"({counts.share:.1%}), more than {flag} {share:g}"
             )
 
 

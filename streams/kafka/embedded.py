@@ -67,6 +67,11 @@ class EmbeddedBroker:
             reason = confluent_kafka.KafkaError(code).str()
             raise BrokerError(f"the embedded broker cannot create topic {topic} with {partitions} partitions: {reason}")
 
+    def refuse(self, refused: bool = True) -> None:
+        """Close all connections and refuse new ones, as a broker that is down does; or accept them again."""
+        switch = self._library.rd_kafka_mock_broker_set_down if refused else self._library.rd_kafka_mock_broker_set_up
+        switch(ctypes.c_void_p(self._cluster), 1)
+
     def options(self, **changes: Any) -> KafkaOptions:
         """Options for this broker, with short waits; ``changes`` replaces any field."""
         return KafkaOptions(**({"brokers": (self.bootstrap,)} | dict(_SHORT_WAITS) | changes))

@@ -117,7 +117,7 @@ def _rounds(body: bytes, open_promises: int) -> RoundsSummary:
     record = _decode_rounds(without_checksum(body))
     number = None if record.last_end_ms is None else record.last_number
     return RoundsSummary(
-        record.waiting, open_promises, number, record.last_end_ms, record.next_end_ms, record.settled.coverage
+        record.waiting, open_promises, number, record.last_end_ms, record.next_end_ms, record.promise_counts.coverage
     )
 
 

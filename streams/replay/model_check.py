@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...schemas.specfile import LoadedSpec
-from ..engine.promises.option_counts import OptionCounts, Tally
+from ..engine.promises.option_counts import OptionCounts, ResultCounts
 from ..engine.promises.screen import distance
 from ..errors import LedgerError, UsageError
 from ..ledger.open_options import ProgramLedger, program_ledgers
@@ -34,8 +34,8 @@ class CheckedModel:
     current: tuple[str, ...]
     partitions: tuple[int, ...]
     people: int
-    tally: Tally
-    groups: Mapping[str, Mapping[str, Tally]]
+    counts: ResultCounts
+    groups: Mapping[str, Mapping[str, ResultCounts]]
     expired: int
     is_unfinished: bool
     honours: bool
@@ -75,7 +75,7 @@ def check_open_options(
         current=tuple(sorted({ledger.version for ledger in open_in or ledgers})),
         partitions=tuple(sorted(ledger.partition for ledger in ledgers)),
         people=counts.people,
-        tally=counts.tally,
+        counts=counts.counts,
         groups=counts.groups(),
         expired=counts.expired,
         is_unfinished=any(ledger.record.scan is not None for ledger in ledgers),

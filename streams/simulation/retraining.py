@@ -1,6 +1,6 @@
 """Simulates people whose programs get new models while they carry out what was asked of them.
 
-    simulation = RetrainedSimulation([SimulatedLife("loans-robust", life, models, approves, recorder)])
+    simulation = RetrainedSimulation([SimulatedWorld("loans-robust", world, models, approves, recorder)])
     while not simulation.done:
         for event in simulation.next_events(now_ms): ...   # publish it
         simulation.receive(event)                          # every event that is read, lines of the journal too
@@ -47,14 +47,14 @@ Features = Mapping[str, Value]
 
 
 class Applicant(Arrival, Protocol):
-    """An application; see ``Life.arrivals``."""
+    """An application; see ``World.arrivals``."""
 
     @property
     def is_done(self) -> bool:
         """Whether they have done what was asked."""
 
 
-class Life(Protocol):
+class World(Protocol):
     """People who apply on days, are told options, and come back."""
 
     def arrivals(self, day: int) -> Sequence[Applicant]:
@@ -63,7 +63,7 @@ class Life(Protocol):
     def answer(self, arrival: Any, day: int, offers: Mapping[str, Any]) -> str | None:
         """Tell a rejected person their options by id; return the one they would take, None without any.
 
-        An option is ``SimulatedLife.offer`` of its new values by feature and its cost.
+        An option is ``SimulatedWorld.offer`` of its new values by feature and its cost.
         """
 
     def revise(self, application: str, day: int, broken: frozenset[str], offers: Mapping[str, Any]) -> None:
@@ -88,7 +88,7 @@ class Taken(NamedTuple):
     model: int
 
 
-class SimulatedLife(NamedTuple):
+class SimulatedWorld(NamedTuple):
     """A program, its people, what an option is to them, and the models that it gets.
 
     ``approves(model, features)`` is whether a model approves somebody; models are numbered, the program's first is 0.
@@ -96,7 +96,7 @@ class SimulatedLife(NamedTuple):
     """
 
     program: str
-    life: Life
+    world: World
     offer: Callable[[Features, float], Any]
     models: Sequence[NewModel]
     approves: Callable[[int, Features], bool]
@@ -106,8 +106,8 @@ class SimulatedLife(NamedTuple):
 class RetrainedSimulation(ProgramRuns["_Run"]):
     """Plays so many days for each program. ``prefix`` is put before every application's and applicant's id."""
 
-    def __init__(self, lives: Sequence[SimulatedLife], days: int, prefix: str = "") -> None:
-        super().__init__({simulated.program: _Run(simulated, prefix) for simulated in lives})
+    def __init__(self, worlds: Sequence[SimulatedWorld], days: int, prefix: str = "") -> None:
+        super().__init__({simulated.program: _Run(simulated, prefix) for simulated in worlds})
         self._total = days
         self._start_ms: int | None = None
         self.days = 0
@@ -156,7 +156,7 @@ class _Step(NamedTuple):
 class _Run:
     """The simulation of one program."""
 
-    def __init__(self, simulated: SimulatedLife, prefix: str) -> None:
+    def __init__(self, simulated: SimulatedWorld, prefix: str) -> None:
         self._program, self._life, self._offer, self._models, self._approves, self._recorder = simulated
         self._prefix = prefix
         self._model = self._answers = self._applications = 0

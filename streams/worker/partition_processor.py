@@ -211,7 +211,7 @@ class PartitionProcessor:
             await self._fold(owned, entries)
 
     async def _fold(self, owned: _Partition, entries: Sequence[Entry]) -> None:
-        # Step 2: fold. Models are loaded before, so that the fold does no I/O.
+        # Step 2: fold. Models are loaded before, so that the fold reads nothing but the ledger.
         models = await asyncio.to_thread(load_models, owned.state, entries) if announces_models(entries) else {}
         started = perf_counter()
         view = owned.ledger.view(owned.state, footprint(entries), models)

@@ -65,14 +65,14 @@ class RoundMetrics:
             self._metrics.drift_detected.labels(name, drifted)
 
     def _show(self, name: str, rounds: ProgramRounds) -> None:
-        metrics, settled = self._metrics, rounds.settled
+        metrics, ended = self._metrics, rounds.promise_counts
         next_ms, waiting = rounds.next_end_ms, len(rounds.pool)
         metrics.waiting_applications.labels(name).set(waiting)
         is_announced = rounds.calendar is not None or next_ms is not None
         metrics.applications_without_round.labels(name).set(0 if is_announced else waiting)
         metrics.coverage_nominal_ratio.labels(name).set(rounds.capacity.coverage)
-        metrics.coverage_people.labels(name).set(settled.reached)
-        _set(metrics.coverage_achieved_ratio, name, settled.coverage)
+        metrics.coverage_people.labels(name).set(ended.reached)
+        _set(metrics.coverage_achieved_ratio, name, ended.coverage)
         _set(metrics.threshold_score, name, rounds.threshold)
         _set(metrics.goal_score, name, rounds.goal)
         _set(metrics.last_round_timestamp_seconds, name, _seconds(rounds.last_end_ms))

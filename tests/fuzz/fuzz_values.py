@@ -112,8 +112,9 @@ def _read_from_json(codec: FeatureCodec, row: dict[str, object], problem: Proble
     found = codec.read(written)
     if problem is None:
         assert not isinstance(found, Problem)
-        assert codec.named(found) == row
-        assert all(map(isinstance, [row[name] for name in codec.named(found)], map(type, found)))
+        expected = [row[feature.name] for feature in codec.spec.features]
+        assert list(found) == expected
+        assert all(map(isinstance, expected, map(type, found)))
         assert codec.encode_read([found]).tobytes() == codec.encode_many([row]).tobytes()  # type: ignore[list-item]
     else:
         assert isinstance(found, Problem)

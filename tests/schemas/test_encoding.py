@@ -133,7 +133,7 @@ def test_reading_json_agrees_with_the_check_of_its_values(row):
     values = CODEC.read(data)
     assert isinstance(values, Problem) == (problem is not None)
     if not isinstance(values, Problem):
-        assert CODEC.named(values) == row
+        assert values == tuple(row[feature.name] for feature in CODEC.spec.features)
         assert CODEC.encode_read([values]).tobytes() == CODEC.encode_many([row]).tobytes()
 
 
@@ -254,7 +254,7 @@ def test_a_feature_that_is_missing_is_read_as_the_value_that_the_spec_gives(row,
     given |= dict.fromkeys(gone) if how == "null" else {}
     expected = {**row, **{name: FILLED.spec.features[list(GOOD).index(name)].missing for name in gone}}
     assert FILLED.check(given) is None
-    assert FILLED.named(FILLED.read(msgspec.json.encode(given))) == expected
+    assert FILLED.read(msgspec.json.encode(given)) == tuple(expected[name] for name in GOOD)
     assert FILLED.encode_many([given]).tolist() == FILLED.encode_many([expected]).tolist()
 
 

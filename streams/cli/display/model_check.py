@@ -7,7 +7,7 @@ import json
 from rich.console import Console
 from rich.table import Column, Table
 
-from ...engine.promises.option_counts import RESULTS, Tally
+from ...engine.promises.option_counts import RESULTS, ResultCounts
 from ...replay.model_check import CheckedModel
 
 MEANINGS = {
@@ -26,15 +26,15 @@ def print_check(checked: CheckedModel, limit: float, as_json: bool) -> None:
     console = Console()
     for line in _lines(checked):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
-    if checked.tally.open:
-        console.print(_table(checked.tally))
+    if checked.counts.open:
+        console.print(_table(checked.counts))
         for feature, groups in checked.groups.items():
             table = Table(Column(feature, overflow="fold"), *map(_right, ("open", "broken", "share")))
-            for group, tally in groups.items():
-                table.add_row(group, f"{tally.open:,}", f"{tally.broken:,}", f"{tally.share:.1%}")
+            for group, counts in groups.items():
+                table.add_row(group, f"{counts.open:,}", f"{counts.broken:,}", f"{counts.share:.1%}")
             console.print(table)
-        if checked.tally.share <= limit:
-            console.print(f"within the limit: {checked.tally.share:.1%} of {limit:.1%}", highlight=False)
+        if checked.counts.share <= limit:
+            console.print(f"within the limit: {checked.counts.share:.1%} of {limit:.1%}", highlight=False)
 
 
 def _lines(checked: CheckedModel) -> list[str]:
@@ -43,8 +43,8 @@ def _lines(checked: CheckedModel) -> list[str]:
     plural = "s" * (len(checked.partitions) > 1)
     ledgers = f"the ledger{plural} of journal partition{plural} {numbers}"
     lines = [f"{checked.program}: model {checked.version} in place of {now}"]
-    if checked.tally.open:
-        lines.append(f"open options: {checked.tally.open:,} of {checked.people:,} people, in {ledgers}")
+    if checked.counts.open:
+        lines.append(f"open options: {checked.counts.open:,} of {checked.people:,} people, in {ledgers}")
     else:
         lines.append(f"open options: none in {ledgers}, so the model can break none there")
     if checked.expired:
@@ -56,11 +56,11 @@ def _lines(checked: CheckedModel) -> list[str]:
     return lines
 
 
-def _table(tally: Tally) -> Table:
+def _table(counts: ResultCounts) -> Table:
     table = Table("under the new model", _right("options"), _right("share"))
     for result in RESULTS:
-        count: int = getattr(tally, result)
-        table.add_row(MEANINGS[result], f"{count:,}", f"{count / tally.open:.1%}")
+        count: int = getattr(counts, result)
+        table.add_row(MEANINGS[result], f"{count:,}", f"{count / counts.open:.1%}")
     return table
 
 
@@ -75,18 +75,18 @@ def _as_json(checked: CheckedModel, limit: float) -> dict[str, object]:
         "current": checked.current,
         "partitions": checked.partitions,
         "people": checked.people,
-        **_counts(checked.tally),
+        **_counts(checked.counts),
         "limit": limit,
-        "within_limit": checked.tally.share <= limit,
+        "within_limit": checked.counts.share <= limit,
         "expired": checked.expired,
         "unfinished": checked.is_unfinished,
         "honours": checked.honours,
         "groups": {
-            feature: [{"group": group, **_counts(tally)} for group, tally in groups.items()]
+            feature: [{"group": group, **_counts(counts)} for group, counts in groups.items()]
             for feature, groups in checked.groups.items()
         },
     }
 
 
-def _counts(tally: Tally) -> dict[str, float]:
-    return {"open": tally.open, **tally._asdict(), "share": tally.share}
+def _counts(counts: ResultCounts) -> dict[str, float]:
+    return {"open": counts.open, **counts._asdict(), "share": counts.share}

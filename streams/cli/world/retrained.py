@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....environments.population import SPEC, Population
-from ....environments.retrained import Life, Offer, Settings
+from ....environments.retrained import Offer, Settings, World
 from ....environments.rounds import Scoreboard
 from ....schemas.events import Value
 from ....schemas.spec import Policy, ProgramSpec, PromiseTerms, Retention, Window
@@ -34,7 +34,7 @@ from ...programs.spec_check import load_program_spec
 from ...programs.training.train import EstimatorName, train
 from ...settings import WorldSettings
 from ...simulation.promise_stats import ReturnsSummary, TurnedAway
-from ...simulation.retraining import NewModel, RetrainedSimulation, SimulatedLife, Taken
+from ...simulation.retraining import NewModel, RetrainedSimulation, SimulatedWorld, Taken
 from .program_folders import MODEL_FOLDER, SPEC_FILE, write_spec
 from .worlds import check_policies
 
@@ -128,17 +128,17 @@ def build_retrained(
     The scoreboards have a point of their curves ``every`` answers, and ``prefix`` is put before all ids.
     """
     rules = Settings()
-    lives: list[SimulatedLife] = []
+    worlds: list[SimulatedWorld] = []
     boards: dict[str, Scoreboard] = {}
     newcomers: Sequence[Features] = ()
     for name, path in specs.items():
         models = _Models(assemble(load_program_spec(path)), path.parent)
         newcomers = newcomers or _newcomers(models, settings, people)
         board = boards[name.removeprefix(f"{NAME}-")] = Scoreboard(_Worth(models, rules), every)
-        life = Life(rules, newcomers, seed=settings.seed)
-        lives.append(SimulatedLife(name, life, Offer, models.announced(rules), models.approves, board))
+        world = World(rules, newcomers, seed=settings.seed)
+        worlds.append(SimulatedWorld(name, world, Offer, models.announced(rules), models.approves, board))
     names = dict(zip(boards, specs, strict=True))
-    return RetrainedWorld(rules, RetrainedSimulation(lives, rules.days, prefix), boards, names)
+    return RetrainedWorld(rules, RetrainedSimulation(worlds, rules.days, prefix), boards, names)
 
 
 class _Models:

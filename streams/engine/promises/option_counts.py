@@ -27,7 +27,7 @@ _CLEARED, _ACCEPTED, _HONOURED, _BROKEN = range(len(RESULTS))
 _QUARTILES = (0.25, 0.5, 0.75)
 
 
-class Tally(NamedTuple):
+class ResultCounts(NamedTuple):
     """How many open options have which result."""
 
     cleared: int = 0
@@ -88,19 +88,19 @@ class OptionCounts:
                     self._values[name].append(values[index])
 
     @property
-    def tally(self) -> Tally:
+    def counts(self) -> ResultCounts:
         """The results of all options."""
-        return _tally(np.concatenate([np.zeros((1, len(RESULTS)), np.int64), *self._counts]))
+        return _result_counts(np.concatenate([np.zeros((1, len(RESULTS)), np.int64), *self._counts]))
 
-    def groups(self) -> dict[str, dict[str, Tally]]:
+    def groups(self) -> dict[str, dict[str, ResultCounts]]:
         """The results by feature and group, in the order of the spec's levels, or of numbers."""
         counts = np.concatenate([np.zeros((0, len(RESULTS)), np.int64), *self._counts])
-        found: dict[str, dict[str, Tally]] = {}
+        found: dict[str, dict[str, ResultCounts]] = {}
         for name, index in self._by.items():
             feature = self._program.spec.features[index]
             texts = feature.levels or feature.categories
             parts = _by_text(self._values[name], texts) if texts else _by_quartile(self._values[name])
-            found[name] = {label: _tally(counts[own]) for label, own in parts.items() if own.any()}
+            found[name] = {label: _result_counts(counts[own]) for label, own in parts.items() if own.any()}
         return found
 
     def _count(self, people: Sequence[OpenRecourse], path: float) -> Counts:
@@ -124,8 +124,8 @@ class OptionCounts:
         return self._program.approves(scores)
 
 
-def _tally(counts: Counts) -> Tally:
-    return Tally(*counts.sum(axis=0).tolist())
+def _result_counts(counts: Counts) -> ResultCounts:
+    return ResultCounts(*counts.sum(axis=0).tolist())
 
 
 def _by_text(values: Sequence[Value], texts: Sequence[str]) -> Mapping[str, NDArray[np.bool_]]:

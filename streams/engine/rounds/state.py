@@ -114,7 +114,7 @@ class Closing(Struct, array_like=True):
     drift: tuple[Drifted, ...] = ()
 
 
-class Settled(Struct, array_like=True):
+class PromiseCounts(Struct, array_like=True):
     """How many promises have ended, by status, and how many of the people who reached theirs got a place."""
 
     kept: int = 0
@@ -143,7 +143,7 @@ class RoundsRecord(Struct, array_like=True):
     due: dict[int, int | None]
     overdue: list[int]
     closing: Closing | None
-    settled: Settled
+    promise_counts: PromiseCounts
     threshold: float | None
     learned: bytes
     goal: float | None = None
@@ -189,7 +189,7 @@ class ProgramRounds:
     due: dict[int, int | None] = field(default_factory=dict)
     overdue: list[int] = field(default_factory=list)
     closing: Closing | None = None
-    settled: Settled = field(default_factory=Settled)
+    promise_counts: PromiseCounts = field(default_factory=PromiseCounts)
     threshold: float | None = None
     goal: float | None = None
     pool: dict[str, Member] = field(default_factory=dict)
@@ -279,7 +279,7 @@ class ProgramRounds:
         """The round that was being closed is closed."""
         assert self.closing is not None, "no round is being closed"
         self.last_number, self.last_end_ms = self.closing.number, self.closing.end_ms
-        self.settled.rounds += 1
+        self.promise_counts.rounds += 1
         # Nobody has decided these in time: the ledger forgets them.
         oldest_ms = self.closing.end_ms - self.program.undecided_ms
         self.pool = {name: member for name, member in self.pool.items() if member.time_ms >= oldest_ms}
@@ -306,7 +306,7 @@ class ProgramRounds:
             self.due,
             self.overdue,
             self.closing,
-            self.settled,
+            self.promise_counts,
             self.threshold,
             learned,
             self.goal,
@@ -329,7 +329,7 @@ class ProgramRounds:
             detector.restore(part(name))
         self.last_number, self.last_end_ms = record.last_number, record.last_end_ms
         self.due, self.overdue, self.closing = record.due, record.overdue, record.closing
-        self.settled, self.threshold, self.goal = record.settled, record.threshold, record.goal
+        self.promise_counts, self.threshold, self.goal = record.promise_counts, record.threshold, record.goal
         self.credit = record.credit
 
     def restore_case(self, case: Case) -> None:

@@ -1,4 +1,7 @@
-"""Whether Kafka would delete records of the journal, from which all state is rebuilt."""
+"""Whether Kafka would delete records of the journal, from which all state is rebuilt.
+
+It is asked by aiokafka, with the connection settings that the worker itself uses.
+"""
 
 from __future__ import annotations
 

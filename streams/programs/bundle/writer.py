@@ -68,8 +68,8 @@ def write_bundle(
     files["instances"] = ("instances.csv", write_rows(instances, types))
     files["reference"] = ("reference.csv", write_rows(reference, types))
     if verifier is not None:
-        judge = _model_file(folder, verifier.estimator, 2 * len(columns))
-        files["verifier"] = (f"verifier{judge.ending}", judge.content)
+        verifying = _model_file(folder, verifier.estimator, 2 * len(columns))
+        files["verifier"] = (f"verifier{verifying.ending}", verifying.content)
     if retrains:
         files["retrains"] = ("retrains.npz", _retrains_file(folder, retrains))
     if goal_policy is not None:

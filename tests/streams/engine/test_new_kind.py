@@ -5,6 +5,7 @@ Example: a withdrawal, confirmed ten minutes later.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import msgspec
@@ -14,7 +15,12 @@ from onward.schemas.kinds import Kind, kinds
 from onward.streams.engine import handlers
 from onward.streams.engine.handlers import Handler, TimerHandler
 from onward.streams.engine.timers import EVENT_TIME, Timer
+from onward.streams.worker.partition_processor import Stage
 from onward.tests.support.tape import MINUTE_MS, TIMED, tape
+
+
+class CrashError(Exception):
+    """A worker ends here."""
 
 
 class Withdrawal(msgspec.Struct, frozen=True):
@@ -65,13 +71,11 @@ class ConfirmTimerHandler(TimerHandler):
 @pytest.fixture
 def story(tmp_path) -> Iterator:
     handler, timer_handler = WithdrawalHandler(), ConfirmTimerHandler()
-    kinds.add(WITHDRAWAL)
-    kinds.add(CONFIRMATION)
+    kinds.add(WITHDRAWAL, CONFIRMATION)
     handlers.add(handler, timer_handler)
     yield tape(tmp_path, **TIMED)
     handlers.discard(handler, timer_handler)
-    kinds.discard(WITHDRAWAL)
-    kinds.discard(CONFIRMATION)
+    kinds.discard(WITHDRAWAL, CONFIRMATION)
 
 
 def withdraws(story, name, ms, id=None):
@@ -138,4 +142,19 @@ def test_a_withdrawal_timer_survives_a_restart(story):
     story.tick(5 * MINUTE_MS)
     story.tick(12 * MINUTE_MS)
     story.fold(parts=[story.journal[:before], story.journal[before:]])
+    assert confirmations(story) == ["p0"]
+
+
+def test_a_confirmation_that_was_published_before_a_crash_is_not_published_again(story):
+    def crash(stage):
+        if stage is Stage.OUTPUTS_ACKNOWLEDGED:
+            raise CrashError
+
+    story.applies("p0")
+    withdraws(story, "p0", MINUTE_MS)
+    story.tick(12 * MINUTE_MS)
+    with pytest.raises(CrashError):
+        asyncio.run(story.folded("ledger", [story.journal], crash))
+    assert confirmations(story) == ["p0"]
+    story.fold()
     assert confirmations(story) == ["p0"]

@@ -42,13 +42,11 @@ class AuditTimerHandler(TimerHandler):
 @pytest.fixture
 def story(tmp_path):
     handler, timer_handler = AuditHandler(), AuditTimerHandler()
-    kinds.add(AUDIT)
-    kinds.add(AUDITED)
+    kinds.add(AUDIT, AUDITED)
     handlers.add(handler, timer_handler)
     yield tape(tmp_path)
     handlers.discard(handler, timer_handler)
-    kinds.discard(AUDIT)
-    kinds.discard(AUDITED)
+    kinds.discard(AUDIT, AUDITED)
 
 
 def test_a_timer_of_a_shard_that_has_not_answered_yet_fires_at_its_step_whatever_the_cut(story):

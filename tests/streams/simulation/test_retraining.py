@@ -23,7 +23,7 @@ from onward.schemas.events import (
     Reward,
 )
 from onward.streams.simulation.promise_stats import PromiseStats
-from onward.streams.simulation.retraining import DAY_MS, NewModel, RetrainedSimulation, SimulatedLife, Taken
+from onward.streams.simulation.retraining import DAY_MS, NewModel, RetrainedSimulation, SimulatedWorld, Taken
 from onward.streams.simulation.round_stats import PromiseSummary
 
 NOW_MS = 100 * DAY_MS + 5
@@ -40,7 +40,7 @@ class Arrival(NamedTuple):
 
 
 @dataclass
-class TinyLife:
+class TinyWorld:
     """On day 0 "a" applies and "b", who is rich; on day 1 "a" comes back as "c"."""
 
     told: list[Any] = field(default_factory=list)
@@ -68,11 +68,11 @@ class Recorder:
 
 def simulation(prefix="", days=2, programs=("loans",)):
     """Models approve incomes from 5 on."""
-    lives = [
-        SimulatedLife(name, TinyLife(), lambda *one: one, MODELS, lambda _, row: row["income"] >= 5, Recorder())
+    worlds = [
+        SimulatedWorld(name, TinyWorld(), lambda *one: one, MODELS, lambda _, row: row["income"] >= 5, Recorder())
         for name in programs
     ]
-    return RetrainedSimulation(lives, days, prefix), lives[0].life, lives[0].recorder
+    return RetrainedSimulation(worlds, days, prefix), worlds[0].world, worlds[0].recorder
 
 
 def option(target=2.0, id="1", **fields):
@@ -107,7 +107,7 @@ def after_the_first_day(run, answer, prefix=""):
 
 
 def test_a_rejected_person_is_awaited_on_their_answer_and_an_approved_one_in_the_journal():
-    run, life, recorder = simulation()
+    run, world, recorder = simulation()
     first = one(run)
     assert first.event == Application("loans", "a", {"income": 1.0}, "p")
     assert (first.time_ms, run.awaited) == (98 * DAY_MS + 1, ("loans/application/a",))
@@ -116,7 +116,7 @@ def test_a_rejected_person_is_awaited_on_their_answer_and_an_approved_one_in_the
     assert run.next_events(NOW_MS) == []
     run.receive(recourse("a"))
     assert recorder.taken == [Taken({"income": 1.0}, {"income": 2.0}, 0.1, 0)]
-    assert life.told == [("a", 0, {"1": ({"income": 2.0}, 0.1)})]
+    assert world.told == [("a", 0, {"1": ({"income": 2.0}, 0.1)})]
     second = one(run)
     assert (run.is_rejected("loans", "a"), run.is_rejected("loans", "b")) == (True, False)
     run.receive(line(second.id))
@@ -141,7 +141,7 @@ def test_who_comes_back_has_an_outcome_and_counts_under_the_model_that_decides()
 
 
 def test_all_that_a_new_model_means_is_read_before_anybody_is_told():
-    run, life, _ = simulation()
+    run, world, _ = simulation()
     model = after_the_first_day(run, recourse("a", option(status="open"), option(3.0, "2", status="open")))
     ended = PromiseChange("loans", 0, "a", "broken", options=("1",), reason="model", model="m2", replaced=("1",))
     revised = replace(recourse("a", option(2.5), revision=1), model="m2")
@@ -150,7 +150,7 @@ def test_all_that_a_new_model_means_is_read_before_anybody_is_told():
     for event in events:
         assert run.next_events(NOW_MS) == []
         run.receive(event)
-    assert life.told[-1] == ("a", 1, {"1"}, {"1": ({"income": 2.5}, 0.1)})
+    assert world.told[-1] == ("a", 1, {"1"}, {"1": ({"income": 2.5}, 0.1)})
     assert one(run).event.application == "c"
 
 
@@ -175,14 +175,14 @@ def test_a_day_begins_when_all_programs_are_done_with_the_one_before():
 
 
 def test_a_prefix_makes_names_of_a_run_and_only_the_pending_dead_letter_counts():
-    run, life, _ = simulation("run-")
+    run, world, _ = simulation("run-")
     assert one(run).event.application == "run-a"
     for id in (b"loans/application/a", b"loans/application/run-a"):
         assert run.last_dead_letter is None
         run.receive(DeadLetter("wrong_type", "", "applications", 0, 0, 2, "0" * 64, b"", headers=(("ce_id", id),)))
     assert run.last_dead_letter.reason == "wrong_type"
     run.receive(recourse("run-a"))
-    assert life.told[0][0] == "a"
+    assert world.told[0][0] == "a"
 
 
 def test_a_limit_of_applications_holds_the_next_one_back():

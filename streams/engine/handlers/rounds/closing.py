@@ -125,9 +125,9 @@ def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> in
     closing.duplicate_applications = standing.duplicate_applications
     closed, rejected = standing.closed, standing.rejected
     rounds.learners.goal.observe(closed)
-    settled = rounds.settled
-    settled.reached += int(closed.reached.sum())
-    settled.reached_and_accepted += int((closed.reached & closed.accepted).sum())
+    counts = rounds.promise_counts
+    counts.reached += int(closed.reached.sum())
+    counts.reached_and_accepted += int((closed.reached & closed.accepted).sum())
     closing.counts = RoundCounts(
         applicants=len(rounds.members),
         newcomers=len(closed.newcomers),
@@ -187,7 +187,7 @@ def _aim(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int
 
 
 def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: int, fold: Fold) -> None:
-    program, settled = rounds.program, rounds.settled
+    program, ended = rounds.program, rounds.promise_counts
     counts = closing.counts
     event = Threshold(
         program=program.name,
@@ -204,7 +204,7 @@ def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: i
         goal=closing.goal,
         forecast=closing.forecast,
         until_round=closing.until_round if closing.rejected else None,
-        coverage=Coverage(rounds.capacity.coverage, settled.coverage, settled.rounds + 1),
+        coverage=Coverage(rounds.capacity.coverage, ended.coverage, ended.rounds + 1),
         open_promises=open_promises,
         drift=closing.drift,
         model=_bundle(rounds, fold).version,

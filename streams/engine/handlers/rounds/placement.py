@@ -236,7 +236,7 @@ def _end(
     member: Member | None = None,
 ) -> None:
     program, application = promise.key
-    setattr(rounds.settled, status, getattr(rounds.settled, status) + 1)
+    setattr(rounds.promise_counts, status, getattr(rounds.promise_counts, status) + 1)
     fold.end_promised_score(promise)
     fold.count("promises", program, status)
     event = PromiseChange(

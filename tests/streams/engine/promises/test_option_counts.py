@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from onward.streams.engine.promises.option_counts import OptionCounts, Tally
+from onward.streams.engine.promises.option_counts import OptionCounts, ResultCounts
 from onward.streams.ledger.open_options import program_ledgers
 from onward.tests.streams.engine.promises.stories import promising, score_of, story
 from onward.tests.support.pipeline import START_MS
@@ -40,29 +40,29 @@ def tape(tmp_path, monkeypatch, program):
 
 def test_within_the_certificate_no_option_is_scored(tape, program):
     # The model would reject everybody, so one that is asked is broken.
-    assert counted(tape, program, -9.0, path=0.01).tally == Tally(cleared=10)
+    assert counted(tape, program, -9.0, path=0.01).counts == ResultCounts(cleared=10)
 
 
 def test_beyond_it_every_option_is_scored(tape, program):
-    assert counted(tape, program, -1.0, path=1e6).tally == Tally(accepted=10)
-    assert counted(tape, program, -9.0, path=1e6).tally == Tally(broken=10)
+    assert counted(tape, program, -1.0, path=1e6).counts == ResultCounts(accepted=10)
+    assert counted(tape, program, -9.0, path=1e6).counts == ResultCounts(broken=10)
 
 
 def test_a_score_that_is_not_linear_is_asked_too(tape, program):
-    assert counted(tape, program, -9.0, path=2000.0, linear=False).tally == Tally(broken=10)
+    assert counted(tape, program, -9.0, path=2000.0, linear=False).counts == ResultCounts(broken=10)
 
 
 def test_people_are_grouped_by_levels_and_by_quartiles(tape, program):
     groups = counted(tape, program, -9.0, by=("region", "income", "debts"), path=1e6).groups()
-    assert {name: tally.open for name, tally in groups["region"].items()} == {"north": 6, "south": 4}
-    assert {name: tally.broken for name, tally in groups["income"].items()} == {
+    assert {name: counts.open for name, counts in groups["region"].items()} == {"north": 6, "south": 4}
+    assert {name: counts.broken for name, counts in groups["income"].items()} == {
         "to 30": 6,
         "over 30 to 40": 2,
         "over 40": 2,
     }
-    assert {name: tally.open for name, tally in groups["debts"].items()} == {"to 4": 10}
+    assert {name: counts.open for name, counts in groups["debts"].items()} == {"to 4": 10}
 
 
 def test_a_share_of_nothing_is_none():
-    assert Tally().share == 0.0
-    assert Tally(cleared=2, honoured=1, broken=1).share == 0.25
+    assert ResultCounts().share == 0.0
+    assert ResultCounts(cleared=2, honoured=1, broken=1).share == 0.25

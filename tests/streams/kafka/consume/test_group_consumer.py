@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 
 import aiokafka
 import pytest
@@ -56,17 +55,16 @@ async def test_lag_is_unknown_while_the_broker_is_down(monkeypatch):
     monkeypatch.setattr(group_consumer, "_MAX_END_OFFSET_AGE_MS", 400)
     lag, partition = KeepLag(), TopicPartition("t", 1)
     with EmbeddedBroker({"t": 2}) as broker:
-        cluster, switch = ctypes.c_void_p(broker._cluster), broker._library
         async with working(broker.options(), {"t": Recorder()}, on_started=lag):
             await until(lambda: lag.lag)
             for _ in range(6):  # longer than the age at which an end offset is too old
                 assert lag.of(partition) == 0
                 await asyncio.sleep(0.1)
-            switch.rd_kafka_mock_broker_set_down(cluster, 1)
+            broker.refuse()
             await until(lambda: lag.of(partition) is None, 2)
             await asyncio.sleep(0.2)
             assert lag.of(partition) is None
-            switch.rd_kafka_mock_broker_set_up(cluster, 1)
+            broker.refuse(False)
             await until(lambda: lag.of(partition) == 0)
 
 

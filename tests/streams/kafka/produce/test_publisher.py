@@ -209,13 +209,14 @@ async def test_a_failed_start_closes_the_connections(broker, monkeypatch):
 async def test_a_batch_waits_for_its_place_when_aiokafka_gives_up_early(broker, monkeypatch):
     topic = broker.topic()
     async with KafkaPublisher(broker.options()) as publisher:
-        send_batch, refusals = publisher._producer.send_batch, iter([KafkaTimeoutError(), KafkaTimeoutError()])
+        send_batch = aiokafka.AIOKafkaProducer.send_batch
+        refusals = iter([KafkaTimeoutError(), KafkaTimeoutError()])
 
         async def impatient(*batch, **place):
             for refusal in refusals:
                 raise refusal
             return await send_batch(*batch, **place)
 
-        monkeypatch.setattr(publisher._producer, "send_batch", impatient)
+        monkeypatch.setattr(aiokafka.AIOKafkaProducer, "send_batch", impatient)
         await publisher.publish([out(topic, 1)])
     assert [int(record.value) for record in read_all(broker.options(), topic)] == [1]

@@ -50,14 +50,14 @@ class _Plan:
     back: int
 
 
-class Life:
+class World:
     """The people of one program.
 
-        life = Life(Settings(), newcomers, seed=0)
-        for day in range(life.settings.days):
-            for arrival in life.arrivals(day):
-                taken = life.answer(arrival, day, offers)         # of those who are rejected
-        life.revise("00017-0", day, {"2"}, revised)               # a new model rejects option 2
+        world = World(Settings(), newcomers, seed=0)
+        for day in range(world.settings.days):
+            for arrival in world.arrivals(day):
+                taken = world.answer(arrival, day, offers)         # of those who are rejected
+        world.revise("00017-0", day, {"2"}, revised)               # a new model rejects option 2
 
     Everybody's chance is drawn beforehand, so two programs with the same seed have the same people. Who takes an option
     comes back with exactly its target values, or without one of its changes. Who is rejected may act again. Who has
