@@ -9,10 +9,10 @@ import numpy as np
 from ..costs import Cost
 from ..goals import Goal
 from ..scores import models_in_words
+from .components.explanations import smallest_relaxation
+from .components.grid import Grid, Steps
+from .components.scoring_generator import ScoringGenerator, in_words
 from .contract import Array, Explanation, Indices, Mask, Proposals, Score, Space
-from .explanations import smallest_relaxation
-from .grid import Grid, Steps
-from .scoring_generator import ScoringGenerator, in_words
 
 ENOUGH = 16
 """Instances that a person's options are made from: the easiest of those that reach the goal."""

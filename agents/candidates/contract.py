@@ -13,7 +13,7 @@ from ..costs import Cost
 from ..goals import Goal
 from ..scores import LinearScore as LinearScore
 from ..scores import Score as Score
-from .ranges import Ranges as Ranges
+from .components.ranges import Ranges as Ranges
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

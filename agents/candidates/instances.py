@@ -9,9 +9,9 @@ import numpy as np
 
 from ..costs import Cost
 from ..goals import Goal
+from .components.patterns import Patterns
+from .components.scan import find_feasible
 from .contract import TOLERANCE, Array, CandidateGenerator, Explanation, Mask, Mutable, Proposals, Score, Space
-from .patterns import Patterns
-from .scan import find_feasible
 
 Reason = Literal[
     "no_candidates",

@@ -12,14 +12,14 @@ import numpy as np
 from ..costs import L1, Cost
 from ..goals import Goal
 from ..scores import WorstCase, models_in_words
+from .components.effects import MOVES_BY_SIZE, Effects
+from .components.explanations import best_rows, neighbours, smallest_relaxation
+from .components.feature_sets import FeatureSets
+from .components.grid import Grid, Limits, Steps, count_targets, every_target, spread
+from .components.linear_sets import LinearSets, Solutions
+from .components.scored import Measured, ScoredTargets
+from .components.scoring_generator import ScoringGenerator, in_words
 from .contract import Array, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
-from .effects import MOVES_BY_SIZE, Effects
-from .explanations import best_rows, neighbours, smallest_relaxation
-from .feature_sets import FeatureSets
-from .grid import Grid, Limits, Steps, count_targets, every_target, spread
-from .linear_sets import LinearSets, Solutions
-from .scored import Measured, ScoredTargets
-from .scoring_generator import ScoringGenerator, in_words
 
 EXHAUSTIVE = 1500
 """A person with at most so many targets has all of them scored."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from onward.agents.candidates import CandidateGenerator, Mutable, Space, registry
+from onward.agents.candidates.components.grid import Grid, count_targets, every_target
 from onward.agents.candidates.contract import Score
-from onward.agents.candidates.grid import Grid, count_targets, every_target
 from onward.agents.costs import L1
 from onward.agents.goals import Goal, Threshold
 from onward.benchmarks.face import Row, progress

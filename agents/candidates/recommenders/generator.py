@@ -10,8 +10,8 @@ import numpy as np
 
 from ...costs import Cost
 from ...goals import Goal
+from ..components.grid import Steps
 from ..contract import Array, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
-from ..grid import Steps
 from ..search import Search
 from .contract import Bounds, Recommender, Task, gained, task_of
 from .whole_steps import whole_steps

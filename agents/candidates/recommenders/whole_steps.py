@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..components.grid import Steps
 from ..contract import Array
-from ..grid import Steps
 from .contract import Recommender, Task, gained
 
 TOLERANCE = 1e-9

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..components.grid import Grid
 from ..contract import Array, Space
-from ..grid import Grid
 from .contract import Rules
 
 

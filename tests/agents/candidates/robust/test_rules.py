@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.agents.candidates import Ranges
-from onward.agents.candidates.grid import Grid, every_target
+from onward.agents.candidates.components.grid import Grid, every_target
 from onward.agents.candidates.robust import RobustLinear, rules_of
 from onward.agents.promises import LpBall
 from onward.tests.support.spaces import scaled_space

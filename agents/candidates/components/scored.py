@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
-from .contract import Array, Indices, Mask
+from ...compiled import compiled
+from ..contract import Array, Indices, Mask
 from .grid import Steps
 
 

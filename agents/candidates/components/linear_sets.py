@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
-from .contract import Array, Indices, LinearScore, Mask
+from ...compiled import compiled
+from ..contract import Array, Indices, LinearScore, Mask
 from .grid import Grid, Layout, Steps
 
 MOST_FEATURES = 12

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .contract import Array, Indices
+from ..contract import Array, Indices
 from .grid import Steps
 
 MOVES_BY_SIZE = {2: 24, 3: 8, 4: 5}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
-from .contract import Array, Indices
+from ...compiled import compiled
+from ..contract import Array, Indices
 
 
 @compiled

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import Array, Indices, Mask, Space
+from ..contract import Array, Indices, Mask, Space
 from .grid import Grid, Limits, Steps, spread
 from .relaxations import KINDS, Relaxation
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .contract import Mask, Mutable, Space
+from ..contract import Mask, Mutable, Space
 
 OTHER: dict[Mutable, Mutable] = {"up": "down", "down": "up"}
 """The other direction of a feature that may go one way."""

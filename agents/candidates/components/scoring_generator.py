@@ -6,10 +6,10 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ..costs import Cost
-from ..goals import Goal
-from ..scores import digits_apart, rounded_down
-from .contract import Array, CandidateGenerator, Mask, Score, Space
+from ...costs import Cost
+from ...goals import Goal
+from ...scores import digits_apart, rounded_down
+from ..contract import Array, CandidateGenerator, Mask, Score, Space
 from .explanations import Question
 
 

@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from .contract import Array, Indices
+from ..contract import Array, Indices
 from .grid import Grid, Steps
 
 MOST_ARMS = 200

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
-from .contract import Array, Indices, Mask, Space
+from ...compiled import compiled
+from ..contract import Array, Indices, Mask, Space
 
 Layout = tuple[Indices, Indices, Array, Array, Array, Array]
 """For each movable feature its first column, its number of categories (0 for a number), its step, the units in 1 to

@@ -1,0 +1,1 @@
+"""What generators are made of: grids of steps, sets of features, scans of scored targets, and explanations."""
