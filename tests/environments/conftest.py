@@ -78,4 +78,4 @@ def loans() -> Table:
 
 @pytest.fixture(scope="session")
 def world(loans: Table) -> ImprovementWorld:
-    return ImprovementWorld.from_table(loans, spec_of("loan"), seed=3, people=20_000, approved_share=0.3)
+    return ImprovementWorld.from_table(loans, spec_of("loan_arlim"), seed=3, people=20_000, approved_share=0.3)

@@ -11,11 +11,11 @@ from onward.streams.programs.space import space_of
 
 @pytest.fixture(scope="module")
 def codec(specs) -> FeatureCodec:
-    return FeatureCodec(specs("loan"))
+    return FeatureCodec(specs("loan_arlim"))
 
 
 def build(loans: Table, specs, **changes) -> ImprovementWorld:
-    return ImprovementWorld.from_table(loans, specs("loan"), **{"seed": 5, "people": 300, **changes})
+    return ImprovementWorld.from_table(loans, specs("loan_arlim"), **{"seed": 5, "people": 300, **changes})
 
 
 def everything(world: ImprovementWorld) -> object:
@@ -128,11 +128,11 @@ def test_the_spec_of_a_program_serves_this_world(world, specs):
         7,
     )
     assert spec.candidates == len(world.instances)
-    assert spec.features == specs("loan").features
+    assert spec.features == specs("loan_arlim").features
 
 
 def test_a_world_without_anybody_to_reject_is_refused(loans, specs):
     sound = Table(loans.rows, (loans.X[:, 0] >= 0).astype(np.int64), loans.X)
     sound.labels[:4] = 0
     with pytest.raises(ValueError, match="predicted negative"):
-        ImprovementWorld.from_table(sound, specs("loan"), seed=0, people=10)
+        ImprovementWorld.from_table(sound, specs("loan_arlim"), seed=0, people=10)

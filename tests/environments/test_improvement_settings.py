@@ -16,7 +16,7 @@ PEOPLE = 300
 
 
 def build(loans: Table, specs, **changes) -> ImprovementWorld:
-    return ImprovementWorld.from_table(loans, specs("loan"), **{"seed": 5, "people": PEOPLE, **changes})
+    return ImprovementWorld.from_table(loans, specs("loan_arlim"), **{"seed": 5, "people": PEOPLE, **changes})
 
 
 def truth(world: ImprovementWorld) -> list[tuple[object, ...]]:

@@ -16,8 +16,8 @@ def test_everybody_fits_the_spec(loans):
     assert (codec.encode_many(loans.rows) == loans.X).all()
 
 
-def test_values_stand_on_the_steps_of_the_spec(loans):
-    for feature in LOAN.features:
+def test_values_stand_on_the_fine_steps(loans):
+    for feature in load_spec(ARLIM_SPEC).spec.features:
         if feature.step is not None:
             values = np.array([row[feature.name] for row in loans.rows]) / feature.step
             assert np.allclose(values, np.round(values)), feature.name
