@@ -271,6 +271,7 @@ class Search(ScoringGenerator):
         if not found.all.valid.any():
             self._climb(found, single.steps)
         self._make_cheaper(person, found)
+        self._drop_changes(found)
         return found
 
     def _climb(self, found: ScoredTargets, moves: Steps) -> None:
@@ -308,6 +309,18 @@ class Search(ScoringGenerator):
         candidates = np.concatenate([more, best[:, np.newaxis]], axis=1)
         below = np.concatenate([floor[:, np.newaxis], between], axis=1)
         return candidates[each, first], below[each, first]
+
+    def _drop_changes(self, found: ScoredTargets) -> None:
+        """Score each option without each of its changes, so that one that it does not need is left out."""
+        for _ in range(self._most_changes):
+            steps = found.all.steps[found.undominated()]
+            option, feature = np.nonzero(steps)
+            fewer = steps[option]
+            fewer[np.arange(len(option)), feature] = 0
+            before = len(found.all.cost)
+            numbers = found.add(fewer[fewer.any(axis=1)])
+            if not found.all.valid[numbers[numbers >= before]].any():
+                break
 
     def _measured(self, person: Array, steps: Steps) -> Measured:
         score, goal = self._model()

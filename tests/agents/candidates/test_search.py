@@ -111,6 +111,21 @@ def test_an_option_with_a_change_that_is_not_needed_is_left_out() -> None:
     assert generator.arms[found.arm].tolist() == [[1.0, 0.0, 0.0]]
 
 
+def test_no_option_of_a_rough_score_has_a_change_that_is_not_needed() -> None:
+    """Fixed seeds: 40 people on as many score surfaces, whose grids are too large to be scored whole."""
+    space, options = scaled_space(np.arange(4), ("any",) * 4, np.full(4, 0.01), 3), 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        score, person, goal = bumpy(random), np.round(random.random(4), 2), Threshold(0.6)
+        found = Search.build(space, np.zeros((0, 4)), L1()).under(score, goal).propose(person[np.newaxis])
+        for target in found.points:
+            changed = np.flatnonzero(target != person)
+            without = np.where(np.arange(4) == changed[:, np.newaxis], person, target)
+            assert len(changed) == 1 or not goal.reached(score(without)).any(), f"seed {seed}"
+            options += len(changed) > 1
+    assert options > 20
+
+
 @pytest.mark.parametrize(
     ("mutable", "most", "detail"),
     [
