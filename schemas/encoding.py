@@ -116,7 +116,7 @@ class FeatureCodec:
     def codes(self, encoded: Vector) -> Vector:
         """The raw numbers of encoded rows, (n, F) from (n, D); of a level or category its index.
 
-        Numbers are rounded to ``digits``, so that a number of at most so many digits is the one that was encoded.
+        Numbers are rounded to ``digits``, so that a number of no more digits is the one that was encoded.
         """
         raw = self.low + encoded * self.scale
         codes = np.empty((len(encoded), len(self._starts)))

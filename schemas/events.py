@@ -216,7 +216,7 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     pick as it does, except what it has learned. ``applicant`` is the one that the application named. ``expires_at`` is
     the event time until which the goal holds, and the promise.
 
-    ``revision`` counts the answers that were given anew, from 1, because a new model rejects what was suggested. Its
+    ``revision`` counts the answers that were given again, from 1, because a new model rejects what was suggested. Its
     options stand for those of the same ids: on the same arm, or on another where that has none left. The step stays.
 
     In a program with rounds, ``round`` is the one in which the person was rejected and ``target_score`` the score that

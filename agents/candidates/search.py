@@ -22,7 +22,7 @@ from .components.scoring_generator import ScoringGenerator, in_words
 from .contract import Array, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
 
 EXHAUSTIVE = 1500
-"""A person with at most so many targets has all of them scored."""
+"""All targets of a person are scored where there are no more than this."""
 MOVES = 24
 """Most moves of one feature that are scored at first."""
 IMPROVED = 16
@@ -30,7 +30,7 @@ IMPROVED = 16
 BETWEEN = 5
 SHARES = np.arange(1, BETWEEN + 1) / (BETWEEN + 1)
 NARROWINGS = 3
-"""A change is made smaller by scoring so many sizes between, and again between the best of these."""
+"""A change is made smaller by scoring BETWEEN sizes, and again between the best of these."""
 BEAM = 6
 """The best rows that are extended, for people whom nothing else serves."""
 BEAM_MOVES = 250

@@ -41,7 +41,7 @@ class Factored(Choice):
     the pick, $q = \mu_k e^{-\eta}$ (at most 0.98) the expected reward and $o = q/(1-q)$. A resolved pull adds
     $o\,|\Delta||\Delta|^\top$ to the information and $(s + o\,\eta)\,|\Delta|$ to the target, with $s = o$ for a
     failure and $s = -1$ for a success. A pull without a reward counts as a failure after m steps; a later reward
-    replaces that contribution. Every tenth step, $\eta$ and $o$ of these failures are computed anew.
+    replaces that contribution. Every tenth step, $\eta$ and $o$ of these failures are computed again.
 
     Parameters
     ----------

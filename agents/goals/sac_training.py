@@ -85,7 +85,7 @@ class SacTraining:
         self.lesson, self.history = 0, list[Progress]()
 
     def run(self, lessons: int | None = None) -> Iterator[Progress]:
-        """Train to the end, or by so many lessons, and tell after each how it went."""
+        """Train to the end, or ``lessons`` lessons, and tell after each how it went."""
         last = self.settings.lessons
         last = last if lessons is None else min(last, self.lesson + lessons)
         while self.lesson < last:

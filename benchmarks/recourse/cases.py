@@ -102,7 +102,7 @@ def sources(data: Path | None, names: Sequence[str], seed: int) -> Iterator[Sour
 
 
 def case_of(source: Source, model: str, rows: int, people: int, seed: int) -> Case:
-    """A model of a third of at most so many rows, and people of another third whom it rejects."""
+    """A model of a third of at most ``rows`` rows, and people of another third whom it rejects."""
     table, columns = source.table, source.codec.dimension
     own, other, rest = np.array_split(np.random.default_rng(seed).permutation(len(table.X))[:rows], 3)
     first, second = (MODELS[model](seed).fit(table.X[part], table.labels[part]) for part in (own, other))

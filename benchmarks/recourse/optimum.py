@@ -22,7 +22,7 @@ from onward.streams.programs.space import space_of
 GENERATORS = ("search", "adapted")
 STEPS = (7, 5, 4, 3, 2, 1)
 MOST_TARGETS = 20_000
-"""Everybody is searched on the finest of grids with so many steps in a range that has at most so many targets."""
+"""Everybody is searched on the finest grid of STEPS steps in a range that has at most MOST_TARGETS targets."""
 MARGIN = 0.2
 """With a margin some people of many specs have no option, which a search must not find too often."""
 CHANGES = (2, 3, 4)
@@ -139,7 +139,7 @@ def _drawn_specs(case: Case, most_immutable: int, seed: int) -> Iterator[Space]:
 
 
 def _drawn(case: Case, random: np.random.Generator, immutable: int, directions: bool, most: int) -> Space:
-    """A spec in which so many features are immutable; with directions, each of the others may have one."""
+    """A spec in which ``immutable`` features are immutable; with directions, each of the others may have one."""
     space = space_of(case.source.codec)
     columns = np.bincount(space.feature_of)
     fixed = random.permutation(len(columns))[:immutable].tolist()
@@ -160,6 +160,6 @@ def _finest(space: Space, person: Floats) -> Space:
 
 
 def _coarse(space: Space, steps: int) -> Space:
-    """The space with about so many steps in the range of a feature."""
+    """The space with about ``steps`` steps in the range of a feature."""
     first = np.searchsorted(space.feature_of, np.arange(len(space.mutable)))
     return space._replace(smallest_change=np.maximum(space.smallest_change, space.scale[first] / steps))

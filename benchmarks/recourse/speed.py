@@ -18,7 +18,7 @@ from onward.streams.programs.models.scoring import scorer
 from onward.streams.programs.space import space_of
 
 ROWS = 15_000
-"""A forest of 100 full trees on so many rows of Credit has about 600,000 nodes."""
+"""A forest of 100 full trees on this number of rows of Credit has about 600,000 nodes."""
 MARGINS = (0.0, 0.1, 0.2)
 
 

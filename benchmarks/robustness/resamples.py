@@ -113,7 +113,7 @@ def _file(source: Source, kind: str, people: int, later: int, rows: int, seed: i
 
 
 def _table(source: Source, size: int, seed: int) -> Table:
-    """The rows of a source; the generated population is drawn anew for each seed."""
+    """The rows of a source; the generated population is drawn again for each seed."""
     if source.name == POPULATION:
         return Population(seed=100 + seed).table(source.codec.spec, size)
     return source.table

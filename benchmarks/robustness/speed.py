@@ -134,7 +134,7 @@ def _revalidated(count: int, random: np.random.Generator) -> Iterator[Row]:
     ball = LpBall(RADIUS, 2)
     bias = 1.0
     yield Row(
-        "options scored anew at d=28",
+        "options scored again at d=28",
         count / seconds(lambda: accepted(points, weights, bias)),
         "1/s",
         None,

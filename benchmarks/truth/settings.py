@@ -43,7 +43,7 @@ class Setting(NamedTuple):
     model: TrainedModel
 
     def world(self, people: int, conditions: Conditions) -> TruthWorld:
-        """The world in which so many people are rejected, all of whom apply."""
+        """The world in which ``people`` people are rejected, all of whom apply."""
         return TruthWorld(
             self.spec, self.table, self.truth, seed=self.seed, people=people, conditions=conditions, model=self.model
         )
@@ -84,7 +84,7 @@ def _population(seed: int, rows: int) -> tuple[ProgramSpec, Table, Truth]:
 
 
 def _fitted(name: str, folder: Path | None, seed: int, rows: int) -> tuple[ProgramSpec, Table, Truth]:
-    """The truth is fitted to all rows of the file; the world has so many of them."""
+    """The truth is fitted to all rows of the file; the world has ``rows`` of them."""
     assert folder is not None, "only worlds whose files are there"
     file, spec = folder / f"{name}.csv", parse_spec(spec_text(name, folder))
     assert isinstance(spec, ProgramSpec), f"the draft of {file} is no spec: {spec}"

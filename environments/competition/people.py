@@ -32,7 +32,7 @@ def dropout_probability(gap: Floats, reapplications: Indices, settings: Settings
 
 
 def return_probability(gap: Floats, waited: Indices, settings: Settings) -> Floats:
-    """The probability (n,) of coming back in this round after a wait of so many rounds, equations 9 to 11."""
+    """The probability (n,) of coming back in this round after ``waited`` rounds, equations 9 to 11."""
     urgency = waited / settings.horizon
     probability: Floats = (1.0 - urgency) * np.exp(-settings.nu * gap) + urgency
     return probability

@@ -33,8 +33,8 @@ class World:
     """Normal raw features, their scaling to [0, 1], and a logistic model of the scaled ones.
 
     An applicant: raw ~ N(mean, deviation) for each feature, x = clip((raw - low) / (high - low), 0, 1). The model's
-    score is M(x) = sigmoid(coef . x + intercept). All arrays have the shape (D,). With ``decimals`` the features of
-    applicants are rounded to so many, as people would state them.
+    score is M(x) = sigmoid(coef . x + intercept). All arrays have the shape (D,). The features of
+    applicants are rounded to ``decimals``, as people would state them, where it is given.
     """
 
     mean: Floats

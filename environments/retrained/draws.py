@@ -32,7 +32,7 @@ class Draws(NamedTuple):
 
 
 def draw(settings: Settings, people: int, seed: int) -> Draws:
-    """The draws of so many people."""
+    """The draws of ``people`` people."""
     shape = (people, settings.attempts)
     generators = [np.random.default_rng([seed, kind]) for kind in range(len(Draws._fields))]
     act, cheapest, complete, heed, option, left_out = (generator.random(shape) for generator in generators[:6])

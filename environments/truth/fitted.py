@@ -15,7 +15,7 @@ DEPTH = 3
 """Effects of up to three features together, as in scikit-learn's default; deeper trees learn small data by heart."""
 SUBSAMPLE = 0.5
 LEAST_IN_LEAF = 20
-"""A step of the truth rests on at least so many people."""
+"""A step of the truth rests on at least this number of people."""
 
 
 class Fitted:

@@ -43,7 +43,7 @@ WHY: Mapping[PromiseReason, str] = {
     "model": "a new model rejects it",
     "other_features": "rejected, since other features have changed",
     "decision": "rejected by another system",
-    "answered": "not carried out, and answered anew",
+    "answered": "not carried out, and answered again",
 }
 POLL_SECONDS = 0.5
 INDENT = " " * 4

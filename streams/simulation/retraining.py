@@ -104,7 +104,7 @@ class SimulatedWorld(NamedTuple):
 
 
 class RetrainedSimulation(ProgramRuns["_Run"]):
-    """Plays so many days for each program. ``prefix`` is put before every application's and applicant's id."""
+    """Plays ``days`` days for each program. ``prefix`` is put before every application's and applicant's id."""
 
     def __init__(self, worlds: Sequence[SimulatedWorld], days: int, prefix: str = "") -> None:
         super().__init__({simulated.program: _Run(simulated, prefix) for simulated in worlds})

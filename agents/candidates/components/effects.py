@@ -93,7 +93,7 @@ class Effects(NamedTuple):
         return gain, cost
 
     def _thinned(self, most: int) -> Effects:
-        """At most so many moves of each feature, from the smallest to the largest."""
+        """At most ``most`` moves of each feature, from the smallest to the largest."""
         counts = np.isfinite(self.gain).sum(axis=1)
         places = np.rint(np.linspace(0, np.maximum(counts - 1, 0), min(most, self.gain.shape[1]))).astype(np.intp).T
         feature = np.arange(len(places))[:, np.newaxis]
@@ -104,7 +104,7 @@ class Effects(NamedTuple):
 
 @lru_cache
 def _sets(features: int, size: int) -> Indices:
-    """Every set of ``size`` of so many features, (S, size)."""
+    """Every set of ``size`` of ``features`` features, (S, size)."""
     return np.array(list(combinations(range(features), size)), dtype=np.intp).reshape(-1, size)
 
 

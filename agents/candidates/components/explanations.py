@@ -65,8 +65,8 @@ def smallest_relaxation(question: Question, *sources: Near) -> str:
 def neighbours(bases: Steps, most_changes: int, own: Limits, wide: Limits, factor: NDArray[np.int64]) -> Steps:
     """Rows (R, M) that differ from a base (B, M) in one feature, which goes where the relaxed limits alone let it.
 
-    They change at most so many features. The bases and ``own`` are in steps of the rules, the rows and ``wide`` in
-    those of the relaxed ones.
+    They change at most ``most_changes`` features. The bases and ``own`` are in steps of the rules, the rows and
+    ``wide`` in those of the relaxed ones.
     """
     places = [
         (feature, count)

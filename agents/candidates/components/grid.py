@@ -21,7 +21,7 @@ Steps = NDArray[np.int64]
 """Numbers of steps, (R, M) for R targets and M movable features. 0 leaves a feature as it is."""
 
 STEPS_IN_A_RANGE = 1000
-"""About so many steps a continuous feature has from its lowest to its highest value, where the spec gives no step."""
+"""About this number of steps a continuous feature has in its range, where the spec gives no step."""
 
 TOLERANCE = 1e-9
 """In steps: raw steps do not divide a range exactly."""
@@ -141,7 +141,7 @@ def move(targets: Array, steps: Steps, layout: Layout) -> None:
 
 
 def count_targets(limits: Limits, most_changes: int) -> float:
-    """The number of targets that change at most so many features."""
+    """The number of targets that change at most ``most_changes`` features."""
     counts = [1.0] + [0.0] * most_changes
     for moves in (limits.most - limits.fewest).tolist():
         counts = [1.0, *(more + fewer * moves for fewer, more in pairwise(counts))]
@@ -149,7 +149,7 @@ def count_targets(limits: Limits, most_changes: int) -> float:
 
 
 def every_target(limits: Limits, most_changes: int) -> Steps:
-    """All targets that change at most so many features."""
+    """All targets that change at most ``most_changes`` features."""
     every = np.zeros((1, len(limits.most)), dtype=np.int64)
     for index, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
         extended = every[(every != 0).sum(axis=1) < most_changes]

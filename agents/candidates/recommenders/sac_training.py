@@ -90,7 +90,7 @@ class SacTraining:
         self._start(np.ones(self.settings.people, dtype=np.bool_))
 
     def run(self, updates: int | None = None, every: int = 500) -> Iterator[Progress]:
-        """Train to the end of phase 2, or by so many updates, and tell how it goes."""
+        """Train to the end of phase 2, or ``updates`` updates, and tell how it goes."""
         last = self.settings.phase_1 + self.settings.phase_2
         last = last if updates is None else min(last, self.update + updates)
         errors, costs = list[float](), list[float]()

@@ -29,7 +29,7 @@ class ScoreDistribution:
 
     After each round the means of the last 1, 2, 3 and 4 rounds are held against that of the earlier ones. Where one is
     more than ``ALARM`` standard errors away, the earlier scores are moved by the difference, and from then on weigh no
-    more than the recent ones: the shape of the distribution is kept, its location learned anew.
+    more than the recent ones: the shape of the distribution is kept, its location learned again.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ def spec_files(folder: Path) -> Mapping[str, Path]:
 def build_retrained(
     settings: WorldSettings, specs: Mapping[str, Path], people: int, every: int, prefix: str = ""
 ) -> RetrainedWorld:
-    """The world of the programs that ``write_retrained`` wrote, with so many newcomers.
+    """The world of the programs that ``write_retrained`` wrote, with this number of newcomers.
 
     The scoreboards have a point of their curves ``every`` answers, and ``prefix`` is put before all ids.
     """

@@ -75,7 +75,9 @@ def build_world(
         world = build(loaded, table, data, seed, people, approved_share)
         return NamedWorld(loaded.program, world, chosen, own)
     except ValueError as error:
-        raise UsageError(f"{data or 'the generated people'}: {error}; another --seed splits the data anew") from None
+        raise UsageError(
+            f"{data or 'the generated people'}: {error}; another --seed splits the data in another way"
+        ) from None
 
 
 def _copies_instances(spec: ProgramSpec) -> bool:

@@ -1,7 +1,7 @@
 """Drift: whether thresholds or the scores of newcomers have changed their distribution.
 
 ADWIN keeps a window of variable length over a stream and cuts it where two parts of it have different means. Only the
-last values are kept, and ADWIN reads them anew at each round: the result follows from them alone.
+last values are kept, and ADWIN reads them again at each round: the result follows from them alone.
 
 References
 ----------

@@ -47,7 +47,7 @@ def number_columns(rounds: ProgramRounds) -> NDArray[np.intp]:
 
 
 def sample_of(rejected: Sequence[Member], most: int) -> Sample:
-    """At most so many of the rejected, evenly spaced by score."""
+    """At most ``most`` of the rejected, evenly spaced by score."""
     by_score = np.argsort([member.score or 0.0 for member in rejected], kind="stable")
     chosen = np.unique(np.linspace(0, len(rejected) - 1, min(most, len(rejected))).round().astype(int))
     names = tuple([rejected[index].name for index in by_score[chosen]])

@@ -37,7 +37,7 @@ class PromisedScore(Struct, gc=False, array_like=True, frozen=True, tag="round")
     end_ms: int
 
     path_limit: ClassVar[None] = None
-    """No change of models is looked at: the score is computed anew when the person comes back."""
+    """No change of models is looked at: the score is computed again when the person comes back."""
 
     @property
     def rows(self) -> Array:

@@ -44,7 +44,7 @@ class MeasuredMargin(NamedTuple):
 
 
 def retrained(estimator: Any, X: Floats, labels: NDArray[np.int64], random: np.random.RandomState) -> list[Score]:
-    """The scores of ``RETRAINED`` models: the estimator fitted anew, each on a resample of the rows (n, D) and (n,).
+    """The scores of ``RETRAINED`` models: the estimator fitted again, each on a resample of the rows (n, D) and (n,).
 
     Give rows that the estimator was not fitted on: models of resamples of its own rows agree with it too much.
     """

@@ -27,7 +27,7 @@ RETRAINS = 40
 SHARE = 2 / 3
 """The size of a resample, of that of the rows that the model was fitted on.
 
-Let V be the variance of the parameters of a model of so many rows. A later model of other rows differs from this one
+Let V be the variance of the parameters of a model of this many rows. A later model of other rows differs from this one
 by 2 V. A model of a resample of all rows, half of which this one was fitted on, differs by V / 2 for the rows and by V
 over this share for the resample: also 2 V. Resamples of the rows that it was fitted on agree with it too much. Those of
 the other half share the accident of that half, so options that some of them choose pass the others too easily."""
@@ -88,7 +88,7 @@ def fit_retrains(
 def refitted(
     estimator: Any, X: Floats, labels: NDArray[np.int64], size: int, random: np.random.RandomState
 ) -> Iterator[Any]:
-    """The estimator fitted anew, without end, each on a resample of ``size`` of the rows (n, D) and (n,)."""
+    """The estimator fitted again, without end, each on a resample of ``size`` of the rows (n, D) and (n,)."""
     while True:
         rows = random.randint(len(X), size=size)
         if len(np.unique(labels[rows])) == 2:

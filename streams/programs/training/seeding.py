@@ -1,4 +1,4 @@
-"""Seeds of estimators that are fitted anew."""
+"""Seeds of estimators that are fitted again."""
 
 from __future__ import annotations
 

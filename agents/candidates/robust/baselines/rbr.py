@@ -21,7 +21,7 @@ SIZES = 17
 ROUNDS = 4
 """Each is a grid around the best of the one before, of an eighth of its size."""
 STABLE = 10
-"""Descent ends after so many steps without a lower objective."""
+"""Descent ends after this number of steps without a lower objective."""
 IMPROVED = 1e-10
 
 

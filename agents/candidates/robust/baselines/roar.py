@@ -12,7 +12,7 @@ from ...contract import Array
 
 
 class Roar:
-    r"""Descends on $\log(1 + e^{-z(x)}) + \lambda \|x - x_0\|_1$, with the worst model at x taken anew in every step.
+    r"""Descends on $\log(1 + e^{-z(x)}) + \lambda \|x - x_0\|_1$, with the worst model at x taken again in every step.
 
     The optimiser is Adam, as in the authors' work; it stops at a fixed number of steps, and oscillates around kinks of
     the objective, so the price stays above the optimum.

@@ -248,5 +248,5 @@ _PHASES: Mapping[Phase, Callable[[ProgramRounds, Closing, int, Fold], int]] = Ma
         Phase.EXPIRE: _expire,
     }
 )
-"""Each does a piece of a phase, with about so many units of work but for one person at least, and returns how many it
+"""Each does a piece of a phase, with about ``units`` of work but for one person at least, and returns how many it
 took."""

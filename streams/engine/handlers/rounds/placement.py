@@ -173,7 +173,7 @@ def _refusal(member: Member, closing: Closing) -> tuple[str, str] | None:
 
 
 def _nobody(columns: int) -> OptionBatch:
-    """A person without options, of so many encoded columns."""
+    """A person without options, shape (1, ``columns``)."""
     none, nothing = np.zeros(1, dtype=np.intp), np.zeros(0, dtype=np.intp)
     empty = np.zeros(0)
     return OptionBatch(np.zeros((1, columns)), none, none, nothing, np.zeros((0, columns)), nothing, empty, empty)
