@@ -71,10 +71,10 @@ def live(args: Args) -> Iterator[Row]:
             topics = RunTopics(broker, "promises-live")
             broker.create(plan(topics.topics, PARTITIONS, 1))
             with EventReader(broker.options(), [topics.topics.promises]) as reader:
-                yield from _measure(args, load, topics, Told(reader), folder)
+                yield from _measure(args, load, topics, PromisesTopic(reader), folder)
 
 
-def _measure(args: Args, load: Load, topics: RunTopics, told: Told, folder: Path) -> Iterator[Row]:
+def _measure(args: Args, load: Load, topics: RunTopics, promises: PromisesTopic, folder: Path) -> Iterator[Row]:
     state, program = folder / "state", folder / "program"
     with ReadyWorker(topics, load.spec, state, folder / "worker.log") as worker:
         worker.ready(_READY_SECONDS)
@@ -83,7 +83,7 @@ def _measure(args: Args, load: Load, topics: RunTopics, told: Told, folder: Path
         began = time.monotonic()
         _announce(topics, load.announcement(program / "far", _now_ms()))
         ends: list[float] = []
-        watcher = threading.Thread(target=lambda: ends.append(told.wait_for("far") - began))
+        watcher = threading.Thread(target=lambda: ends.append(promises.wait_for("far") - began))
         watcher.start()
         beside = _wait(topics, load, "beside", args)
         watcher.join()
@@ -92,22 +92,24 @@ def _measure(args: Args, load: Load, topics: RunTopics, told: Told, folder: Path
         worker.kill()
     with ReadyWorker(topics, load.spec, state, folder / "again.log") as worker:
         worker.ready(_READY_SECONDS)
-        told.wait_for("other")
+        promises.wait_for("other")
     name, is_aim = f"{args.open:,} open recourses", args.open >= AIM_OPEN
-    progress("; ".join(f"{look.model}: {look.open:,} options, {look.broken:,} broken" for look in told.looks.values()))
+    progress(
+        "; ".join(f"{look.model}: {look.open:,} options, {look.broken:,} broken" for look in promises.looks.values())
+    )
     yield Row(f"{name}, all told", ends[0], "s", aim=AIM_SECONDS if is_aim else None, better="lower")
     for percent in (50, 99):
         aim = AIM_P99_SECONDS if percent == 99 and is_aim else None
         values = [float(np.percentile(waits, percent)) for waits in (beside, alone)]
         title = f"p{percent} of applications beside a new model (reference: alone)"
         yield Row(title, values[0], "s", reference=values[1], aim=aim, better="lower")
-    missing = sum(look.broken for look in told.looks.values()) - told.broken.total()
+    missing = sum(look.broken for look in promises.looks.values()) - promises.broken.total()
     yield Row("killed in the middle: broken options that are not told", float(missing), "", aim=0.0, better="lower")
-    twice = sum(times - 1 for times in told.broken.values())
+    twice = sum(times - 1 for times in promises.broken.values())
     yield Row("killed in the middle: broken options that are told twice", float(twice), "", aim=0.0, better="lower")
 
 
-class Told:
+class PromisesTopic:
     """What the topic of promises tells, without repeats: looks by version, and how often each option is broken."""
 
     def __init__(self, reader: EventReader) -> None:

@@ -64,7 +64,7 @@ class ConformalOffset:
         """What is added to the logit of a goal."""
         return float(self.theta[0])
 
-    def told(self, number: int, score: float) -> None:
+    def keep(self, number: int, score: float) -> None:
         """Keep the goal of a round, in the place of that of T rounds before."""
         self.goal[number % self.horizon] = score
         self.number[number % self.horizon] = number

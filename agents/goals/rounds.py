@@ -135,7 +135,7 @@ class RoundGoal(Equipped, ABC):
         number = self.round.item()
         if self.offset is not None:
             score = float(sigmoid(logit(score) + self.offset.logits))
-            self.offset.told(number, score)
+            self.offset.keep(number, score)
         return Aim(score, number + self.horizon, forecast)
 
     @abstractmethod

@@ -76,12 +76,12 @@ class Trials:
         for number, world in enumerate(self.worlds):
             play = Play(world, settings, make, self.episodes, self.rounds, self.seed + number, learns)
             columns.append(play.run(partial(goal, coverage, settings.horizon)))
-        reliability, feasibility, told, threshold, gini, error, cost = (
+        reliability, feasibility, own_goal, threshold, gini, error, cost = (
             np.concatenate([_by_episode(one, self.episodes) for one in column], axis=1)
             for column in zip(*columns, strict=True)
         )
         episodes = [_mean(array[first_round:]) for array in (reliability, feasibility, gini, error, cost)]
-        return Measured(*episodes, *(_mean(array.T) for array in (reliability, told, threshold)))
+        return Measured(*episodes, *(_mean(array.T) for array in (reliability, own_goal, threshold)))
 
 
 def _by_episode(values: Floats, episodes: int) -> Floats:

@@ -77,8 +77,8 @@ class Play:
         closed = closed_rounds(t, applications, accepted, self.settings, self.episodes)
         for goal, one in zip(goals, closed, strict=True):
             goal.observe(one)
-        told = self._told(t, applications.episode[~accepted], competition, goals, plans, predicted)
-        targets = plans.targets(told)
+        own_goals = self._own_goals(t, applications.episode[~accepted], competition, goals, plans, predicted)
+        targets = plans.targets(own_goals)
         people = applications.people[~accepted]
         if learner is not None:
             learner.promise(applications.person[~accepted], people, targets)
@@ -87,21 +87,21 @@ class Play:
         full = applications.people.copy()
         full[~accepted] = targets
         own = np.full(len(accepted), np.nan)
-        own[~accepted] = told
+        own[~accepted] = own_goals
         outcomes = competition.close(t, accepted, own, full)
         score = self.world.score(targets)
         who = [applications.episode[~accepted] == episode for episode in range(self.episodes)]
         return (
             outcomes.reliability,
             outcomes.feasibility,
-            np.array([told[mine].mean() if mine.any() else np.nan for mine in who]),
+            np.array([own_goals[mine].mean() if mine.any() else np.nan for mine in who]),
             outcomes.threshold,
-            np.array([gini(score[mine & (told >= self.world.score(people))]) for mine in who]),
-            np.abs(np.maximum(told, self.world.score(people)) - score).mean(),
+            np.array([gini(score[mine & (own_goals >= self.world.score(people))]) for mine in who]),
+            np.abs(np.maximum(own_goals, self.world.score(people)) - score).mean(),
             (np.abs(targets - people) @ competition.difficulty).mean(),
         )
 
-    def _told(
+    def _own_goals(
         self,
         t: int,
         episode: NDArray[np.int64],

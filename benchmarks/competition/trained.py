@@ -161,8 +161,10 @@ def _planner(worlds: Sequence[World], arrays: Sequence[Arrays], above: float) ->
 def _trained_goal(folder: str) -> TrainedGoal:
     arrays = _arrays(folder, "sac", "goal")
     try:
-        told = json.loads((Path(folder) / "goal.json").read_text())
-        return TrainedGoal(arrays, Settings(horizon=told["horizon"], beta=told["beta"]), told.get("alpha", 7.0))
+        settings = json.loads((Path(folder) / "goal.json").read_text())
+        return TrainedGoal(
+            arrays, Settings(horizon=settings["horizon"], beta=settings["beta"]), settings.get("alpha", 7.0)
+        )
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"--sac {folder}: it holds no goal of `onward train-rl`: {error}") from error
 

@@ -139,9 +139,9 @@ class Competition:
             raise ValueError(f"round {t} cannot be closed: it is not open")
         _, applications, who = self._open
         outcomes = self._outcomes(applications, accepted)
-        told = np.where(np.isnan(goals)[:, None], applications.people, targets)
+        reached = np.where(np.isnan(goals)[:, None], applications.people, targets)
         turned_down = replace(
-            who, targets=told, own_goal=goals, last=np.full_like(who.last, t), returns=who.returns + (who.last >= 0)
+            who, targets=reached, own_goal=goals, last=np.full_like(who.last, t), returns=who.returns + (who.last >= 0)
         ).of(~accepted)
         gap = self._gap(turned_down)
         dropout = dropout_probability(gap, turned_down.returns, self.settings)

@@ -54,12 +54,12 @@ class GoalPractice:
     def step(self, goals: Floats) -> Played:
         """Tell the goals (E,) to those who are turned down, and play on to the next round."""
         t, applications, accepted = self._round
-        told, targets = np.full(len(accepted), np.nan), applications.people.copy()
-        told[~accepted] = goals[applications.episode[~accepted]]
+        own_goals, targets = np.full(len(accepted), np.nan), applications.people.copy()
+        own_goals[~accepted] = goals[applications.episode[~accepted]]
         targets[~accepted] = self._recommend(
-            applications.people[~accepted], told[~accepted], self._competition.difficulty
+            applications.people[~accepted], own_goals[~accepted], self._competition.difficulty
         )
-        self._competition.close(t, accepted, told, targets)
+        self._competition.close(t, accepted, own_goals, targets)
         turned_down = np.bincount(self._competition.state.episode, minlength=self._episodes)
         closed = self._open(t + 1)
         reached, accepted_of_them = (

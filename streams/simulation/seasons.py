@@ -160,15 +160,15 @@ class _SeasonRun:
     def _close(self) -> None:
         start = len(self._prefix)
         accepted = {name[start:] for name in self._members if self._decided[name]}
-        told = {name: self._answers[name] for name in self._members if not self._decided[name]}
-        answers = {name[start:]: self._answer(*_told(answer)) for name, answer in told.items()}
+        rejected = {name: self._answers[name] for name in self._members if not self._decided[name]}
+        answers = {name[start:]: self._answer(*_score_and_options(answer)) for name, answer in rejected.items()}
         for taken in self._season.close(accepted, answers):
             self._recorder.record(self._recorded, taken)
             self._recorded += 1
         self._members, self._decided, self._answers = [], {}, {}
 
 
-def _told(answer: Recourse | NoRecourse) -> tuple[float | None, dict[str, dict[str, Any]]]:
+def _score_and_options(answer: Recourse | NoRecourse) -> tuple[float | None, dict[str, dict[str, Any]]]:
     """The score to reach, None where there is no way forward, and by option the new values by feature."""
     goal = answer.target_score if isinstance(answer.target_score, float) else None
     if isinstance(answer, NoRecourse):

@@ -24,5 +24,5 @@ class ReadProgress:
         if now - self._last_shown >= EVERY_SECONDS:
             self._last_shown = now
             share = min(1.0, self._read / self._total) if self._total else 1.0
-            told = f"read {self._read:,} of {self._total:,} {self._what} ({share:.0%})"
-            print(told, file=sys.stderr, flush=True)
+            line = f"read {self._read:,} of {self._total:,} {self._what} ({share:.0%})"
+            print(line, file=sys.stderr, flush=True)
