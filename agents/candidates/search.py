@@ -39,6 +39,8 @@ CLIMBS = 8
 """Most features that the beam search changes."""
 ENOUGH = 3
 """Sets of more features are tried for people with fewer options."""
+MOST_REDUCED = 1000
+"""Most rows that are scored to find changes that options do not need."""
 MOST_BEND = 0.1
 """By how much a slack may bend, of what a person lacks, where the closed form is used."""
 TIGHTENINGS = 2
@@ -312,14 +314,14 @@ class Search(ScoringGenerator):
 
     def _drop_changes(self, found: ScoredTargets) -> None:
         """Score each option without each of its changes, so that one that it does not need is left out."""
+        most = len(found.all.cost) + MOST_REDUCED
         for _ in range(self._most_changes):
-            steps = found.all.steps[found.undominated()]
+            steps, known = found.all.steps[found.undominated()], len(found.all.cost)
             option, feature = np.nonzero(steps)
             fewer = steps[option]
             fewer[np.arange(len(option)), feature] = 0
-            before = len(found.all.cost)
-            numbers = found.add(fewer[fewer.any(axis=1)])
-            if not found.all.valid[numbers[numbers >= before]].any():
+            numbers = found.add(fewer[fewer.any(axis=1)][: most - known])
+            if not found.all.valid[numbers[numbers >= known]].any():
                 break
 
     def _measured(self, person: Array, steps: Steps) -> Measured:
