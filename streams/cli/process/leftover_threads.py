@@ -17,9 +17,9 @@ GRACE_SECONDS = 5.0
 def leaving_no_threads(grace_seconds: float = GRACE_SECONDS) -> Iterator[None]:
     """End the process after the block even where a thread that was started in it is still at work.
 
-    Python waits for such threads before it exits. When all brokers are lost, the thread of Faust's consumer may wait for
-    them for ever: once they are back it would be a member of the group that reads nothing. The exit code is that of the
-    error that the block raises, else 0.
+    Python waits for such threads before it exits. When all brokers are lost, the thread of Faust's consumer may wait
+    for them for ever: once they are back it would be a member of the group that reads nothing. The exit code is that of
+    the error that the block raises, else 0.
     """
     before, code = set(threading.enumerate()), 0
     try:
