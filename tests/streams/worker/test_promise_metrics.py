@@ -36,17 +36,18 @@ class Shown:
     """The series of a worker that has folded a journal."""
 
     def __init__(self, tape: Story, is_kept: bool = True) -> None:
-        metrics = Metrics()
-        asyncio.run(self._fold(tape, metrics, is_kept))
-        self._families = list(text_string_to_metric_families(metrics.expose().decode()))
+        kept, revoked = asyncio.run(self._fold(tape))
+        self._families = list(text_string_to_metric_families((kept if is_kept else revoked).decode()))
 
-    async def _fold(self, tape: Story, metrics: Metrics, is_kept: bool) -> None:
-        run, config = tape.run, ProcessorConfig(tape.run.directory / "measured")
+    async def _fold(self, tape: Story) -> tuple[bytes, bytes]:
+        """What is shown while the partition is kept, and after it is revoked."""
+        run, metrics, config = tape.run, Metrics(), ProcessorConfig(tape.run.directory / "measured")
         processor = PartitionProcessor(run.topics, run.programs, run.broker, metrics, no_clock, config)
         await processor.assigned([JOURNAL])
         await processor.handle(tape.journal)
-        if not is_kept:
-            await processor.revoked([JOURNAL])
+        kept = metrics.expose()
+        await processor.revoked([JOURNAL])
+        return kept, metrics.expose()
 
     @property
     def names(self) -> set[str]:
