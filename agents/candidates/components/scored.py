@@ -53,7 +53,9 @@ class ScoredTargets:
         An option is left out when one that changes a part of its features costs no more.
         """
         options = np.flatnonzero(self.all.valid)
-        options = options[np.argsort(self.all.cost[options], kind="stable")]
+        # Of options that cost the same, such as by the largest shift, the one with fewer changes comes first.
+        changes = (self.all.steps[options] != 0).sum(axis=1)
+        options = options[np.lexsort((changes, self.all.cost[options]))]
         needed: Indices = options[without_parts(self.all.steps[options])]
         return needed
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from onward.agents.candidates import Ranges
 from onward.agents.candidates.search import EXHAUSTIVE, Search
-from onward.agents.costs import L1
+from onward.agents.costs import L1, Cost, MaxPercentileShift
 from onward.agents.goals import Threshold
 from onward.agents.promises import LpBall
 from onward.agents.promises.lp import WorstCaseScore
@@ -111,13 +111,14 @@ def test_an_option_with_a_change_that_is_not_needed_is_left_out() -> None:
     assert generator.arms[found.arm].tolist() == [[1.0, 0.0, 0.0]]
 
 
-def test_no_option_of_a_rough_score_has_a_change_that_is_not_needed() -> None:
+@pytest.mark.parametrize("cost", [L1(), MaxPercentileShift(np.tile(np.linspace(0, 1, 101)[:, np.newaxis], 4))])
+def test_no_option_of_a_rough_score_has_a_change_that_is_not_needed(cost: Cost) -> None:
     """Fixed seeds: 40 people on as many score surfaces, whose grids are too large to be scored whole."""
     space, options = scaled_space(np.arange(4), ("any",) * 4, np.full(4, 0.01), 3), 0
     for seed in range(40):
         random = np.random.default_rng(seed)
         score, person, goal = bumpy(random), np.round(random.random(4), 2), Threshold(0.6)
-        found = Search.build(space, np.zeros((0, 4)), L1()).under(score, goal).propose(person[np.newaxis])
+        found = Search.build(space, np.zeros((0, 4)), cost).under(score, goal).propose(person[np.newaxis])
         for target in found.points:
             changed = np.flatnonzero(target != person)
             without = np.where(np.arange(4) == changed[:, np.newaxis], person, target)
