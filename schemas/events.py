@@ -460,6 +460,8 @@ class DeadLetter(Struct, frozen=True, gc=False):
     """A record that Onward could not use: the reason, its position, and its original bytes (base64 in JSON).
 
     ``value`` is cut at the size limit when the record was oversized; ``size`` and ``sha256`` are of the whole.
+    ``refused_as`` is ``record`` where ingest could not use it, ``event`` where it was well-formed and could not be
+    applied: then its ``ce_id`` may be among the processed events. None stands in events of older versions.
     """
 
     reason: Annotated[str, Meta(min_length=1)]
@@ -472,6 +474,7 @@ class DeadLetter(Struct, frozen=True, gc=False):
     value: bytes | None
     key: bytes | None = None
     headers: tuple[tuple[str, bytes], ...] = ()
+    refused_as: Literal["record", "event"] | None = None
 
 
 class SourcePosition(Struct, frozen=True, gc=False, array_like=True):

@@ -29,7 +29,9 @@ def dead_letter_of_record(record: Record, reason: str, detail: str, limit: int) 
         sha256=hashlib.sha256(value).hexdigest(),
         value=None if record.value is None else value[:limit],
         key=None if record.key is None else record.key[:HEADER_BYTES],
-        headers=tuple(_within(record.headers, HEADER_BYTES)),
+        # Those that say what the event is come first: without them the record could not be sent again.
+        headers=tuple(_within(sorted(record.headers, key=_is_foreign), HEADER_BYTES)),
+        refused_as="record",
     )
 
 
@@ -48,7 +50,12 @@ def dead_letter_of_event(
         sha256=hashlib.sha256(raw).hexdigest(),
         value=raw,
         headers=(("ce_id", identity.encode()),),
+        refused_as="event",
     )
+
+
+def _is_foreign(header: tuple[str, bytes]) -> bool:
+    return not header[0].startswith("ce_")
 
 
 def _within(headers: Headers, limit: int) -> Iterator[tuple[str, bytes]]:

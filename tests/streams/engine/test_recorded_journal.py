@@ -17,6 +17,7 @@ ADDED_SINCE = {
     "recourse": {"applicant", "expires_at", "execution_source"},
     "options": {"id", "promise", "learned_execution_probability"},
     "rewards": {"option"},
+    "dead-letters": {"refused_as"},
 }
 """Fields that outputs have today and had not when the journal was recorded, by topic or list."""
 
