@@ -129,6 +129,43 @@ class ShowSettings(BrokerSettings):
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
 
 
+class DeadLetterSettings(BrokerSettings):
+    """Settings of ``onward dead-letters list``: which dead letters are meant."""
+
+    reason: Names = Field((), description="Those of this reason; repeat the flag for several.")
+    program: str | None = Field(None, min_length=1, description="Those whose record names this program.")
+    topic: Names = Field((), description="Those of records of this input topic; repeat the flag for several.")
+    since: str | None = Field(
+        None, description="Those sent at this time or later: 2026-11-21, 2026-11-21T08:49:00Z, or P1D for a day ago."
+    )
+    until: str | None = Field(None, description="Those sent before this time.")
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+
+
+class ShowLetterSettings(BrokerSettings):
+    """Settings of ``onward dead-letters show``."""
+
+    letters: CliPositionalArg[Names] = Field(min_length=1, description="Dead letters, TOPIC/PARTITION/OFFSET.")
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+
+
+class RetrySettings(DeadLetterSettings):
+    """Settings of ``onward dead-letters retry``."""
+
+    letters: CliPositionalArg[Names] = Field((), description="Dead letters, TOPIC/PARTITION/OFFSET.")
+    all: bool = Field(False, description="All of them; else give dead letters or flags that say which.")
+    dry_run: bool = Field(False, description="Tell what would be sent again, and send nothing.")
+    now: bool = Field(
+        False,
+        description="Send with the time of the retry as event time, so that windows begin now; else each record keeps "
+        "its own.",
+    )
+    group: str = Field("onward", min_length=1, description="Consumer group of the workers.")
+    patience_seconds: float = Field(
+        60, gt=0, le=86_400, description="Longest wait until the workers have read applications, before decisions."
+    )
+
+
 class ModelSettings(BrokerSettings):
     """Settings of ``onward models announce``."""
 

@@ -16,9 +16,11 @@ from ...streams.errors import OnwardError
 from ...streams.metrics import Metrics
 from ...streams.settings import (
     BrokerSettings,
+    DeadLetterSettings,
     DemoSettings,
     EvaluateSettings,
     ModelSettings,
+    RetrySettings,
     ShowSettings,
     SimulateSettings,
     StatusSettings,
@@ -40,6 +42,8 @@ def with_current_tables(page: str) -> str:
         "models settings": _settings(ModelSettings, CONNECTION),
         "status settings": _settings(StatusSettings, CONNECTION),
         "show settings": _settings(ShowSettings, CONNECTION | {"application"}),
+        "dead-letters settings": _settings(DeadLetterSettings, CONNECTION),
+        "retry settings": _settings(RetrySettings, frozenset(DeadLetterSettings.names()) | {"letters"}),
         "evaluate settings": _settings(EvaluateSettings, CONNECTION),
         "demo settings": _settings(DemoSettings, CONNECTION),
         "simulate settings": _settings(SimulateSettings, CONNECTION),

@@ -23,6 +23,7 @@ COMMANDS = {
     "topics": "Create the topics on a Kafka, or check them.",
     "worker": "Run the pipeline against a Kafka until it is told to stop.",
     "evaluate": "Estimate from the log of a program what another policy would have earned.",
+    "dead-letters": "List the records that could not be used, show them, or send them again once the cause is mended.",
     "show": "Show everything that happened to one application.",
     "status": "Show the topics, the lag of the workers, and what the ledgers hold.",
 }

@@ -23,15 +23,14 @@ from ...schemas.events import (
 )
 from ...schemas.headers import format_time
 from ..errors import OnwardError
-from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
-from ..kafka.client import EventReader
+from ..kafka.admin.offsets import partition_offsets
+from ..kafka.client import records_between
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
-from ..kafka.options import KafkaOptions
-from ..records import Record
 from ..replay.history import Happening, History, state_of
 from ..settings import ShowSettings
 from .display.read_progress import ReadProgress
+from .display.words import printable
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 
@@ -45,7 +44,6 @@ WHY: Mapping[PromiseReason, str] = {
     "decision": "rejected by another system",
     "answered": "not carried out, and answered again",
 }
-POLL_SECONDS = 0.5
 INDENT = " " * 4
 
 
@@ -74,39 +72,16 @@ def _read(history: History, settings: ShowSettings) -> None:
     topics, options = topic_names(settings), connection(settings)
     offsets = partition_offsets(options, (*topics.outputs, topics.journal, *topics.inputs))
     progress = ReadProgress(sum(partition.end - partition.begin for partition in offsets))
-    for record in _records(options, topics.outputs, offsets, progress):
-        history.feed(record)
+
+    def feed(names: Collection[str], only: Collection[int] | None = None) -> None:
+        own = [one for one in offsets if one.topic in names and (only is None or one.partition in only)]
+        for record in records_between(options, own, progress.add):
+            history.feed(record)
+
+    feed(topics.outputs)
     certain = history.journal_partitions if settings.program is not None and history.journal_partitions else None
-    for record in _records(options, (topics.journal,), offsets, progress, certain):
-        history.feed(record)
-    for record in _records(options, topics.inputs, offsets, progress):
-        history.feed(record)
-
-
-def _records(
-    options: KafkaOptions,
-    topics: Iterable[str],
-    offsets: Iterable[PartitionOffsets],
-    progress: ReadProgress,
-    only: Collection[int] | None = None,
-) -> Iterator[Record]:
-    """The records of some topics up to ``offsets``, from all partitions or from some."""
-    names = tuple(topics)
-    left = {
-        (own.topic, own.partition): own.end
-        for own in offsets
-        if own.topic in names and own.end > own.begin and (only is None or own.partition in only)
-    }
-    with EventReader(options, names, only=only) as reader:
-        while left and not reader.caught_up:
-            records = reader.poll(POLL_SECONDS)
-            progress.add(len(records))
-            for record in records:
-                end = left.get((record.topic, record.partition))
-                if end is not None and record.offset + 1 >= end:
-                    del left[record.topic, record.partition]
-                if end is not None and record.offset < end:
-                    yield record
+    feed({topics.journal}, certain)
+    feed(topics.inputs)
 
 
 def _nothing(settings: ShowSettings) -> str:
@@ -145,9 +120,9 @@ def _print(application: str, happenings: Iterable[Happening]) -> None:
     console = Console()
     for program, own in _by_program(happenings).items():
         where = "a record that names no program" if program is None else f"program {program}"
-        lines = [_printable(f"{application} in {where}")]
+        lines = [printable(f"{application} in {where}")]
         for happening in own:
-            lines += map(_printable, _in_words(happening))
+            lines += map(printable, _in_words(happening))
         lines += [f"state: {state_of(own)}"] if program else []
         console.print("\n".join(lines), highlight=False, soft_wrap=True, markup=False)
 
@@ -160,13 +135,6 @@ def _in_words(happening: Happening) -> Iterator[str]:
     yield f"{format_time(happening.time_ms)}  {what:<14} {where:<20} {_facts(happening)}{_notes(happening)}"
     if isinstance(event, Recourse):
         yield from (f"{INDENT}{option.id}. {option.in_words(event.execution_source)}" for option in event.options)
-
-
-def _printable(line: str) -> str:
-    """The line with its control and direction characters escaped: it holds what anybody may have sent."""
-    if line.isprintable():
-        return line
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
 
 
 def _notes(happening: Happening) -> str:

@@ -15,20 +15,22 @@ from __future__ import annotations
 import logging
 import operator
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, Self
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
 from ..errors import BrokerError
-from ..records import Headers, Record
+from ..records import Headers, Record, TopicPartition
 from .admin.metadata import partitions_of
+from .admin.offsets import PartitionOffsets
 from .options import KafkaOptions
 
 log = logging.getLogger("librdkafka")
 
 _QUEUE_FULL_SECONDS = 0.05
+_POLL_SECONDS = 0.5
 
 _read_headers = operator.methodcaller("headers")
 """Calls ``Message.headers``. With a name that is not UTF-8 that returns a broken list and leaves an error set. The
@@ -121,15 +123,18 @@ class EventWriter:
 
 
 class EventReader:
-    """Reads some topics, every partition or ``only`` some, without a group and without committing anything."""
+    """Reads some topics without a group and without committing anything.
+
+    It starts at the beginning or the end of every partition; or at an offset of each partition of a mapping, and then
+    reads no other.
+    """
 
     def __init__(
         self,
         options: KafkaOptions,
         topics: Iterable[str],
         *,
-        start: Literal["beginning", "end"] = "beginning",
-        only: Collection[int] | None = None,
+        start: Literal["beginning", "end"] | Mapping[TopicPartition, int] = "beginning",
     ) -> None:
         """Raise ``BrokerError`` when no broker answers in time or a topic does not exist."""
         self._consumer = confluent_kafka.Consumer(
@@ -145,10 +150,11 @@ class EventReader:
         )
         self._at_end: set[tuple[str, int]] = set()
         try:
-            every = (tp for topic in topics for tp in partitions_of(self._consumer, options, topic))
-            partitions = [tp for tp in every if only is None or tp.partition in only]
+            partitions = [tp for topic in topics for tp in partitions_of(self._consumer, options, topic)]
+            if isinstance(start, Mapping):
+                partitions = [tp for tp in partitions if (tp.topic, tp.partition) in start]
             for tp in partitions:
-                tp.offset = confluent_kafka.OFFSET_BEGINNING if start == "beginning" else self._end(tp, options)
+                tp.offset = self._start(tp, start, options)
             self._partition_count = len(partitions)
             self._consumer.assign(partitions)
         except BaseException:
@@ -200,6 +206,16 @@ class EventReader:
             raise BrokerError(f"reading {tp[0] or 'from Kafka'} failed: {error.str()}")
         return None
 
+    def _start(
+        self,
+        tp: confluent_kafka.TopicPartition,
+        start: Literal["beginning", "end"] | Mapping[TopicPartition, int],
+        options: KafkaOptions,
+    ) -> int:
+        if isinstance(start, Mapping):
+            return start[TopicPartition(tp.topic, tp.partition)]
+        return confluent_kafka.OFFSET_BEGINNING if start == "beginning" else self._end(tp, options)
+
     def _end(self, tp: confluent_kafka.TopicPartition, options: KafkaOptions) -> int:
         try:
             _, end = self._consumer.get_watermark_offsets(tp, timeout=options.connect_timeout_ms / 1000)
@@ -207,6 +223,24 @@ class EventReader:
             reason = error.args[0].str()
             raise BrokerError(f"the end of {tp.topic} partition {tp.partition} is not known: {reason}") from error
         return end
+
+
+def records_between(
+    options: KafkaOptions, offsets: Iterable[PartitionOffsets], on_read: Callable[[int], None]
+) -> Iterator[Record]:
+    """The records of partitions from ``begin`` to ``end``; ``on_read`` is called with the count of each read."""
+    left = {TopicPartition(own.topic, own.partition): own for own in offsets if own.end > own.begin}
+    start = {partition: own.begin for partition, own in left.items()}
+    with EventReader(options, sorted({partition.topic for partition in left}), start=start) as reader:
+        while left and not reader.caught_up:
+            records = reader.poll(_POLL_SECONDS)
+            on_read(len(records))
+            for record in records:
+                own = left.get(TopicPartition(record.topic, record.partition))
+                if own is not None and record.offset + 1 >= own.end:
+                    del left[TopicPartition(record.topic, record.partition)]
+                if own is not None and record.offset < own.end:
+                    yield record
 
 
 def _headers(message: confluent_kafka.Message) -> Headers:

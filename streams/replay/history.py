@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import msgspec
 from msgspec import UNSET, Struct
 
 from ...schemas.events import (
@@ -20,7 +19,6 @@ from ...schemas.events import (
 )
 from ...schemas.headers import CloudEvent, read_headers
 from ...schemas.kinds import kinds
-from ...schemas.problems import JSON_ERRORS
 from ..engine.handlers.fates import CLOSED
 from ..journal.entries import Entry
 from ..journal.lines import read_entries
@@ -28,6 +26,7 @@ from ..outputs.decoder import EventDecoder
 from ..outputs.deduplicator import Classification, Deduplicator
 from ..records import Record, TopicPartition
 from ..topics import Topics
+from .dead_letters import fields_of
 
 ORDER = ("application", "decision", "round-decision", "promise", "recourse", "outcome", "reward", "dead-letter")
 """The kinds of events about an application, in the order of those of the same time."""
@@ -163,7 +162,7 @@ class History:
         return getattr(event, "application", None) == self._application
 
     def _letter_concerns(self, letter: DeadLetter) -> bool:
-        named = _fields(letter).get("application")
+        named = fields_of(letter).get("application")
         if isinstance(named, str):
             return named == self._application
         return letter.key == self._name or b'"%s"' % self._name in (letter.value or b"")
@@ -249,17 +248,8 @@ def _position(entry: Entry, source: TopicPartition) -> Record:
 
 
 def _program(event: Struct) -> str | None:
-    program = _fields(event).get("program") if isinstance(event, DeadLetter) else getattr(event, "program", None)
+    program = fields_of(event).get("program") if isinstance(event, DeadLetter) else getattr(event, "program", None)
     return program if isinstance(program, str) else None
-
-
-def _fields(letter: DeadLetter) -> dict[str, object]:
-    """The fields of the record that a dead letter holds, where it is a JSON object."""
-    try:
-        value = msgspec.json.decode(letter.value or b"")
-    except JSON_ERRORS:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _place(happening: Happening) -> tuple[str, int, int]:

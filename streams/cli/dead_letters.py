@@ -1,0 +1,273 @@
+"""``onward dead-letters``: lists the records that could not be used, shows them, and sends them again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import replace
+from datetime import timedelta
+from itertools import groupby
+
+import msgspec
+
+from ...schemas.headers import parse_time
+from ...schemas.kinds import kinds
+from ..errors import BrokerError, OnwardError, UsageError
+from ..kafka import connection
+from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
+from ..kafka.client import EventWriter, records_between
+from ..kafka.options import KafkaOptions
+from ..records import TopicPartition
+from ..replay.dead_letters import FoundLetter, read_letter, retried_id
+from ..settings import BrokerSettings, DeadLetterSettings, RetrySettings, ShowLetterSettings
+from ..topics import Topics
+from .display.dead_letters import print_letters, print_records, print_retried
+from .display.read_progress import ReadProgress
+from .display.words import counted
+from .flags.parsing import parse_settings
+from .process.client_logs import quiet_kafka_clients
+
+USAGE = """usage: onward dead-letters list [FLAGS]
+       onward dead-letters show TOPIC/PARTITION/OFFSET... [FLAGS]
+       onward dead-letters retry [TOPIC/PARTITION/OFFSET...] [FLAGS]
+
+  list   List the records that could not be used, and which of them were sent again.
+  show   Show such records, with their bytes. They may hold personal data.
+  retry  Send them again, each once, after the cause is mended.
+
+`onward dead-letters ACTION --help` explains the flags of an action."""
+LIST = """List the dead letters that the topic holds now: when the record was sent, its position, the reason, and
+whether it was sent again. Flags say which; several kinds of flags narrow each other down."""
+SHOW = """Show dead letters with the bytes and headers of their records. They may hold personal data."""
+RETRY = """Send records again that could not be used, each once: to the partition where they stood, with their own event
+time. Records of several topics are sent topic by topic: decisions when the workers have read the applications. The exit
+code is 0 when every one of the dead letters has been sent again, now or before; 1 where one cannot be."""
+POLL_SECONDS = 0.25
+
+
+def run(args: Sequence[str]) -> int:
+    """Run the action that the first argument names."""
+    if not args or args[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0
+    if args[0] == "list":
+        return list_letters(parse_settings(DeadLetterSettings, "onward dead-letters list", LIST, args[1:]))
+    if args[0] == "show":
+        return show(parse_settings(ShowLetterSettings, "onward dead-letters show", SHOW, args[1:]))
+    if args[0] != "retry":
+        raise UsageError(f"there is no `onward dead-letters {args[0]}`: use list, show or retry")
+    return retry(parse_settings(RetrySettings, "onward dead-letters retry", RETRY, args[1:]))
+
+
+def list_letters(settings: DeadLetterSettings) -> int:
+    """Print a line for each dead letter, and how many there are of each reason."""
+    with quiet_kafka_clients():
+        topics = _Topics(settings)
+        letters = _selected(topics, _Selection(settings, topics.topics))
+        retried = topics.retried(letters)
+    print_letters(letters, retried, topics.faults(letters, retried), settings.as_json)
+    return 0
+
+
+def show(settings: ShowLetterSettings) -> int:
+    """Print the dead letters of these ids, with their records."""
+    with quiet_kafka_clients():
+        topics = _Topics(settings)
+        found = {letter.id: letter for letter in topics.letters() if letter.id in settings.letters}
+        letters = list(found.values())
+        _check_known(settings.letters, letters)
+        retried = topics.retried(letters)
+    print_records(letters, retried, topics.faults(letters, retried), settings.as_json)
+    return 0
+
+
+def retry(settings: RetrySettings) -> int:
+    """Send records again and say which; raise ``OnwardError`` where some cannot be."""
+    with quiet_kafka_clients():
+        topics = _Topics(settings)
+        selection = _Selection(settings, topics.topics)
+        if not (settings.all or settings.letters or selection.narrows):
+            raise UsageError(
+                "say which dead letters: their ids, --reason, --program, --topic, --since, --until, or --all"
+            )
+        letters = _selected(topics, selection)
+        _check_known(settings.letters, letters)
+        retried = topics.retried(letters)
+        faults = topics.faults(letters, retried)
+        due = [letter for letter in letters if letter.id not in retried and letter.id not in faults]
+        if not settings.dry_run:
+            _send(topics, due, settings)
+    print_retried(due, retried, faults, settings.dry_run, settings.as_json)
+    if faults:
+        raise OnwardError(f"{len(faults)} of {counted(len(letters), 'dead letter')} cannot be sent again")
+    return 0
+
+
+class _Selection:
+    """Which dead letters the flags mean."""
+
+    def __init__(self, settings: DeadLetterSettings, topics: Topics) -> None:
+        readable = (*topics.inputs, topics.journal)
+        for topic in settings.topic:
+            if topic not in readable:
+                raise UsageError(f"--topic {topic!r}: dead letters are of {', '.join(readable)}")
+        now_ms = time.time_ns() // 1_000_000
+        self._settings = settings
+        self._ids: tuple[str, ...] = settings.letters if isinstance(settings, RetrySettings) else ()
+        self._since_ms = _moment("--since", settings.since, now_ms)
+        self._until_ms = _moment("--until", settings.until, now_ms)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether some flag says which."""
+        own = self._settings
+        return any((own.reason, own.program, own.topic, own.since, own.until))
+
+    def __contains__(self, letter: FoundLetter) -> bool:
+        own = self._settings
+        return (
+            (not self._ids or letter.id in self._ids)
+            and (not own.reason or letter.letter.reason in own.reason)
+            and (not own.topic or letter.letter.topic in own.topic)
+            and own.program in (None, letter.program)
+            and (self._since_ms is None or letter.sent_ms >= self._since_ms)
+            and (self._until_ms is None or letter.sent_ms < self._until_ms)
+        )
+
+
+class _Topics:
+    """The topics of an installation, to where they end now."""
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        self.topics, self.options = connection.topics(settings), connection.connection(settings)
+        found = partition_offsets(self.options, (self.topics.dead_letters, *self.topics.inputs))
+        self._offsets = {TopicPartition(own.topic, own.partition): own for own in found}
+
+    def letters(self) -> Iterator[FoundLetter]:
+        """Every dead letter. An event about a program may have one in several partitions."""
+        offsets = [own for own in self._offsets.values() if own.topic == self.topics.dead_letters]
+        progress = ReadProgress(sum(own.end - own.begin for own in offsets))
+        for record in records_between(self.options, offsets, progress.add):
+            letter = read_letter(record, self.topics)
+            if letter is not None:
+                yield letter
+
+    def retried(self, letters: Sequence[FoundLetter]) -> set[str]:
+        """The ids of those that were sent again: the records behind theirs name them."""
+        ids, begins = set(), dict[TopicPartition, int]()
+        for letter in letters:
+            if letter.partition in self._offsets and letter.kind is not None:
+                ids.add(letter.id)
+                behind = letter.letter.offset + 1
+                begins[letter.partition] = min(behind, begins.get(letter.partition, behind))
+        offsets = [
+            self._offsets[partition]._replace(begin=max(begin, self._offsets[partition].begin))
+            for partition, begin in begins.items()
+        ]
+        progress = ReadProgress(sum(max(0, own.end - own.begin) for own in offsets))
+        found = map(retried_id, records_between(self.options, offsets, progress.add))
+        return {id for id in found if id in ids}
+
+    def faults(self, letters: Iterable[FoundLetter], retried: Collection[str]) -> dict[str, str]:
+        """Why those that were not sent again cannot be, by id."""
+        return {own.id: fault for own in letters if own.id not in retried and (fault := self._fault(own))}
+
+    def _fault(self, letter: FoundLetter) -> str | None:
+        """Why a dead letter cannot be sent again; None where it can.
+
+        Nobody recognises the repeat of an event about a program. So it is sent only where the records behind it, which
+        tell whether it was sent before, are all there.
+        """
+        if letter.fault is not None or letter.kind is None:
+            return letter.fault
+        own = self._offsets.get(letter.partition)
+        if own is None:
+            return f"{letter.partition.topic} has no partition {letter.partition.partition}"
+        if own.end <= letter.letter.offset:
+            return f"{own.topic} partition {own.partition} ends before it: the topic was created again"
+        if letter.kind.about == "program" and own.begin > letter.letter.offset + 1:
+            return "the records behind it are gone, which would tell whether it was sent again before"
+        return None
+
+
+def _selected(topics: _Topics, selection: _Selection) -> list[FoundLetter]:
+    """The dead letters that are meant, in the order in which they were sent, without the bytes of their records."""
+    found = {letter.id: letter.without_bytes() for letter in topics.letters() if letter in selection}
+    return sorted(found.values(), key=lambda own: (own.sent_ms, own.partition, own.letter.offset))
+
+
+def _check_known(ids: Iterable[str], found: Iterable[FoundLetter]) -> None:
+    known = {letter.id for letter in found}
+    unknown = [id for id in ids if id not in known]
+    if unknown:
+        raise OnwardError(
+            f"there is no such dead letter: {', '.join(unknown)}; `onward dead-letters list` shows which there are"
+        )
+
+
+def _send(topics: _Topics, due: Iterable[FoundLetter], settings: RetrySettings) -> None:
+    """Send records again, topic by topic; return when Kafka has acknowledged all.
+
+    Step 1: send those of a kind, and wait for the acknowledgements.
+    Step 2: wait until the workers have read them, before those of kinds that may refer to them.
+    """
+    now_ms = time.time_ns() // 1_000_000 if settings.now else None
+    by_kind = [list(own) for _, own in groupby(sorted(due, key=_place_of_kind), key=_place_of_kind)]
+    options = replace(topics.options, group=settings.group)
+    for number, letters in enumerate(by_kind, 1):
+        # Step 1: send.
+        _send_all(topics, {letter.id for letter in letters}, now_ms)
+        # Step 2: wait.
+        rest = sum(map(len, by_kind[number:]))
+        if rest:
+            _wait_until_read(options, {letter.partition for letter in letters}, settings.patience_seconds, rest)
+
+
+def _send_all(topics: _Topics, ids: set[str], now_ms: int | None) -> None:
+    """Send the records of these dead letters; each once, also where several dead letters are about it."""
+    left = set(ids)
+    with EventWriter(topics.options) as writer:
+        for letter in topics.letters():
+            if letter.id in left:
+                left.remove(letter.id)
+                own = letter.letter
+                headers = letter.headers_again(now_ms)
+                writer.send(own.topic, own.value or b"", key=own.key, headers=headers, partition=own.partition)
+
+
+def _place_of_kind(letter: FoundLetter) -> int:
+    assert letter.kind is not None, f"{letter.id} is no input"
+    return kinds.index(letter.kind.name)
+
+
+def _wait_until_read(options: KafkaOptions, partitions: Set[TopicPartition], seconds: float, rest: int) -> None:
+    """Return when the group has read these partitions to where they end now; raise ``BrokerError`` else."""
+    names = sorted({partition.topic for partition in partitions})
+
+    def offsets() -> list[PartitionOffsets]:
+        return [own for own in partition_offsets(options, names) if own[:2] in partitions]
+
+    ends = {own[:2]: own.end for own in offsets()}
+    deadline = time.monotonic() + seconds
+    while any((own.committed or 0) < ends[own[:2]] for own in offsets()):
+        if time.monotonic() > deadline:
+            raise BrokerError(
+                f"no worker of group {options.group} has read {', '.join(names)} within {seconds:g} s, and {rest} "
+                "records that may refer to these are not sent: start a worker and run this again, it sends what is left"
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def _moment(flag: str, text: str | None, now_ms: int) -> int | None:
+    """A time since the epoch in milliseconds: a date, a time, or a duration before now."""
+    if text is None:
+        return None
+    try:
+        if text.startswith("P"):
+            return now_ms - round(msgspec.convert(text, timedelta).total_seconds() * 1000)
+        return parse_time((text if "T" in text.upper() else f"{text}T00:00:00Z").encode())
+    except (ValueError, msgspec.ValidationError, OverflowError):
+        raise UsageError(
+            f"{flag} {text!r}: give a date such as 2026-11-21, a time such as 2026-11-21T08:49:00Z, or a duration "
+            "before now such as P1D"
+        ) from None

@@ -1,0 +1,118 @@
+"""Dead letters in lines and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import msgspec
+
+from ....schemas.headers import format_time
+from ....schemas.problems import JSON_ERRORS
+from ...replay.dead_letters import FoundLetter
+from .words import counted, printable
+
+INDENT = " " * 4
+
+Faults = Mapping[str, str]
+"""By the id of a dead letter why it cannot be sent again."""
+
+
+def print_letters(letters: Sequence[FoundLetter], retried: Collection[str], faults: Faults, as_json: bool) -> None:
+    """A line for each dead letter, then how many there are of each reason."""
+    if as_json:
+        _print_json([_as_json(letter, retried, faults) for letter in letters])
+        return
+    for letter in letters:
+        fault = faults.get(letter.id)
+        note = "  (sent again)" if letter.id in retried else f"  (cannot be sent again: {fault})" if fault else ""
+        print(printable(f"{format_time(letter.sent_ms)}  {_in_words(letter)}{note}"))
+    by_reason = Counter(letter.letter.reason for letter in letters).most_common()
+    reasons = "".join(f", {reason} {count}" for reason, count in by_reason)
+    print(printable(f"{counted(len(letters), 'dead letter')}, {len(retried)} sent again{reasons}"))
+
+
+def print_records(letters: Sequence[FoundLetter], retried: Collection[str], faults: Faults, as_json: bool) -> None:
+    """Dead letters with the bytes of their records."""
+    if as_json:
+        _print_json([_as_json(letter, retried, faults) | _record(letter) for letter in letters])
+        return
+    for letter in letters:
+        for line in _lines(letter, letter.id in retried, faults.get(letter.id)):
+            print(printable(line))
+
+
+def print_retried(
+    sent: Sequence[FoundLetter], before: Collection[str], faults: Faults, dry_run: bool, as_json: bool
+) -> None:
+    """What was sent again, what was before, and what cannot be."""
+    if as_json:
+        ids = [letter.id for letter in sent]
+        print(json.dumps({"sent": ids, "sent_before": sorted(before), "left": faults, "dry_run": dry_run}, indent=2))
+        return
+    verb = "would be sent" if dry_run else "sent"
+    for letter in sent:
+        print(printable(f"{verb} again: {_in_words(letter)}"))
+    for id, why in faults.items():
+        print(printable(f"cannot be sent again: {id}: {why}"))
+    total = counted(len(sent) + len(before) + len(faults), "dead letter")
+    print(f"{total}: {len(sent)} {verb} again, {len(before)} sent before, {len(faults)} cannot be")
+
+
+def _print_json(letters: Sequence[Mapping[str, object]]) -> None:
+    print(json.dumps({"dead_letters": letters}, indent=2))
+
+
+def _in_words(letter: FoundLetter) -> str:
+    about = f"{letter.program or '-'} {letter.application or '-'}"
+    return f"{letter.id}  {letter.letter.reason}  {about}  {letter.letter.detail}"
+
+
+def _lines(letter: FoundLetter, retried: bool, fault: str | None) -> Iterator[str]:
+    own = letter.letter
+    yield _in_words(letter)
+    yield f"{INDENT}sent {format_time(letter.sent_ms)}, event time {format_time(letter.time_ms)}"
+    yield f"{INDENT}{own.size:,} bytes, sha256 {own.sha256}"
+    yield INDENT + ("sent again" if retried else f"cannot be sent again: {fault}" if fault else "can be sent again")
+    if own.key is not None:
+        yield f"{INDENT}key: {_readable(own.key)}"
+    for name, value in own.headers:
+        yield f"{INDENT}header {name}: {_readable(value)}"
+    if own.value is not None:
+        yield f"{INDENT}value: {_readable(own.value)}"
+
+
+def _as_json(letter: FoundLetter, retried: Collection[str], faults: Faults) -> dict[str, object]:
+    own = letter.letter
+    return {
+        "id": letter.id,
+        "reason": own.reason,
+        "detail": own.detail,
+        "program": letter.program,
+        "application": letter.application,
+        "sent": format_time(letter.sent_ms),
+        "time": format_time(letter.time_ms),
+        "size": own.size,
+        "sha256": own.sha256,
+        "sent_again": letter.id in retried,
+        "fault": faults.get(letter.id),
+    }
+
+
+def _record(letter: FoundLetter) -> dict[str, object]:
+    """The record of a dead letter; its value as JSON where it is, else as text."""
+    own = letter.letter
+    headers = {name: _readable(content) for name, content in own.headers}
+    return {"key": None if own.key is None else _readable(own.key), "headers": headers, "value": _value(own.value)}
+
+
+def _value(value: bytes | None) -> object:
+    try:
+        return None if value is None else msgspec.json.decode(value)
+    except JSON_ERRORS:
+        return _readable(value or b"")
+
+
+def _readable(data: bytes) -> str:
+    return data.decode(errors="backslashreplace")

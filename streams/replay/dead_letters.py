@@ -1,0 +1,112 @@
+"""Dead letters as operators find them, and the records that send them again.
+
+A record that is sent again goes to the partition of the one that could not be used, and names it in a header. So who
+reads that partition from there on knows which records were sent again.
+
+It keeps the sender's ``ce_id``: the sender's own repeat and a second retry are recognised by it. An event that was
+well-formed may be among the processed events under its ``ce_id``, and would be dropped as a repeat; it gets one of its
+own, which is the same at every retry.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from ...schemas.encoding import Problem
+from ...schemas.events import DeadLetter
+from ...schemas.headers import CE_ID, CE_TIME, CloudEvent, format_time, read_headers
+from ...schemas.kinds import Kind, kinds
+from ...schemas.problems import JSON_ERRORS
+from ..records import Headers, Record, TopicPartition
+from ..topics import Topics
+
+RETRY = "onward_retry"
+"""The header of a record that is sent again: the position of the one that could not be used."""
+
+_decode = kinds["dead-letter"].decode
+
+
+class FoundLetter(NamedTuple):
+    """A dead letter as it was found.
+
+    ``id`` is the position of the record that could not be used: ``TOPIC/PARTITION/OFFSET``. ``time_ms`` is its event
+    time, ``sent_ms`` its timestamp. ``kind`` is that of its topic, None where that is no input. ``program`` and
+    ``application`` are those that it names, where it is JSON. ``fault`` says why it cannot be sent again, None where it
+    can.
+    """
+
+    id: str
+    letter: DeadLetter
+    time_ms: int
+    sent_ms: int
+    kind: Kind | None
+    program: str | None
+    application: str | None
+    fault: str | None
+
+    @property
+    def partition(self) -> TopicPartition:
+        """The partition of the record."""
+        return TopicPartition(self.letter.topic, self.letter.partition)
+
+    def without_bytes(self) -> FoundLetter:
+        """The same without the record's bytes: many need not fit into memory."""
+        return self._replace(letter=msgspec.structs.replace(self.letter, value=None, key=None, headers=()))
+
+    def headers_again(self, now_ms: int | None = None) -> Headers:
+        """The headers to send the record with again; ``now_ms`` replaces its event time."""
+        own = {RETRY: self.id.encode()}
+        if self.letter.refused_as != "record":
+            own[CE_ID] = f"retry/{self.id}".encode()
+        if now_ms is not None or CE_TIME not in dict(self.letter.headers):
+            own[CE_TIME] = format_time(self.time_ms if now_ms is None else now_ms).encode()
+        return [*((name, value) for name, value in self.letter.headers if name not in own), *own.items()]
+
+
+def read_letter(record: Record, topics: Topics) -> FoundLetter | None:
+    """The dead letter that a record of the dead-letters topic holds; None where it holds none."""
+    attributes = read_headers(record.headers)
+    try:
+        letter: DeadLetter = _decode(record.value or b"")
+    except JSON_ERRORS:
+        return None
+    if not isinstance(attributes, CloudEvent):
+        return None
+    time_ms = record.timestamp_ms if attributes.time_ms is None else attributes.time_ms
+    kind = next((kind for kind in kinds.of("input") if topics.of(kind) == letter.topic), None)
+    named = fields_of(letter)
+    program, application = (_text(named.get(name)) for name in ("program", "application"))
+    id = f"{letter.topic}/{letter.partition}/{letter.offset}"
+    return FoundLetter(id, letter, time_ms, record.timestamp_ms, kind, program, application, _fault(letter, kind))
+
+
+def retried_id(record: Record) -> str | None:
+    """The id of the dead letter that a record of an input topic sends again; None for any other record."""
+    value = dict(record.headers).get(RETRY)
+    return None if value is None else value.decode(errors="replace")
+
+
+def fields_of(letter: DeadLetter) -> dict[str, object]:
+    """The fields of the record that a dead letter holds, where it is a JSON object."""
+    try:
+        value = msgspec.json.decode(letter.value or b"")
+    except JSON_ERRORS:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _fault(letter: DeadLetter, kind: Kind | None) -> str | None:
+    if kind is None:
+        return f"it was read from {letter.topic or 'no topic'}, which is no input"
+    if letter.value is None:
+        return f"its {letter.size:,} bytes were not kept" if letter.size else "it had no value"
+    if len(letter.value) < letter.size:
+        return f"of its {letter.size:,} bytes only {len(letter.value):,} were kept"
+    attributes = read_headers(letter.headers)
+    return attributes.detail if isinstance(attributes, Problem) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
