@@ -58,6 +58,11 @@ class Ingest:
         """Whether a program closes rounds, or looks at open options under a new model."""
         return any(program.closes_rounds or program.promises for program in self._programs.values())
 
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        """The input partitions that this worker reads."""
+        return frozenset(self._assigned)
+
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Announce every input partition in the journal, whoever reads it, so that the watermark waits for all."""
         self._assigned |= set(partitions)

@@ -17,6 +17,7 @@ from ..programs.spec_check import load_program_spec
 from ..records import ChunkHandler, Lag, TopicPartition
 from ..settings import WorkerSettings
 from ..snapshots.store import Snapshots
+from ..worker.lag_gauges import LagGauges
 from ..worker.lease import Lease
 from ..worker.partition_processor import PORTION_ENTRIES, PartitionProcessor, ProcessorConfig, Stage, ignore_stage
 from ..worker.readiness import CaughtUp
@@ -136,11 +137,10 @@ def _timers(
         if idle and lease.is_valid:
             await ingest.carry_on(idle)
 
+    gauges = LagGauges(metrics, lag)
+
     async def watch_lag() -> None:
-        for partition in processor.partitions:
-            behind = lag.lag(partition)
-            if behind is not None:
-                metrics.lag_records.labels(*partition).set(behind)
+        gauges.show(processor.partitions | ingest.partitions)
 
     timers: list[Timer] = [(LAG_SECONDS, watch_lag)]
     if ingest.works_in_pieces:

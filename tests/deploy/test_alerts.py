@@ -77,6 +77,24 @@ def looked(broken: str, accepted: str, replaced: str = "0+0x60") -> dict[str, st
     return {f'{name}{{program="grants", result="{result}"}}': values for result, values in counts.items()}
 
 
+def refused(letters: str, read: str = "0+100x180", reason: str = "malformed_json") -> dict[str, str]:
+    """What a worker counts of the records it reads, and of those that it could not use."""
+    return {
+        f'onward_dead_letters_total{{reason="{reason}"}}': letters,
+        'onward_ingested_records_total{topic="applications"}': read,
+    }
+
+
+def lag(values: str) -> dict[str, str]:
+    """What a worker shows of a partition that it reads."""
+    return {'onward_lag_records{topic="journal", partition="3"}': values}
+
+
+def watermark(values: str, instance: str = "b") -> dict[str, str]:
+    """What a worker shows of a journal partition that it owns."""
+    return {f'onward_watermark_timestamp_seconds{{partition="3", instance="{instance}"}}': values}
+
+
 UNSEEN = f"onward_unseen_options{PROGRAM}"
 UNANNOUNCED = f"onward_applications_without_round{PROGRAM}"
 DUE = f"onward_next_round_timestamp_seconds{PROGRAM}"
@@ -108,6 +126,26 @@ CASES = (
     Case("no model has come", looked("0+0x120", "0+0x120"), "30m", ()),
     Case("options are looked at for long", {UNSEEN: "0+0x9 900-1x120"}, "71m", ("OnwardRevalidationUnfinished",)),
     Case("options are looked at for a while", {UNSEEN: "0+0x9 900-30x29 0+0x120"}, "60m", ()),
+    Case("many records cannot be used", refused("0+2x180"), "61m", ("OnwardDeadLetters",)),
+    Case("a few cannot be used", refused("0+2x180", "0+500x180"), "61m", ()),
+    Case("the only records cannot be used", refused("0 1 9+0x180", "0 1 9+0x180"), "61m", ()),
+    Case("a burst of dead letters is the first of its reason", refused("_x90 500+0x90"), "95m", ("OnwardDeadLetters",)),
+    Case("a burst of dead letters is over", refused("_x10 500+0x170"), "75m", ()),
+    Case("a worker has begun anew since the burst", refused("0 500+0x30 _x2 3+0x120"), "100m", ()),
+    Case("a partition is far behind", lag("0 2000+10x60"), "32m", ("OnwardLag",)),
+    Case("a partition is behind for a while", lag("0 2000-50x38 0+0x60"), "32m", ()),
+    Case("a partition catches up now and then", lag("2000+0x9 10 2000+0x9 10 2000+0x30"), "32m", ()),
+    Case("the watermark stands still", watermark("0+60x9 600+0x60"), "26m", ("OnwardPartitionStopped",)),
+    Case("it has stood still for a moment", watermark("0+60x9 600+0x60"), "22m", ()),
+    Case("the watermark follows the clock", watermark("0+60x60"), "40m", ()),
+    Case("nobody has the partition", watermark("0+60x9 _x60"), "25m", ("OnwardPartitionStopped",)),
+    Case("nobody had it for a moment", watermark("0+60x9 _x60"), "18m", ()),
+    Case(
+        "another worker has taken the partition",
+        watermark("0+60x9 _x60") | watermark("_x12 720+60x60", "a"),
+        "30m",
+        (),
+    ),
     Case("the only worker is down", {'up{job="onward", instance="b"}': "1+0x3 0+0x60"}, "10m", ("OnwardNoWorker",)),
     Case("it is not for long", {'up{job="onward", instance="b"}': "1+0x7 0+0x60"}, "10m", ()),
     Case("one of two is down", {'up{job="onward", instance="a"}': "0+0x60"}, "10m", ()),
