@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+MOST_SEED = 2**32 - 1
+"""The largest seed that numpy's ``RandomState`` takes."""
+
 
 def seeded(estimator: Any, seed: int | np.random.RandomState) -> Any:
     """The estimator itself, with ``seed`` in each of its random states: its own, and those of estimators inside it."""

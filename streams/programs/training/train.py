@@ -185,6 +185,8 @@ def read_labelled(csv: Path, loaded: LoadedSpec) -> Table:
 def _split(labels: NDArray[np.int64], csv: Path, random: np.random.RandomState) -> tuple[Indices, Indices, Indices]:
     """Shuffled row indices: half, quarter, quarter."""
     try:
+        if labels.all():
+            raise ValueError("one label only")
         fit, rest = train_test_split(np.arange(len(labels)), test_size=0.5, stratify=labels, random_state=random)
         recourse, held_out = train_test_split(rest, test_size=0.5, stratify=labels[rest], random_state=random)
     except ValueError:
