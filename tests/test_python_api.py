@@ -24,6 +24,7 @@ from onward.tests.support.loans import write_loans
 
 DOCS = Path(__file__).parents[1] / "docs"
 EXAMPLE = DOCS / "examples" / "suggest.py"
+FRAMES = DOCS / "examples" / "frames.py"
 MODULES = ("schemas.events", "streams.api.program", "streams.api.suggestions", "streams.api.training")
 ADA = {"income": 55, "debts": 6, "region": "north"}
 BOB = {"income": 95, "debts": 0, "region": "south"}
@@ -46,10 +47,7 @@ def folder(tmp_path_factory):
     """The data, the reviewed spec and the model, as the example leaves them; and what it printed."""
     folder = tmp_path_factory.mktemp("python")
     write_loans(folder / "loans.csv")
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
-        patch.setattr(sys, "argv", [str(EXAMPLE), str(folder / "loans.csv")])
-        runpy.run_path(str(EXAMPLE), run_name="__main__")
-    (folder / "printed").write_text(printed.getvalue())
+    (folder / "printed").write_text(printed_by(EXAMPLE, folder / "loans.csv"))
     (folder / "reviewed.yaml").rename(folder / "loans.yaml")
     return folder
 
@@ -80,6 +78,25 @@ def test_these_names_are_exported():
         onward.suggest  # noqa: B018
 
 
+def test_these_names_are_those_of_its_objects():
+    def of(kind):
+        return sorted(name for name in vars(kind) if not name.startswith("_"))
+
+    assert of(onward.Program) == [
+        "answers",
+        "features",
+        "model",
+        "name",
+        "read",
+        "read_valid",
+        "score",
+        "suggest",
+        "summarised",
+        "threshold",
+    ]
+    assert of(onward.Suggestions) == ["summary", "to_dicts", "to_frame"]
+
+
 def test_importing_onward_imports_nothing_else():
     code = "import sys, onward; print([n for n in sys.modules if n.partition('.')[0] in ('numpy', 'msgspec', 'rich')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
@@ -95,19 +112,27 @@ def test_the_examples_of_the_docstrings_run(folder, tmp_path, monkeypatch, name)
     assert tried.failed == 0
 
 
-def test_the_page_shows_the_example_and_what_it_prints(folder):
-    page, code = (DOCS / "python.md").read_text(), EXAMPLE.read_text()
+def printed_by(example, *args):
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
+        patch.setattr(sys, "argv", [str(example), *map(str, args)])
+        runpy.run_path(str(example), run_name="__main__")
+    return printed.getvalue()
+
+
+def test_the_page_shows_the_examples_and_what_they_print(folder):
+    page, code = (DOCS / "python.md").read_text(), EXAMPLE.read_text() + FRAMES.read_text()
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     shown = [text for language, text in blocks if language == "python"]
-    assert len(shown) == 4
+    assert len(shown) == 5
     assert not [block for block in shown if block not in code]
 
     def without_digits(text):
         return re.sub(r"\d+", "N", text)
 
-    printed = without_digits((folder / "printed").read_text())
+    by_frames = printed_by(FRAMES, folder / "loans.yaml", folder / "loans.csv")
+    printed = without_digits((folder / "printed").read_text() + by_frames)
     outputs = [text for language, text in blocks if not language]
-    assert len(outputs) == 3
+    assert len(outputs) == 4
     assert not [block for block in outputs if without_digits(block) not in printed]
 
 
@@ -210,7 +235,7 @@ def test_every_other_mistake_raises_the_same_exception(folder, program, tmp_path
     for call, line in (
         (lambda: onward.load_program("absent.yaml"), "absent.yaml"),
         (lambda: onward.load_program(tmp_path / "untrained.yaml"), "manifest.json"),
-        (lambda: onward.load_program(spec, options=11), "options is 11: give a number from 1 to 10"),
+        (lambda: onward.load_program(spec, options=11), "options is 11: give a whole number from 1 to 10"),
         (lambda: program.suggest([ADA], at=datetime(2026, 3, 1)), "without a time zone"),
         (lambda: program.suggest([ADA], id="who"), "who: the column is missing"),
         (lambda: onward.draft_spec(folder / "loans.csv", label="repayed"), "repayed: no such column"),

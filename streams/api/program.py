@@ -17,6 +17,7 @@ from ..programs.program import Program as AssembledProgram
 from ..programs.program import assemble
 from ..programs.spec_check import load_program_spec
 from ..replay.suggestions import suggest
+from .arguments import milliseconds_of, path_of, switch_of, whole_number_of
 from .one_error import usage_errors
 from .people import People, ValidPeople, read, read_valid
 from .suggestions import Suggestions
@@ -43,6 +44,8 @@ class Program:
     """
 
     def __init__(self, assembled: AssembledProgram) -> None:
+        if not isinstance(assembled, AssembledProgram):
+            raise UsageError('load_program makes a program, as in load_program("loans.yaml")')
         self._program = assembled
 
     @property
@@ -73,10 +76,11 @@ class Program:
         Parameters
         ----------
         people
-            A list of dicts with the features in raw units, a pandas data frame (anything with
-            ``to_dict("records")``), or the path of a CSV. Other columns are ignored.
+            A list of dicts with the features in raw units, a data frame of pandas or polars (anything with
+            ``to_dict("records")`` or ``to_dicts()``), or the path of a CSV. Other columns are ignored.
         id
-            The column with people's names; by default a person's name is the number of the row, from 0.
+            The column with people's names; by default a person's name is the label in the index of a pandas data frame,
+            elsewhere the number of the row, from 0.
         at
             When all of them apply, with a time zone; now by default.
         skip_invalid
@@ -89,7 +93,8 @@ class Program:
             When people do not fit the spec: one line a problem, ten at most. With ``skip_invalid`` only where nobody
             can be read, such as a CSV without a column that is needed.
         """
-        valid = self.read_valid(people, id=id) if skip_invalid else ValidPeople(self.read(people, id=id), (), 0)
+        read_people = read_valid if switch_of("skip_invalid", skip_invalid) else read
+        valid = read_people(people, self._program.spec, id)
         return self.summarised(list(self.answers(valid.people, at=at)), valid)
 
     def read(self, people: People, *, id: str | None = None) -> dict[str, dict[str, Value | None]]:
@@ -97,7 +102,7 @@ class Program:
 
         A feature is None where it is not given and the spec has a ``missing`` value for it.
         """
-        return read(people, self._program.spec, id)
+        return read(people, self._program.spec, id).people
 
     def read_valid(self, people: People, *, id: str | None = None) -> ValidPeople:
         """The ``people`` who fit the spec, as of ``read``, and the ``problems`` of the others, one a line."""
@@ -107,11 +112,17 @@ class Program:
         self, people: Mapping[str, Mapping[str, Value | None]], *, at: datetime | None = None
     ) -> Iterator[Recourse | NoRecourse]:
         """The answers of ``suggest`` one after the other, for people of ``read``: many need not be in memory."""
-        return suggest(self._program, people, _milliseconds(at))
+        at_ms = time.time_ns() // 1_000_000 if at is None else milliseconds_of("at", at)
+        self._check(people)
+        return suggest(self._program, people, at_ms)
 
     def summarised(self, answers: list[Recourse | NoRecourse], valid: ValidPeople) -> Suggestions:
         """Answers of ``answers`` to people of ``read_valid``, with their summary."""
         program = self._program
+        if not isinstance(valid, ValidPeople):
+            raise UsageError(f"people are a {type(valid).__name__}: give those that `read_valid` returns")
+        if not all(isinstance(answer, Recourse | NoRecourse) for answer in answers):
+            raise UsageError("answers are not those of `answers`: give a list of them")
         return Suggestions(
             answers,
             len(valid.people),
@@ -121,13 +132,27 @@ class Program:
             valid.problems,
             valid.left_out,
             program.bundle.manifest.metrics.get("retrained_accept"),
+            valid.origin,
         )
 
     def score(self, people: People) -> list[float]:
         """The score of every person under the model, between 0 and 1."""
-        rows = list(read(people, self._program.spec).values())
+        rows = list(read(people, self._program.spec).people.values())
         scores: list[float] = self._program.bundle.model.score(self._program.codec.encode_many(rows)).tolist()
         return scores
+
+    def _check(self, people: Mapping[str, Mapping[str, Value | None]]) -> None:
+        """Raise ``UsageError`` for people who are not those of ``read``."""
+        if not isinstance(people, Mapping):
+            raise UsageError(f"people are a {type(people).__name__}: give those that `read` returns")
+        for name, features in people.items():
+            if not isinstance(name, str):
+                raise UsageError(f"{name!r}: give people by name, a text")
+            if not isinstance(features, Mapping):
+                raise UsageError(f"{name}: a {type(features).__name__}: give its features by name")
+            problem = self._program.codec.check(features)
+            if problem is not None:
+                raise UsageError(f"{name}: {problem.detail}")
 
     def __repr__(self) -> str:
         return f"<Program {self.name}: model {self.model}, {len(self.features)} features>"
@@ -158,20 +183,11 @@ def load_program(spec: str | Path, *, options: int | None = None) -> Program:
       1. raise income from 20 to ... kEUR  (cost 0...)
     """
     with usage_errors():
-        loaded = load_program_spec(spec)
+        loaded = load_program_spec(path_of("spec", spec))
     return Program(assemble(loaded if options is None else _with_options(loaded, options)))
 
 
 def _with_options(loaded: LoadedSpec, options: int) -> LoadedSpec:
-    if not 1 <= options <= MAX_OPTIONS:
-        raise UsageError(f"options is {options}: give a number from 1 to {MAX_OPTIONS}")
-    policy = msgspec.structs.replace(loaded.spec.policy, options=options)
+    most = whole_number_of("options", options, 1, MAX_OPTIONS)
+    policy = msgspec.structs.replace(loaded.spec.policy, options=most)
     return replace(loaded, spec=msgspec.structs.replace(loaded.spec, policy=policy))
-
-
-def _milliseconds(at: datetime | None) -> int:
-    if at is None:
-        return time.time_ns() // 1_000_000
-    if at.tzinfo is None:
-        raise UsageError(f"at is {at.isoformat()} without a time zone: give one, such as datetime.now(UTC)")
-    return round(at.timestamp() * 1000)

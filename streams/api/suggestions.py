@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from ...schemas.events import ExecutionSource, NoRecourse, Recourse
 from ...schemas.spec import ProgramSpec
 from ..advice import MANY_CHANGES, advice, lasting
 from ..errors import UsageError
+from .people import UNKNOWN, Origin
+from .tables import frame_of, html_of
 
 UNKNOWN_EXECUTION = (
     "how likely people carry an option out is unknown; `policy: {nu: NUMBER}` in the spec tells what you know"
@@ -26,6 +28,13 @@ class NoAnswerError(UsageError, KeyError):
 
     __str__ = Exception.__str__
     """That of ``KeyError`` puts the line into quotation marks."""
+
+
+class NoPlaceError(UsageError, IndexError):
+    """There are fewer answers."""
+
+    def __init__(self, place: object, count: int) -> None:
+        super().__init__(f"no answer at place {place}: there {'is' if count == 1 else 'are'} {count}")
 
 
 class Suggestions(Sequence[Answer]):
@@ -49,6 +58,10 @@ class Suggestions(Sequence[Answer]):
         What is wrong with people who were left out, one a line.
     left_out
         Their number.
+    accepted
+        The share of retrained models that accept such options, None where it was not measured.
+    origin
+        The data frame that the people came from.
 
     Examples
     --------
@@ -82,6 +95,7 @@ class Suggestions(Sequence[Answer]):
         problems: Sequence[str] = (),
         left_out: int = 0,
         accepted: float | None = None,
+        origin: Origin = UNKNOWN,
     ) -> None:
         self._answers = tuple(answers)
         self._by_name = {answer.application: answer for answer in self._answers}
@@ -90,6 +104,7 @@ class Suggestions(Sequence[Answer]):
         self._left_out = left_out
         self._spec, self._margin = spec, margin
         self._execution_source, self._accepted = execution_source, accepted
+        self._origin = origin
 
     @overload
     def __getitem__(self, at: int | str) -> Answer: ...
@@ -100,13 +115,19 @@ class Suggestions(Sequence[Answer]):
     def __getitem__(self, at: int | str | slice) -> Answer | tuple[Answer, ...]:
         """The answer at a place, or to the person of a name.
 
-        Raise ``NoAnswerError``, an ``OnwardError`` and a ``KeyError``, for a name without an answer.
+        Raise ``NoAnswerError``, an ``OnwardError`` and a ``KeyError``, for a name without an answer; for such a place
+        an ``OnwardError`` and an ``IndexError``.
         """
-        if not isinstance(at, str):
+        if isinstance(at, str):
+            if at not in self._by_name:
+                raise NoAnswerError(at)
+            return self._by_name[at]
+        try:
             return self._answers[at]
-        if at not in self._by_name:
-            raise NoAnswerError(at)
-        return self._by_name[at]
+        except IndexError:
+            raise NoPlaceError(at, len(self._answers)) from None
+        except TypeError:
+            raise UsageError(f"an answer has a place or a name, not {at!r}") from None
 
     def __len__(self) -> int:
         """The number of rejected people."""
@@ -118,9 +139,24 @@ class Suggestions(Sequence[Answer]):
     def __repr__(self) -> str:
         return f"<Suggestions: {self.summary().splitlines()[0]}>"
 
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        return html_of(self._answers, self.summary().splitlines())
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """The answers as the events that a worker publishes."""
         return [answer.to_dict() for answer in self._answers]
+
+    def to_frame(self, library: Literal["pandas", "polars"] | None = None) -> Any:
+        """A data frame with a row for each option, and one for each person who has none, with the reason.
+
+        ``to_FEATURE`` is the value to reach, empty where the option does not change the feature. The people are the
+        index with pandas, with the labels that they had in the index of their own data frame; with polars they are a
+        column. ``library`` is by default that of the people's data frame, else pandas.
+
+        Raise ``OnwardError`` where the library is not installed.
+        """
+        return frame_of(self._answers, self._spec, self._origin, library)
 
     def summary(self) -> str:
         """How many are served, what stands in the way of the others, and what to do about it; one fact a line."""

@@ -9,6 +9,9 @@ from ..errors import UsageError
 from ..programs.bundle.manifest import Manifest
 from ..programs.spec_check import load_program_spec
 from ..programs.training import train as training
+from ..programs.training.retrains import MOST_RETRAINS
+from ..programs.training.seeding import MOST_SEED
+from .arguments import path_of, text_of, whole_number_of
 from .one_error import usage_errors
 
 
@@ -30,7 +33,7 @@ def draft_spec(csv: str | Path, label: str) -> str:
     ['income', 'debts', 'region']
     """
     with usage_errors():
-        return draft.draft_spec(csv, label).text
+        return draft.draft_spec(path_of("csv", csv), text_of("label", label)).text
 
 
 def train(
@@ -78,17 +81,18 @@ def train(
     ('loans', True)
     """
     kinds = list(training.ESTIMATORS)
-    chosen = kinds[0] if estimator is None else estimator
+    chosen = kinds[0] if estimator is None else text_of("estimator", estimator)
     if chosen not in kinds:
         raise UsageError(f"there is no estimator {chosen!r}: use one of {', '.join(kinds)}")
+    data, folder = path_of("csv", csv), path_of("output", output)
     with usage_errors():
-        loaded = load_program_spec(spec)
+        loaded = load_program_spec(path_of("spec", spec))
         return training.train(
-            Path(csv),
+            data,
             loaded,
-            Path(output),
+            folder,
             estimator=chosen,
-            seed=seed,
-            retrains=retrains,
-            goal_policy=None if goal_policy is None else Path(goal_policy),
+            seed=whole_number_of("seed", seed, 0, MOST_SEED),
+            retrains=None if retrains is None else whole_number_of("retrains", retrains, 0, MOST_RETRAINS),
+            goal_policy=None if goal_policy is None else path_of("goal_policy", goal_policy),
         )
