@@ -74,7 +74,9 @@ def read_letter(record: Record, topics: Topics) -> FoundLetter | None:
         return None
     if not isinstance(attributes, CloudEvent):
         return None
-    time_ms = record.timestamp_ms if attributes.time_ms is None else attributes.time_ms
+    own = read_headers(letter.headers)
+    times_ms = (own.time_ms if isinstance(own, CloudEvent) else None, attributes.time_ms, record.timestamp_ms)
+    time_ms = next(time_ms for time_ms in times_ms if time_ms is not None)
     kind = next((kind for kind in kinds.of("input") if topics.of(kind) == letter.topic), None)
     named = fields_of(letter)
     program, application = (_text(named.get(name)) for name in ("program", "application"))

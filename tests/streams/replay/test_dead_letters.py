@@ -116,6 +116,7 @@ def test_the_headers_of_the_sender_stay_and_the_event_time_is_named():
     assert (event.id, event.time_ms) == ("1", START_MS)
     given = found(Record("applications", 0, 3, START_MS, None, b"{}", [*ID, (CE_TIME, b"2026-01-01T00:00:00Z")]))
     assert dict(given.headers_again())[CE_TIME] == b"2026-01-01T00:00:00Z"
+    assert (format_time(given.time_ms), given.sent_ms) == ("2026-01-01T00:00:00.000Z", START_MS)
     assert dict(given.headers_again(START_MS))[CE_TIME] == format_time(START_MS).encode()
 
 
