@@ -20,13 +20,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
+from onward.agents.trees import dump_trees
 from onward.streams.errors import ModelError
 from onward.streams.ledger.check import LedgerMeta
 from onward.streams.programs.bundle.loader import load_bundle, read_manifest
 from onward.streams.programs.bundle.manifest import BundleFile, FeatureColumn, Manifest
 from onward.streams.programs.bundle.raw_rows import write_rows
 from onward.streams.programs.models.scoring import scorer
-from onward.streams.programs.models.trees import dump_trees
 from onward.streams.programs.onnx.check import parse_onnx
 from onward.streams.programs.onnx.inputs import inputs_of
 from onward.streams.programs.onnx.outputs import desired_column, with_one_output

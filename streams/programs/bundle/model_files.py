@@ -18,11 +18,11 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
+from ....agents.trees import TreeSum, dump_trees, load_trees
 from ....schemas.encoding import FeatureCodec
 from ...errors import ModelError, UsageError, one_line
 from ..models.calibration import folded
 from ..models.scoring import DecisionModel, scorer, type_name
-from ..models.trees import TreeSum, dump_trees, load_trees
 from ..onnx.score import OnnxScore
 from .manifest import LARGEST_FILE_BYTES
 

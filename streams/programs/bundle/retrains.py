@@ -2,7 +2,7 @@
 
     layers    logistic regressions and networks: weights_0 (B, D, units), bias_0 (B, units) and so on by layer, and the
               name of the activation between them
-    trees     the arrays of ``models/trees.py``, one sum of trees after the other; nodes are numbered within their sum
+    trees     the arrays of ``agents/trees.py``, one sum of trees after the other; nodes are numbered within their sum
     ONNX      the bytes of all files, and how each is scored
 
 ``first_...`` (B + 1,) are the positions at which the parts of each model begin, and where the last one ends.
@@ -19,10 +19,10 @@ import numpy as np
 from msgspec import convert
 from numpy.typing import NDArray
 
+from ....agents.trees import TreeSum, check_trees
 from ....schemas.encoding import FeatureCodec
 from ..models.forests import Forest
 from ..models.scoring import DecisionModel, Layer, Logistic, Perceptron, scorer
-from ..models.trees import TreeSum, check_trees
 from ..onnx.score import OnnxScore
 from .model_files import check_unpacked_size
 

@@ -18,9 +18,9 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression
 
+from ....agents.trees import TreeSum
 from .boosting import gradient_boosting, histogram_boosting
 from .forests import Forest
-from .trees import TreeSum
 
 CALIBRATED = (
     ExtraTreesClassifier,

@@ -22,11 +22,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
 from ....agents.candidates import LinearScore, Score
+from ....agents.sigmoid import sigmoid as _sigmoid
+from ....agents.trees import TreeSum
 from .boosting import gradient_boosting, histogram_boosting
 from .calibration import folded
 from .forests import Forest
-from .sigmoid import sigmoid as _sigmoid
-from .trees import TreeSum
 
 Floats = NDArray[np.float64]
 Layer = tuple[Floats, Floats]

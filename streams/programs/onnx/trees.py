@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.trees import LEAF, Tree, TreeSum, check_trees, tree_sum
+from ....agents.trees import LEAF, Tree, TreeSum, check_trees, tree_sum
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from ....agents.goals import accepted
 from ....agents.scores import digits_apart, rounded_down
+from ....agents.trees import TreeSum
 from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
 from ....schemas.table import Table
@@ -29,7 +30,6 @@ from ..bundle.writer import check_new, write_bundle
 from ..margin import uses_margin
 from ..models.row_independence import keeps_rows_apart
 from ..models.scoring import scorer
-from ..models.trees import TreeSum
 from ..onnx.check import parse_onnx
 from ..onnx.model import OnnxModel, independent_model
 from ..onnx.outputs import desired_column, with_one_output

@@ -18,13 +18,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import onward
+from onward.agents.trees import TreeSum
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.table import read_table
 from onward.streams.cli import main
 from onward.streams.errors import ModelError, UsageError
 from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import MANIFEST
-from onward.streams.programs.models.trees import TreeSum
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.importing import import_model
 from onward.tests.support.loans import write_loans

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from onward.agents.trees import Tree, dump_trees, load_trees, tree_sum
 from onward.streams.programs.models.scoring import scorer
-from onward.streams.programs.models.trees import Tree, dump_trees, load_trees, tree_sum
 
 STUMP = Tree(
     np.array([0, -1, -1]),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....agents.compiled import compiled
+from .compiled import compiled
 from .sigmoid import sigmoid
 
 Floats = NDArray[np.float64]
