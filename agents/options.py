@@ -15,11 +15,35 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
+class Outlook(NamedTuple):
+    """What is expected of P options that change some of M features.
+
+    ``log_odds`` (P,) are those that an option helps who carries it out. ``effects`` (P, M) are what they lose when a
+    feature is put back to the person's own value. ``effort`` (P, M) is what its change is thought to cost: the sum is
+    the negative logarithm of the execution probability.
+    """
+
+    log_odds: Array
+    effects: Array
+    effort: Array
+
+    def at(self, which: Indices | NDArray[np.bool_] | slice) -> Outlook:
+        """That of some of the options."""
+        return Outlook(self.log_odds[which], self.effects[which], self.effort[which])
+
+    @property
+    def main_change(self) -> Indices:
+        """The feature of each option, (P,), that helps most."""
+        found: Indices = self.effects.argmax(axis=1)
+        return found
+
+
 class Options(NamedTuple):
     """The F options of one person (D,), by ascending ``arm`` (F,).
 
     The target of option i is ``points[point[i]]``, with ``points`` (M, D) and ``point`` (F,). ``execution`` (F,) are
-    the execution probabilities, in [0, 1]. All arrays are C-contiguous: compiled loops read them.
+    the execution probabilities, in [0, 1]. All arrays are C-contiguous: compiled loops read them. ``outlook`` is None
+    where options are compared by cost alone.
     """
 
     person: Array
@@ -27,6 +51,7 @@ class Options(NamedTuple):
     points: Array
     point: Indices
     execution: Array
+    outlook: Outlook | None = None
 
     def __len__(self) -> int:
         """The number F of options."""
@@ -34,13 +59,24 @@ class Options(NamedTuple):
 
     def only(self, *indices: int) -> Options:
         """Only the options at these indices, which ascend."""
-        at = list(indices)
-        return Options(self.person, self.arm[at], self.points, self.point[at], self.execution[at])
+        return self.at(np.array(indices, dtype=np.intp))
 
-    def without(self, arm: int) -> Options:
-        """The options but that of an arm."""
+    def at(self, which: Indices | NDArray[np.bool_]) -> Options:
+        """Some of the options, in their order."""
+        outlook = None if self.outlook is None else self.outlook.at(which)
+        return Options(self.person, self.arm[which], self.points, self.point[which], self.execution[which], outlook)
+
+    def beside(self, arm: int) -> Options:
+        """What may be suggested beside the option of an arm: the others, with another main change where there are some.
+
+        Where nothing is expected of options, these are all others.
+        """
         others = self.arm != arm
-        return Options(self.person, self.arm[others], self.points, self.point[others], self.execution[others])
+        if self.outlook is not None and others.any():
+            main = self.outlook.main_change
+            different = others & (main != main[~others])
+            others = different if different.any() else others
+        return self.at(others)
 
     @property
     def targets(self) -> Array:
@@ -51,7 +87,7 @@ class Options(NamedTuple):
 class OptionBatch(NamedTuple):
     """The options of n people (n, D). Those of person i are ``first[i] : last[i]`` of the arrays of shape (P,).
 
-    ``arm``, ``point`` and ``execution`` are as in ``Options``, ``cost`` is in the unit of the program's cost.
+    ``arm``, ``point``, ``execution`` and ``outlook`` are as in ``Options``, ``cost`` is in the unit of the program's cost.
     """
 
     people: Array
@@ -62,6 +98,7 @@ class OptionBatch(NamedTuple):
     point: Indices
     cost: Array
     execution: Array
+    outlook: Outlook | None = None
 
     def __len__(self) -> int:
         """The number of people n."""
@@ -69,10 +106,10 @@ class OptionBatch(NamedTuple):
 
     def of(self, person: int) -> Options:
         """The options of one person."""
-        people, first, last, arm, points, point, _, execution = self
+        people, first, last, arm, points, point, _, execution, outlook = self
         own = slice(first[person], last[person])
-        arms = arm[own]
-        fields = (people[person], arms, points, arms if point is arm else point[own], execution[own])
+        arms, expected = arm[own], None if outlook is None else outlook.at(own)
+        fields = (people[person], arms, points, arms if point is arm else point[own], execution[own], expected)
         return tuple.__new__(Options, fields)  # twice as fast as Options(*fields), once a step
 
     def select(self, rows: Indices | slice) -> OptionBatch:

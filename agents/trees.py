@@ -83,6 +83,21 @@ def add_leaves(
 
     A node of ``nodes`` (N, 3) is its column, negative in a leaf, and its left and right child.
     ``rows`` and ``threshold`` (N,) are of the same type, float32 or float64.
+    """
+    add_leaves_by_group(rows, roots, nodes, threshold, value, np.zeros(len(roots), np.intp), total.reshape(1, -1))
+
+
+@compiled
+def add_leaves_by_group(
+    rows: Thresholds,
+    roots: Indices,
+    nodes: Nodes,
+    threshold: Thresholds,
+    value: Floats,
+    group: Indices,
+    total: Floats,
+) -> None:
+    """Add to ``total`` (G, n) what ``add_leaves`` does, each tree to the total of its ``group`` (T,).
 
     Rows that mostly agree, such as variants of one person, cost less: in each tree the row of the most common values
     is followed to its leaf, and the others are followed only from where they leave its path.
@@ -90,8 +105,8 @@ def add_leaves(
     common = most_common(rows)
     differing, counts = rows_that_differ(rows, common)
     leaves_to = np.full(len(rows), -1, np.int32)
-    for root in roots:
-        node = root
+    for tree in range(len(roots)):
+        node, sums = roots[tree], total[group[tree]]
         while nodes[node, 0] >= 0:
             column = nodes[node, 0]
             holds = common[column] <= threshold[node]
@@ -103,12 +118,12 @@ def add_leaves(
         for i in range(len(rows)):
             own = leaves_to[i]
             if own < 0:
-                total[i] += value[node]
+                sums[i] += value[node]
                 continue
             leaves_to[i] = -1
             while nodes[own, 0] >= 0:
                 own = nodes[own, 1] if rows[i, nodes[own, 0]] <= threshold[own] else nodes[own, 2]
-            total[i] += value[own]
+            sums[i] += value[own]
 
 
 @compiled
@@ -159,6 +174,22 @@ def tree_sum(trees: Sequence[Tree], base: float, *, logistic: bool) -> TreeSum:
         np.concatenate([tree.value for tree in trees]).astype(np.float64),
         base,
         logistic,
+    )
+
+
+def joined(sums: Sequence[TreeSum], base: float) -> TreeSum:
+    """The trees of several sums one after the other, in one sum with this ``base`` and the logistic link."""
+    starts = np.cumsum([0, *(len(one.nodes) for one in sums[:-1])])
+    nodes = [one.nodes.copy() for one in sums]
+    for own, start in zip(nodes, starts.tolist(), strict=True):
+        own[own[:, 0] >= 0, 1:] += start
+    return TreeSum(
+        np.concatenate([one.roots + start for one, start in zip(sums, starts, strict=True)]),
+        np.concatenate(nodes),
+        np.concatenate([one.threshold for one in sums]),
+        np.concatenate([one.value for one in sums]),
+        base,
+        logistic=True,
     )
 
 

@@ -26,11 +26,13 @@ class Pick(NamedTuple):
     """An arm to suggest, and the probability ``propensity`` with which it is among the picks of this situation.
 
     ``execution`` is the execution probability that the pull counts with: the option's, or the learner's own estimate.
+    ``context`` is what the learner wants to know again when the outcome comes; nobody else reads it.
     """
 
     arm: int
     propensity: float
     execution: float
+    context: bytes = b""
 
 
 class BatchPick(NamedTuple):
@@ -39,17 +41,20 @@ class BatchPick(NamedTuple):
     option_index: int
     propensity: float
     execution: float
+    context: bytes = b""
 
 
 class Pull(NamedTuple):
     """An earlier pick, as the caller kept it. Step and arm identify it.
 
-    ``step`` is the number of the step from 0, counting steps without options too. ``execution`` is that of the pick.
+    ``step`` is the number of the step from 0, counting steps without options too. ``execution`` and ``context`` are
+    those of the pick.
     """
 
     step: int
     arm: int
     execution: float
+    context: bytes = b""
 
 
 class Choice(Equipped, ABC):
@@ -128,7 +133,7 @@ class Choice(Equipped, ABC):
         while len(options.arm) and len(picks) < max_options:
             picks.append(self.pick(options, generator))
             if len(picks) < max_options:
-                options = options.without(picks[-1].arm)
+                options = options.beside(picks[-1].arm)
         return tuple(picks) if len(picks) < 2 else _with_shared_draws(picks)
 
     def select_batch(

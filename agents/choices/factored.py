@@ -112,7 +112,7 @@ class Factored(Choice):
         """Pick the option with the largest index, and count the pull as unrewarded."""
         weights, upper_index = self._weights.weights, self._posteriors.upper_index
         # [:] gives the compiled loop a plain tuple.
-        at, e = best_option(options[:], weights, NO_NOISE, NO_RESIDUAL_WEIGHT, upper_index, self.focus)
+        at, e = best_option(options[:5], weights, NO_NOISE, NO_RESIDUAL_WEIGHT, upper_index, self.focus)
         k, target = options.arm.item(at), options.points[options.point.item(at)]
         self._pending.add(self._t - 1, k, np.abs(target - options.person), self._posteriors.mean.item(k), e)
         self._posteriors.pull(k, e)

@@ -123,7 +123,7 @@ class _Rewards:
 
     def suggest(self, step: int, picks: tuple[Pick, ...], taken: int, delay: int | None) -> None:
         """Open a window; ``delay`` is that of the improvement by the option taken, None without one."""
-        pulls = tuple(Pull(step, pick.arm, pick.execution) for pick in picks)
+        pulls = tuple(Pull(step, pick.arm, pick.execution, pick.context) for pick in picks)
         self.open.append(pulls)
         if delay is not None and delay <= WINDOW:
             self.due.setdefault(step + delay - 1, []).append((pulls, taken))

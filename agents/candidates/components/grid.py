@@ -1,4 +1,4 @@
-"""The grid of one person: every change is a whole number of steps from the person's own value."""
+"""The grid of one person: every change is a whole number of steps from the person's own value, or to a round number."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ which raw values are rounded, and the low and scale of its column: (M,) each."""
 Steps = NDArray[np.int64]
 """Numbers of steps, (R, M) for R targets and M movable features. 0 leaves a feature as it is."""
 
-STEPS_IN_A_RANGE = 1000
-"""About this number of steps a continuous feature has in its range, where the spec gives no step."""
+STEPS_IN_A_RANGE, ROUND_STEPS_IN_A_RANGE = 1000, 100
+"""About this number of steps a continuous feature has in its range, where the spec gives no step.
+
+The second is that of round numbers, also of whole numbers.
+"""
 
 TOLERANCE = 1e-9
 """In steps: raw steps do not divide a range exactly."""
@@ -44,18 +47,22 @@ class Grid:
     no more than the largest change. For a one-hot feature of C categories, k steps lead to the k-th category after the
     person's own, up to C - 1.
 
+    On a ``rounded`` grid numbers become multiples of the step, of which no change is smaller: one step of 50 up from
+    1,020 leads to 1,100. A feature without a step has one of a round number.
+
     ``features`` (M,) are the features that may change, ``layout`` describes their columns. ``is_number`` (M,) tells
     numbers and levels from one-hot features.
     """
 
-    def __init__(self, space: Space) -> None:
-        self._space = space
+    def __init__(self, space: Space, *, rounded: bool = False) -> None:
+        self._space, self._rounded = space, rounded
         self._unit = 10.0 ** np.maximum(space.digits, 0)
         counts = np.bincount(space.feature_of, minlength=len(space.mutable))
         self._first: Indices = np.cumsum(counts) - counts
         self.features = [feature for feature, mutable in enumerate(space.mutable) if mutable != "none"]
         self._categories = [int(counts[feature]) if counts[feature] > 1 else 0 for feature in self.features]
-        self._step = [_step(space, feature, self._first.item(feature)) for feature in self.features]
+        step = _round_step if rounded else _step
+        self._step = [step(space, feature, self._first.item(feature)) for feature in self.features]
         columns = self._first[self.features]
         self.layout = (
             columns,
@@ -80,7 +87,13 @@ class Grid:
     def limits(self, people: Array) -> Limits:
         """How far people may move: (M,) for a person of shape (D,), (n, M) for people of shape (n, D)."""
         _, categories, step, _, _, _ = self.layout
-        down, up = (np.floor(room / step + TOLERANCE) for room in self._ranges.room(self.raw(people)))
+        raw = self.raw(people)
+        down, up = self._ranges.room(raw)
+        if self._rounded:
+            down = (np.floor(raw / step + TOLERANCE) - np.ceil((raw - down) / step - TOLERANCE)).clip(min=0.0)
+            up = (np.floor((raw + up) / step + TOLERANCE) - np.ceil(raw / step - TOLERANCE)).clip(min=0.0)
+        else:
+            down, up = np.floor(down / step + TOLERANCE), np.floor(up / step + TOLERANCE)
         fewest = np.where(self._goes_down, -down, 0).astype(np.int64)
         most = np.where(categories > 0, categories - 1, np.where(self._goes_up, up, 0)).astype(np.int64)
         return Limits(fewest, most)
@@ -88,7 +101,10 @@ class Grid:
     def toward(self, person: Array, rows: Array) -> Steps:
         """The steps, (R, M), that lead a person (D,) as near to each of the rows (R, D) as the rules allow."""
         limits = self.limits(person)
-        near = np.rint((self.raw(rows) - self.raw(person)) / self.layout[2]).astype(np.int64)
+        own, there, step = self.raw(person), self.raw(rows), self.layout[2]
+        if self._rounded:
+            own = step * np.where(there > own, np.ceil(own / step - TOLERANCE), np.floor(own / step + TOLERANCE))
+        near = np.rint((there - own) / step).astype(np.int64)
         steps: Steps = near.clip(limits.fewest, limits.most)
         for index, count in enumerate(self._categories):
             if count:
@@ -114,13 +130,13 @@ class Grid:
     def moved(self, people: Array, steps: Steps) -> Array:
         """The encoded targets, (R, D), of R people, each moved by a row of ``steps``."""
         targets = people.copy()
-        move(targets, steps, self.layout)
+        move(targets, steps, self.layout, self._rounded)
         return targets
 
 
 @compiled
-def move(targets: Array, steps: Steps, layout: Layout) -> None:
-    """Move each row of ``targets`` (R, D) by its ``steps`` (R, M)."""
+def move(targets: Array, steps: Steps, layout: Layout, rounded: bool) -> None:
+    """Move each row of ``targets`` (R, D) by its ``steps`` (R, M), to multiples of the steps where ``rounded``."""
     first, categories, step, unit, low, scale = layout
     for row in range(len(steps)):
         for feature in range(len(first)):
@@ -136,6 +152,9 @@ def move(targets: Array, steps: Steps, layout: Layout) -> None:
                 targets[row, column + (own + count) % categories[feature]] = 1.0
             else:
                 raw = np.rint((low[feature] + targets[row, column] * scale[feature]) * unit[feature]) / unit[feature]
+                if rounded:
+                    place = raw / step[feature]
+                    raw = (np.ceil(place - TOLERANCE) if count > 0 else np.floor(place + TOLERANCE)) * step[feature]
                 raw = np.rint((raw + count * step[feature]) * unit[feature]) / unit[feature]
                 targets[row, column] = (raw - low[feature]) / scale[feature]
 
@@ -173,6 +192,15 @@ def _step(space: Space, feature: int, column: int) -> float:
     if space.digits[feature] <= 0:
         return max(1.0, math.ceil(step))
     return step or _round_number(space.scale.item(column) / STEPS_IN_A_RANGE)
+
+
+def _round_step(space: Space, feature: int, column: int) -> float:
+    """The step that a feature has, else a round number of its range."""
+    width = space.scale.item(column)
+    if space.smallest_change[feature] or space.digits[feature] <= 0 and width < ROUND_STEPS_IN_A_RANGE:
+        return _step(space, feature, column)
+    number = _round_number(width / ROUND_STEPS_IN_A_RANGE)
+    return max(1.0, number) if space.digits[feature] <= 0 else number
 
 
 def _round_number(size: float) -> float:

@@ -67,7 +67,7 @@ class ExecutionModel:
         """Learn from the observed execution probabilities of step t's F > 0 options."""
         stride = 1 + (len(options.arm) - 1) // SAMPLE
         keep = 1.0 - 1.0 / (MEMORY_STEPS + MEMORY_SHARE * t)
-        learn_execution(t % stride, stride, keep, options[:], self._neighbour, self._regression)
+        learn_execution(t % stride, stride, keep, options[:5], self._neighbour, self._regression)
         self._weights.solve()
 
     def best_option(self, options: Options, upper_index: Array, focus: float) -> tuple[int, float]:
@@ -76,7 +76,7 @@ class ExecutionModel:
         There are F > 0 options; ``upper_index`` (K,) is above 0. The first of equals is taken.
         """
         noise, weight = self._noise(), self._residual_weight()
-        return best_option(options[:], self._weights.weights, noise, weight, upper_index, focus)
+        return best_option(options[:5], self._weights.weights, noise, weight, upper_index, focus)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """``information`` (D, D), ``target`` (D,) and ``noise_stats`` (4,).

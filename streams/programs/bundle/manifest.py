@@ -28,6 +28,24 @@ class VerifierFile(BundleFile, frozen=True, forbid_unknown_fields=True):
     tolerance: Annotated[float, Meta(ge=0, le=1)]
 
 
+class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far predicted probabilities can be believed, on held-out rows.
+
+    ``reliability`` is by tenths of the rows, by ascending prediction: mean prediction, share of the desired label, rows.
+    """
+
+    brier_score: float
+    roc_auc: float
+    reliability: tuple[tuple[float, float, int], ...]
+
+
+class ImprovementFile(BundleFile, frozen=True, forbid_unknown_fields=True):
+    """The file of what says whether a change helps, its method, and how it is calibrated."""
+
+    method: str
+    calibration: Calibration
+
+
 class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
     """A raw column of the bundle's tables.
 

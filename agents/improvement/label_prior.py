@@ -1,0 +1,139 @@
+"""The label prior: how probable the desired label is after a change, by models of the training labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+from ..trees import TreeSum, add_leaves_by_group, check_trees
+from .contract import Array, Improvement, Indices
+
+SMALLEST_SHARE = 1e-3
+"""The share of a forest's labels counts as no closer to 0 and 1, where log odds have no end."""
+
+ARRAYS: Mapping[str, tuple[int, str]] = {
+    "roots": (1, "int64"),
+    "nodes": (2, "int32"),
+    "threshold": (1, "float32"),
+    "value": (1, "float64"),
+    "group": (1, "int64"),
+    "weights": (1, "float64"),
+    "base": (0, "float64"),
+    "forest_weight": (0, "float64"),
+}
+"""The arrays of an ensemble: their dimensions and types."""
+
+
+class Ensemble(NamedTuple):
+    """Boosters, forests and logistic regressions over D columns, on the scale of the log odds that they add up to.
+
+    ``trees`` are those of all T trees. The leaves of those of ``group`` 0, the boosters, add to the log odds. The other
+    groups (T,) are forests: the log odds of the sum of their leaves add to them, times ``forest_weight``. ``weights``
+    (D,) are those of the regressions.
+    """
+
+    trees: TreeSum
+    group: Indices
+    weights: Array
+    forest_weight: float
+
+
+class LabelPrior(Improvement):
+    r"""Boosters, forests and logistic regressions of subsamples of the training labels, calibrated and averaged.
+
+    The log odds of a target $x'$ are the mean over the families $f$ and the bags $b$,
+
+    $$L(x') = \frac13 \sum_f \frac1B \sum_b \left(\alpha_f \operatorname{logit} p_{fb}(x') + \beta_f\right)$$
+
+    with $\alpha_f$ and $\beta_f$ of Platt's calibration of each family. What people were before does not count:
+    relations in the data are taken to be causes.
+
+    Parameters
+    ----------
+    ensemble
+        The models.
+
+    References
+    ----------
+    Breiman, L. (1996). Bagging Predictors. Machine Learning.
+    Platt, J. (1999). Probabilistic outputs for support vector machines. Advances in Large Margin Classifiers.
+    """
+
+    name: ClassVar[str] = "label_prior"
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble = ensemble
+        self._groups = max(1, int(ensemble.group.max()) + 1)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it says the same of everybody: the labels told nothing beyond chance."""
+        trees, _, weights, _ = self._ensemble
+        return not (weights.any() or trees.value.any())
+
+    def log_odds(self, after: Array, before: Array) -> Array:  # noqa: ARG002 -- what people were does not count
+        """The log odds of the desired label of ``after`` (P, D), (P,)."""
+        trees, group, weights, forest_weight = self._ensemble
+        rows, total = np.ascontiguousarray(after, dtype=np.float32), np.full(len(after), trees.base)
+        for column, weight in enumerate(weights):
+            total += weight * after[:, column]
+        sums = np.zeros((self._groups, len(rows)))
+        add_leaves_by_group(rows, trees.roots, trees.nodes, trees.threshold, trees.value, group, sums)
+        add_up(sums, forest_weight, total)
+        return total
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The models as plain arrays, from which ``restore`` makes the same ones."""
+        trees, group, weights, forest_weight = self._ensemble
+        return {
+            "roots": trees.roots.astype(np.int64),
+            "nodes": trees.nodes,
+            "threshold": trees.threshold.astype(np.float32),
+            "value": trees.value,
+            "group": group.astype(np.int64),
+            "weights": weights,
+            "base": np.float64(trees.base),
+            "forest_weight": np.float64(forest_weight),
+        }
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, NDArray[Any]], columns: int) -> Self:
+        """The prior of some arrays.
+
+        Raises
+        ------
+        ValueError
+            When they are no models over so many columns.
+        """
+        for name, (dimensions, kind) in ARRAYS.items():
+            array = arrays.get(name)
+            if array is None or array.ndim != dimensions or array.dtype.name != kind:
+                raise ValueError(f"array {name} is missing or not of {kind} with {dimensions} dimensions")
+        roots, group, weights = arrays["roots"].astype(np.intp), arrays["group"].astype(np.intp), arrays["weights"]
+        numbers = weights, arrays["forest_weight"]
+        if weights.shape != (columns,) or not all(np.isfinite(array).all() for array in numbers):
+            raise ValueError(f"its regression is not of {columns} finite weights")
+        if group.shape != roots.shape or (np.diff(group, prepend=0) < 0).any() or np.diff(group, prepend=0).max() > 1:
+            raise ValueError("the groups of its trees are not in ascending order")
+        base = float(arrays["base"])
+        trees = TreeSum(roots, arrays["nodes"], arrays["threshold"], arrays["value"], base, logistic=True)
+        return cls(Ensemble(check_trees(trees, columns), group, weights, float(arrays["forest_weight"])))
+
+
+@compiled
+def add_up(sums: Array, forest_weight: float, total: Array) -> None:
+    """Add to ``total`` (n,) what the groups' ``sums`` (G, n) are worth in log odds.
+
+    A product of odds needs one logarithm for all forests. It stays in the range of numbers for dozens of them.
+    """
+    for row in range(len(total)):
+        odds = 1.0
+        for g in range(1, len(sums)):
+            share = min(max(sums[g, row], SMALLEST_SHARE), 1.0 - SMALLEST_SHARE)
+            odds *= share / (1.0 - share)
+        total[row] += sums[0, row] + forest_weight * math.log(odds)

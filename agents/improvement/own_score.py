@@ -1,0 +1,28 @@
+"""The score itself, where no labels say more: what the model accepts is taken to improve people as far as it says."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from ..scores import Score
+from .contract import Array, Improvement
+
+SMALLEST = 1e-6
+"""Scores count as no closer to 0 and 1, where log odds have no end."""
+
+
+class OwnScore(Improvement):
+    """The log odds of the decision model's own score, of the row after the change."""
+
+    name: ClassVar[str] = "own_score"
+
+    def __init__(self, score: Score) -> None:
+        self._score = score
+
+    def log_odds(self, after: Array, before: Array) -> Array:  # noqa: ARG002 -- the model sees the row after it only
+        """The log odds of the scores of ``after`` (P, D), (P,)."""
+        score = np.clip(self._score(after), SMALLEST, 1.0 - SMALLEST)
+        odds: Array = np.log(score) - np.log1p(-score)
+        return odds
