@@ -28,6 +28,26 @@ def test_follows_a_shift_of_one_standard_deviation_in_a_few_rounds():
     assert scores.mean == pytest.approx(1.0, abs=0.4)
 
 
+@pytest.mark.parametrize(("centre", "scale"), [(0.0, 0.02), (-6.0, 0.02), (-6.0, 1.0), (12.0, 4.0)])
+def test_no_scale_of_scores_is_presumed(centre, scale):
+    random, usual, other = np.random.default_rng(5), ScoreDistribution(0.98), ScoreDistribution(0.98)
+    logits = np.linspace(-3.0, 3.0, 7)
+    for _ in range(40):
+        drawn = random.normal(0.0, 1.0, 10)
+        usual.add(drawn)
+        other.add(centre + scale * drawn)
+        assert other.mean == pytest.approx(centre + scale * usual.mean, abs=0.02 * scale)
+        assert other.reaching(centre + scale * logits) == pytest.approx(usual.reaching(logits), abs=0.02)
+
+
+def test_follows_newcomers_that_are_spread_more_or_less_than_before():
+    random, scores = np.random.default_rng(6), filled(6, 30)
+    for scale in (0.01, 3.0):
+        for _ in range(400):
+            scores.add(random.normal(0.0, scale, 10))
+        assert scores.reaching(np.array([-1.0, 0.0, 1.0]) * scale) == pytest.approx([0.84, 0.5, 0.16], abs=0.08)
+
+
 def test_counts_the_newcomers_of_a_round_and_knows_nothing_at_first():
     assert ScoreDistribution(0.9).per_round == 0.0
     assert ScoreDistribution(0.9).reaching(np.zeros(2)).tolist() == [0.0, 0.0]
