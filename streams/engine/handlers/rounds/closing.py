@@ -172,14 +172,12 @@ def _forecast(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -
 def _aim(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:  # noqa: ARG001
     open_promises = carried_over(rounds, closing.number)
     if closing.rejected:
-        expected = prospects(closing.sample, open_promises, closing.number, rounds.places_after(closing))
+        expected = prospects(rounds, closing, open_promises)
         equip_goal(rounds.learners.goal, _bundle(rounds, fold))
         aim = rounds.learners.goal.aim(expected)
-        # A score that the model does not approve wins no place, however many are left.
-        closing.goal = max(aim.score, rounds.program.spec.model.threshold)
-        closing.forecast, closing.until_round = aim.forecast, aim.until
+        closing.goal, closing.forecast, closing.until_round = aim.score, aim.forecast, aim.until
         rounds.goal = closing.goal
-    if closing.places:
+    if closing.places and (closing.counts.newcomers or closing.counts.returned):
         rounds.threshold = closing.threshold
     closing.phase = Phase.ANSWER
     _publish_threshold(rounds, closing, len(open_promises), fold)

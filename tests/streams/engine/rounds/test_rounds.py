@@ -120,6 +120,22 @@ def test_the_goal_counts_on_the_places_of_the_next_round_not_of_a_later_one(tmp_
     assert (goals[0] != goals[1]) is changes
 
 
+def test_places_that_are_announced_late_each_time_count_and_those_of_the_spec_do_not(tmp_path):
+    """Each round has three places by an event that comes when the round before is closed."""
+    found = []
+    for places in (1, 50):
+        tape = story(tmp_path / str(places), places=places, horizon=2)
+        for hour in range(1, 5):
+            tape.send("rounds", announcement(hour, 3), closed_at(hour - 1), f"r{hour}")
+            for number in range(6):
+                tape.applies_with(f"{hour}-{number}", closed_at(hour - 1), 25 + 5 * number + hour)
+            tape.tick(closed_at(hour))
+        tape.fold()
+        found.append([(closed.places, closed.goal) for closed in tape.thresholds()])
+    assert [places for places, _ in found[0]] == [3, 3, 3, 3]
+    assert found[0] == found[1]
+
+
 def test_a_calendar_leaves_out_rounds_in_which_nothing_can_happen(tmp_path):
     tape = with_four(tmp_path)
     tape.applies_with("much later", 40 * HOUR_MS - 1, 80)
@@ -240,7 +256,7 @@ def test_features_that_cannot_be_read_are_refused_on_arrival(tmp_path):
 
 
 def test_a_target_out_of_reach_is_a_typed_none(tmp_path):
-    tape = story(tmp_path, places=1)
+    tape = Story(Run({"loan": limited({"places": 1}, goal="fixed", goal_parameters={"score": 0.99995})}, tmp_path))
     tape.applies_with("best", 1, 100, debts=0)
     tape.applies_with("hopeless", 1, 99, debts=1)
     tape.tick(closed_at(1))
