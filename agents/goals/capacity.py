@@ -50,8 +50,9 @@ class Capacity(RoundGoal):
     come back successful after $l$ rounds, because some give up and some come later. Where k is not announced it may be
     that of any of the last rounds, most probably that of the last one.
 
-    No goal is above what somebody may reach by the predictions. The search is around the last goal. It moves with the
-    mean of newcomers' scores, its least radius is by their spread, and doubles where a goal lies at its end.
+    The search is around the last goal. It moves with the mean of newcomers' scores, its least radius is by their
+    spread, and doubles where a goal lies at its end. It ends where nobody can reach the goal, by the predictions. Where
+    no goal in reach will do, the goal is just beyond it.
 
     Parameters
     ----------
@@ -170,15 +171,16 @@ class Capacity(RoundGoal):
         ]
 
     def _move(self, logits: float, success: Array) -> None:
-        """Take the goal that is nearest to these logits and in reach; search farther where it is the last candidate.
+        """Take these logits as the goal, or the nearest in the range; search farther where it is the last candidate.
 
-        In reach is what somebody may come to, by the predicted success (n, G) at the candidates. Where the lowest one
-        will do and all are sure of it, there is nothing to be found below.
+        The range ends at the first candidate that nobody can reach, by the predicted success (n, G): no option leads
+        to it, and none farther up would be any safer. It begins where all are sure of the goal, if the lowest one will
+        do.
         """
         steps = np.clip(self._logits(STEPS), -LARGEST_LOGIT, LARGEST_LOGIT)
         sure = np.flatnonzero(success.min(axis=0) >= 1.0 - NEGLIGIBLE)
         possible = np.flatnonzero(success.max(axis=0) > NEGLIGIBLE)
-        highest = int(possible[-1]) if len(possible) else 0
+        highest = min(int(possible[-1]) + 1, len(STEPS) - 1) if len(possible) else 0
         lowest = min(int(sure[-1]), highest, len(STEPS) // 2) if len(sure) and logits <= steps[0] else 0
         self._centre[0] = np.clip(logits, steps[lowest], steps[highest])
         factor = 2.0 if self._centre[0] in (steps[0], steps[-1]) else 0.5

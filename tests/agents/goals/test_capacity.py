@@ -73,13 +73,26 @@ def test_scores_on_another_scale_have_the_same_goals_on_that_scale(scale, centre
     assert goals(scale, centre)[5:] == pytest.approx(goals(1.0, 0.0)[5:], abs=0.1)
 
 
-def test_a_goal_is_never_above_what_somebody_may_reach():
-    """Of a model that gives no score above .8, with one place for everybody."""
+@pytest.mark.parametrize("highest", [0.8, 0.52, 0.3])
+def test_where_no_goal_in_reach_is_safe_the_goal_is_just_beyond_it(highest):
+    """Twenty people can all come to the highest score that the model gives, and there is one place."""
     goal = Capacity(0.95, 1, offset=False)
-    for number in range(60):
+    for number in range(40):
         goal.observe(closed(number, places=1))
-        aim = goal.aim(Prospects(np.tile(np.where(goal.candidates <= 0.8, 0.9, 0.0), (20, 1))))
-    assert 0.7 < aim.score <= 0.8
+        aim = goal.aim(Prospects(np.tile(np.where(goal.candidates <= highest, 0.9, 0.0), (20, 1))))
+    assert highest < aim.score < highest + 0.05
+
+
+def test_goals_come_down_again_from_scores_that_nobody_reaches_any_more():
+    goal = Capacity(0.95, 1, offset=False)
+    scores = []
+    for number in range(40):
+        goal.observe(closed(number, places=1))
+        highest = 1.0 if number < 20 else 0.6
+        aim = goal.aim(Prospects(np.tile(np.where(goal.candidates <= highest, 0.9, 0.0), (20, 1))))
+        scores.append(aim.score)
+    assert scores[19] > 0.999
+    assert [0.6 < score < 0.65 for score in scores[30:]] == [True] * 10
 
 
 def test_success_is_expected_at_the_score_that_is_told_with_the_offset():

@@ -123,7 +123,7 @@ def test_promises_age_with_the_rounds_and_end_by_status(tmp_path):
     tape = with_four(story(tmp_path, horizon=3))
     tape.applies_with("again", closed_at(1), 99, previous="low")
     for number in range(2):
-        tape.applies_with(f"rival {number}", closed_at(1), 98)
+        tape.applies_with(f"rival {number}", closed_at(1), 45)
     tape.tick(closed_at(2))
     shown = shown_after(tape)
     assert tape.promises() == {"low": "kept"}
