@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from onward.agents.goals import ClosedRound, Prospects
 from onward.agents.goals.capacity import STEPS, Capacity
@@ -111,3 +113,64 @@ def test_people_who_give_up_are_learned_where_the_predicted_score_is_told():
         goal.observe(closed(number))
         goal.aim(Prospects(np.full((8, len(STEPS)), 0.5)))
     assert goal.return_rates[0] < 0.1
+
+
+@pytest.mark.parametrize(("stay", "late", "offset"), [(0.3, 0.0, False), (0.6, 0.4, False), (1.0, 0.6, True)])
+def test_the_coverage_is_kept_where_people_give_up_or_come_late(stay, late, offset):
+    """Fixed draws. The predictions say that all come back in the next round: the standard error is about 0.01."""
+    rounds = LimitedPlaces(lambda number: 6, reach=3.0, stay=stay, late=late)
+    shares = rounds.coverage(Capacity(0.9, 2, offset=offset), 500, seed=4)
+    assert np.nanmean(shares[50:]) == pytest.approx(0.9, abs=0.03)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_return_rates_are_those_of_an_account_of_all_rounds(seed, horizon):
+    """Of a round in which nobody was turned down nothing is predicted. Each round weighs more than the one before."""
+    random, goal = np.random.default_rng(seed), Capacity(0.9, horizon, memory=0.9)
+    returned, predicted, next_round = np.zeros(horizon), np.zeros(horizon), np.zeros(horizon)
+    for number in range(12):
+        lag, reached = random.integers(1, horizon + 1, 4), random.random(4) < 0.5
+        goal.observe(replace(closed(number), own_goal=np.full(4, 0.6), lag=lag, reached=reached, accepted=reached))
+        for after in range(horizon):
+            returned[after] = 0.9 * returned[after] + (reached & (lag == after + 1)).sum()
+            predicted[after] = 0.9 * predicted[after] + next_round[after]
+        expected = (returned + 5.0 * (np.arange(horizon) == 0)) / (predicted + 5.0)
+        assert goal.return_rates == pytest.approx(expected)
+        next_round[:] = 0.0
+        if random.random() < 0.7:
+            chance, weight, waiting = random.random(3), float(random.choice([1.0, 7.0])), random.random(5)
+            waits = random.integers(1, horizon + 1, 5)
+            goal.aim(Prospects(np.tile(chance[:, None], len(STEPS)), weight, random.random(5), waits, waiting))
+            next_round[0] = weight * chance.sum()
+            np.add.at(next_round, waits - 1, waiting)
+
+
+def told(returned: bool, open_goal: float, success: float = 1.0) -> float:
+    """The goal of a round, with three promises of the round before that are still open.
+
+    In ten rounds before it people came back after one round and after two, or after one.
+    """
+    goal, three = Capacity(0.9, 2, offset=False), np.ones(3)
+    for number in range(10):
+        back = np.array([1, 1, 1, 2, 2, 2] if returned else [1, 1, 1], np.int64)
+        reached = np.ones(len(back), bool)
+        goal.observe(
+            replace(closed(number), own_goal=np.full(len(back), 0.6), lag=back, reached=reached, accepted=reached)
+        )
+        waits = np.full(3, 0.6), np.full(3, 2), three
+        goal.aim(Prospects(np.tile(sigmoid(1.0 - logit(goal.candidates)), (6, 1)), 1.0, *waits))
+    goal.observe(closed(10))
+    chance = np.tile(sigmoid(1.0 - logit(goal.candidates)), (6, 1))
+    return goal.aim(Prospects(chance, 1.0, open_goal * three, np.full(3, 2), success * three)).score
+
+
+def test_promises_of_higher_goals_that_are_still_open_raise_the_goal_and_lower_ones_do_not():
+    without = told(returned=True, open_goal=0.999, success=0.0)
+    assert told(returned=True, open_goal=0.999) > without + 0.01
+    assert told(returned=True, open_goal=0.999, success=0.25) < told(returned=True, open_goal=0.999)
+    assert told(returned=True, open_goal=0.01) == without
+
+
+def test_nobody_is_expected_a_round_late_before_anybody_came_late():
+    assert told(returned=False, open_goal=0.999) == told(returned=False, open_goal=0.999, success=0.0)
