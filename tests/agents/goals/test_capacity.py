@@ -50,6 +50,33 @@ def test_places_that_alternate_without_notice_have_the_coverage_on_average():
     assert np.nanmean(shares[20:]) == pytest.approx(0.95, abs=0.03)
 
 
+def after(places: list[int], announced: int | None = None, newcomers: list[int] | None = None) -> float:
+    """The goal after rounds with so many places, of so many newcomers where they are not always ten."""
+    goal = Capacity(0.95, 1, offset=False)
+    for number, count in enumerate(places):
+        one = closed(number, max(count, 1))
+        people = 10 if newcomers is None else newcomers[number]
+        goal.observe(replace(one, places=count, newcomers=one.newcomers[:: 10 // people][:people]))
+    return goal.aim(Prospects(np.tile(sigmoid(3.0 - logit(goal.candidates)), (8, 1)), places=announced)).score
+
+
+def test_unannounced_places_are_those_of_the_last_rounds_that_had_any_and_of_the_last_one_most():
+    assert after([6] * 9) == after([6] * 9, announced=6)
+    assert after([6, 9] + [6] * 8) == after([6] * 10)
+    assert after([6] * 10 + [0, 0]) == pytest.approx(after([6] * 10), abs=1e-3)
+    assert after([9] * 8, announced=4) > after([9] * 7 + [4]) > after([9] * 6 + [4, 9]) > after([9] * 8)
+    assert after([4] * 4 + [9] * 4, announced=9) < after([4] * 4 + [9] * 4) < after([4] * 4 + [9] * 4, announced=4)
+
+
+def test_newcomers_count_by_their_mean_number_also_where_it_is_a_part_of_a_person():
+    few, more, between = (
+        after([2] * 40, newcomers=[1, 1] * 20),
+        after([2] * 40, newcomers=[2, 2] * 20),
+        after([2] * 40, newcomers=[2, 1] * 20),
+    )
+    assert few < between < more
+
+
 @pytest.mark.parametrize("jump", [5.0, -5.0])
 def test_better_or_worse_newcomers_move_the_search_in_the_round_in_which_they_come(jump):
     goal = Capacity(0.95, 1)
