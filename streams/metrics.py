@@ -163,7 +163,7 @@ class Metrics:
         )
         self.threshold_score = self._gauge(
             "threshold_score",
-            "Lowest score that got a place in the last round with places and applicants; 0 where nobody was rejected.",
+            "Lowest score that got a place in the last round that gave any; 0 where nobody was rejected.",
             "program",
         )
         self.goal_score = self._gauge(

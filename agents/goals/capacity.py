@@ -139,8 +139,14 @@ class Capacity(RoundGoal):
         """The goal of those who were turned down in the round that was observed last."""
         logits, success = self._logits(FINE_STEPS), between_candidates(prospects.success)
         aim = super().aim(prospects)
-        self._expect(prospects, np.interp(logit(aim.score), logits, success.sum(axis=0)))
+        self.expect_returns(prospects)
+        self._expected[0] += prospects.weight * np.interp(logit(aim.score), logits, success.sum(axis=0))
         return aim
+
+    def expect_returns(self, prospects: Prospects) -> None:
+        """Keep how many successes are predicted among the open promises in the next round, by lag."""
+        lag = np.minimum(prospects.open_lag, self.horizon) - 1
+        self._expected[:] = np.bincount(lag, prospects.open_success, self.horizon)
 
     def _score(self, prospects: Prospects) -> float:
         if len(prospects.success):
@@ -186,12 +192,6 @@ class Capacity(RoundGoal):
         factor = 2.0 if self._centre[0] in (steps[0], steps[-1]) else 0.5
         widest = max(LARGEST_LOGIT / (LEAST_RADIUS * self.spread.logits), 1.0)
         self._widening[0] = np.clip(self._widening[0] * factor, 1.0, widest)
-
-    def _expect(self, prospects: Prospects, successes: float) -> None:
-        """Keep how many successes are predicted among those who may come back in the next round, by lag."""
-        lag = np.minimum(prospects.open_lag, self.horizon) - 1
-        self._expected[:] = np.bincount(lag, prospects.open_success, self.horizon)
-        self._expected[0] += prospects.weight * successes
 
     def _earlier_ahead(self, prospects: Prospects, rates: Array, candidates: Array) -> Array:
         """The probabilities (j, G) that people reach a higher goal of an earlier round in the next one."""

@@ -146,6 +146,9 @@ class RoundGoal(Equipped, ABC):
             self.offset.keep(number, score)
         return Aim(score, number + self.horizon, forecast)
 
+    def expect_returns(self, prospects: Prospects) -> None:
+        """Take note of open promises after a round in which nobody was turned down, in the place of ``aim``."""
+
     @abstractmethod
     def _learn(self, closed: ClosedRound) -> None:
         """Learn from a closed round what this goal needs."""
