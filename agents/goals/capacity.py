@@ -130,8 +130,7 @@ class Capacity(RoundGoal):
         if not closed.places:
             return
         if self._places[0] == 0 and closed.threshold > 0:
-            # Where nobody got a place the threshold is 1: no score that the model is known to give.
-            self._centre[0] = logit(min(closed.threshold, closed.newcomers.max(initial=0.0) or 1.0))
+            self._centre[0] = logit(closed.threshold)
         self._places[1:] = self._places[:-1].copy()
         self._places[0] = closed.places
 

@@ -63,7 +63,7 @@ def after(places: list[int], announced: int | None = None, newcomers: list[int] 
 def test_unannounced_places_are_those_of_the_last_rounds_that_had_any_and_of_the_last_one_most():
     assert after([6] * 9) == after([6] * 9, announced=6)
     assert after([6, 9] + [6] * 8) == after([6] * 10)
-    assert after([6] * 10 + [0, 0]) == pytest.approx(after([6] * 10), abs=1e-3)
+    assert after([6] * 10 + [0] * 9) == pytest.approx(after([6] * 10), abs=1e-3)
     assert after([9] * 8, announced=4) > after([9] * 7 + [4]) > after([9] * 6 + [4, 9]) > after([9] * 8)
     assert after([4] * 4 + [9] * 4, announced=9) < after([4] * 4 + [9] * 4) < after([4] * 4 + [9] * 4, announced=4)
 
@@ -122,6 +122,25 @@ def test_goals_come_down_again_from_scores_that_nobody_reaches_any_more():
         scores.append(aim.score)
     assert scores[19] > 0.999
     assert [0.6 < score < 0.65 for score in scores[30:]] == [True] * 10
+
+
+def test_a_goal_that_all_are_sure_of_does_not_fall_away_where_there_are_places_for_all():
+    goal = Capacity(0.95, 1, offset=False)
+    for number in range(40):
+        goal.observe(closed(number))
+        aim = goal.aim(Prospects(np.ones((8, len(STEPS))), places=50))
+    assert aim.score > 0.05
+    assert goal.aim(Prospects(np.ones((8, len(STEPS))), places=3)).score > 0.5
+
+
+def test_a_sample_whose_people_stand_for_ten_has_the_goal_of_ten_times_as_many_people():
+    def goals(people: int, weight: float) -> float:
+        goal = Capacity(0.95, 1, offset=False)
+        goal.observe(closed(0))
+        return goal.aim(Prospects(np.tile(sigmoid(1.0 - logit(goal.candidates)), (people, 1)), weight)).score
+
+    assert goals(20, 10.0) == pytest.approx(goals(200, 1.0), abs=0.005)
+    assert goals(20, 1.0) < goals(200, 1.0) - 0.015
 
 
 def test_success_is_expected_at_the_score_that_is_told_with_the_offset():
