@@ -48,6 +48,28 @@ def test_follows_newcomers_that_are_spread_more_or_less_than_before():
         assert scores.reaching(np.array([-1.0, 0.0, 1.0]) * scale) == pytest.approx([0.84, 0.5, 0.16], abs=0.08)
 
 
+def test_after_a_shift_what_was_before_weighs_no_more_than_what_has_come_since():
+    """One round is 3.5 higher, and from then on rounds are 3 higher: too little to be a second shift."""
+    scores, usual = ScoreDistribution(0.98), np.linspace(-1.5, 1.5, 10)
+    for number in range(65):
+        scores.add(usual + (0.0 if number < 60 else 3.5 if number == 60 else 3.0))
+    assert scores.mean < 3.25
+
+
+def test_follows_newcomers_whose_scores_rise_slowly_beyond_all_that_were_seen():
+    random, scores = np.random.default_rng(7), ScoreDistribution(0.98)
+    for number in range(400):
+        scores.add(random.normal(0.1 * number, 1.0, 10))
+    assert scores.mean == pytest.approx(40.0, abs=1.5)
+
+
+def test_the_number_of_newcomers_follows_when_more_come():
+    scores = filled(8, 60)
+    for _ in range(200):
+        scores.add(np.zeros(30))
+    assert scores.per_round == pytest.approx(30.0, abs=0.5)
+
+
 def test_counts_the_newcomers_of_a_round_and_knows_nothing_at_first():
     assert ScoreDistribution(0.9).per_round == 0.0
     assert ScoreDistribution(0.9).reaching(np.zeros(2)).tolist() == [0.0, 0.0]

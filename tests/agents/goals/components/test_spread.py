@@ -37,3 +37,8 @@ def test_is_1_before_two_newcomers_and_small_but_not_0_where_all_are_equal():
 def test_two_means_differ_as_much_as_their_numbers_let_them():
     """By the F distribution's numerator: (mean - mean)^2 / (1/m + 1/n), with the prior's thousandth."""
     assert seen([np.array([0.0, 0.0]), np.array([3.0])]) == pytest.approx(np.sqrt(6.001 / 1.98), rel=0.01)
+
+
+def test_follows_when_scores_lie_nearer_together():
+    random = np.random.default_rng(4)
+    assert seen([random.normal(0.0, 1.0 if number < 100 else 0.1, 5) for number in range(400)]) < 0.13
