@@ -162,7 +162,9 @@ class Metrics:
             "open_promises", "Open promises, by the rounds closed since theirs.", "program", "age"
         )
         self.threshold_score = self._gauge(
-            "threshold_score", "Lowest score that got a place in the last round with places.", "program"
+            "threshold_score",
+            "Lowest score that got a place in the last round that gave any; 0 where nobody was rejected.",
+            "program",
         )
         self.goal_score = self._gauge(
             "goal_score", "Score that those who were rejected last are told to reach.", "program"

@@ -14,8 +14,8 @@ is found by program, kind, shard and due time.
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 10
-"""Counted up when the tables change, or what a case or the state of a choice holds."""
+SCHEMA_VERSION = 11
+"""Counted up when the tables change, or what a case or the state of a choice or goal holds."""
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE programs (id INTEGER PRIMARY KEY, program TEXT NOT NULL UNIQUE, watermark TEXT NOT NULL,

@@ -110,11 +110,20 @@ def test_a_closed_round_is_shown_as_it_was_published(tmp_path):
     assert shown.value("rounds_total") == 1
 
 
+def test_a_round_without_applicants_says_nothing_of_the_score_that_was_needed(tmp_path):
+    tape = with_four(story(tmp_path, horizon=3))
+    tape.tick(closed_at(2))
+    shown = shown_after(tape)
+    first, empty = tape.thresholds()
+    assert (empty.applicants, empty.threshold) == (0, 0.0)
+    assert shown.value("threshold_score") == first.threshold > 0
+
+
 def test_promises_age_with_the_rounds_and_end_by_status(tmp_path):
     tape = with_four(story(tmp_path, horizon=3))
     tape.applies_with("again", closed_at(1), 99, previous="low")
     for number in range(2):
-        tape.applies_with(f"rival {number}", closed_at(1), 98)
+        tape.applies_with(f"rival {number}", closed_at(1), 45)
     tape.tick(closed_at(2))
     shown = shown_after(tape)
     assert tape.promises() == {"low": "kept"}
