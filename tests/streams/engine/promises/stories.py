@@ -117,8 +117,10 @@ class Story(Tape):
         return self.run.events("promises", PromiseChange | Revalidation)
 
 
-def story(tmp_path: Any, monkeypatch: Any, program: Program | None = None) -> Story:
-    """A journal for a program, whose later models are those of ``STRICTER``."""
+def story(
+    tmp_path: Any, monkeypatch: Any, program: Program | None = None, biases: Mapping[str, float] = STRICTER
+) -> Story:
+    """A journal for a program, whose later models have these ``biases``."""
     own = promising() if program is None else program
     linear = isinstance(own.bundle.model.score, LogisticScore)
     bundles = {
@@ -128,7 +130,7 @@ def story(tmp_path: Any, monkeypatch: Any, program: Program | None = None) -> St
             manifest_sha256=digest_of(version),
             model=cast(Any, SimpleNamespace(score=score_of(bias, linear))),
         )
-        for version, bias in STRICTER.items()
+        for version, bias in biases.items()
     }
     bundles[own.bundle.manifest_sha256] = own.bundle
     monkeypatch.setattr(Program, "load", lambda self, manifest, sha256: bundles[sha256])

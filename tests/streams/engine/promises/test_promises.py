@@ -8,7 +8,15 @@ import pytest
 
 from onward.streams.engine.promises.recourse import OpenRecourse, rows_of
 from onward.streams.ledger.checksum import without_checksum
-from onward.tests.streams.engine.promises.stories import HOUR_MS, STRICTER, promising, score_of, small_pieces, story
+from onward.tests.streams.engine.promises.stories import (
+    BIAS,
+    HOUR_MS,
+    STRICTER,
+    promising,
+    score_of,
+    small_pieces,
+    story,
+)
 from onward.tests.support.tape import rows
 
 decode = msgspec.msgpack.Decoder(OpenRecourse).decode
@@ -17,6 +25,11 @@ decode = msgspec.msgpack.Decoder(OpenRecourse).decode
 @pytest.fixture
 def tape(tmp_path, monkeypatch):
     return story(tmp_path, monkeypatch)
+
+
+def open_recourses(ledger):
+    """The open recourses at rest in a ledger."""
+    return [decode(without_checksum(body)) for (body,) in rows(ledger, "SELECT body FROM promises")]
 
 
 def target(recourse, option, feature):
@@ -195,11 +208,41 @@ def test_every_open_option_is_accepted_by_the_newest_model_also_those_that_nobod
     assert any(look.cleared for look in tape.looks())
     assert any(look.accepted for look in tape.looks())
     assert any(look.broken for look in tape.looks())
-    recourses = [decode(without_checksum(body)) for (body,) in rows(ledger, "SELECT body FROM promises")]
+    recourses = open_recourses(ledger)
     targets = np.concatenate([rows_of(recourse.options) for recourse in recourses])
     opened = sum(len(answer.options) for answer in tape.recourses().values())
     assert len(targets) == opened + sum(look.replaced - look.broken for look in tape.looks())
     assert (score_of(STRICTER["v3"], linear=True)(targets) > 0.5).all()
+
+
+def test_a_model_that_moves_a_little_at_a_time_breaks_what_it_would_break_at_once(tmp_path, monkeypatch):
+    """Four models, each stricter by .05: none is far from the one before it."""
+    biases = {f"v{number}": BIAS - 0.05 * (number - 1) for number in range(2, 6)}
+    told = {}
+    for name, versions in (("at once", ["v5"]), ("in four", list(biases))):
+        tape = story(tmp_path / name, monkeypatch, biases=biases)
+        random = np.random.default_rng(3)
+        for number in range(100):
+            tape.applies_with(f"p{number}", 0, income=float(random.integers(5, 60)), debts=int(random.integers(0, 6)))
+        for hours, version in enumerate(versions, 1):
+            tape.new_model(version, hours)
+            tape.passes(hours + 0.5)
+        recourses = open_recourses(tape.fold())
+        told[name] = {(event.application, id) for event in tape.ends() for id in event.options}
+        targets = np.concatenate([rows_of(recourse.options) for recourse in recourses])
+        assert (score_of(biases["v5"], linear=True)(targets) > 0.5).all()
+        assert {event.status for event in tape.ends()} == {"broken"}
+    assert told["at once"] == told["in four"]
+    assert len(told["at once"]) > 50
+
+
+def test_who_comes_back_at_the_last_instant_is_in_time(tape):
+    """The clocks of all inputs have reached it too."""
+    tape.applies_with("a", 0)
+    tape.tick(10 * HOUR_MS)
+    comes_back(tape, "b", 10, 1)
+    tape.fold()
+    assert [(event.status, event.options) for event in tape.ends()] == [("kept", ("2",)), ("superseded", ("1",))]
 
 
 def test_an_option_whose_time_was_over_before_the_model_came_is_not_broken(tape):
