@@ -62,7 +62,9 @@ def test_another_owner_s_snapshot_of_the_same_offset_takes_the_place_of_the_firs
     """Nothing was folded between the two, so the earlier state that is kept beside them is not pushed out."""
     story, snapshots = write_journal(tmp_path), Snapshots(address, keep=2)
     take_snapshot(snapshots, story.fold(parts=[story.journal[:3]]))
-    first, second = (take_snapshot(snapshots, story.fold(parts=[part])) for part in (story.journal[3:], story.journal[-1:]))
+    first, second = (
+        take_snapshot(snapshots, story.fold(parts=[part])) for part in (story.journal[3:], story.journal[-1:])
+    )
     assert first.ledger.generation < second.ledger.generation
     assert offsets(snapshots) == [len(story.journal), 3]
     assert snapshots.listed(JOURNAL)[0] == second
