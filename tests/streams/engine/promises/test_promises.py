@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 import pytest
 
-from onward.streams.engine.promises.recourse import OpenRecourse, rows_of
-from onward.streams.ledger.checksum import without_checksum
+from onward.streams.engine.promises.recourse import rows_of
 from onward.tests.streams.engine.promises.stories import (
     BIAS,
     HOUR_MS,
     STRICTER,
+    open_recourses,
     promising,
+    record_of,
     score_of,
     small_pieces,
     story,
 )
 from onward.tests.support.tape import rows
 
-decode = msgspec.msgpack.Decoder(OpenRecourse).decode
-
 
 @pytest.fixture
 def tape(tmp_path, monkeypatch):
     return story(tmp_path, monkeypatch)
-
-
-def open_recourses(ledger):
-    """The open recourses at rest in a ledger."""
-    return [decode(without_checksum(body)) for (body,) in rows(ledger, "SELECT body FROM promises")]
 
 
 def target(recourse, option, feature):
@@ -71,6 +64,28 @@ def test_who_did_what_was_asked_is_approved_and_the_promise_kept(tape):
     assert (kept.status, kept.options, kept.by, kept.reason) == ("kept", ("2",), "b", "approved")
     assert (superseded.status, superseded.options, superseded.reason) == ("superseded", ("1",), "approved")
     assert "b" not in tape.recourses()
+
+
+@pytest.mark.parametrize(
+    ("more", "ended"),
+    [
+        ({"income": 1.0}, "kept"),
+        ({"debts": -1}, "kept"),
+        ({"income": -1.0}, "superseded"),
+        ({"debts": 1}, "superseded"),
+    ],
+)
+def test_who_did_more_than_was_asked_did_it_and_who_did_one_step_less_did_not(tmp_path, monkeypatch, more, ended):
+    # The person of the first option is asked for income alone, the one of the second for fewer debts alone.
+    option = 0 if "income" in more else 1
+    tape = story(tmp_path, monkeypatch)
+    tape.applies_with("a", 0)
+    tape.fold("first")
+    [change] = tape.recourses()["a"].options[option].changes
+    assert change.feature in more
+    comes_back(tape, "b", 4, option, **{change.feature: change.target + more[change.feature]})
+    tape.fold()
+    assert next(event.status for event in tape.ends() if str(option + 1) in event.options) == ended
 
 
 def test_who_comes_back_without_having_done_it_gets_a_new_answer(tape):
@@ -153,6 +168,81 @@ def comes_back_to_revision(tape, revised):
     tape.fold()
     kept = [event for event in tape.ends() if event.status == "kept"]
     assert [(event.application, event.options) for event in kept] == [("p1", (revised.options[0].id,))]
+
+
+def test_a_revised_recourse_holds_as_long_as_a_first_one(tape):
+    """The model came after two hours: what the person did before is over after twelve, and not after ten."""
+    tape.applies_with("a", 0)
+    tape.applies_with("c", 0)
+    tape.new_model("v4", 2)
+    tape.tick(round(11.5 * HOUR_MS))
+    tape.fold("first")
+    revised = {recourse.application: recourse for recourse in tape.revisions()}
+    assert {recourse.expires_at[:16] for recourse in revised.values()} == {"2026-09-22T02:13"}
+    asked = {change.feature: change.target for change in revised["a"].options[0].changes}
+    tape.applies_with("b", 11.5, previous="a", **{"income": 30.0, "debts": 4, **asked})
+    tape.tick(13 * HOUR_MS)
+    tape.fold()
+    ended = {(event.application, event.status) for event in tape.ends() if event.status != "broken"}
+    assert {("a", "kept"), ("c", "expired")} <= ended
+    assert ("a", "expired") not in ended
+
+
+def test_the_worst_margin_is_that_of_the_least_score_that_was_asked_for_and_accepted(tape):
+    for number in range(30):
+        tape.applies_with(f"p{number}", 0, income=20.0 + number)
+    tape.new_model("v3", 2)
+    tape.passes(3)
+    ledger, [look] = tape.fold(), tape.looks()
+    first = [option for recourse in open_recourses(ledger) for option in recourse.options if option.model == "1" * 64]
+    assert len(first) == look.open - look.broken == look.accepted > 10
+    scores = score_of(STRICTER["v3"], linear=True)(rows_of(first))
+    assert look.worst_margin == pytest.approx(scores.min() - 0.5)
+
+
+def test_an_option_at_its_last_instant_is_looked_at_when_the_model_comes(tape):
+    tape.applies_with("a", 0)
+    tape.tick(10 * HOUR_MS)
+    tape.new_model("v4", 10)
+    tape.fold()
+    assert [(event.status, event.options) for event in tape.ends()] == [("broken", ("1", "2"))]
+    assert [(look.open, look.broken) for look in tape.looks()] == [(2, 2)]
+    assert [recourse.application for recourse in tape.revisions()] == ["a"]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_an_older_model_judges_until_the_last_instant_of_its_latest_option(tmp_path, monkeypatch, restart):
+    """The last to apply did so earlier, by event time. Another model comes as the time of the option ends."""
+    tape = story(tmp_path, monkeypatch, promising({"grandfather": True}))
+    tape.applies_with("a", 0.05)
+    tape.applies_with("z", 0)
+    tape.new_model("v4", 2)
+    comes_back(tape, "b", 10.05, 1)
+    b = tape.journal.pop()
+    tape.tick(round(10.05 * HOUR_MS))
+    tape.new_model("v3", 10.05)
+    tape.journal.append(b._replace(offset=len(tape.journal)))
+    tape.fold(parts=[[record] for record in tape.journal] if restart else None)
+    assert ("kept", "approved") in [(event.status, event.reason) for event in tape.ends() if event.by == "b"]
+
+
+def test_what_a_finished_look_did_not_need_is_not_left_to_the_next_one(tape):
+    tape.applies_with("a", 0)
+    tape.new_model("v3", 2)
+    tape.passes(3)
+    assert record_of(tape.fold()).credit == 0
+
+
+def test_every_end_and_every_look_has_an_identity_of_its_own(tape):
+    for number in range(5):
+        tape.applies_with(f"p{number}", 0, income=20.0 + 5 * number)
+    for hours, version in enumerate(STRICTER, 1):
+        tape.new_model(version, hours)
+        tape.passes(hours + 0.5)
+    tape.fold()
+    ids = [dict(record.headers)["ce_id"] for record in tape.run.broker.logs["promises", 0]]
+    assert len(tape.looks()) == len(STRICTER)
+    assert len(set(ids)) == len(ids)
 
 
 def test_a_model_within_the_radius_breaks_nothing_and_nobody_is_looked_at(tape):
