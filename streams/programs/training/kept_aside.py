@@ -97,17 +97,19 @@ class Training:
 
 
 def halvings(labels: NDArray[np.int64], random: np.random.RandomState) -> Iterator[Split]:
-    """Random halves of the rows with labels (n,), stratified; each is the program's once.
+    """Random halves of the rows with labels (n,); each is the program's once.
 
-    Raises ``ValueError`` where there are too few rows, or of one label.
+    They are not stratified: other rows of the population have another share of each label too. Raises ``ValueError``
+    where there are too few rows, or of one label.
     """
-    rows = np.arange(len(labels))
-    if len(rows) < 2 * FEWEST_ROWS:
-        raise ValueError(f"there are {len(rows)} rows, and it takes {2 * FEWEST_ROWS}")
-    if len(rows) > MOST_ROWS:
-        rows = _part(labels, rows, MOST_ROWS, random)[0]
+    if len(labels) < 2 * FEWEST_ROWS:
+        raise ValueError(f"there are {len(labels)} rows, and it takes {2 * FEWEST_ROWS}")
     for _ in range(HALVINGS):
-        first, second = _part(labels, rows, len(rows) // 2, random)
+        rows = random.permutation(len(labels))[:MOST_ROWS]
+        first, second = np.array_split(rows, 2)
+        for part in (first, second):
+            if (least := np.bincount(labels[part], minlength=2).min()) < FEWEST:
+                raise ValueError(f"a half of them has {least} rows of one label, and it takes {FEWEST}")
         yield Split(first, second)
         yield Split(second, first)
 
