@@ -100,32 +100,35 @@ def write(path: Path, rows: list[list[object]], *more: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_stated_share_is_that_of_models_of_fresh_rows_and_the_bound_holds(folder: Path, tmp_path: Path) -> None:
-    """Fixed seeds, eight files of 160 rows: 2,000 pairs of an option and a model of other rows of the population."""
+    """Fixed seeds, ten files of 400 rows and 20 models of other draws. The error rate of the first line is 5 %."""
     loaded = load_program_spec(folder / "spec.yaml")
-    codec, stated, found, bounds = FeatureCodec(loaded.spec), list[float](), list[float](), list[float]()
-    others = []
+    codec, others = FeatureCodec(loaded.spec), []
     for seed in range(100, 120):
-        table = read_table(write(tmp_path / "other.csv", list(drawn(seed, 80))), loaded.spec)
+        table = read_table(write(tmp_path / "other.csv", list(drawn(seed, 200))), loaded.spec)
         others.append(LogisticRegression(max_iter=1000).fit(table.X, table.labels))
-    for seed in range(8):
+    over, held = [], []
+    for seed in range(10):
         place = tmp_path / str(seed)
         place.mkdir()
         (place / "spec.yaml").write_bytes((folder / "spec.yaml").read_bytes())
-        data = write(place / "data.csv", list(drawn(seed, 160)))
+        data = write(place / "data.csv", list(drawn(seed, 400)))
         onward.train(data, place / "spec.yaml", place / "model", estimator="logistic_regression", seed=seed, retrains=8)
-        people = [dict(zip(("income", "debts", "region"), row[:3], strict=True)) for row in drawn(200 + seed, 30)]
-        for answer in onward.load_program(place / "spec.yaml").suggest(people):
-            assert isinstance(answer, onward.Recourse)
-            for option in answer.options:
-                person = people[int(answer.application)] | {each.feature: each.target for each in option.changes}
-                target = codec.encode_many([person])
-                stated.append(option.promise["share"])  # type: ignore[index]
-                bounds.append(option.promise["bound"])  # type: ignore[index]
-                found.append(float(np.mean([model.predict(target)[0] for model in others])))
-    assert len(stated) > 100
-    assert -0.15 < np.mean(stated) - np.mean(found) <= 0.03
-    assert np.mean(np.array(bounds) <= np.array(found)) >= 0.95
+        people = [dict(zip(("income", "debts", "region"), row[:3], strict=True)) for row in drawn(200 + seed, 40)]
+        answers = onward.load_program(place / "spec.yaml").suggest(people)
+        found = [(answer, option) for answer in answers for option in getattr(answer, "options", ())]
+        changed = [
+            people[int(answer.application)] | {each.feature: each.target for each in option.changes}
+            for answer, option in found
+        ]
+        accepted = np.mean([model.predict(codec.encode_many(changed)) for model in others], axis=0)
+        share, bound = (np.array([option.promise[name] for _, option in found]) for name in ("share", "bound"))
+        over.append(float((share - accepted).mean()))
+        held.append(float((bound <= accepted).mean()))
+    assert np.mean(over) <= 1.83 * np.std(over, ddof=1) / np.sqrt(len(over))
+    assert np.mean(over) > -0.15
+    assert np.mean(held) >= 0.95
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,10 @@ def test_the_stated_share_is_that_of_models_of_fresh_rows_and_the_bound_holds(fo
             list(drawn(0, 39)),
             r"data\.csv: too few rows to measure .*: there are 39 rows, and it takes 40; give more data",
         ),
-        ([[40 + n, 3, "north", int(n < 5)] for n in range(40)], r"data\.csv: too few rows to measure .* other rows: "),
+        (
+            [[20 + 2 * n, 3, "north", int(n > 5)] for n in range(40)],
+            r"data\.csv: too few rows .*: a half of them has [0-3] rows of one label, and it takes 4; give more data",
+        ),
     ],
 )
 def test_data_that_are_too_few_for_the_promise_are_refused_in_one_line(

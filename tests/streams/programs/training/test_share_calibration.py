@@ -52,10 +52,10 @@ def test_shares_grow_with_the_accepting_retrains_and_are_on_average_not_above_wh
     told = np.mean([shares[each.certified].mean() for each in trials])
     assert mean - 0.15 < told <= mean + 1e-3
     held = np.concatenate([bounds[each.certified] <= each.accepted for each in trials])
-    assert held.mean() > 0.9
+    assert held.mean() > 0.85
 
 
-def test_the_share_is_lower_by_one_standard_error_in_which_both_halves_count_once() -> None:
+def test_the_share_is_lower_by_one_standard_error_and_both_halves_count_once() -> None:
     """All options alike: the means of the halvings are .9, .8 and .7, whatever their halves are."""
     halvings = [
         [trial([T] * 5, [high] * 5), trial([T] * 5, [low] * 5)] for high, low in ((1, 0.8), (1, 0.6), (0.7, 0.7))
@@ -64,7 +64,7 @@ def test_the_share_is_lower_by_one_standard_error_in_which_both_halves_count_onc
     assert shares[T] == pytest.approx(0.8 - 0.1 / np.sqrt(3), abs=1e-3)
     odds = np.log(shares[T] / (1 - shares[T]))
     missed = odds - np.array([np.log(found / (11 - found)) for found in (10.5, 8.5, 10.5, 6.5, 7.5, 7.5)])
-    limit = missed.mean() + t.ppf(0.95, 5) * missed.std(ddof=1) * np.sqrt(1 + 1 / 6)
+    limit = missed.mean() + t.ppf(0.95, 2) * missed.std(ddof=1) * np.sqrt(1 + 1 / 3)
     assert bounds[T] == pytest.approx(1 / (1 + np.exp(limit - odds)), abs=1e-6)
 
 
