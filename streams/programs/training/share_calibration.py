@@ -91,8 +91,8 @@ class Stated(NamedTuple):
 def stated(groups: Sequence[Sequence[Trial]], certifying: int) -> Stated:
     """The shares and bounds by trials of programs with so many ``certifying`` retrains; each trial counts the same.
 
-    The trials of one group have one accident, as those of the two halves of the rows do: what one half has too much,
-    the other has too little. So each group counts once in the standard error and in the prediction limit.
+    The trials of one group err in opposite directions, as those of the two halves of the rows do: what one half has too
+    much, the other has too little. So each group counts once in the standard error.
 
     The share is a sigmoid of the retrains' log odds (Platt), less the standard error of the trials' mean. The bound is
     below it by the log odds that 19 of 20 options of a further trial miss it by at most: a prediction limit from those
@@ -111,7 +111,7 @@ def stated(groups: Sequence[Sequence[Trial]], certifying: int) -> Stated:
     asked = sum(trial.models for trial in trials)
     shares = np.minimum(shares, (asked + 0.5) / (asked + 1.0))
     missed = [_missed(trial, shares) for trial in trials]
-    bounds = _expit(_logit(shares) - max(0.0, _prediction_limit(np.array(missed), len(groups))))
+    bounds = _expit(_logit(shares) - max(0.0, _prediction_limit(np.array(missed))))
     return Stated(shares, np.minimum(shares, bounds))
 
 
@@ -122,10 +122,10 @@ def _missed(trial: Trial, shares: Floats) -> float:
     return float(np.quantile(_logit(shares[trial.certified]) - _logit(found), CONFIDENCE))
 
 
-def _prediction_limit(values: Floats, independent: int) -> float:
-    """What a further value of a normal distribution is at most, by values so far of which so many are independent."""
-    spread = float(np.std(values, ddof=1)) * math.sqrt(1.0 + 1.0 / independent)
-    return float(values.mean() + stdtrit(independent - 1, CONFIDENCE) * spread)
+def _prediction_limit(values: Floats) -> float:
+    """What a further value of a normal distribution is at most, by the values so far (n,), n from 2 on."""
+    spread = float(np.std(values, ddof=1)) * math.sqrt(1.0 + 1.0 / len(values))
+    return float(values.mean() + stdtrit(len(values) - 1, CONFIDENCE) * spread)
 
 
 def _sigmoid(certified: NDArray[np.intp], found: Floats, weight: Floats, certifying: int) -> Floats:

@@ -64,7 +64,7 @@ def test_the_share_is_lower_by_one_standard_error_and_both_halves_count_once() -
     assert shares[T] == pytest.approx(0.8 - 0.1 / np.sqrt(3), abs=1e-3)
     odds = np.log(shares[T] / (1 - shares[T]))
     missed = odds - np.array([np.log(found / (11 - found)) for found in (10.5, 8.5, 10.5, 6.5, 7.5, 7.5)])
-    limit = missed.mean() + t.ppf(0.95, 2) * missed.std(ddof=1) * np.sqrt(1 + 1 / 3)
+    limit = missed.mean() + t.ppf(0.95, 5) * missed.std(ddof=1) * np.sqrt(1 + 1 / 6)
     assert bounds[T] == pytest.approx(1 / (1 + np.exp(limit - odds)), abs=1e-6)
 
 
