@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..programs.training.retrains import RETRAINS
+from ..programs.training.dates import date_columns
+from ..programs.training.retrains import RETRAINS, states_share
 from ..programs.training.train import ESTIMATORS, train
-from .display.new_model import print_model, tell_margin, tell_retrains, tell_split
+from .display.new_model import print_model, tell_dates, tell_margin, tell_retrains, tell_split
 from .display.undecided import tell_undecided
 from .flags.new_model import add_model_flags, program_spec
 from .flags.parsing import CommandParser
@@ -63,4 +64,6 @@ def run(args: Sequence[str]) -> int:
         on_split=tell_split,
     )
     print_model(manifest, loaded.spec, options.output)
+    if states_share(loaded.spec) and options.date_column is None:
+        tell_dates(date_columns(options.csv, loaded.spec))
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import UNSET, UnsetType
@@ -58,6 +58,13 @@ def tell_retrains(count: int) -> None:
 def tell_split(number: int, splits: int) -> None:
     """Say on standard error how far the longest part is."""
     _tell(f"measured the promise on rows kept aside: {number} of {splits} splits")
+
+
+def tell_dates(columns: Sequence[str]) -> None:
+    """Say on standard error that a promise was measured on random halves of rows that have dates."""
+    if columns:
+        names = ", ".join(columns)
+        _tell(f"the data have dates ({names}): with `--date-column NAME` the promise is measured on later rows instead")
 
 
 def _tell(text: str) -> None:

@@ -8,8 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ....schemas.draft.columns import Column
+from ....schemas.draft.left_out import holds_dates
 from ....schemas.normal_form import normal_form
 from ....schemas.problems import did_you_mean
+from ....schemas.spec import ProgramSpec
 from ....schemas.table import TableError, number, read_csv
 from ...errors import UsageError
 
@@ -39,6 +42,17 @@ def read_dates(csv: Path, column: str) -> NDArray[np.float64]:
                 "numbers that grow with time, in each row"
             ) from None
     return found
+
+
+def date_columns(csv: Path, spec: ProgramSpec) -> list[str]:
+    """The columns of a CSV that are no features and have a date in each row. Raises ``TableError``."""
+    used = {name for feature in spec.features for name in (feature.name, *(feature.one_hot or ()))}
+    columns = (
+        Column(name, tuple(map(str.strip, cells)))
+        for name, cells in read_csv(csv).columns.items()
+        if name not in used and name != spec.label.name
+    )
+    return [column.name for column in columns if column.given.all() and holds_dates(column)]
 
 
 def _number(text: str) -> float:

@@ -102,7 +102,7 @@ def write(path: Path, rows: list[list[object]], *more: str) -> Path:
 
 @pytest.mark.slow
 def test_the_stated_share_is_that_of_models_of_fresh_rows_and_the_bound_holds(folder: Path, tmp_path: Path) -> None:
-    """Fixed seeds, ten files of 400 rows and 20 models of other draws. The error rate of the first line is 5 %."""
+    """Fixed seeds, ten files of 400 rows, 20 models of other draws. Both claims are refused at an error rate of 5 %."""
     loaded = load_program_spec(folder / "spec.yaml")
     codec, others = FeatureCodec(loaded.spec), []
     for seed in range(100, 120):
@@ -126,9 +126,10 @@ def test_the_stated_share_is_that_of_models_of_fresh_rows_and_the_bound_holds(fo
         share, bound = (np.array([option.promise[name] for _, option in found]) for name in ("share", "bound"))
         over.append(float((share - accepted).mean()))
         held.append(float((bound <= accepted).mean()))
-    assert np.mean(over) <= 1.83 * np.std(over, ddof=1) / np.sqrt(len(over))
+    error, missed = (1.83 * np.std(each, ddof=1) / np.sqrt(len(each)) for each in (over, held))
+    assert np.mean(over) <= error < 0.2
     assert np.mean(over) > -0.15
-    assert np.mean(held) >= 0.95
+    assert np.mean(held) >= 0.95 - missed > 0.8
 
 
 @pytest.mark.parametrize(
@@ -177,6 +178,16 @@ def test_with_dates_the_share_is_that_of_models_of_later_rows(
     assert isinstance(answer, onward.Recourse)
     assert all(option.promise and option.promise["models_of_later_rows"] == 40 for option in answer.options)
     assert "of models trained on later rows of such data; 40 were asked" in str(answer)
+
+
+def test_who_has_dates_and_does_not_name_them_is_told(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert trained_by(tmp_path, folder, DAYS) == 0
+    [*_, told] = capsys.readouterr().err.splitlines()
+    assert told.startswith("the data have dates (applied): with `--date-column NAME` the promise is measured on later")
+    assert trained_by(tmp_path, folder, [f"no date {n}" for n in range(300)], "--output", str(tmp_path / "new")) == 0
+    assert "the data have dates" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
