@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from onward.schemas.events import Application
 from onward.streams.engine.promises.recourse import rows_of
 from onward.tests.streams.engine.promises.stories import (
     BIAS,
@@ -104,6 +105,23 @@ def test_who_is_turned_away_because_of_other_features_has_a_broken_promise(tape)
     assert next((event.status, event.reason) for event in tape.ends()) == ("broken", "other_features")
 
 
+def test_a_name_that_is_used_again_supersedes_what_it_was_promised_before(tmp_path, monkeypatch):
+    """The case is forgotten a month after its outcome, and the options are open for two."""
+    tape, month = story(tmp_path, monkeypatch, promising({"valid_for": "P60D"})), 32 * 24
+    tape.applies_with("a", -month)
+    tape.outcome("a", (1 - month) * HOUR_MS, option="1")
+    tape.tick(0)
+    features = {"region": "north", "income": 30.0, "debts": 4}
+    tape.send("applications", Application("loan", "a", features), 0, "again")
+    ledger = tape.fold()
+    [superseded], [recourse] = tape.ends(), open_recourses(ledger)
+    assert (superseded.status, superseded.options, superseded.by) == ("superseded", ("1", "2"), "a")
+    assert (recourse.step, len(recourse.options), record_of(ledger).open) == (1, 2, {0: 2})
+    tape.tick(month * HOUR_MS)
+    tape.fold()
+    assert len(tape.ends()) == 1
+
+
 def test_another_persons_application_settles_nothing(tape):
     tape.applies_with("a", 0, applicant="ada")
     tape.applies_with("b", 1, income=99.0, applicant="bob", previous="a")
@@ -159,6 +177,27 @@ def test_where_its_own_features_cannot_reach_the_score_others_stand_for_an_optio
         assert (reward.option, reward.candidate) == ("1", "2")
         learned[told] = rows(ledger, "SELECT learner FROM shards")
     assert learned[result] == learned["unseen"]
+
+
+def test_no_other_option_of_the_person_stands_for_a_broken_one(tmp_path, monkeypatch):
+    """More income alone reaches the score no more, and fewer debts alone still do: these the person is told already."""
+    tape = story(tmp_path, monkeypatch, biases={"v4": -1.2})
+    tape.applies_with("a", 0, income=80.0, debts=8)
+    tape.new_model("v4", 2)
+    [recourse] = open_recourses(tape.fold())
+    [revised] = tape.revisions()
+    assert [(option.id, option.arm) for option in recourse.options] == [("1", 2), ("2", 1)]
+    assert [(option.id, option.candidate) for option in revised.options] == [("1", "2")]
+
+
+def test_what_is_honoured_is_asked_about_once(tmp_path, monkeypatch):
+    tape = story(tmp_path, monkeypatch, promising({"grandfather": True}))
+    tape.applies_with("a", 0)
+    for hours, version in enumerate(("v4", "v3", "v5"), 1):
+        tape.new_model(version, hours)
+        tape.passes(hours + 0.5)
+    tape.fold()
+    assert [(look.open, look.honoured, look.accepted) for look in tape.looks()] == [(2, 2, 0), (2, 0, 0), (2, 0, 0)]
 
 
 def comes_back_to_revision(tape, revised):
