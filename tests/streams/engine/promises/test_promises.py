@@ -129,6 +129,16 @@ def test_another_persons_application_settles_nothing(tape):
     assert tape.ends() == []
 
 
+def test_a_return_settles_the_application_that_it_names_and_else_the_newest_of_the_applicant(tape):
+    tape.applies_with("a", 0)
+    tape.applies_with("c", 1, applicant="ada")
+    tape.applies_with("d", 2, applicant="ada", previous="a")
+    tape.applies_with("e", 3, applicant="ada")
+    recourses = open_recourses(tape.fold())
+    assert [(event.application, event.by) for event in tape.ends()] == [("a", "d"), ("d", "e")]
+    assert [recourse.key.application for recourse in recourses] == ["c", "e"]
+
+
 def test_an_external_decision_settles_the_promise(tmp_path, monkeypatch):
     tape = story(tmp_path, monkeypatch, promising(decisions="external"))
     tape.applies_with("a", 0)
