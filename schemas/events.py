@@ -10,6 +10,7 @@ again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -155,6 +156,13 @@ class Change(Suggested, frozen=True, gc=False):
         return f"{verb} {self.feature} from {self.current:,.10g} to {self.target:,.10g}{unit}"
 
 
+POPULATIONS: Mapping[str, str] = {
+    "models_of_other_rows": "other rows of the same population",
+    "models_of_later_rows": "later rows of such data",
+}
+"""What the rows are, by the number of a promise that counts the models of them."""
+
+
 class Option(Suggested, frozen=True, gc=False):
     """One concrete set of changes.
 
@@ -202,11 +210,26 @@ class Option(Suggested, frozen=True, gc=False):
     def _certificate(self) -> str:
         """What is promised of later models, where something is, after a comma."""
         promise = self.promise or {}
+        for field, population in POPULATIONS.items():
+            if field in promise:
+                return (
+                    f", accepted by about {_percent(promise['share'])} of models trained on {population}; "
+                    f"{promise[field]:.0f} were asked, and for 19 of 20 such options at least "
+                    f"{_percent(promise['bound'])} accept"
+                )
         if "share" in promise:
-            return f", accepted by {promise['share']:.0%} of retrained models"
+            least = _percent(promise["bound"])
+            return (
+                f", accepted by at least {least} of models of resamples of its own data; of other data none was asked"
+            )
         if "alpha_max" in promise:
             return f", holds while the model changes by less than {promise['alpha_max']:.3g}"
         return ""
+
+
+def _percent(share: float) -> str:
+    """A share in whole per cent, rounded down: what is nearly sure is not told as sure."""
+    return f"{math.floor(100.0 * share)}%"
 
 
 class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse"):

@@ -81,6 +81,7 @@ def build_program(
     promise: Mapping[str, Any] | None = None,
     model: DecisionModel | None = None,
     retrains: Sequence[DecisionModel] = (),
+    threshold: float = 0.5,
 ) -> Program:
     """Build a program with a linear model and generated instances."""
     spec = msgspec.convert(
@@ -88,7 +89,7 @@ def build_program(
             "program": name,
             "features": list(features),
             "label": {"name": "repaid"},
-            "model": {"manifest": "unused"},
+            "model": {"manifest": "unused", "threshold": threshold},
             "policy": {**PLAIN, "choice": choice, "window": dict(window or {"steps": 4}), **(policy or {})},
             "decisions": decisions,
             "shards": shards,

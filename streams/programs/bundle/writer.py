@@ -18,7 +18,7 @@ from ....schemas.events import Value
 from ....schemas.spec import ProgramSpec
 from ...errors import ModelError, UsageError, one_line
 from ..models.scoring import DecisionModel
-from .manifest import MANIFEST, BundleFile, FeatureColumn, Manifest, VerifierFile
+from .manifest import MANIFEST, BundleFile, FeatureColumn, Manifest, PromiseCalibration, VerifierFile
 from .model_files import ModelFile, model_file
 from .raw_rows import write_rows
 from .retrains import dump_retrains
@@ -53,6 +53,7 @@ def write_bundle(
     verifier: FittedVerifier | None = None,
     margin: float | UnsetType = UNSET,
     retrains: Sequence[DecisionModel] = (),
+    promise_calibration: PromiseCalibration | UnsetType = UNSET,
     goal_policy: bytes | None = None,
 ) -> Manifest:
     """Write a bundle to a folder that does not exist yet (or is empty); it appears whole or not at all.
@@ -86,6 +87,7 @@ def write_bundle(
         reference=entries["reference"],
         verifier=UNSET if verifier is None else _verifier_entry(entries["verifier"], verifier.tolerance),
         retrains=entries.get("retrains", UNSET),
+        promise_calibration=promise_calibration,
         goal_policy=entries.get("goal_policy", UNSET),
         onnx=model.onnx,
         margin=margin,
