@@ -51,7 +51,8 @@ _PARAMETERS_A_QUERY = 5000
 class Ledger:
     """One journal partition's ledger. Only one process may have it open for writing.
 
-    A file that another process has left is to be checked first (``ledger/check.py``).
+    A file that another process has left is to be checked first (``ledger/check.py``). Any thread may use an object, one
+    at a time.
     """
 
     def __init__(self, path: Path, journal: str, partition: int) -> None:
@@ -59,7 +60,7 @@ class Ledger:
         self.partition = partition
         with ledger_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")
                 self._db.execute("PRAGMA synchronous=NORMAL")

@@ -24,8 +24,8 @@ from ..ledger.ledger import Ledger
 from ..ledger.schema import SCHEMA_VERSION
 from ..metrics import Metrics
 from ..records import TopicPartition
+from ..threads import in_thread
 from .store import Snapshot, SnapshotError, Snapshots
-from .threads import in_thread
 
 log = logging.getLogger(__name__)
 

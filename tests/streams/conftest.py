@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onward.tests.support import crashes
+from onward.tests.support.held_loop import HeldLoop
 from onward.tests.support.takeovers import fold_uninterrupted
 
 
@@ -23,3 +24,8 @@ def address(request, tmp_path):
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
     return fold_uninterrupted(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture
+def held_loop(monkeypatch):
+    return HeldLoop(monkeypatch)

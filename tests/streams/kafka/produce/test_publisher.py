@@ -185,6 +185,21 @@ async def test_a_broker_that_stops_fails_the_publisher_in_bounded_time(monkeypat
     assert time.monotonic() - started < 4
 
 
+@pytest.mark.parametrize(
+    ("work", "seconds"),
+    [
+        (lambda publisher, topic: publisher.end_offsets([TopicPartition(topic, 0)]), 60),
+        (lambda publisher, topic: publisher.partitions(topic), 60),
+        (lambda publisher, topic: publisher.tail(topic, 0, number_of), 60),
+        (lambda publisher, topic: publisher.publish([out(topic, 1)]), 60),
+    ],
+    ids=["end offsets", "partitions", "tail", "publish"],
+)
+async def test_time_in_which_the_loop_was_held_is_not_silence_of_the_brokers(broker, held_loop, work, seconds):
+    async with KafkaPublisher(broker.options()) as publisher:
+        await held_loop.during(work(publisher, broker.topic()), seconds)
+
+
 async def test_start_fails_when_no_broker_answers(unreachable):
     with pytest.raises(BrokerError, match="no Kafka broker answers"):
         await KafkaPublisher(unreachable).start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event
 from typing import TypeVar
 
@@ -22,4 +23,13 @@ async def in_thread(work: Callable[[Event], T], *, to_its_end: bool = False) -> 
     finally:
         stop.set()
         if to_its_end:
-            await asyncio.gather(working, return_exceptions=True)
+            await _ended(working)
+
+
+async def _ended(working: asyncio.Future[T]) -> None:
+    """Wait for the end, also when this is cancelled again."""
+    while not working.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([working])
+    if not working.cancelled():
+        working.exception()  # asyncio prints a traceback for errors that nobody retrieves
