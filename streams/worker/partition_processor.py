@@ -217,11 +217,16 @@ class PartitionProcessor:
 
     async def _fold(self, owned: _Partition, entries: Sequence[Entry]) -> None:
         # Step 2: fold. Models are loaded before, so that the fold reads nothing but the ledger.
-        models = await asyncio.to_thread(load_models, owned.state, entries) if announces_models(entries) else {}
+        extra = {"partition": owned.state.partition, "records": len(entries)}
+        models: Mapping[JournalPosition, ModelBundle] = {}
+        if announces_models(entries):
+            load = partial(load_models, owned.state, entries)
+            models = await in_thread(lambda _: load(), to_its_end=True, name="load new models", extra=extra)
         # One fold at a time: programs are shared.
         async with self._folding:
             started = perf_counter()
-            effects = await in_thread(lambda _: _effects(owned, entries, models), to_its_end=True)
+            fold = partial(_effects, owned, entries, models)
+            effects = await in_thread(lambda _: fold(), to_its_end=True, name="fold the journal", extra=extra)
         self._observe(Stage.COMPUTED)
         computed = perf_counter()
 
@@ -277,7 +282,8 @@ class PartitionProcessor:
 
     async def _load(self, ledger: Ledger, journal: TopicPartition, journal_end: int) -> _Partition:
         load = partial(ledger.load, self._programs, required_topics(self._topics), self._config.waiting_limit)
-        state = await in_thread(lambda _: load(), to_its_end=True)
+        extra: dict[str, object] = {"partition": journal.partition}
+        state = await in_thread(lambda _: load(), to_its_end=True, name="load the ledger", extra=extra)
         if state.offset > journal_end:
             raise LedgerError(
                 f"ledger {ledger.path} stands at journal offset {state.offset}, but the journal ends at {journal_end}: "
@@ -293,7 +299,7 @@ class PartitionProcessor:
         await self._check_inputs(ledger, state.positions)
         generation = ledger.claim(max(mark.generation for mark in marks.values()))
         published = {topic: mark.position for topic, mark in marks.items()}
-        extra = {"partition": journal.partition, "offset": state.offset, "behind": journal_end - state.offset}
+        extra |= {"offset": state.offset, "behind": journal_end - state.offset}
         log.info("opened ledger", extra=extra)
         return _Partition(
             ledger, journal_end, state, generation, published, ledger.open_recourses(), state.is_unfinished

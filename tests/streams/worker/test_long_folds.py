@@ -8,10 +8,12 @@ from threading import Event
 import aiohttp
 import pytest
 
+from onward.streams import threads
 from onward.streams.metrics import Metrics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.streams.worker.readiness import Readiness
 from onward.streams.worker.web import make_app, serve
+from onward.tests.support.kafka_handlers import until
 from onward.tests.support.pipeline import IncomeModel, no_clock
 from onward.tests.support.tape import JOURNAL, cases, rows, tape
 
@@ -71,6 +73,22 @@ async def test_the_pages_answer_during_a_fold(story, model):
     assert not model.waited_in_vain
     await processor.revoked([JOURNAL])
     assert [answer.application for answer in story.answers()] == ["x"]
+
+
+async def test_a_long_fold_is_logged_while_it_goes_on(story, model, monkeypatch, caplog):
+    monkeypatch.setattr(threads, "REPORT_SECONDS", 0.001)
+    caplog.set_level("INFO", "onward")
+    processor = worker(story)
+    await processor.assigned([JOURNAL])
+    handling = asyncio.ensure_future(processor.handle(list(story.journal)))
+    await begun(model)
+    await until(lambda: caplog.messages.count("still at work: fold the journal") > 1)
+    model.go_on.set()
+    await handling
+    await processor.revoked([JOURNAL])
+    caplog.clear()
+    await asyncio.sleep(0.01)
+    assert caplog.messages == []
 
 
 async def test_what_is_not_committed_yet_is_not_shown(story, model):
