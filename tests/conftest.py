@@ -64,7 +64,7 @@ class Broker:
     def options(self, **changes: Any) -> KafkaOptions:
         quick: dict[str, Any] = {"group": self.group, "commit_interval_ms": 100}
         if self._embedded:
-            shorter = {"session_timeout_ms": 900, "heartbeat_ms": 200}
+            shorter = {"session_timeout_ms": 5000, "heartbeat_ms": 200}
             return self._embedded.options(**(quick | shorter | changes))
         return KafkaOptions(**({"brokers": tuple(self._bootstrap.split(","))} | quick | changes))
 
