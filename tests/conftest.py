@@ -19,11 +19,14 @@ from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.topics import TopicPlan
+from onward.tests.support.connections import closing_connections, track_connections
 from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+track_connections()
 
 BOOTSTRAP = os.environ.get("ONWARD_KAFKA_BOOTSTRAP")
 
@@ -43,6 +46,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         import torch
 
         torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def no_ledger_left_open() -> Iterator[None]:
+    """Every test closes the ledgers that it opens; one whose workers crash takes the fixture ``crashes``."""
+    with closing_connections() as left:
+        yield
+    assert not left, f"left open: {', '.join(left)}: close it, or let the fixture `crashes` do so"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import pytest
 
 from onward.streams.errors import LedgerError
 from onward.streams.ledger.ledger import Ledger
+from onward.tests.support.connections import closing_connections
 from onward.tests.support.pipeline import dump
 from onward.tests.support.tape import tape
 
@@ -39,3 +40,11 @@ def test_a_full_disk_is_told_and_leaves_the_last_commit(tmp_path, monkeypatch):
         with pytest.raises(LedgerError, match="database or disk is full"):
             story.fold(parts=[story.journal[1:]])
     assert dump(story.run.directory / "ledger" / "journal-0.sqlite") == whole
+
+
+def test_a_ledger_that_a_test_leaves_open_is_found_and_closed(tmp_path):
+    with closing_connections() as left:
+        ledger = Ledger(tmp_path / "journal-0.sqlite", "journal", 0)
+    assert left == [str(tmp_path / "journal-0.sqlite")]
+    with pytest.raises(LedgerError, match="closed database"):
+        _ = ledger.progress
