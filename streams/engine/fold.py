@@ -329,5 +329,5 @@ class Fold:
         self.emit(letter, f"dead-letter/{letter.topic}/{letter.partition}/{letter.offset}", time_ms)
 
     def count(self, name: str, label: str = "", detail: str = "") -> None:
-        """Count for the metrics."""
+        """Count for the metrics: a name of ``COUNTS``, and its labels."""
         self.effects.metric_counts.append((name, label, detail))
