@@ -15,7 +15,7 @@ import msgspec
 
 from .problems import JSON_ERRORS
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _ESCAPE = b"\\"
 _CACHED_BYTES = 200
 """A longer string is not a name that comes again."""
