@@ -20,7 +20,10 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 UNPRINTABLE = "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff"
 """The control and format characters of Unicode's first plane, for a regular expression."""
-Identifier = Annotated[str, Meta(min_length=1, max_length=200, extra_json_schema={"pattern": f"^[^{UNPRINTABLE}]+$"})]
+LONGEST_IDENTIFIER = 200
+Identifier = Annotated[
+    str, Meta(min_length=1, max_length=LONGEST_IDENTIFIER, extra_json_schema={"pattern": f"^[^{UNPRINTABLE}]+$"})
+]
 """The name of a case, person, option or model version. Ingest refuses one that cannot be printed; decoding does not,
 because journals of earlier versions may hold some."""
 ProgramName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]

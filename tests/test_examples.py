@@ -37,7 +37,7 @@ def apply(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
             # The embedded broker waits for the last member of a group, so that each run has its own.
             group = f"portal-{time.monotonic_ns()}"
             command = [sys.executable, str(APPLY), broker.bootstrap, *args, "--group", group]
-            return subprocess.run(command, capture_output=True, text=True, timeout=60)
+            return subprocess.run(command, capture_output=True, text=True)
 
         with WorkerProcess(settings, flags, log):
             yield run

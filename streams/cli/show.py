@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from rich.console import Console
 
 from ...schemas.events import (
@@ -171,7 +171,13 @@ def _facts(happening: Happening) -> str:
             )
         case DeadLetter(reason=reason, detail=detail):
             return f"could not be used: {reason}: {detail}"
-    return ""
+    return _fields(happening.event)
+
+
+def _fields(event: Struct) -> str:
+    """The fields of an event of a kind that is told in no other words."""
+    named = msgspec.structs.asdict(event).items()
+    return ", ".join(f"{name} {value}" for name, value in named if name not in ("program", "application"))
 
 
 def _place(decision: RoundDecision) -> str:

@@ -52,7 +52,7 @@ def process(
             fold.begin(entry)
             # Step 1: drop a record that was appended twice.
             if not is_new:
-                fold.count("appended_twice")
+                fold.count("duplicates", entry.kind.name)
             else:
                 if entry.source is not None:
                     state.positions[entry.source] = entry.source_offset

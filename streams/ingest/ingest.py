@@ -7,8 +7,8 @@ source position.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ...schemas.encoding import Problem
@@ -22,6 +22,7 @@ from ..metrics import Metrics
 from ..programs.bundle.addresses import home_of, is_allowed
 from ..programs.program import Program
 from ..records import Lag, OutRecord, Publisher, Record, TopicPartition
+from ..threads import in_thread
 from ..topics import Topics
 from .partitioning import partition_of
 from .validation import Limits, Validator
@@ -147,7 +148,8 @@ class Ingest:
             detail = f"{model.manifest}: models may be read from {', '.join(prefixes)} (setting model_addresses)"
             return Problem("model_address_not_allowed", detail)
         try:
-            await asyncio.to_thread(program.load, model.manifest, model.sha256)
+            load = partial(program.load, model.manifest, model.sha256)
+            await in_thread(lambda _: load(), name="load a model", extra={"program": model.program})
         except ModelError as error:
             return Problem("model_refused", str(error))
         return None

@@ -18,6 +18,8 @@ SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 Compression = Literal["none", "gzip", "lz4", "zstd"]
 
+_NO_REQUEST_LIMIT_MS = 24 * 60 * 60 * 1000
+
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaOptions:
@@ -94,6 +96,13 @@ class KafkaOptions:
         if self.security_protocol.endswith("SSL"):
             keywords["ssl_context"] = self.ssl_context()
         return keywords
+
+    def aiokafka_under_patience(self) -> dict[str, Any]:
+        """The same for a client whose requests are bounded by a ``Patience``.
+
+        aiokafka counts the time in which the loop was held against the broker.
+        """
+        return {**self.aiokafka(), "request_timeout_ms": _NO_REQUEST_LIMIT_MS}
 
     def confluent(self) -> dict[str, Any]:
         """Connection settings of any confluent-kafka client."""

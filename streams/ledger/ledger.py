@@ -7,6 +7,7 @@ that are in Kafka already are not published again.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Self
 import msgspec
 
 from ...schemas.kinds import WatermarkName
-from ..engine.cases import Case, ProcessedEvent
+from ..engine.cases import Case, ProcessedEvent, Status
 from ..engine.effects import Effects
 from ..engine.fold import Footprint, LedgerView
 from ..engine.handlers import timer_handlers
@@ -30,7 +31,7 @@ from ..engine.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
 from ..engine.waiting import WaitingEvent, WaitingEvents
 from ..engine.watermark import Watermarks
 from ..errors import LedgerError
-from ..journal.entries import CaseKey, JournalPosition
+from ..journal.entries import CaseKey, JournalPosition, shard_of
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
@@ -51,7 +52,8 @@ _PARAMETERS_A_QUERY = 5000
 class Ledger:
     """One journal partition's ledger. Only one process may have it open for writing.
 
-    A file that another process has left is to be checked first (``ledger/check.py``).
+    A file that another process has left is to be checked first (``ledger/check.py``). Any thread may use an object, one
+    at a time.
     """
 
     def __init__(self, path: Path, journal: str, partition: int) -> None:
@@ -59,7 +61,7 @@ class Ledger:
         self.partition = partition
         with ledger_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")
                 self._db.execute("PRAGMA synchronous=NORMAL")
@@ -266,7 +268,8 @@ class Ledger:
                     f"ledger {self.path}: what the rounds of program {name!r} have taught does not fit it any more "
                     f"({error}): restore the version of onward that wrote it, or use another state directory"
                 ) from error
-            for row in self._db.execute("SELECT body FROM cases WHERE program = ?", (self._ids[name],)):
+            waiting = "SELECT body FROM cases WHERE program = ? AND in_round = 1 ORDER BY rowid"
+            for row in self._db.execute(waiting, (self._ids[name],)):
                 rounds.restore_case(_case(row))
             for (promise,) in self._db.execute("SELECT body FROM promises WHERE program = ? ORDER BY rowid", (name,)):
                 rounds.promised_scores.add(_decode_promise(without_checksum(promise)))
@@ -316,21 +319,25 @@ class Ledger:
             yield from map(_case, self._db.execute(query, (self._ids[program], *some)))
 
     def _due(self, state: PartitionState, touched: Footprint) -> Iterator[Timer]:
-        """The timers that may fire in a portion: by its last watermarks, and by the most steps that it may take."""
+        """The timers that may fire in a portion: by its last watermarks, and by the most steps that it may take.
+
+        Retention timers are left out: ``commit`` handles them.
+        """
+        kinds = ",".join("?" * len(timer_handlers))
+        query = (
+            "SELECT kind, shard, due, timers.key FROM json_each(?) AS clock CROSS JOIN timers "
+            f"WHERE program = ? AND kind IN ({kinds}) AND shard = json_extract(clock.value, '$[0]') "
+            "AND due < json_extract(clock.value, '$[1]')"
+        )
         watermarks = state.watermarks.after(touched.moves)
         for name, program in state.programs.items():
+            steps = Counter(shard_of(application, program.spec.shards) for application in touched.steps[name])
+            clocks = [(shard, state.step_of(name, shard) + count) for shard, count in steps.items()]
             if (watermark_ms := watermarks[program.watermark]) is not None:
-                yield from self._due_before(name, EVENT_TIME, watermark_ms)
-            if steps := touched.steps[name]:
-                for shard in range(program.spec.shards):
-                    yield from self._due_before(name, shard, state.step_of(name, shard) + steps)
-
-    def _due_before(self, program: str, shard: int, due: int) -> Iterator[Timer]:
-        """Yield the timers of one clock that are due. Retention timers are left out: ``commit`` handles them."""
-        query = "SELECT kind, due, key FROM timers WHERE program = ? AND shard = ? AND kind = ? AND due < ?"
-        for kind in tuple(timer_handlers):
-            for row in self._db.execute(query, (self._ids[program], shard, kind, due)):
-                yield Timer(program, row[0], shard, *row[1:])
+                clocks.append((EVENT_TIME, watermark_ms))
+            if clocks:
+                for row in self._db.execute(query, (json.dumps(clocks), self._ids[name], *timer_handlers)):
+                    yield Timer(name, *row)
 
     def _processed(self, touched: Footprint) -> Mapping[ProcessedEvent, int]:
         found: dict[ProcessedEvent, int] = {}
@@ -358,9 +365,10 @@ class Ledger:
 
     def _write_cases(self, effects: Effects) -> None:
         self._db.executemany(
-            "INSERT INTO cases VALUES (?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET body = excluded.body",
+            "INSERT INTO cases VALUES (?, ?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET "
+            "body = excluded.body, in_round = excluded.in_round",
             [
-                (self._ids[program], application, with_checksum(_encode(case)))
+                (self._ids[program], application, with_checksum(_encode(case)), case.status is Status.IN_ROUND)
                 for (program, application), case in effects.cases.items()
             ],
         )

@@ -2,7 +2,8 @@
 
 The ``body`` of a case is the whole case in MessagePack, which is written several times as fast as a column for each
 field; a checksum follows it, as it follows the state of a ``learner``. Cases lie in the order in which they came, not
-by name: rows that change together lie together, and a commit writes few pages, whatever the names are.
+by name: rows that change together lie together, and a commit writes few pages, whatever the names are. ``in_round``
+is 1 while a case waits for its round, else 0: so those who wait are found without reading the others.
 
 ``rounds`` are those of programs with limited places, ``promised`` what there is of promises beside the open ones in
 ``promises``; their bodies are MessagePack with a checksum too. ``path_limit`` says how far the models of a program may
@@ -31,8 +32,10 @@ CREATE TABLE promises (program TEXT, application TEXT, applicant TEXT, path_limi
 CREATE INDEX promises_applicant ON promises (program, applicant) WHERE applicant IS NOT NULL;
 CREATE INDEX promises_limit ON promises (program, path_limit, application) WHERE path_limit IS NOT NULL;
 CREATE TABLE watermarks (watermark TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE cases (program INTEGER NOT NULL, application TEXT NOT NULL, body BLOB NOT NULL);
+CREATE TABLE cases (program INTEGER NOT NULL, application TEXT NOT NULL, body BLOB NOT NULL,
+    in_round INTEGER NOT NULL);
 CREATE UNIQUE INDEX cases_name ON cases (program, application);
+CREATE INDEX cases_in_round ON cases (program) WHERE in_round = 1;
 CREATE TABLE timers (program INTEGER NOT NULL, kind TEXT NOT NULL, shard INTEGER NOT NULL, due INTEGER NOT NULL,
     key TEXT NOT NULL, PRIMARY KEY (program, kind, shard, due, key)) WITHOUT ROWID;
 CREATE TABLE waiting (journal_offset INTEGER, line INTEGER, program TEXT, application TEXT, kind TEXT NOT NULL,

@@ -28,8 +28,8 @@ from ..records import Record, TopicPartition
 from ..topics import Topics
 from .dead_letters import fields_of
 
-ORDER = ("application", "decision", "round-decision", "promise", "recourse", "outcome", "reward", "dead-letter")
-"""The kinds of events about an application, in the order of those of the same time."""
+WITH_THE_DECISION = ("round-decision", "promise", "recourse")
+"""Kinds of outputs that come with a decision, and so before what follows decisions in the table of kinds."""
 ESCAPE = b"\\"
 DEAD_LETTER_TYPE = kinds["dead-letter"].ce_type.encode()
 
@@ -260,6 +260,12 @@ def _reason(happening: Happening) -> str:
     return happening.event.reason if isinstance(happening.event, DeadLetter) else ""
 
 
-def _when(happening: Happening) -> tuple[int, int, str, int, int]:
-    order = ORDER.index(happening.kind)
-    return happening.time_ms, order, *_place(happening)
+def _when(happening: Happening) -> tuple[int, int, int, str, int, int]:
+    return happening.time_ms, *_rank(happening.kind), *_place(happening)
+
+
+def _rank(kind: str) -> tuple[int, int]:
+    """The order of events of the same time: that of the table of kinds, but for the answer to a decision."""
+    if kind in WITH_THE_DECISION:
+        return kinds.index("decision"), 1 + WITH_THE_DECISION.index(kind)
+    return kinds.index(kind), 0

@@ -24,8 +24,8 @@ from ..ledger.ledger import Ledger
 from ..ledger.schema import SCHEMA_VERSION
 from ..metrics import Metrics
 from ..records import TopicPartition
+from ..threads import in_thread
 from .store import Snapshot, SnapshotError, Snapshots
-from .threads import in_thread
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,9 @@ class LedgerRecovery:
                     return ledger
                 # In a thread: a million cases take seconds, and heartbeats must go on. To its end: the next owner must
                 # not rename the file meanwhile.
-                there = await in_thread(partial(check_ledger, path), to_its_end=True)
+                extra = {"partition": journal.partition}
+                check = partial(check_ledger, path)
+                there = await in_thread(check, to_its_end=True, name="check the ledger", extra=extra)
                 return Ledger(path, *journal) if there else None
             except DamagedLedgerError as error:
                 aside = set_aside(path, self._clock_ms())

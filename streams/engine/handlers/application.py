@@ -24,7 +24,7 @@ class ApplicationHandler(Handler):
     def touch(self, entry: Entry, footprint: Footprint) -> None:
         """The case, and a step of its shard."""
         footprint.may_touch_case(entry.key)
-        footprint.may_step(entry.key.program)
+        footprint.may_step(entry.key)
 
     def person(self, entry: Entry, fold: Fold) -> Person | None:
         """The applicant, where the program's own model decides."""

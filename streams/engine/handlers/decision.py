@@ -27,7 +27,7 @@ class DecisionHandler(Handler):
         """The case, an earlier copy of the decision, and a step of the case's shard."""
         footprint.may_touch_case(entry.key)
         footprint.may_repeat(entry)
-        footprint.may_step(entry.key.program)
+        footprint.may_step(entry.key)
 
     def person(self, entry: Entry, fold: Fold) -> Person | None:
         """The applicant of a case that is at rest and awaits its decision."""

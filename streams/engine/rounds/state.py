@@ -16,7 +16,7 @@ from ....agents.costs import DifficultyPosterior
 from ....agents.goals import RoundGoal
 from ....schemas.events import Drifted
 from ...programs.program import Program
-from ..cases import Case, Status
+from ..cases import Case
 from .calendar import Calendar
 from .drift import DriftDetector
 from .promised_scores import PromisedScores
@@ -333,9 +333,8 @@ class ProgramRounds:
         self.credit = record.credit
 
     def restore_case(self, case: Case) -> None:
-        """Put a case of the ledger into the pool, if it waits for a round."""
-        if case.status is Status.IN_ROUND:
-            self.pool[case.key.application] = member_of(case)
+        """Put a case of the ledger that waits for a round into the pool."""
+        self.pool[case.key.application] = member_of(case)
 
     def restored(self) -> None:
         """All cases and promises are there: find who is left of the round that is being closed."""

@@ -35,6 +35,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
 from ...records import Record, TopicPartition
+from ..patience import settled
 from .consumer_thread import ConsumerThread, EndOffset
 from .contract import WorkerTransport
 from .offset_tracker import OffsetTracker, start_after_commit, start_after_ledger
@@ -191,7 +192,7 @@ class GroupConsumer(driver.Consumer):
         # Step 3: commit. The consumer's thread cancels the commit when it ends: awaiting it directly would look like a
         # cancellation of this task.
         committing = asyncio.ensure_future(self.force_commit())
-        await asyncio.wait([committing], timeout=_COMMIT_SECONDS)
+        await settled(committing, _COMMIT_SECONDS)
         why = "not answered" if not committing.done() else "ended" if committing.cancelled() else committing.exception()
         committing.cancel()
         if why is not None:

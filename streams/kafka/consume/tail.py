@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -14,6 +13,7 @@ from ...errors import BrokerError
 from ...records import Record, TopicPartition
 from ..closing import close
 from ..options import KafkaOptions
+from ..patience import Patience
 from .tolerant_records import read_tolerantly
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[
     failure, and when the broker returns nothing for the time of one request.
     """
     tp = aiokafka.TopicPartition(*partition)
-    async with _consumer(options, f"{partition.topic} partition {partition.partition}") as (consumer, extend_timeout):
+    async with _consumer(options, f"{partition.topic} partition {partition.partition}") as (consumer, patience):
         consumer.assign([tp])
         start = end = (await consumer.end_offsets([tp]))[tp]
         first = (await consumer.beginning_offsets([tp]))[tp]
@@ -38,7 +38,7 @@ async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[
         back = count
         while len(seen) < count and start > first:
             stop, start = start, max(first, end - back)
-            seen = [*await _read_range(consumer, tp, start, stop, see, extend_timeout), *seen]
+            seen = [*await _read_range(consumer, tp, start, stop, see, patience), *seen]
             back *= 2
         return seen[-count:]
 
@@ -52,23 +52,22 @@ async def end_offsets(options: KafkaOptions, partitions: Iterable[TopicPartition
 
 
 @contextlib.asynccontextmanager
-async def _consumer(options: KafkaOptions, source: str) -> AsyncIterator[tuple[Any, Callable[[], None]]]:
-    """A consumer with the time of one request for its work, and a function that restarts that time."""
+async def _consumer(options: KafkaOptions, source: str) -> AsyncIterator[tuple[Any, Patience]]:
+    """A consumer, and the patience of one request for its work."""
     # A new consumer for every call: unsubscribing one and closing it soon after can block aiokafka for ever.
     read_tolerantly()
     consumer = aiokafka.AIOKafkaConsumer(
-        **options.aiokafka(),
+        **options.aiokafka_under_patience(),
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         fetch_max_wait_ms=options.fetch_max_wait_ms,
         max_partition_fetch_bytes=options.fetch_partition_bytes,
     )
-    seconds, clock = options.request_timeout_ms / 1000, asyncio.get_running_loop().time
     try:
-        async with asyncio.timeout(seconds) as timeout:
+        async with Patience(options.request_timeout_ms / 1000) as patience:
             await consumer.start()
-            yield consumer, lambda: timeout.reschedule(clock() + seconds)
+            yield consumer, patience
     except (KafkaError, TimeoutError) as error:
         raise BrokerError(f"{source} cannot be read: {str(error) or type(error).__name__}") from error
     finally:
@@ -81,7 +80,7 @@ async def _read_range(
     start: int,
     end: int,
     see: Callable[[Record], T],
-    extend_timeout: Callable[[], None],
+    patience: Patience,
 ) -> list[T]:
     consumer.seek(tp, start)
     seen: list[T] = []
@@ -91,5 +90,5 @@ async def _read_range(
         seen.extend(see(record) for record in fetched.get(tp, ()) if record.offset < end)
         before, position = position, await consumer.position(tp)
         if position > before:
-            extend_timeout()
+            patience.renew()
     return seen

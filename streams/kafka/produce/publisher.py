@@ -23,6 +23,7 @@ from ..admin.preflight import preflight
 from ..closing import close
 from ..consume.tail import end_offsets, tail
 from ..options import KafkaOptions
+from ..patience import Patience
 
 T = TypeVar("T")
 _Partition = tuple[str, int]
@@ -94,7 +95,7 @@ class KafkaPublisher:
 
         # Steps 2 to 4.
         try:
-            async with asyncio.timeout(self._options.delivery_timeout_ms / 1000):
+            async with Patience(self._options.delivery_timeout_ms / 1000):
                 await self._deliver(records)
         except (KafkaError, TimeoutError) as error:
             self._error = BrokerError(self._failure(records, error))
@@ -103,7 +104,7 @@ class KafkaPublisher:
     async def partitions(self, topic: str) -> int:
         """The number of partitions of a topic; raise ``BrokerError`` when it does not exist."""
         try:
-            async with asyncio.timeout(self._options.connect_timeout_ms / 1000):
+            async with Patience(self._options.connect_timeout_ms / 1000):
                 return len(await self._producer.partitions_for(topic))
         except (KafkaError, TimeoutError) as error:
             raise BrokerError(

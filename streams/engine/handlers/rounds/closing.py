@@ -210,7 +210,7 @@ def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: i
     )
     fold.count("rounds", program.name)
     for drifted in closing.drift:
-        fold.count("drift", program.name, drifted)
+        fold.count("drift_detected", program.name, drifted)
     fold.emit(event, f"threshold/{program.name}/{closing.number}", closing.end_ms, program.name)
 
 

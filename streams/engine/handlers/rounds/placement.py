@@ -238,7 +238,7 @@ def _end(
     program, application = promise.key
     setattr(rounds.promise_counts, status, getattr(rounds.promise_counts, status) + 1)
     fold.end_promised_score(promise)
-    fold.count("promises", program, status)
+    fold.count("promises_ended", program, status)
     event = PromiseChange(
         program=program,
         shard=0,
