@@ -460,6 +460,8 @@ class DeadLetter(Struct, frozen=True, gc=False):
     """A record that Onward could not use: the reason, its position, and its original bytes (base64 in JSON).
 
     ``value`` is cut at the size limit when the record was oversized; ``size`` and ``sha256`` are of the whole.
+    ``last_offset`` is there for a batch of records that was not read, from ``offset`` on: it may unpack to more than
+    the limit. ``size`` and ``sha256`` are then of the batch as the broker holds it, and ``value`` is null.
     """
 
     reason: Annotated[str, Meta(min_length=1)]
@@ -472,6 +474,7 @@ class DeadLetter(Struct, frozen=True, gc=False):
     value: bytes | None
     key: bytes | None = None
     headers: tuple[tuple[str, bytes], ...] = ()
+    last_offset: int | UnsetType = UNSET
 
 
 class SourcePosition(Struct, frozen=True, gc=False, array_like=True):

@@ -183,6 +183,13 @@ class WorkerSettings(BrokerSettings):
         description=f"A larger record is a dead letter. At most {LARGEST_RECORD_BYTES}: a dead letter holds it in "
         "base64 and must fit Kafka's own limit of 1 MiB.",
     )
+    max_batch_bytes: int = Field(
+        64 << 20,
+        ge=1 << 20,
+        le=1 << 30,
+        description="A batch of records that unpacks to more is one dead letter; reading takes about 4 times as much "
+        "memory.",
+    )
     max_future_seconds: float = Field(86_400, ge=0, description="A record further ahead of the clock is a dead letter.")
     max_age_days: float = Field(3650, gt=0, description="An older record is a dead letter.")
     model_addresses: Names = Field(

@@ -1,0 +1,104 @@
+"""A worker with little memory among bombs: it answers everybody, and hardly grows."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from onward.schemas.events import Application
+from onward.streams.kafka.client import EventReader
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.topics import Topics
+from onward.tests.support.bombs import bomb, many_records
+from onward.tests.support.process import WatchedProcess
+from onward.tests.support.programs import POLICIES, write_programs
+from onward.tests.support.raw_batches import batch, send
+
+TOPICS = Topics()
+NOW_MS = time.time_ns() // 1_000_000
+WORKER_BYTES = 1 << 30
+GROWTH_BYTES = 300 << 20
+PATIENCE_SECONDS = 90
+FORGET_PEAK = "5"
+
+BATCHES = {
+    "zstd of 900 MB": (lambda: [bomb("zstd", 900 << 20, NOW_MS)], "oversized_batch"),
+    "lz4 of 200 MB": (lambda: [bomb("lz4", 200 << 20, NOW_MS)], "oversized_batch"),
+    "gzip of 200 MB": (lambda: [bomb("gzip", 200 << 20, NOW_MS)], "oversized_batch"),
+    "snappy of 80 MB": (lambda: [bomb("snappy", 80 << 20, NOW_MS)], "oversized_batch"),
+    "many below the limit": (lambda: [bomb("zstd", 60 << 20, NOW_MS)] * 12, "oversized"),
+    "many headers": (lambda: [bomb("zstd", 0, NOW_MS, headers=20_000_000)], "oversized_batch"),
+    "many records": (lambda: [many_records("zstd", 300_000, NOW_MS)], "oversized_batch"),
+}
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 1)) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def worker(broker, tmp_path_factory):
+    """A worker that may hold 1 GB of its own, with its program of ``write_programs``."""
+    folder = tmp_path_factory.mktemp("worker")
+    [spec] = write_programs(folder, {"steps": POLICIES["steps"]})
+    flags = ["--brokers", broker.bootstrap, "--spec", str(spec), "--state-dir", str(folder / "state"), "--no-web"]
+    command = [sys.executable, "-P", "-m", "onward", "worker", *flags]
+    with WatchedProcess(command, folder / "log") as worker:
+        resource.prlimit(worker._process.pid, resource.RLIMIT_DATA, (WORKER_BYTES, WORKER_BYTES))
+        yield worker
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The reasons of the dead letters so far."""
+    return []
+
+
+def forget_peak(worker):
+    Path(f"/proc/{worker._process.pid}/clear_refs").write_text(FORGET_PEAK)
+
+
+async def answered(broker, worker, application, letters=0):
+    """Send an application. Return the dead letters when it is answered, and there are at least so many."""
+    person = {"region": "north", "income": 1.0, "debts": 0}
+    value = msgspec.json.encode(Application("steps", application, person))
+    await send(broker.options(), TOPICS.applications, batch([value], [[(b"ce_id", application.encode())]], NOW_MS))
+    return await asyncio.to_thread(_read_until_answer, broker, worker, application, letters)
+
+
+def _read_until_answer(broker, worker, application, least):
+    letters, answers, deadline = [], set(), time.monotonic() + PATIENCE_SECONDS
+    with EventReader(broker.options(), [TOPICS.recourse, TOPICS.dead_letters]) as reader:
+        while application not in answers or len(letters) < least:
+            for record in reader.poll(0.5):
+                event = msgspec.json.decode(record.value)
+                if record.topic == TOPICS.dead_letters:
+                    letters.append(event)
+                else:
+                    answers.add(event["application"])
+            assert not worker.has_ended, worker.last_line()
+            assert time.monotonic() < deadline, worker.last_line()
+    return letters
+
+
+@pytest.mark.parametrize("name", BATCHES)
+async def test_batches_that_unpack_to_more_than_memory_are_dead_letters_among_answers(broker, worker, expected, name):
+    make, reason = BATCHES[name]
+    bombs = make()
+    await answered(broker, worker, f"before {name}")
+    resident = worker.resident_bytes()
+    forget_peak(worker)
+    for one in bombs:
+        await send(broker.options(), TOPICS.applications, one)
+    expected.extend([reason] * len(bombs))
+    letters = await answered(broker, worker, f"after {name}", len(expected))
+    assert [letter["reason"] for letter in letters] == expected
+    assert worker.resident_bytes(peak=True) - resident < GROWTH_BYTES
