@@ -13,6 +13,8 @@ from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, CliPositionalArg, NoDecode, SettingsConfigDict
 
+from .programs.load_limits import LoadLimits
+
 
 def _split(value: object) -> object:
     if isinstance(value, str):
@@ -32,6 +34,10 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Paths = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+ModelBytes = Annotated[
+    int,
+    Field(ge=1 << 24, le=1 << 40, description="Memory that loading a model may take; one that takes more is refused."),
+]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["json", "text"]
 
@@ -143,6 +149,7 @@ class ModelSettings(BrokerSettings):
     spec: Paths = Field(
         (), description="Specs of the workers' programs, to compare the model's columns with those of its program."
     )
+    max_model_bytes: ModelBytes = LoadLimits.memory_bytes
 
 
 class WorkerSettings(BrokerSettings):
@@ -196,6 +203,13 @@ class WorkerSettings(BrokerSettings):
         (),
         description="Folders, buckets or hosts from which a model event may name a model; by default the folder that "
         "holds the bundle of the program's first model, or its bucket or host.",
+    )
+    max_model_bytes: ModelBytes = LoadLimits.memory_bytes
+    max_model_seconds: float = Field(
+        LoadLimits.seconds,
+        ge=1,
+        le=3600,
+        description="Processor time that the first load of an announced model may take, in a process of its own.",
     )
     waiting_limit: int = Field(
         10_000, ge=1, description="Most events of a journal partition that wait for their application or recourse."

@@ -23,6 +23,7 @@ from ..kafka.client import EventWriter
 from ..programs.bundle.loader import ModelBundle, load_bundle, read_manifest
 from ..programs.bundle.manifest import Manifest
 from ..programs.limited_places import lacks_for_rounds
+from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.margin import margin_fault
 from ..programs.promised import promise_of
 from ..programs.spec_check import load_program_spec
@@ -139,6 +140,13 @@ def check(args: Sequence[str]) -> int:
         metavar="SHARE",
         help="the same for the options of each group of --by (default: no limit)",
     )
+    parser.add_argument(
+        "--max-model-bytes",
+        default=LoadLimits.memory_bytes,
+        type=int,
+        metavar="BYTES",
+        help="memory that loading the model may take (default: %(default)s)",
+    )
     parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object instead of tables")
     options = parser.parse_args(list(args))
     if options.group_limit is not None and not options.by:
@@ -151,6 +159,7 @@ def check(args: Sequence[str]) -> int:
         by=options.by,
         now_ms=time.time_ns() // 1_000_000,
         progress=lambda people: ReadProgress(people, what="people").add,
+        model_bytes=options.max_model_bytes,
     )
     print_check(checked, options.limit, options.as_json)
     _check_limits(checked, options.limit, options.group_limit)
@@ -194,7 +203,8 @@ def announce(settings: ModelSettings) -> int:
     program = settings.program or manifest.program
     codec = _codec(settings, manifest, program)
     columns = manifest.columns if codec is None else codec.columns
-    bundle = load_bundle(address, sha256=digest, columns=columns, codec=codec)
+    with limited_memory(settings.max_model_bytes):
+        bundle = load_bundle(address, sha256=digest, columns=columns, codec=codec)
     if codec is not None:
         _check_artefacts(settings.manifest, codec.spec, bundle)
     event = Model(program, manifest.version, address, digest)

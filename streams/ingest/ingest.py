@@ -8,7 +8,7 @@ source position.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...schemas.encoding import Problem
@@ -26,6 +26,14 @@ from ..topics import Topics
 from .partitioning import partition_of
 from .validation import Limits, Validator
 
+FirstLoad = Callable[[Program, Model], Awaitable[None]]
+"""Loads an announced model of a program for the first time; raises ``ModelError`` when it is refused."""
+
+
+async def load_here(program: Program, model: Model) -> None:
+    """Load a model in a thread of this process."""
+    await asyncio.to_thread(program.load, model.manifest, model.sha256)
+
 
 class Ingest:
     """The chunk handler of all input topics."""
@@ -40,6 +48,7 @@ class Ingest:
         metrics: Metrics,
         clock_ms: Callable[[], int],
         limits: Limits | None = None,
+        first_load: FirstLoad = load_here,
     ) -> None:
         self._topics = topics
         self._programs = programs
@@ -47,6 +56,7 @@ class Ingest:
         self._metrics = metrics
         self._clock_ms = clock_ms
         self._limits = limits or Limits()
+        self._first_load = first_load
         self._validators = {topics.of(kind): Validator(kind, programs, self._limits) for kind in kinds.of("input")}
         self._assigned: set[TopicPartition] = set()
         self._announced: set[TopicPartition] = set()
@@ -142,7 +152,7 @@ class Ingest:
             detail = f"{model.manifest}: models may be read from {', '.join(prefixes)} (setting model_addresses)"
             return Problem("model_address_not_allowed", detail)
         try:
-            await asyncio.to_thread(program.load, model.manifest, model.sha256)
+            await self._first_load(program, model)
         except ModelError as error:
             return Problem("model_refused", str(error))
         return None

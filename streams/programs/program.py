@@ -207,10 +207,7 @@ class Program:
 
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version of this program; raise ``ModelError`` when it is refused."""
-        bundle = load_bundle(manifest, sha256=sha256, columns=self.codec.columns, codec=self.codec)
-        if fault := _misfit(bundle, self.spec):
-            raise ModelError(f"{manifest}: {fault}")
-        return bundle
+        return load_model(self.spec, self.codec, manifest, sha256)
 
     def approves(self, scores: Array) -> NDArray[np.bool_]:
         """Which scores, shape (n,), the program's own model approves."""
@@ -258,6 +255,14 @@ class Program:
         """The ``ce_source`` and the record key of every shard's outputs."""
         shards = range(self.spec.shards)
         return [(f"onward/{self.name}/{shard}", journal_key(self.name, shard)) for shard in shards]
+
+
+def load_model(spec: ProgramSpec, codec: FeatureCodec, manifest: str, sha256: str | None) -> ModelBundle:
+    """A model version of a program; raise ``ModelError`` when it is refused."""
+    bundle = load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec)
+    if fault := _misfit(bundle, spec):
+        raise ModelError(f"{manifest}: {fault}")
+    return bundle
 
 
 def assemble(loaded: LoadedSpec) -> Program:

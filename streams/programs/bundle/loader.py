@@ -39,6 +39,7 @@ from .raw_rows import read_rows
 from .retrains import load_retrains
 
 LARGEST_MANIFEST_BYTES = 4 << 20
+TOO_LARGE = "takes more memory than there is, or than the setting max_model_bytes allows"
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -94,7 +95,14 @@ def load_bundle(
     program, and ``codec`` its codec, which an ONNX model of raw features needs. Raises ``ModelError``, one line that
     names the file and the reason.
     """
-    folder = _Folder(address)
+    try:
+        return _load(_Folder(address), sha256, columns, codec)
+    except MemoryError:
+        raise ModelError(f"{address}: loading it {TOO_LARGE}") from None
+
+
+def _load(folder: _Folder, sha256: str | None, columns: tuple[str, ...], codec: FeatureCodec | None) -> ModelBundle:
+    address = folder.address
     manifest, digest = _manifest(folder, sha256)
     if manifest.columns != columns:
         raise ModelError(f"{address}: {_column_difference(manifest.columns, columns)}")
@@ -188,7 +196,7 @@ def _load_model(
     except NotAModelError as error:
         raise ModelError(f"{place} {error}") from None
     except Exception as error:  # the libraries' errors have no base class
-        raise ModelError(f"{place} is refused: {one_line(error)}") from None
+        raise ModelError(f"{place} {_refusal(error)}") from None
 
 
 def _load_verifier(folder: _Folder, entry: VerifierFile | UnsetType, columns: int) -> BundledVerifier | None:
@@ -206,7 +214,7 @@ def _load_retrains(
     try:
         return load_retrains(content, columns, codec)
     except Exception as error:  # the libraries' errors have no base class
-        raise ModelError(f"{folder.address}: file {entry.file} is refused: {one_line(error)}") from None
+        raise ModelError(f"{folder.address}: file {entry.file} {_refusal(error)}") from None
 
 
 def _load_goal_policy(folder: _Folder, entry: BundleFile | UnsetType) -> Actor | None:
@@ -216,7 +224,13 @@ def _load_goal_policy(folder: _Folder, entry: BundleFile | UnsetType) -> Actor |
     try:
         return load_goal_policy(content)
     except Exception as error:  # the libraries' errors have no base class
-        raise ModelError(f"{folder.address}: file {entry.file} is refused: {one_line(error)}") from None
+        raise ModelError(f"{folder.address}: file {entry.file} {_refusal(error)}") from None
+
+
+def _refusal(error: Exception) -> str:
+    """Why a file is refused. Each library has its own words for too little memory."""
+    text = one_line(error)
+    return TOO_LARGE if isinstance(error, MemoryError) or "alloc" in text else f"is refused: {text}"
 
 
 def _load_rows(folder: _Folder, entry: BundleFile, features: Sequence[FeatureColumn]) -> list[dict[str, Value]]:

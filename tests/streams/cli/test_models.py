@@ -23,6 +23,7 @@ def test_a_worker_uses_the_announced_model_from_then_on(installation, program, t
     assert main(announce) == 0
     announced = f"models: announced second for program {PROGRAM} ({manifest}, sha256 "
     assert capsys.readouterr().out.splitlines()[-1].startswith(announced)
+    installation.wait_for_journaled('"version":"second"')
     assert installation.simulate("--people", "6", "--no-web", "--run-name", "after") == 0
     for run_name, model in (("before", "world-1"), ("after", "second")):
         assert [answer["model"] for answer in installation.answers(run_name, 6)] == [model] * 6

@@ -11,12 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from onward.schemas.events import Application
+from onward.schemas.events import Application, Model
 from onward.streams.kafka.client import EventReader
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
 from onward.tests.support.bombs import bomb, many_records
-from onward.tests.support.process import WatchedProcess
+from onward.tests.support.model_bombs import bomb_bundle, onnx_bomb, trees_bomb
+from onward.tests.support.process import WatchedProcess, resident_bytes
 from onward.tests.support.programs import POLICIES, write_programs
 from onward.tests.support.raw_batches import batch, send
 
@@ -46,13 +47,14 @@ def broker():
 
 @pytest.fixture(scope="module")
 def worker(broker, tmp_path_factory):
-    """A worker that may hold 1 GB of its own, with its program of ``write_programs``."""
+    """A worker with a program of ``write_programs``."""
     folder = tmp_path_factory.mktemp("worker")
     [spec] = write_programs(folder, {"steps": POLICIES["steps"]})
     flags = ["--brokers", broker.bootstrap, "--spec", str(spec), "--state-dir", str(folder / "state"), "--no-web"]
+    flags += ["--model-addresses", str(tmp_path_factory.getbasetemp())]
     command = [sys.executable, "-P", "-m", "onward", "worker", *flags]
-    with WatchedProcess(command, folder / "log") as worker:
-        resource.prlimit(worker._process.pid, resource.RLIMIT_DATA, (WORKER_BYTES, WORKER_BYTES))
+    with LimitedWorker(command, folder / "log") as worker:
+        worker.bundle = folder / "steps-v1"
         yield worker
 
 
@@ -62,8 +64,22 @@ def expected():
     return []
 
 
-def forget_peak(worker):
-    Path(f"/proc/{worker._process.pid}/clear_refs").write_text(FORGET_PEAK)
+class LimitedWorker(WatchedProcess):
+    """A worker that may hold 1 GB of its own."""
+
+    def __enter__(self):
+        super().__enter__()
+        self.pid = self._process.pid
+        resource.prlimit(self.pid, resource.RLIMIT_DATA, (WORKER_BYTES, WORKER_BYTES))
+        return self
+
+    def measure(self):
+        """Measure the growth from here on."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text(FORGET_PEAK)
+        self.before = resident_bytes(self.pid)
+
+    def growth(self):
+        return resident_bytes(self.pid, peak=True) - self.before
 
 
 async def answered(broker, worker, application, letters=0):
@@ -94,11 +110,31 @@ async def test_batches_that_unpack_to_more_than_memory_are_dead_letters_among_an
     make, reason = BATCHES[name]
     bombs = make()
     await answered(broker, worker, f"before {name}")
-    resident = worker.resident_bytes()
-    forget_peak(worker)
+    worker.measure()
     for one in bombs:
         await send(broker.options(), TOPICS.applications, one)
     expected.extend([reason] * len(bombs))
     letters = await answered(broker, worker, f"after {name}", len(expected))
     assert [letter["reason"] for letter in letters] == expected
-    assert worker.resident_bytes(peak=True) - resident < GROWTH_BYTES
+    assert worker.growth() < GROWTH_BYTES
+
+
+MODELS = {
+    "ONNX of 234 bytes for 1.8 GB": ("m.onnx", lambda: onnx_bomb(450_000_000, 4), {"onnx": {"column": 1, "rows": 1}}),
+    "npz of 3.5 MB for 768 MB": ("m.npz", lambda: trees_bomb(768 << 20), {}),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+async def test_models_that_take_more_than_memory_are_refused_among_answers(broker, worker, expected, tmp_path, name):
+    file, content, changes = MODELS[name]
+    address, digest = bomb_bundle(worker.bundle, tmp_path / "bomb", file, content(), **changes)
+    await answered(broker, worker, f"before {name}")
+    worker.measure()
+    event = msgspec.json.encode(Model("steps", "v1", address, digest))
+    await send(broker.options(), TOPICS.models, batch([event], [[(b"ce_id", name.encode())]], NOW_MS))
+    await answered(broker, worker, f"meanwhile {name}")
+    expected.append("model_refused")
+    letters = await answered(broker, worker, f"after {name}", len(expected))
+    assert [letter["reason"] for letter in letters] == expected
+    assert worker.growth() < GROWTH_BYTES
