@@ -65,13 +65,16 @@ def expected():
 
 
 class LimitedWorker(WatchedProcess):
-    """A worker that may hold 1 GB of its own."""
+    """A worker whose memory is limited and measured."""
 
     def __enter__(self):
         super().__enter__()
         self.pid = self._process.pid
-        resource.prlimit(self.pid, resource.RLIMIT_DATA, (WORKER_BYTES, WORKER_BYTES))
         return self
+
+    def limit(self, size):
+        """Limit the memory of its own: further allocations fail."""
+        resource.prlimit(self.pid, resource.RLIMIT_DATA, (size, resource.RLIM_INFINITY))
 
     def measure(self):
         """Measure the growth from here on."""
@@ -108,6 +111,7 @@ def _read_until_answer(broker, worker, application, least):
 @pytest.mark.parametrize("name", BATCHES)
 async def test_batches_that_unpack_to_more_than_memory_are_dead_letters_among_answers(broker, worker, expected, name):
     make, reason = BATCHES[name]
+    worker.limit(WORKER_BYTES)
     bombs = make()
     await answered(broker, worker, f"before {name}")
     worker.measure()
@@ -128,6 +132,8 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 async def test_models_that_take_more_than_memory_are_refused_among_answers(broker, worker, expected, tmp_path, name):
     file, content, changes = MODELS[name]
+    # Where its own allocations failed, it would not show what it asks for.
+    worker.limit(resource.RLIM_INFINITY)
     address, digest = bomb_bundle(worker.bundle, tmp_path / "bomb", file, content(), **changes)
     await answered(broker, worker, f"before {name}")
     worker.measure()
