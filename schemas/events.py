@@ -214,7 +214,9 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
 
     ``step`` counts the program shard's answers from 0. ``policy_version`` changes with everything that makes the policy
     pick as it does, except what it has learned. ``applicant`` is the one that the application named. ``expires_at`` is
-    the event time until which the goal holds, and the promise.
+    the event time until which the goal holds, and the promise. ``model`` is the version of the model, and
+    ``model_sha256`` the hash of its manifest, which holds the hash of each of its files: it identifies the model. None
+    stands in events of older versions.
 
     ``revision`` counts the answers that were given again, from 1, because a new model rejects what was suggested. Its
     options stand for those of the same ids: on the same arm, or on another where that has none left. The step stays.
@@ -256,6 +258,7 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     applicant: str | None = None
     expires_at: str | None = None
     execution_source: ExecutionSource | None = None
+    model_sha256: str | None = None
     round: int | UnsetType = UNSET
     target_score: float | UnsetType = UNSET
     until_round: int | UnsetType = UNSET
@@ -305,6 +308,7 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     spec: str
     model: str
     applicant: str | None = None
+    model_sha256: str | None = None
     round: int | UnsetType = UNSET
     target_score: float | UnsetType = UNSET
     until_round: int | UnsetType = UNSET
@@ -341,7 +345,8 @@ class RoundDecision(Struct, frozen=True, gc=False):
     """Whether an application got a place in its round.
 
     ``score`` is the one under ``model``, None where the model cannot score the features or another system decided
-    without one. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected.
+    without one. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected. ``model_sha256`` is the
+    hash of the model's manifest.
     """
 
     program: str
@@ -353,6 +358,7 @@ class RoundDecision(Struct, frozen=True, gc=False):
     threshold: float
     model: str
     applicant: str | None = None
+    model_sha256: str | None = None
 
 
 class Coverage(Struct, frozen=True, gc=False):
@@ -373,7 +379,8 @@ class Threshold(Struct, frozen=True, gc=False):
     ``threshold`` is the lowest score that got a place; 0 when nobody was rejected. ``goal`` is the score that those who
     were rejected are told to reach, None where nobody was, ``forecast`` the goal without the correction by the coverage
     so far. ``newcomers`` came without an open promise, ``returned`` with one, and ``reached`` of these had the promised
-    score. ``drift`` names what changed its distribution: ``threshold``, ``newcomers``.
+    score. ``drift`` names what changed its distribution: ``threshold``, ``newcomers``. ``model_sha256`` is the hash of
+    the model's manifest.
     """
 
     program: str
@@ -394,6 +401,7 @@ class Threshold(Struct, frozen=True, gc=False):
     open_promises: int
     drift: tuple[Drifted, ...]
     model: str
+    model_sha256: str | None = None
 
 
 class PromiseChange(Struct, frozen=True, gc=False, tag_field="kind", tag="end"):

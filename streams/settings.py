@@ -141,11 +141,6 @@ class ModelSettings(BrokerSettings):
     manifest: str = Field(
         min_length=1, description="The model's manifest: a path, or an fsspec address that every worker can read."
     )
-    program: str | None = Field(
-        None,
-        pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
-        description="Program that is to use it; the one it was trained for when absent. Another one needs its --spec.",
-    )
     spec: Paths = Field(
         (), description="Specs of the workers' programs, to compare the model's columns with those of its program."
     )
@@ -202,7 +197,8 @@ class WorkerSettings(BrokerSettings):
     model_addresses: Names = Field(
         (),
         description="Folders, buckets or hosts from which a model event may name a model; by default the folder that "
-        "holds the bundle of the program's first model, or its bucket or host.",
+        "holds the bundle of the program's first model, or, where that is a whole file system, bucket or host, that "
+        "bundle's own.",
     )
     max_model_bytes: ModelBytes = LoadLimits.memory_bytes
     max_model_seconds: float = Field(

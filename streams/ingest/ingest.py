@@ -20,7 +20,7 @@ from ..journal.entries import journal_key, shard_of
 from ..journal.lines import dead_letter_line, handled_line, line_of, pack_lines, tick_line
 from ..metrics import Metrics
 from ..programs.bundle.addresses import home_of, is_allowed
-from ..programs.program import Program
+from ..programs.program import Program, check_announced
 from ..records import Lag, OutRecord, Publisher, Record, TopicPartition
 from ..topics import Topics
 from .partitioning import partition_of
@@ -32,7 +32,7 @@ FirstLoad = Callable[[Program, Model], Awaitable[None]]
 
 async def load_here(program: Program, model: Model) -> None:
     """Load a model in a thread of this process."""
-    await asyncio.to_thread(program.load, model.manifest, model.sha256)
+    check_announced(await asyncio.to_thread(program.load, model.manifest, model.sha256), model)
 
 
 class Ingest:

@@ -172,7 +172,7 @@ def _first_load(trials: Trials) -> FirstLoad:
     """Try a model in another process first: no event may take this one's memory, or hold its loop."""
 
     async def try_first(program: Program, model: Model) -> None:
-        await trials.hold(Trial(model.manifest, model.sha256, program.spec))
+        await trials.hold(Trial(model, program.spec))
 
     return try_first
 

@@ -26,7 +26,7 @@ from ...agents.goals import Goal, RoundGoal, Threshold, accepted
 from ...agents.options import OptionBatch
 from ...agents.promises import NoPromise, Promise
 from ...schemas.encoding import ChangedCodes, FeatureCodec, FilledValues, Values
-from ...schemas.events import Change, ExecutionSource, Value
+from ...schemas.events import Change, ExecutionSource, Model, Value
 from ...schemas.kinds import WatermarkName
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec
@@ -265,13 +265,26 @@ def load_model(spec: ProgramSpec, codec: FeatureCodec, manifest: str, sha256: st
     return bundle
 
 
+def check_announced(bundle: ModelBundle, model: Model) -> None:
+    """Raise ``ModelError`` when a bundle is not of the version and the program that its event says."""
+    if bundle.version != model.version:
+        raise ModelError(f"{model.manifest}: its version is {bundle.version!r}, the event says {model.version!r}")
+    trained_for = bundle.manifest.program
+    if trained_for != model.program:
+        raise ModelError(
+            f"{model.manifest}: it was trained for program {trained_for}: train or import it with the spec of "
+            f"{model.program}"
+        )
+
+
 def assemble(loaded: LoadedSpec) -> Program:
     """Build a program from its spec and first model; raise ``UsageError`` or ``ModelError`` when they do not fit."""
     spec = loaded.spec
     for _, fault in policy_faults(spec):
         raise UsageError(f"{loaded.path}: {fault}")
     codec = FeatureCodec(spec)
-    bundle = load_bundle(address_of(loaded), sha256=None, columns=codec.columns, codec=codec)
+    address = address_of(loaded)
+    bundle = load_bundle(address, sha256=None, columns=codec.columns, codec=codec, redirects=True)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
     if misfit := _misfit(bundle, spec):
         raise UsageError(f"{loaded.path}: {misfit}")

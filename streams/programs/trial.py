@@ -1,7 +1,7 @@
 """A model's trial: its first load, in a process of its own that has little memory and time.
 
     async with Trials(LoadLimits()) as trials:
-        await trials.hold(Trial("s3://models/loans/v2/manifest.json", sha256, spec))
+        await trials.hold(Trial(Model("loans", "v2", "s3://models/loans/v2/manifest.json", sha256), spec))
 
 Importing what loads models takes seconds, so one process (``trial_server.py``) stays for a while and forks another for
 each trial. It is started anew by its own command and shares nothing with this one. Signals that end a worker do not
@@ -21,6 +21,7 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
+from ...schemas.events import Model
 from ...schemas.spec import ProgramSpec
 from ..errors import ModelError, OnwardError
 from .load_limits import LoadLimits
@@ -35,10 +36,9 @@ SENT_TO_WORKERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Trial(Struct, frozen=True):
-    """The model to load: the address of its manifest, the hash of that, and the spec of its program."""
+    """The model that is announced, and the spec of its program."""
 
-    address: str
-    sha256: str
+    model: Model
     spec: ProgramSpec
 
 
@@ -108,20 +108,20 @@ class Trials:
             return line
         assert process.stderr is not None
         said = (await asyncio.to_thread(process.stderr.read)).decode(errors="replace").strip().rpartition("\n")[2]
-        raise OnwardError(f"{trial.address}: the process that tries models has ended: {said or 'no message'}")
+        raise OnwardError(f"{trial.model.manifest}: the process that tries models has ended: {said or 'no message'}")
 
     def _ended(self, trial: Trial, number: int) -> OnwardError:
+        address, limits, name = trial.model.manifest, self._limits, signal.Signals(number).name
         if number == signal.SIGXCPU:
             return ModelError(
-                f"{trial.address}: loading it takes more than {self._limits.seconds:g} s of processor time (setting "
+                f"{address}: loading it takes more than {limits.seconds:g} s of processor time (setting "
                 "max_model_seconds)"
             )
-        name = signal.Signals(number).name
         if number in SENT_TO_WORKERS:
-            return OnwardError(f"{trial.address}: its trial was ended by {name}")
+            return OnwardError(f"{address}: its trial was ended by {name}")
         return ModelError(
-            f"{trial.address}: loading it ended its process ({name}), which may take {self._limits.memory_bytes} bytes "
-            "of memory (setting max_model_bytes)"
+            f"{address}: loading it ended its process ({name}), which may take {limits.memory_bytes} bytes of memory "
+            "(setting max_model_bytes)"
         )
 
     def _end(self) -> None:

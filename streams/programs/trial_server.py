@@ -17,7 +17,7 @@ import msgspec
 from ...schemas.encoding import FeatureCodec
 from ..errors import ModelError, one_line
 from .load_limits import limit_process
-from .program import load_model
+from .program import check_announced, load_model
 from .trial import SENT_TO_WORKERS, Request, Trial, Verdict
 
 _MOST_CHARACTERS = 2000
@@ -53,7 +53,7 @@ def _tried(request: Request) -> Verdict:
         answer = pipe.read()
     _, status = os.waitpid(pid, 0)
     if not has_ended:
-        return Verdict(f"{request.trial.address}: loading it does not end")
+        return Verdict(f"{request.trial.model.manifest}: loading it does not end")
     if os.WIFSIGNALED(status):
         return Verdict(signal=os.WTERMSIG(status))
     return msgspec.json.decode(answer, type=Verdict)
@@ -81,11 +81,12 @@ def _judge(request: Request, write_end: int) -> None:
 
 def _problem(trial: Trial) -> str | None:
     try:
-        load_model(trial.spec, FeatureCodec(trial.spec), trial.address, trial.sha256)
+        bundle = load_model(trial.spec, FeatureCodec(trial.spec), trial.model.manifest, trial.model.sha256)
+        check_announced(bundle, trial.model)
     except ModelError as error:
         return str(error)[:_MOST_CHARACTERS]
     except Exception as error:  # whatever it is, another model may be announced
-        return f"{trial.address} is refused: {one_line(error)}"[:_MOST_CHARACTERS]
+        return f"{trial.model.manifest} is refused: {one_line(error)}"[:_MOST_CHARACTERS]
     return None
 
 

@@ -47,7 +47,6 @@ def check_open_options(
     specs: Sequence[Path],
     state_dirs: Sequence[Path],
     *,
-    program: str | None = None,
     by: Sequence[str] = (),
     now_ms: int,
     progress: Progress = lambda _: lambda _: None,
@@ -55,12 +54,12 @@ def check_open_options(
 ) -> CheckedModel:
     """Check the model whose manifest is at ``address`` against the open options of a program.
 
-    ``program`` is the manifest's where None. ``by`` names features of its people, and ``now_ms`` is the event time of
+    ``by`` names features of its people, and ``now_ms`` is the event time of
     the announcement. Loading the model may take ``model_bytes`` of memory. Raises ``UsageError``, ``LedgerError`` or
     ``ModelError``.
     """
     manifest, sha256 = read_manifest(address)
-    loaded = _spec_of(program or manifest.program, specs)
+    loaded = _spec_of(manifest.program, specs)
     own = assemble(loaded)
     if not own.promises:
         raise UsageError(f"{loaded.path}: program {own.name!r} promises nothing, so no option of it can be broken")

@@ -17,7 +17,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import fsspec
 import msgspec
@@ -37,6 +37,9 @@ from .manifest import BundleFile, FeatureColumn, Manifest, VerifierFile
 from .model_files import NotAModelError, read_model
 from .raw_rows import read_rows
 from .retrains import load_retrains
+
+if TYPE_CHECKING:
+    import aiohttp
 
 LARGEST_MANIFEST_BYTES = 4 << 20
 TOO_LARGE = "takes more memory than there is, or than the setting max_model_bytes allows"
@@ -87,16 +90,23 @@ def read_manifest(address: str, *, sha256: str | None = None) -> tuple[Manifest,
 
 
 def load_bundle(
-    address: str, *, sha256: str | None, columns: tuple[str, ...], codec: FeatureCodec | None = None
+    address: str,
+    *,
+    sha256: str | None,
+    columns: tuple[str, ...],
+    codec: FeatureCodec | None = None,
+    redirects: bool = False,
 ) -> ModelBundle:
     """Load the bundle whose manifest is at ``address``, a local path or any fsspec url.
+
+    A server's ``redirects`` are followed for addresses that the operator has given, not for those of events.
 
     ``sha256`` is the expected hash of the manifest, None to accept any; ``columns`` are the encoded columns of the
     program, and ``codec`` its codec, which an ONNX model of raw features needs. Raises ``ModelError``, one line that
     names the file and the reason.
     """
     try:
-        return _load(_Folder(address), sha256, columns, codec)
+        return _load(_Folder(address, redirects=redirects), sha256, columns, codec)
     except MemoryError:
         raise ModelError(f"{address}: loading it {TOO_LARGE}") from None
 
@@ -125,10 +135,12 @@ def _load(folder: _Folder, sha256: str | None, columns: tuple[str, ...], codec: 
 class _Folder:
     """The folder of a manifest, on any file system."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, redirects: bool = False) -> None:
         self.address = address
+        is_http = address.lower().startswith(("http://", "https://"))
+        options = {"get_client": _without_redirects} if is_http and not redirects else {}
         try:
-            self._system, path = fsspec.core.url_to_fs(address)
+            self._system, path = fsspec.core.url_to_fs(address, **options)
         except (ImportError, OSError, ValueError) as error:
             raise ModelError(f"{address}: not an address that can be read: {one_line(error)}") from None
         folder, _, self.manifest = path.rpartition("/")
@@ -160,10 +172,9 @@ class _Folder:
             raise ModelError(f"{self.address}: file name {name!r} leaves the bundle's folder")
         content = self.read(name, entry.size)
         if len(content) != entry.size:
-            raise ModelError(f"{self.address}: file {name} has {len(content)} bytes, not {entry.size}")
-        digest = hashlib.sha256(content).hexdigest()
-        if digest != entry.sha256:
-            raise ModelError(f"{self.address}: sha256 of file {name} is {digest}, not {entry.sha256}")
+            raise ModelError(f"{self.address}: file {name} has fewer bytes than {entry.size}, which its manifest says")
+        if hashlib.sha256(content).hexdigest() != entry.sha256:
+            raise ModelError(f"{self.address}: sha256 of file {name} is not {entry.sha256}, which its manifest says")
         return content
 
     def _read_start(self, path: str, size: int) -> bytes:
@@ -171,11 +182,24 @@ class _Folder:
             return bytes(file.read(size))
 
 
+async def _without_redirects(**options: Any) -> aiohttp.ClientSession:
+    """A client for HTTP that reads nothing from where it is redirected to."""
+    import aiohttp
+
+    async def refuse(*_: object) -> None:
+        raise OSError("it redirects elsewhere: announce the address that it redirects to")
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(refuse)
+    return aiohttp.ClientSession(trace_configs=[trace], **options)
+
+
 def _manifest(folder: _Folder, sha256: str | None) -> tuple[Manifest, str]:
     content = folder.read(folder.manifest, LARGEST_MANIFEST_BYTES)
     digest = hashlib.sha256(content).hexdigest()
     if sha256 is not None and digest != sha256:
-        raise ModelError(f"{folder.address}: sha256 is {digest}, not the expected {sha256}")
+        # The refusal is published: of a file that is not the one meant it must tell nothing.
+        raise ModelError(f"{folder.address}: sha256 is not the expected {sha256}")
     try:
         return msgspec.json.decode(content, type=Manifest), digest
     except JSON_ERRORS as error:

@@ -11,11 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.events import Model
 from onward.schemas.specfile import load_spec
 from onward.streams.errors import ModelError, OnwardError
 from onward.streams.programs import trial as trials
 from onward.streams.programs import trial_server
 from onward.streams.programs.load_limits import LoadLimits, limited_memory
+from onward.streams.programs.program import check_announced, load_model
 from onward.streams.programs.trial import Request, Trial, Trials
 from onward.tests.support.kafka_handlers import until
 from onward.tests.support.model_bombs import bomb_bundle, onnx_bomb, trees_bomb
@@ -36,18 +39,33 @@ def program(tmp_path_factory):
     return load_spec(spec).spec, folder / "steps-v1"
 
 
-def trial_of(spec, bundle):
+def trial_of(spec, bundle, program="steps", version="v1"):
     manifest = bundle / "manifest.json"
-    return Trial(str(manifest), hashlib.sha256(manifest.read_bytes()).hexdigest(), spec)
+    return Trial(Model(program, version, str(manifest), hashlib.sha256(manifest.read_bytes()).hexdigest()), spec)
 
 
 async def test_a_good_model_passes(program):
     await try_model(trial_of(*program), LIMITS)
 
 
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"version": "v2"}, r"its version is 'v1', the event says 'v2'"),
+        ({"program": "cards"}, r"it was trained for program steps: train or import it with the spec of cards"),
+    ],
+)
+async def test_a_model_of_another_version_or_program_than_its_event_says_is_refused(program, changes, problem):
+    trial = trial_of(*program, **changes)
+    with pytest.raises(ModelError, match=problem):
+        await try_model(trial, LIMITS)
+    with pytest.raises(ModelError, match=problem):
+        check_announced(load_model(trial.spec, FeatureCodec(trial.spec), trial.model.manifest, None), trial.model)
+
+
 async def test_a_model_is_refused_for_the_reason_that_loading_it_here_has(program):
     with pytest.raises(ModelError, match=r"^nowhere/manifest.json: file manifest.json is missing$"):
-        await try_model(Trial("nowhere/manifest.json", "0" * 64, program[0]), LIMITS)
+        await try_model(Trial(Model("steps", "v1", "nowhere/manifest.json", "0" * 64), program[0]), LIMITS)
 
 
 BOMBS = {
@@ -64,7 +82,7 @@ async def test_a_model_that_takes_more_memory_is_refused_and_the_limit_is_named(
     with pytest.raises(
         ModelError, match=r"bomb/manifest.json: file m\.(onnx|npz) takes more memory than .* max_model_bytes"
     ):
-        await try_model(Trial(address, digest, spec), LoadLimits(memory_bytes=200 << 20))
+        await try_model(Trial(Model("steps", "v1", address, digest), spec), LoadLimits(memory_bytes=200 << 20))
 
 
 async def test_a_model_that_takes_more_time_is_refused_and_the_limit_is_named(program, tmp_path):
@@ -72,13 +90,13 @@ async def test_a_model_that_takes_more_time_is_refused_and_the_limit_is_named(pr
     changes = {"onnx": {"column": 1, "rows": 1}}
     address, digest = bomb_bundle(bundle, tmp_path / "slow", "m.onnx", onnx_bomb(40_000_000, 4), **changes)
     with pytest.raises(ModelError, match=r"takes more than 1 s of processor time \(setting max_model_seconds\)"):
-        await try_model(Trial(address, digest, spec), LoadLimits(seconds=1))
+        await try_model(Trial(Model("steps", "v1", address, digest), spec), LoadLimits(seconds=1))
 
 
 def test_a_model_whose_file_never_comes_is_refused(program, monkeypatch):
     for name in ("_WAITING_SECONDS", "_WAITING_FACTOR"):
         monkeypatch.setattr(trial_server, name, 1)
-    request = Request(Trial("data", "", program[0]), LoadLimits(seconds=1))
+    request = Request(Trial(Model("steps", "v1", "data", ""), program[0]), LoadLimits(seconds=1))
     monkeypatch.setattr(trial_server, "load_model", lambda *_: time.sleep(60))
     assert trial_server._tried(request).problem == "data: loading it does not end"
 
