@@ -38,6 +38,9 @@ ModelBytes = Annotated[
     int,
     Field(ge=1 << 24, le=1 << 40, description="Memory that loading a model may take; one that takes more is refused."),
 ]
+WebHost = Annotated[
+    str, Field(description="Address to serve them on; with 0.0.0.0 every machine that reaches this one can read them.")
+]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["json", "text"]
 
@@ -219,7 +222,7 @@ class WorkerSettings(BrokerSettings):
     snapshot_minutes: float = Field(10, gt=0, le=10_080, description="How often one is taken of every ledger.")
     snapshots_kept: int = Field(3, ge=1, le=100, description="How many are kept of every ledger.")
     web: bool = Field(True, description="Serve /metrics, /healthz and /readyz.")
-    web_host: str = Field("0.0.0.0", description="Address to serve them on.")
+    web_host: WebHost = "127.0.0.1"
     web_port: int = Field(8080, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one and logs it.")
     log_level: Annotated[LogLevel, BeforeValidator(_lower)] = Field("info", description="Lowest level that is logged.")
     log_format: LogFormat = Field("json", description="JSON lines for machines, text for people.")
@@ -326,5 +329,5 @@ class SimulateSettings(WorldSettings):
     )
     patience_seconds: float = Field(60, gt=0, le=86_400, description="Longest wait for an answer before giving up.")
     web: bool = Field(True, description="Serve /metrics with the mean expected reward, /healthz and /readyz.")
-    web_host: str = Field("0.0.0.0", description="Address to serve them on.")
+    web_host: WebHost = "127.0.0.1"
     web_port: int = Field(8081, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one.")

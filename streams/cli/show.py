@@ -32,6 +32,7 @@ from ..records import Record
 from ..replay.history import Happening, History, state_of
 from ..settings import ShowSettings
 from .display.read_progress import ReadProgress
+from .display.words import printable
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 
@@ -145,9 +146,9 @@ def _print(application: str, happenings: Iterable[Happening]) -> None:
     console = Console()
     for program, own in _by_program(happenings).items():
         where = "a record that names no program" if program is None else f"program {program}"
-        lines = [_printable(f"{application} in {where}")]
+        lines = [printable(f"{application} in {where}")]
         for happening in own:
-            lines += map(_printable, _in_words(happening))
+            lines += map(printable, _in_words(happening))
         lines += [f"state: {state_of(own)}"] if program else []
         console.print("\n".join(lines), highlight=False, soft_wrap=True, markup=False)
 
@@ -160,13 +161,6 @@ def _in_words(happening: Happening) -> Iterator[str]:
     yield f"{format_time(happening.time_ms)}  {what:<14} {where:<20} {_facts(happening)}{_notes(happening)}"
     if isinstance(event, Recourse):
         yield from (f"{INDENT}{option.id}. {option.in_words(event.execution_source)}" for option in event.options)
-
-
-def _printable(line: str) -> str:
-    """The line with its control and direction characters escaped: it holds what anybody may have sent."""
-    if line.isprintable():
-        return line
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
 
 
 def _notes(happening: Happening) -> str:

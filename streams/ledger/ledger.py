@@ -31,6 +31,7 @@ from ..engine.waiting import WaitingEvent, WaitingEvents
 from ..engine.watermark import Watermarks
 from ..errors import LedgerError
 from ..journal.entries import CaseKey, JournalPosition
+from ..private_folder import make_private
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
@@ -58,7 +59,7 @@ class Ledger:
         self.path = path
         self.partition = partition
         with ledger_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(path.parent)
             self._db = sqlite3.connect(path, isolation_level=None)
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")

@@ -21,6 +21,16 @@ def test_check_summarises_a_good_spec_in_one_line(capsys):
     assert "program credit: 13 features (10 mutable) in 13 columns, policy posterior" in capsys.readouterr().out
 
 
+def test_what_is_wrong_in_a_spec_cannot_give_orders_to_the_terminal(tmp_path, capsys):
+    """YAML can spell any character."""
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(CREDIT.read_text() + '"\\e[2J": 1\npolicy: {choice: "\\e]0;x\\a"}\n')
+    assert check([spec]) == 2
+    told = capsys.readouterr()
+    assert "\\x1b[2J" in told.err
+    assert "\x1b" not in told.out + told.err
+
+
 @pytest.mark.parametrize(
     ("added", "told"),
     [
