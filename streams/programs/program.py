@@ -52,6 +52,7 @@ POLICY_VERSION_CHARACTERS = 16
 
 PAPERS = [("instances", "threshold", "none", 1, margin) for margin in (None, 0.0)]
 NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: give `generator: search`"
+NO_INSTANCES = "model {} has no recourse instances, which `generator: {}` needs: train it with this spec"
 NOT_LINEAR = (
     "{}: `generator: {}` needs a model with a linear score: train a logistic regression, or give `generator: search`"
 )
@@ -289,6 +290,9 @@ def assemble(loaded: LoadedSpec) -> Program:
     if misfit := _misfit(bundle, spec):
         raise UsageError(f"{loaded.path}: {misfit}")
     instances = tuple(bundle.instances[: spec.candidates])
+    kind = candidates.registry[spec.policy.generator]
+    if not instances and kind.uses_instances:
+        raise UsageError(f"{loaded.path}: {NO_INSTANCES.format(bundle.version, kind.name)}")
     for number, problem in enumerate(map(codec.check, instances)):
         if problem is not None:
             raise UsageError(

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from rich.console import Console
 from rich.table import Table
 
+from ....agents.candidates import registry
 from ....agents.promises import NoPromise
 from ....schemas.spec import ProgramSpec
 from ...advice import ACCEPTED, MANY_CHANGES, advice
@@ -55,12 +56,11 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     for name, value in manifest.metrics.items():
         if name not in IN_WORDS:
             table.add_row(name.replace("_", " "), f"{value:.4f}" if value != int(value) else f"{value:.0f}")
-    found, candidates = int(manifest.metrics["instances"]), spec.candidates
     lines = (
         *_margin(manifest),
         *_promise(manifest, spec),
         *_served(manifest, spec),
-        f"recourse instances: {min(found, candidates)} kept of {found} found (candidates in the spec: {candidates})",
+        *_instances(manifest, spec),
         f"manifest: {output / MANIFEST}",
     )
     console = Console()
@@ -70,6 +70,13 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     if _serves_nobody(manifest):
         _tell(f"warning: with this spec nobody is served; {_what_to_do(manifest, spec)[0]}")
+
+
+def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
+    """How many rows of the data are in the bundle, where its generator uses them."""
+    if registry[spec.policy.generator].uses_instances:
+        found, most = int(manifest.metrics["instances"]), spec.candidates
+        yield f"recourse instances: {min(found, most)} kept of {found} found (candidates in the spec: {most})"
 
 
 def _margin(manifest: Manifest) -> Iterator[str]:

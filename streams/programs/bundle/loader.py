@@ -5,7 +5,8 @@ A bundle is a folder (any fsspec address) that is never written to again:
     manifest.json    the sha256 and size of every other file
     model.skops      the fitted estimator; or model.npz, its trees; or model.onnx (``model_files.py``)
     instances.csv    raw rows that the model accepts: the recourse instances; their order is the candidate index
-    reference.csv    raw rows of the population, for costs that count in percentiles
+    population.json  what people are like, for costs that count in percentiles (``population.py``); in bundles of older
+                     versions reference.csv, raw rows
     verifier.skops   (or verifier.npz) a classifier of pairs, where the policy needs one (``training/artefacts.py``)
     retrains.npz     models of resamples of the data, where the promise needs them (``retrains.py``)
     goal.npz         a learned policy, where the goal needs one (``goal_policy.py``)
@@ -35,6 +36,7 @@ from ..onnx.score import OnnxScore
 from .goal_policy import load_goal_policy
 from .manifest import BundleFile, FeatureColumn, Manifest, VerifierFile
 from .model_files import NotAModelError, read_model
+from .population import read_population
 from .raw_rows import read_rows
 from .retrains import load_retrains
 
@@ -57,8 +59,9 @@ class BundledVerifier(NamedTuple):
 class ModelBundle:
     """A loaded bundle. ``manifest_sha256`` is the hash of the manifest's bytes, which hold the hash of every file.
 
-    ``retrains`` are models of resamples of the data, by which promises are measured: every second one takes no part
-    in choosing options. ``goal_policy`` is the learned policy of a goal for rounds.
+    ``reference`` are raw rows with the values of the population, feature by feature; in bundles of older versions they
+    are people. ``retrains`` are models of resamples of the data, by which promises are measured: every second one takes
+    no part in choosing options. ``goal_policy`` is the learned policy of a goal for rounds.
     """
 
     version: str
@@ -125,7 +128,7 @@ def _load(folder: _Folder, sha256: str | None, columns: tuple[str, ...], codec: 
         manifest=manifest,
         model=_load_model(folder, manifest.model, len(columns), manifest.onnx, codec),
         instances=_load_rows(folder, manifest.instances, manifest.features),
-        reference=_load_rows(folder, manifest.reference, manifest.features),
+        reference=_load_population(folder, manifest),
         verifier=_load_verifier(folder, manifest.verifier, len(columns)),
         retrains=_load_retrains(folder, manifest.retrains, len(columns), codec),
         goal_policy=_load_goal_policy(folder, manifest.goal_policy),
@@ -263,6 +266,19 @@ def _load_rows(folder: _Folder, entry: BundleFile, features: Sequence[FeatureCol
         return read_rows(content, {feature.name: feature.type for feature in features})
     except ValueError as error:
         raise ModelError(f"{folder.address}: file {entry.file}: {error}") from None
+
+
+def _load_population(folder: _Folder, manifest: Manifest) -> list[dict[str, Value]]:
+    """Raw rows with the values that people have, feature by feature."""
+    if not isinstance(manifest.reference, UnsetType):
+        return _load_rows(folder, manifest.reference, manifest.features)
+    if isinstance(manifest.population, UnsetType):
+        return []
+    content = folder.read_checked(manifest.population)
+    try:
+        return read_population(content, {feature.name: feature.type for feature in manifest.features})
+    except ValueError as error:
+        raise ModelError(f"{folder.address}: file {manifest.population.file}: {error}") from None
 
 
 def _check_scales(address: str, trained: Sequence[FeatureColumn], features: Sequence[Feature]) -> None:

@@ -18,7 +18,7 @@ candidates: 7
 def test_it_tells_how_many_instances_were_found_and_are_kept(tmp_path, capsys):
     data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
     data.write_text("income,repaid\n" + "".join(f"{income},{int(income > 40)}\n" for income in range(100)))
-    spec.write_text(SPEC)
+    spec.write_text(f"{SPEC}policy: {{generator: adapted}}\n")
     train = ["train", str(data), "--spec", str(spec), "--estimator", "logistic_regression"]
     assert main([*train, "--output", str(tmp_path / "model")]) == 0
     told = capsys.readouterr().out

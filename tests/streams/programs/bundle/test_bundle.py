@@ -32,6 +32,7 @@ SPEC = msgspec.convert(
         ],
         "label": {"name": "repaid"},
         "model": {"manifest": "model/manifest.json"},
+        "policy": {"generator": "instances"},
     },
     ProgramSpec,
     strict=False,
@@ -151,7 +152,7 @@ def test_a_wrong_manifest_hash_is_refused_without_the_right_one(folder):
         load(folder, sha256="0" * 64)
 
 
-@pytest.mark.parametrize("name", ["model.skops", "instances.csv", "reference.csv"])
+@pytest.mark.parametrize("name", ["model.skops", "instances.csv", "population.json"])
 def test_every_file_must_be_what_the_manifest_says(folder, name):
     file = folder / name
     content = file.read_bytes()
