@@ -25,7 +25,9 @@ from ..worker.partition_processor import PORTION_ENTRIES, PartitionProcessor, Pr
 from ..worker.readiness import CaughtUp
 from ..worker.state_lock import lock_state
 from ..worker.web import make_app, serve
+from .admin.preflight import preflight
 from .admin.retention import warn_of_deletion
+from .admin.rights import check_rights, worker_rights
 from .connection import topics as topic_names
 from .connection import worker_options
 from .consume.worker import Timer, run_worker
@@ -86,6 +88,8 @@ async def run_service(
     gc.set_threshold(GARBAGE_OBJECTS)
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_state(settings.state_dir))
+        await preflight(options, ())
+        await check_rights(options, worker_rights(topics), options.group)
         publisher = await stack.enter_async_context(make_publisher(options))
         await warn_of_deletion(options, topics.journal)
         trials = await stack.enter_async_context(
