@@ -17,6 +17,7 @@ from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
 from ...programs.training.margin import RETRAINED
+from ...programs.training.protected import PREFIX
 
 IN_WORDS = frozenset(
     (
@@ -54,7 +55,7 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     """Print how good a new model is, whom it leaves without an option, and where it is."""
     table = Table("metric", "value")
     for name, value in manifest.metrics.items():
-        if name not in IN_WORDS:
+        if name not in IN_WORDS and not name.startswith(PREFIX):
             table.add_row(name.replace("_", " "), f"{value:.4f}" if value != int(value) else f"{value:.0f}")
     lines = (
         *_margin(manifest),
@@ -68,6 +69,8 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     console.print(table)
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
+    for line in _protected(manifest):
+        _tell(line)
     if _serves_nobody(manifest):
         _tell(f"warning: with this spec nobody is served; {_what_to_do(manifest, spec)[0]}")
 
@@ -77,6 +80,16 @@ def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     if registry[spec.policy.generator].uses_instances:
         found, most = int(manifest.metrics["instances"]), spec.candidates
         yield f"recourse instances: {min(found, most)} kept of {found} found (candidates in the spec: {most})"
+
+
+def _protected(manifest: Manifest) -> Iterator[str]:
+    """What the model reads although the spec protects it."""
+    for name, share in manifest.metrics.items():
+        if name.startswith(PREFIX):
+            yield (
+                f"warning: the model reads {name.removeprefix(PREFIX)}, which the spec protects: another value of it "
+                f"alone changes {share:.1%} of its decisions about people of the data"
+            )
 
 
 def _margin(manifest: Manifest) -> Iterator[str]:

@@ -39,6 +39,7 @@ from ..promised import measured_promise
 from .artefacts import fit_artefacts
 from .goal_policy import read_goal_policy
 from .margin import measured_margin, retrained
+from .protected import protected_use
 from .retrains import check_carries, fit_retrains, wanted_retrains
 from .served import measure_served
 
@@ -129,6 +130,7 @@ def _train(
     others = _retrains(fitted, table, count, len(fit), random, on_retrains)
     promise = measured_promise(loaded.spec.promise, model, others)
     measured |= measure_served(codec, model.score, kept, reference, margin, rejected, promise)
+    measured |= protected_use(codec, model.score, table.X[held_out])
     return write_bundle(
         output,
         loaded.spec,
