@@ -240,7 +240,9 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
 
     ``step`` counts the program shard's answers from 0. ``policy_version`` changes with everything that makes the policy
     pick as it does, except what it has learned. ``applicant`` is the one that the application named. ``expires_at`` is
-    the event time until which the goal holds, and the promise.
+    the event time until which the goal holds, and the promise. ``model`` is the version of the model, and
+    ``model_sha256`` the hash of its manifest, which holds the hash of each of its files: it identifies the model. None
+    stands in events of older versions.
 
     ``revision`` counts the answers that were given again, from 1, because a new model rejects what was suggested. Its
     options stand for those of the same ids: on the same arm, or on another where that has none left. The step stays.
@@ -282,6 +284,7 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     applicant: str | None = None
     expires_at: str | None = None
     execution_source: ExecutionSource | None = None
+    model_sha256: str | None = None
     round: int | UnsetType = UNSET
     target_score: float | UnsetType = UNSET
     until_round: int | UnsetType = UNSET
@@ -331,6 +334,7 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     spec: str
     model: str
     applicant: str | None = None
+    model_sha256: str | None = None
     round: int | UnsetType = UNSET
     target_score: float | UnsetType = UNSET
     until_round: int | UnsetType = UNSET
@@ -367,7 +371,8 @@ class RoundDecision(Struct, frozen=True, gc=False):
     """Whether an application got a place in its round.
 
     ``score`` is the one under ``model``, None where the model cannot score the features or another system decided
-    without one. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected.
+    without one. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected. ``model_sha256`` is the
+    hash of the model's manifest.
     """
 
     program: str
@@ -379,6 +384,7 @@ class RoundDecision(Struct, frozen=True, gc=False):
     threshold: float
     model: str
     applicant: str | None = None
+    model_sha256: str | None = None
 
 
 class Coverage(Struct, frozen=True, gc=False):
@@ -399,7 +405,8 @@ class Threshold(Struct, frozen=True, gc=False):
     ``threshold`` is the lowest score that got a place; 0 when nobody was rejected. ``goal`` is the score that those who
     were rejected are told to reach, None where nobody was, ``forecast`` the goal without the correction by the coverage
     so far. ``newcomers`` came without an open promise, ``returned`` with one, and ``reached`` of these had the promised
-    score. ``drift`` names what changed its distribution: ``threshold``, ``newcomers``.
+    score. ``drift`` names what changed its distribution: ``threshold``, ``newcomers``. ``model_sha256`` is the hash of
+    the model's manifest.
     """
 
     program: str
@@ -420,6 +427,7 @@ class Threshold(Struct, frozen=True, gc=False):
     open_promises: int
     drift: tuple[Drifted, ...]
     model: str
+    model_sha256: str | None = None
 
 
 class PromiseChange(Struct, frozen=True, gc=False, tag_field="kind", tag="end"):
@@ -488,6 +496,8 @@ class DeadLetter(Struct, frozen=True, gc=False):
     ``value`` is cut at the size limit when the record was oversized; ``size`` and ``sha256`` are of the whole.
     ``refused_as`` is ``record`` where ingest could not use it, ``event`` where it was well-formed and could not be
     applied: then its ``ce_id`` may be among the processed events. None stands in events of older versions.
+    ``last_offset`` is there for a batch of records that was not read, from ``offset`` on: it may unpack to more than
+    the limit. ``size`` and ``sha256`` are then of the batch as the broker holds it, and ``value`` is null.
     """
 
     reason: Annotated[str, Meta(min_length=1)]
@@ -501,6 +511,7 @@ class DeadLetter(Struct, frozen=True, gc=False):
     key: bytes | None = None
     headers: tuple[tuple[str, bytes], ...] = ()
     refused_as: Literal["record", "event"] | None = None
+    last_offset: int | UnsetType = UNSET
 
 
 class SourcePosition(Struct, frozen=True, gc=False, array_like=True):

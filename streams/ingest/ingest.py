@@ -7,7 +7,7 @@ source position.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,12 +20,22 @@ from ..journal.entries import journal_key, shard_of
 from ..journal.lines import dead_letter_line, handled_line, line_of, pack_lines, tick_line
 from ..metrics import Metrics
 from ..programs.bundle.addresses import home_of, is_allowed
-from ..programs.program import Program
+from ..programs.program import Program, check_announced
 from ..records import Lag, OutRecord, Publisher, Record, TopicPartition
 from ..threads import in_thread
 from ..topics import Topics
 from .partitioning import partition_of
 from .validation import Limits, Validator
+
+FirstLoad = Callable[[Program, Model], Awaitable[None]]
+"""Loads an announced model of a program for the first time; raises ``ModelError`` when it is refused."""
+
+
+async def load_here(program: Program, model: Model) -> None:
+    """Load a model in a thread of this process."""
+    load = partial(program.load, model.manifest, model.sha256)
+    bundle = await in_thread(lambda _: load(), name="load a model", extra={"program": model.program})
+    check_announced(bundle, model)
 
 
 class Ingest:
@@ -41,6 +51,7 @@ class Ingest:
         metrics: Metrics,
         clock_ms: Callable[[], int],
         limits: Limits | None = None,
+        first_load: FirstLoad = load_here,
     ) -> None:
         self._topics = topics
         self._programs = programs
@@ -48,6 +59,7 @@ class Ingest:
         self._metrics = metrics
         self._clock_ms = clock_ms
         self._limits = limits or Limits()
+        self._first_load = first_load
         self._validators = {topics.of(kind): Validator(kind, programs, self._limits) for kind in kinds.of("input")}
         self._assigned: set[TopicPartition] = set()
         self._announced: set[TopicPartition] = set()
@@ -148,8 +160,7 @@ class Ingest:
             detail = f"{model.manifest}: models may be read from {', '.join(prefixes)} (setting model_addresses)"
             return Problem("model_address_not_allowed", detail)
         try:
-            load = partial(program.load, model.manifest, model.sha256)
-            await in_thread(lambda _: load(), name="load a model", extra={"program": model.program})
+            await self._first_load(program, model)
         except ModelError as error:
             return Problem("model_refused", str(error))
         return None

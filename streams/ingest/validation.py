@@ -74,7 +74,9 @@ class Validator:
         return Validated(problem, event, body, data)
 
     def _read(self, record: Record) -> tuple[CloudEvent, Any, bytes] | Problem:
-        value = record.value
+        value, unread = record.value, record.unread
+        if unread is not None:
+            return Problem(unread.reason, unread.detail)
         if value is None:
             return Problem("empty", "the record has no value")
         if len(value) > self._limits.record_bytes:

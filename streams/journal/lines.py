@@ -144,6 +144,7 @@ def _record(topic: str, partition: int, lines: Sequence[Journaled]) -> OutRecord
 
 
 def _foreign(record: Record, why: str) -> Entry:
+    why = why if record.unread is None else record.unread.detail
     letter = dead_letter_of_record(record, "foreign_record", f"not written by ingest: {why}", FOREIGN_BYTES)
     identity = f"{record.topic}/{record.partition}/{record.offset}"
     position, time_ms = JournalPosition(record.offset, 0), record.timestamp_ms

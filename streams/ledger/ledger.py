@@ -32,6 +32,7 @@ from ..engine.waiting import WaitingEvent, WaitingEvents
 from ..engine.watermark import Watermarks
 from ..errors import LedgerError
 from ..journal.entries import CaseKey, JournalPosition, shard_of
+from ..private_folder import make_private
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
@@ -60,7 +61,7 @@ class Ledger:
         self.path = path
         self.partition = partition
         with ledger_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(path.parent)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")

@@ -26,7 +26,7 @@ from ...agents.goals import Goal, RoundGoal, Threshold, accepted
 from ...agents.options import OptionBatch
 from ...agents.promises import NoPromise, Promise
 from ...schemas.encoding import ChangedCodes, FeatureCodec, FilledValues, Values
-from ...schemas.events import Change, ExecutionSource, Value
+from ...schemas.events import Change, ExecutionSource, Model, Value
 from ...schemas.kinds import WatermarkName
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec
@@ -52,6 +52,7 @@ POLICY_VERSION_CHARACTERS = 16
 
 PAPERS = [("instances", "threshold", "none", 1, margin) for margin in (None, 0.0)]
 NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: give `generator: search`"
+NO_INSTANCES = "model {} has no recourse instances, which `generator: {}` needs: train it with this spec"
 NOT_LINEAR = (
     "{}: `generator: {}` needs a model with a linear score: train a logistic regression, or give `generator: search`"
 )
@@ -207,10 +208,7 @@ class Program:
 
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version of this program; raise ``ModelError`` when it is refused."""
-        bundle = load_bundle(manifest, sha256=sha256, columns=self.codec.columns, codec=self.codec)
-        if fault := _misfit(bundle, self.spec):
-            raise ModelError(f"{manifest}: {fault}")
-        return bundle
+        return load_model(self.spec, self.codec, manifest, sha256)
 
     def approves(self, scores: Array) -> NDArray[np.bool_]:
         """Which scores, shape (n,), the program's own model approves."""
@@ -260,17 +258,41 @@ class Program:
         return [(f"onward/{self.name}/{shard}", journal_key(self.name, shard)) for shard in shards]
 
 
+def load_model(spec: ProgramSpec, codec: FeatureCodec, manifest: str, sha256: str | None) -> ModelBundle:
+    """A model version of a program; raise ``ModelError`` when it is refused."""
+    bundle = load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec)
+    if fault := _misfit(bundle, spec):
+        raise ModelError(f"{manifest}: {fault}")
+    return bundle
+
+
+def check_announced(bundle: ModelBundle, model: Model) -> None:
+    """Raise ``ModelError`` when a bundle is not of the version and the program that its event says."""
+    if bundle.version != model.version:
+        raise ModelError(f"{model.manifest}: its version is {bundle.version!r}, the event says {model.version!r}")
+    trained_for = bundle.manifest.program
+    if trained_for != model.program:
+        raise ModelError(
+            f"{model.manifest}: it was trained for program {trained_for}: train or import it with the spec of "
+            f"{model.program}"
+        )
+
+
 def assemble(loaded: LoadedSpec) -> Program:
     """Build a program from its spec and first model; raise ``UsageError`` or ``ModelError`` when they do not fit."""
     spec = loaded.spec
     for _, fault in policy_faults(spec):
         raise UsageError(f"{loaded.path}: {fault}")
     codec = FeatureCodec(spec)
-    bundle = load_bundle(address_of(loaded), sha256=None, columns=codec.columns, codec=codec)
+    address = address_of(loaded)
+    bundle = load_bundle(address, sha256=None, columns=codec.columns, codec=codec, redirects=True)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
     if misfit := _misfit(bundle, spec):
         raise UsageError(f"{loaded.path}: {misfit}")
     instances = tuple(bundle.instances[: spec.candidates])
+    kind = candidates.registry[spec.policy.generator]
+    if not instances and kind.uses_instances:
+        raise UsageError(f"{loaded.path}: {NO_INSTANCES.format(bundle.version, kind.name)}")
     for number, problem in enumerate(map(codec.check, instances)):
         if problem is not None:
             raise UsageError(

@@ -23,6 +23,7 @@ from ..ledger.file import copy_beside, file_stamp, ledger_errors, put_in_place, 
 from ..ledger.ledger import Ledger
 from ..ledger.schema import SCHEMA_VERSION
 from ..metrics import Metrics
+from ..private_folder import make_private
 from ..records import TopicPartition
 from ..threads import in_thread
 from .store import Snapshot, SnapshotError, Snapshots
@@ -93,7 +94,7 @@ class LedgerRecovery:
 
     async def _open_own_file(self, path: Path, journal: TopicPartition) -> Ledger | None:
         with ledger_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(path.parent)
             tidy(path)
             try:
                 if ledger := self._if_untouched(path, journal):

@@ -189,10 +189,10 @@ class PartitionProcessor:
         chunk = [record for record in chunk if record.offset >= owned.state.offset]
         if not chunk:
             return
-        if chunk[0].offset != owned.state.offset:
+        if chunk[0].first_offset > owned.state.offset:
             raise LedgerError(
-                f"journal partition {chunk[0].partition} continues at offset {chunk[0].offset}, the ledger stands at "
-                f"{owned.state.offset}: records between are gone (retention of the journal must be unlimited)"
+                f"journal partition {chunk[0].partition} continues at offset {chunk[0].first_offset}, the ledger "
+                f"stands at {owned.state.offset}: records between are gone (retention of the journal must be unlimited)"
             )
         replayed = [record for record in chunk if record.offset < owned.journal_end]
         if replayed:

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from rich.console import Console
 from rich.table import Table
 
+from ....agents.candidates import registry
 from ....agents.promises import NoPromise
 from ....schemas.events import POPULATIONS
 from ....schemas.spec import ProgramSpec
@@ -18,6 +19,7 @@ from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
 from ...programs.training.margin import RETRAINED
+from ...programs.training.protected import PREFIX
 
 IN_WORDS = frozenset(
     (
@@ -75,14 +77,13 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     """Print how good a new model is, whom it leaves without an option, and where it is."""
     table = Table("metric", "value")
     for name, value in manifest.metrics.items():
-        if name not in IN_WORDS:
+        if name not in IN_WORDS and not name.startswith(PREFIX):
             table.add_row(name.replace("_", " "), f"{value:.4f}" if value != int(value) else f"{value:.0f}")
-    found, candidates = int(manifest.metrics["instances"]), spec.candidates
     lines = (
         *_margin(manifest),
         *_promise(manifest, spec),
         *_served(manifest, spec),
-        f"recourse instances: {min(found, candidates)} kept of {found} found (candidates in the spec: {candidates})",
+        *_instances(manifest, spec),
         f"manifest: {output / MANIFEST}",
     )
     console = Console()
@@ -90,8 +91,27 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     console.print(table)
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
+    for line in _protected(manifest):
+        _tell(line)
     if _serves_nobody(manifest):
         _tell(f"warning: with this spec nobody is served; {_what_to_do(manifest, spec)[0]}")
+
+
+def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
+    """How many rows of the data are in the bundle, where its generator uses them."""
+    if registry[spec.policy.generator].uses_instances:
+        found, most = int(manifest.metrics["instances"]), spec.candidates
+        yield f"recourse instances: {min(found, most)} kept of {found} found (candidates in the spec: {most})"
+
+
+def _protected(manifest: Manifest) -> Iterator[str]:
+    """What the model reads although the spec protects it."""
+    for name, share in manifest.metrics.items():
+        if name.startswith(PREFIX):
+            yield (
+                f"warning: the model reads {name.removeprefix(PREFIX)}, which the spec protects: another value of it "
+                f"alone changes {share:.1%} of its decisions about people of the data"
+            )
 
 
 def _margin(manifest: Manifest) -> Iterator[str]:

@@ -13,12 +13,18 @@ from contextlib import suppress
 from typing import Self
 
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import GroupAuthorizationFailedError, KafkaConnectionError, KafkaError
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    KafkaConnectionError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+)
 
 from ...errors import BrokerError
 from ..options import KafkaOptions
 from ..patience import Patience
 from .metadata import unreachable
+from .rights import may_not
 
 _RETRY_SECONDS = 0.5
 _COORDINATOR_RETRY_SECONDS = 0.1
@@ -34,10 +40,12 @@ async def preflight(options: KafkaOptions, topics: Iterable[str]) -> None:
             async with Patience(options.connect_timeout_ms / 1000) as patience:
                 while True:
                     try:
-                        missing = await _missing(options, topics)
+                        missing, refused = await _missing(options, topics)
                     except (KafkaError, OSError) as error:
                         refusal = error
                     else:
+                        if refused:
+                            raise may_not(options, "DESCRIBE", f"topics {', '.join(refused)}")
                         if not missing:
                             return
                         if patience.heard_seconds > _MISSING_SECONDS:
@@ -66,10 +74,7 @@ async def wait_for_coordinator(options: KafkaOptions) -> None:
                 try:
                     return await _find_coordinator(options)
                 except GroupAuthorizationFailedError as error:
-                    raise BrokerError(
-                        f"this user may not read as group {options.group} on {options.bootstrap}: allow READ of the "
-                        "group"
-                    ) from error
+                    raise may_not(options, "READ", f"group {options.group}") from error
                 except (KafkaError, OSError):
                     await asyncio.sleep(_COORDINATOR_RETRY_SECONDS)
 
@@ -83,14 +88,17 @@ async def _find_coordinator(options: KafkaOptions) -> None:
         await admin.close()
 
 
-async def _missing(options: KafkaOptions, topics: Iterable[str]) -> list[str]:
+async def _missing(options: KafkaOptions, topics: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The topics that do not exist, and those that the user may not know of."""
     admin = AIOKafkaAdminClient(**options.aiokafka_under_patience())
     try:
         await admin.start()
         described = await admin.describe_topics(sorted(topics))
     finally:
         await admin.close()
-    return [topic["topic"] for topic in described if topic["error_code"]]
+    codes = {topic["topic"]: topic["error_code"] for topic in described if topic["error_code"]}
+    refused = [name for name, code in codes.items() if code == TopicAuthorizationFailedError.errno]
+    return [name for name in codes if name not in refused], refused
 
 
 def _reason(error: BaseException, captured: _CaptureAiokafkaLog) -> str:

@@ -15,11 +15,12 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import aiokafka
-from aiokafka.errors import KafkaError, KafkaTimeoutError
+from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
 
 from ...errors import BrokerError
 from ...records import OutRecord, Record, TopicPartition
 from ..admin.preflight import preflight
+from ..admin.rights import may_not
 from ..closing import close
 from ..consume.tail import end_offsets, tail
 from ..options import KafkaOptions
@@ -106,6 +107,8 @@ class KafkaPublisher:
         try:
             async with Patience(self._options.connect_timeout_ms / 1000):
                 return len(await self._producer.partitions_for(topic))
+        except TopicAuthorizationFailedError as error:
+            raise may_not(self._options, "DESCRIBE", f"topic {topic}") from error
         except (KafkaError, TimeoutError) as error:
             raise BrokerError(
                 f"topic {topic} does not exist on {self._options.bootstrap}: create it first (`onward topics create`)"

@@ -73,9 +73,10 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of a bundle. ``columns`` are the encoded columns that the model was fitted on, in order.
 
     The model's file is skops, npz or onnx by its ending; ``onnx`` belongs to the last.
-    ``margin`` is the one at which retrained models accept the options too (``training/margin.py``). ``retrains`` holds
-    models of resamples of the data, by which promises are measured, ``promise_calibration`` what their verdict is worth
-    under models of other rows, and ``goal_policy`` the learned policy of a goal for rounds.
+    ``population`` says what people are like (``population.py``); bundles of older versions have raw rows instead, as
+    ``reference``. ``margin`` is the one at which retrained models accept the options too (``training/margin.py``).
+    ``retrains`` holds models of resamples of the data, by which promises are measured, ``promise_calibration`` what
+    their verdict is worth under models of other rows, and ``goal_policy`` the learned policy of a goal for rounds.
     """
 
     format: Literal[1] = 1
@@ -86,7 +87,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     features: tuple[FeatureColumn, ...]
     model: BundleFile
     instances: BundleFile
-    reference: BundleFile
+    reference: BundleFile | UnsetType = UNSET
+    population: BundleFile | UnsetType = UNSET
     verifier: VerifierFile | UnsetType = UNSET
     retrains: BundleFile | UnsetType = UNSET
     promise_calibration: PromiseCalibration | UnsetType = UNSET

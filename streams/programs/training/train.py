@@ -41,6 +41,7 @@ from .dates import read_dates
 from .goal_policy import read_goal_policy
 from .kept_aside import Training
 from .margin import measured_margin, retrained
+from .protected import protected_use
 from .retrains import check_carries, check_dates, fit_retrains, states_share, wanted_retrains
 from .served import measure_served
 from .share_calibration import Measured, measure_share
@@ -154,6 +155,7 @@ def _train(
     calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, on_split)
     promise = measured_promise(loaded.spec.promise, model, others, calibration)
     measured |= measure_served(codec, model.score, kept, reference, margin, rejected, promise)
+    measured |= protected_use(codec, model.score, table.X[held_out])
     return write_bundle(
         output,
         loaded.spec,

@@ -161,10 +161,13 @@ class Installation:
         return self._stack.enter_context(ForkedProcess(slow_main, flags, self._folder / "worker.log", environment))
 
     def told(self) -> dict[str, Any]:
-        """Decisions, rounds and settled promises, without the event times that each run has for itself."""
-        events = {id: event for id, event in self.read.items() if isinstance(event, RoundDecision | PromiseChange)}
+        """Decisions, rounds and settled promises, without the event times and the model's file, which each run has for
+        itself."""
+        ends = {id: event for id, event in self.read.items() if isinstance(event, PromiseChange)}
+        decisions = {id: event for id, event in self.read.items() if isinstance(event, RoundDecision)}
         rounds = {id: event for id, event in self.read.items() if isinstance(event, Threshold)}
-        return events | {id: replace(closed, ended_at="") for id, closed in rounds.items()}
+        ends |= {id: replace(decision, model_sha256=None) for id, decision in decisions.items()}
+        return ends | {id: replace(closed, ended_at="", model_sha256=None) for id, closed in rounds.items()}
 
 
 def test_a_worker_killed_in_the_middle_of_a_round_settles_the_same_promises(tmp_path):

@@ -14,7 +14,7 @@ from onward.tests.support.pipeline import Run, build_program
 
 HERE = Path(__file__).parent
 ADDED_SINCE = {
-    "recourse": {"applicant", "expires_at", "execution_source"},
+    "recourse": {"applicant", "expires_at", "execution_source", "model_sha256"},
     "options": {"id", "promise", "learned_execution_probability"},
     "rewards": {"option"},
     "dead-letters": {"refused_as"},

@@ -275,7 +275,7 @@ def test_ingest_speaks_to_every_journal_partition(monkeypatch):
     ingest = Ingest(run.topics, programs, broker, Metrics(), no_clock)
     owned = [TopicPartition(topic, partition) for topic in run.topics.inputs for partition in (0, 1)]
     bad = sender.record("applications", None, time_ms=START_MS, id="bad", raw=b"{")._replace(partition=1)
-    model = sender.record("models", Model("loan", "v2", "memory", "3" * 64), time_ms=START_MS, id="m")
+    model = sender.record("models", Model("loan", "v1", "memory", "3" * 64), time_ms=START_MS, id="m")
 
     async def go():
         await ingest.assigned(owned)

@@ -207,6 +207,7 @@ def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: i
         open_promises=open_promises,
         drift=closing.drift,
         model=_bundle(rounds, fold).version,
+        model_sha256=_bundle(rounds, fold).manifest_sha256,
     )
     fold.count("rounds", program.name)
     for drifted in closing.drift:

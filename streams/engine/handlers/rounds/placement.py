@@ -188,6 +188,7 @@ def _publish_decision(
     case: Case, member: Member, approved: bool, rounds: ProgramRounds, closing: Closing, fold: Fold
 ) -> None:
     program = rounds.program
+    bundle = fold.state.model(program).bundle
     event = RoundDecision(
         program=program.name,
         shard=0,
@@ -196,8 +197,9 @@ def _publish_decision(
         approved=approved,
         score=member.score if _scored(member) else None,
         threshold=closing.threshold,
-        model=fold.state.model(program).bundle.version,
+        model=bundle.version,
         applicant=case.applicant,
+        model_sha256=bundle.manifest_sha256,
     )
     fold.count("decisions", program.name, "approved" if approved else "rejected")
     fold.emit(event, f"round-decision/{program.name}/{member.name}", closing.end_ms, program.name)

@@ -12,7 +12,7 @@ import pytest
 
 from onward.agents.goals.rounds import logit, sigmoid
 from onward.agents.goals.sac import SPAN, goal_policy
-from onward.schemas.events import Model, NoRecourse, Outcome, Recourse
+from onward.schemas.events import Model, NoRecourse, Outcome, Recourse, RoundDecision
 from onward.schemas.headers import format_time
 from onward.streams.engine.handlers.rounds import closing
 from onward.streams.engine.rounds.state import RoundsRecord
@@ -410,6 +410,9 @@ def test_the_policy_of_a_new_model_says_the_goals_of_the_rounds_after_it(tmp_pat
     tape.fold()
     goals = [closed.goal for closed in tape.thresholds()]
     assert goals == pytest.approx([expected_goal(tape, FOUR.values(), action) for action in (0.9, 1.5)])
+    assert [closed.model_sha256 for closed in tape.thresholds()] == ["1" * 64, "3" * 64]
+    decisions = tape.run.events("round-decisions", RoundDecision)
+    assert {(told.model, told.model_sha256) for told in decisions} == {("v1", "1" * 64), ("v2", "3" * 64)}
 
 
 def test_under_a_large_model_other_entries_wait_until_they_have_the_units_of_a_person(tmp_path):

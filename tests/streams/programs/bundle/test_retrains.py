@@ -208,10 +208,10 @@ def test_missing_and_damaged_retrains_are_refused_in_one_line(tmp_path: Path) ->
     file = folder / "retrains.npz"
     content = file.read_bytes()
     file.write_bytes(content[:-1] + b"x")
-    with pytest.raises(ModelError, match=r"sha256 of file retrains\.npz is"):
+    with pytest.raises(ModelError, match=r"sha256 of file retrains\.npz is not"):
         load(folder)
     file.write_bytes(content[:-1])
-    with pytest.raises(ModelError, match=r"file retrains\.npz has \d+ bytes, not"):
+    with pytest.raises(ModelError, match=r"file retrains\.npz has fewer bytes"):
         load(folder)
     file.unlink()
     with pytest.raises(ModelError, match=r"file retrains\.npz is missing"):
