@@ -337,22 +337,25 @@ class Reward(Struct, frozen=True, gc=False):
     option: str | None = None
 
 
-class RoundDecision(Struct, frozen=True, gc=False):
-    """Whether an application got a place in its round.
+class ModelDecision(Struct, frozen=True, gc=False):
+    """Whether a program that decides by its own model approved an application.
 
-    ``score`` is the one under ``model``, None where the model cannot score the features or another system decided
-    without one. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected.
+    ``model`` is the version that decided, and ``spec`` the sha256 of the spec.
+
+    In a program with rounds, who is approved got a place in ``round``. ``score`` is the one under ``model``, None where
+    the model cannot score the features. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected.
     """
 
     program: str
     shard: int
     application: str
-    round: int
     approved: bool
-    score: float | None
-    threshold: float
     model: str
+    spec: str
     applicant: str | None = None
+    round: int | UnsetType = UNSET
+    score: float | UnsetType | None = UNSET
+    threshold: float | UnsetType = UNSET
 
 
 class Coverage(Struct, frozen=True, gc=False):

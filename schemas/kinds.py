@@ -20,6 +20,7 @@ from .events import (
     DeadLetter,
     Decision,
     Model,
+    ModelDecision,
     NoRecourse,
     Outcome,
     PromiseChange,
@@ -28,7 +29,6 @@ from .events import (
     Revalidation,
     Reward,
     Round,
-    RoundDecision,
     Threshold,
     Tick,
 )
@@ -205,12 +205,12 @@ kinds = Kinds(
     ),
     Kind("reward", (Reward,), "The fate of a recourse", "output", "rewards", "The fate of every recourse and outcome."),
     Kind(
-        "round-decision",
-        (RoundDecision,),
-        "Whether an application got a place",
+        "model-decision",
+        (ModelDecision,),
+        "Whether an application is approved, by the program's own model",
         "output",
-        "round-decisions",
-        "The decisions of rounds with limited places, one for each application.",
+        "model-decisions",
+        "The decisions of programs with `decisions: model`, one for each application.",
     ),
     Kind(
         "threshold",

@@ -15,7 +15,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onward.schemas.events import PromiseChange, RoundDecision, Threshold
+from onward.schemas.events import ModelDecision, PromiseChange, Threshold
 from onward.streams.cli import main
 from onward.streams.cli.flags.parsing import parse_settings
 from onward.streams.cli.process.worker_process import WorkerProcess
@@ -162,7 +162,7 @@ class Installation:
 
     def told(self) -> dict[str, Any]:
         """Decisions, rounds and settled promises, without the event times that each run has for itself."""
-        events = {id: event for id, event in self.read.items() if isinstance(event, RoundDecision | PromiseChange)}
+        events = {id: event for id, event in self.read.items() if isinstance(event, ModelDecision | PromiseChange)}
         rounds = {id: event for id, event in self.read.items() if isinstance(event, Threshold)}
         return events | {id: replace(closed, ended_at="") for id, closed in rounds.items()}
 
