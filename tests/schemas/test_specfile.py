@@ -43,7 +43,7 @@ def test_a_good_spec_loads_with_its_hash(tmp_path):
     file = tmp_path / "loan.yaml"
     file.write_text(GOOD)
     loaded = load_spec(file)
-    assert loaded.sha256 == hashlib.sha256(GOOD.encode()).hexdigest()
+    assert loaded.file_sha256 == hashlib.sha256(GOOD.encode()).hexdigest()
     assert loaded.path == file
     assert loaded.spec.policy.window.time == timedelta(days=90)
     assert loaded.spec.constraints.rules[0].if_.equals == "high"

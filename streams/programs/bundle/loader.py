@@ -99,7 +99,7 @@ def load_bundle(
     if manifest.columns != columns:
         raise ModelError(f"{address}: {_column_difference(manifest.columns, columns)}")
     if codec is not None:
-        _check_scales(address, manifest.features, codec.spec.features)
+        _check_scales(address, manifest.features, codec.features)
     return ModelBundle(
         version=manifest.version,
         address=address,
