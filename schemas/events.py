@@ -98,6 +98,26 @@ class Model(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
+class Spec(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A program's changed spec.
+
+    ``spec`` is its document (``spec_document.py``): the fields of the spec, without the address of the first model.
+    ``model`` is the sha256 of the first model's manifest, which stays.
+    """
+
+    program: ProgramName
+    spec: Mapping[str, Any]
+    model: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class RawSpec(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A spec whose document is still JSON."""
+
+    program: ProgramName
+    spec: Raw
+    model: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
 class Round(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """The end of a round with limited places, announced before it.
 

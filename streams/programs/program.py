@@ -27,7 +27,7 @@ from ...schemas.encoding import ChangedCodes, FeatureCodec, FilledValues, Values
 from ...schemas.events import Change, ExecutionSource, Value
 from ...schemas.kinds import WatermarkName
 from ...schemas.spec import ProgramSpec
-from ...schemas.spec_document import sha256_of
+from ...schemas.spec_document import document, sha256_of, spec_of
 from ...schemas.specfile import LoadedSpec
 from ..errors import ModelError, UsageError
 from ..journal.entries import journal_key
@@ -113,6 +113,8 @@ class Program:
         return self._with(spec, (*self.earlier, self.spec), self.earlier_arms if same_arms else self.arms)
 
     def _with(self, spec: ProgramSpec, earlier: tuple[ProgramSpec, ...], arms: Array | None) -> Program:
+        # Files of one meaning give the same bytes.
+        spec = spec_of(document(spec), self.spec.model.manifest)
         codec = FeatureCodec(spec, {feature.name: feature.bounds for feature in self.codec.features if feature.bounds})
         instances = tuple(self.bundle.instances[: spec.candidates])
         points = codec.encode_many(instances)
@@ -241,8 +243,12 @@ class Program:
         return "assumed" if self.spec.policy.nu is None else "told"
 
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
-        """A model version of this program; raise ``ModelError`` when it is refused."""
-        bundle = load_bundle(manifest, sha256=sha256, columns=self.codec.columns, codec=self.codec)
+        """A model version that was announced to this program; raise ``ModelError`` when it is refused."""
+        return load_bundle(manifest, sha256=sha256, columns=self.codec.columns, codec=self.codec)
+
+    def load_new(self, manifest: str, sha256: str | None) -> ModelBundle:
+        """A model version that is to be announced; raise ``ModelError`` also where it does not fit the spec."""
+        bundle = self.load(manifest, sha256)
         if fault := _misfit(bundle, self.spec):
             raise ModelError(f"{manifest}: {fault}")
         return bundle

@@ -45,7 +45,7 @@ def programs():
 
 
 def comparable(topic: str, value: str) -> str:
-    """An output without the fields added since and the spec's hash, its floats to the digits that all machines agree on."""
+    """An output without the fields added since and the spec's hash, its floats to digits that all machines agree on."""
     output = json.loads(value, parse_float=lambda digits: float(f"{float(digits):.9g}"))
     for name in ("spec", *ADDED_SINCE.get(topic, ())):
         output.pop(name, None)
