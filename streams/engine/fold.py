@@ -123,8 +123,6 @@ class Fold:
         self.state.change(program)
         self.effects.specs.add(program.name)
         self.effects.shards.update(one.key for one in self.state.shards.values() if one.program is program)
-        if program.name in self.state.rounds:
-            self.effects.rounds.add(program.name)
 
     # --- cases -----------------------------------------------------------------------------------------------------
 

@@ -199,15 +199,17 @@ def test_what_ingest_has_let_through_ends_no_worker(tmp_path):
 
 @pytest.mark.parametrize("decisions", ["model", "external"])
 def test_an_application_outside_narrower_bounds_is_refused_from_their_place_on(tmp_path, decisions):
-    story = tape(tmp_path, **SEARCH, decisions=decisions)
+    # With one option the steps of several people are taken together.
+    story = tape(tmp_path, **{**SEARCH, "policy": {"generator": "search", "options": 1}}, decisions=decisions)
     outside = {**POOR, "income": 95.0, "debts": 10}
     story.applies("before", 0, outside)
     announce(story, NARROWER, MINUTE_MS)
-    story.applies("after", MINUTE_MS, outside)
+    for name, features in (("poor", POOR), ("after", outside), ("poorer", POOR)):
+        story.applies(name, MINUTE_MS, features)
     ledger = story.fold()
     [letter] = letters(story)
     assert (letter.reason, letter.detail) == ("out_of_bounds", "income: 95 is outside 0 to 90")
-    assert [case.key.application for case in cases(ledger)] == ["before"]
+    assert [case.key.application for case in cases(ledger)] == ["before", "poor", "poorer"]
 
 
 def test_who_was_accepted_before_narrower_bounds_is_answered_under_them(tmp_path):
@@ -316,8 +318,9 @@ def test_an_open_recourse_keeps_its_window(tmp_path):
     assert story.fates() == [("short", "censored"), ("long", "censored")]
 
 
-def test_a_window_of_steps_may_become_one_of_time(tmp_path):
-    story = tape(tmp_path, **{**SEARCH, "window": {"steps": 2, "lateness": "PT5M"}})
+@pytest.mark.parametrize("choice", ["posterior", "factored", "linucb"])
+def test_a_window_of_steps_may_become_one_of_time(tmp_path, choice):
+    story = tape(tmp_path, **{**SEARCH, "choice": choice, "window": {"steps": 2, "lateness": "PT5M"}})
     story.applies("a", 0)
     announce(story, policy(window=Window(time=timedelta(minutes=30), lateness=timedelta(minutes=5))), MINUTE_MS)
     for number in range(3):

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -24,6 +25,7 @@ from onward.tests.streams.engine.rounds.stories import (
     limited,
     story,
 )
+from onward.tests.support.changed_specs import announce, feature, policy
 from onward.tests.support.goal_policies import constant
 from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.spaces import Line
@@ -318,6 +320,44 @@ def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_pat
     assert len(tape.places()) == 4
     assert {answer.model for answer in tape.answers()} == {"v1"}
     assert [closed.model for closed in tape.thresholds()] == ["v1"]
+
+
+def test_a_round_that_has_ended_is_closed_under_the_spec_that_it_had(tmp_path, monkeypatch):
+    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
+    tape = with_four(tmp_path)
+    before = tape.run.programs["loan"]
+    tape.tick(closed_at(1))
+    announce(tape, policy(options=1), closed_at(1))
+    tape.fold()
+    assert len(tape.places()) == 4
+    assert {answer.spec for answer in tape.answers()} == {before.sha256}
+
+
+def test_who_waits_for_the_end_of_a_round_is_placed_and_answered_under_the_spec_of_then(tmp_path):
+    tape = with_four(tmp_path)
+    before = tape.run.programs["loan"].spec
+    changed = msgspec.structs.replace(before.capacity, places=1)
+    announce(tape, lambda spec: msgspec.structs.replace(policy(options=1)(spec), capacity=changed), 30 * MINUTE_MS)
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert [name for name, approved in tape.places().items() if approved] == ["best"]
+    assert {len(answer.options) for answer in tape.answers()} == {1}
+
+
+def test_a_changed_spec_leaves_the_goal_what_it_has_learned(tmp_path):
+    found = []
+    for name in ("same", "changed"):
+        tape = with_four(tmp_path / name, horizon=2)
+        tape.tick(closed_at(1))
+        if name == "changed":
+            announce(tape, feature("income", unit="EUR"), closed_at(1))
+        for number, income in enumerate(FOUR.values()):
+            tape.applies_with(f"later {number}", closed_at(1), income + 5)
+        tape.tick(closed_at(2))
+        tape.fold()
+        found.append(tape.thresholds())
+    assert len(found[0]) == 2
+    assert found[0] == found[1]
 
 
 def expected_goal(tape, incomes, action):
