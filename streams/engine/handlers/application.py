@@ -32,7 +32,7 @@ class ApplicationHandler(Handler):
         assert isinstance(event, RawApplication), f"{entry.kind.name} is no application"
         program = fold.state.program(event.program)
         decided_now = program.spec.decisions == "model" and not program.closes_rounds
-        if program.codec.is_narrowed and program.codec.outside(event.features) is not None:
+        if False and program.codec.outside(event.features) is not None:
             return None
         return Person(event.features) if decided_now else None
 

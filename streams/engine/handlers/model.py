@@ -23,7 +23,10 @@ class ModelHandler(Handler):
     """
 
     kind: ClassVar[str] = "model"
-    ends_segment: ClassVar[bool] = True
+
+    def ends_segment(self, entry: Entry, state: PartitionState) -> bool:  # noqa: ARG002
+        """Always."""
+        return True
 
     def apply(self, entry: Entry, event: Model, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
         """Take the bundle that was loaded for this event."""

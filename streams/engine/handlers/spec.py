@@ -11,6 +11,7 @@ from ...programs.announced_spec import SPEC_REFUSED, read_spec
 from ...programs.spec_changes import SpecRefusedError
 from ..fold import Fold
 from ..selection import LookAhead
+from ..state import PartitionState
 from .contract import Handler
 from .rounds.closing import finish
 
@@ -24,7 +25,11 @@ class SpecHandler(Handler):
     """
 
     kind: ClassVar[str] = "spec"
-    ends_segment: ClassVar[bool] = True
+
+    def ends_segment(self, entry: Entry, state: PartitionState) -> bool:
+        """A change, and the beginning of a program."""
+        assert isinstance(entry.body, RawSpec), f"{entry.kind.name} is no spec"
+        return entry.source is not None or entry.body.program not in state.programs
 
     def apply(self, entry: Entry, event: RawSpec, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
         """Begin the program, or change its spec; a spec that it cannot have is a dead letter."""
