@@ -14,8 +14,6 @@ T = TypeVar("T")
 class Registry(Mapping[str, type[T]], Generic[T]):
     """The concrete subclasses of ``base`` that the modules of a package hold, by their ``name``, in that order.
 
-    The modules are imported when the first method is asked for.
-
     Parameters
     ----------
     base
@@ -30,31 +28,24 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     """
 
     def __init__(self, base: type[T], package: str, path: Iterable[str]) -> None:
-        self._base, self._package, self._path = base, package, path
-        self._added: dict[str, type[T]] = {}
-        self._is_complete = False
+        self._base = base
+        self._found: dict[str, type[T]] = {}
+        for module in pkgutil.iter_modules(path):
+            for _, method in inspect.getmembers(import_module(f"{package}.{module.name}"), inspect.isclass):
+                if issubclass(method, base) and not inspect.isabstract(method):
+                    self.add(method)
 
     def add(self, method: type[T]) -> type[T]:
         """Add a method that lives elsewhere; usable as a decorator. Raise ``ValueError`` when its name is taken."""
         name: str = method.name  # type: ignore[attr-defined]  # every concrete method has one
-        if self._added.setdefault(name, method) is not method:
-            raise ValueError(f"two methods are called {name!r}: {self._added[name]} and {method}")
-        self._added = dict(sorted(self._added.items()))
+        if self._found.setdefault(name, method) is not method:
+            raise ValueError(f"two methods are called {name!r}: {self._found[name]} and {method}")
+        self._found = dict(sorted(self._found.items()))
         return method
 
     def discard(self, name: str) -> None:
         """Take a method out again."""
-        del self._added[name]
-
-    @property
-    def _found(self) -> dict[str, type[T]]:
-        if not self._is_complete:
-            for module in pkgutil.iter_modules(self._path):
-                for _, method in inspect.getmembers(import_module(f"{self._package}.{module.name}"), inspect.isclass):
-                    if issubclass(method, self._base) and not inspect.isabstract(method):
-                        self.add(method)
-            self._is_complete = True
-        return self._added
+        del self._found[name]
 
     def __getitem__(self, name: str) -> type[T]:
         return self._found[name]

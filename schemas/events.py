@@ -102,6 +102,26 @@ class Model(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
+class Spec(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A program's changed spec.
+
+    ``spec`` is its document (``spec_document.py``): the fields of the spec, without the address of the first model.
+    ``model`` is the sha256 of the first model's manifest, which stays.
+    """
+
+    program: ProgramName
+    spec: Mapping[str, Any]
+    model: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class RawSpec(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A spec whose document is still JSON."""
+
+    program: ProgramName
+    spec: Raw
+    model: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
 class Round(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """The end of a round with limited places, announced before it.
 
@@ -367,24 +387,27 @@ class Reward(Struct, frozen=True, gc=False):
     option: str | None = None
 
 
-class RoundDecision(Struct, frozen=True, gc=False):
-    """Whether an application got a place in its round.
+class ModelDecision(Struct, frozen=True, gc=False):
+    """Whether a program that decides by its own model approved an application.
 
-    ``score`` is the one under ``model``, None where the model cannot score the features or another system decided
-    without one. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected. ``model_sha256`` is the
-    hash of the model's manifest.
+    ``model`` is the version that decided, ``model_sha256`` the hash of its manifest, and ``spec`` the sha256 of the
+    spec.
+
+    In a program with rounds, who is approved got a place in ``round``. ``score`` is the one under ``model``, None where
+    the model cannot score the features. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected.
     """
 
     program: str
     shard: int
     application: str
-    round: int
     approved: bool
-    score: float | None
-    threshold: float
     model: str
+    spec: str
     applicant: str | None = None
     model_sha256: str | None = None
+    round: int | UnsetType = UNSET
+    score: float | UnsetType | None = UNSET
+    threshold: float | UnsetType = UNSET
 
 
 class Coverage(Struct, frozen=True, gc=False):

@@ -106,6 +106,10 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True):
     lateness: timedelta = timedelta(minutes=1)
 
 
+DEFAULT_WINDOW = Window(time=timedelta(days=90))
+"""Long enough to change something, and to see whether it helped. Steps may pass within seconds."""
+
+
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """Which suggestion is chosen and how its difficulty is counted.
 
@@ -134,7 +138,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     cost: Literal["l1", "max_percentile_shift"] = "l1"
     nu: Annotated[float, Meta(ge=0)] | None = None
     exploration: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    window: Window = Window(steps=10)
+    window: Window = DEFAULT_WINDOW
     seed: Annotated[int, Meta(ge=0)] = 0
 
 

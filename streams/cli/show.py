@@ -13,13 +13,13 @@ from ...schemas.events import (
     Application,
     DeadLetter,
     Decision,
+    ModelDecision,
     NoRecourse,
     Outcome,
     PromiseChange,
     PromiseReason,
     Recourse,
     Reward,
-    RoundDecision,
 )
 from ...schemas.headers import format_time
 from ..errors import OnwardError
@@ -153,8 +153,8 @@ def _facts(happening: Happening) -> str:
             return ", ".join(f"{name} {value}" for name, value in features.items())
         case Decision(approved=approved):
             return "approved" if approved else "rejected"
-        case RoundDecision() as decision:
-            return _place(decision)
+        case ModelDecision() as decision:
+            return _decision(decision)
         case PromiseChange() as change:
             return _end_of_promise(change)
         case Recourse(step=step, model=model) as recourse:
@@ -180,9 +180,11 @@ def _fields(event: Struct) -> str:
     return ", ".join(f"{name} {value}" for name, value in named if name not in ("program", "application"))
 
 
-def _place(decision: RoundDecision) -> str:
+def _decision(decision: ModelDecision) -> str:
+    if not isinstance(decision.round, int):
+        return f"{'approved' if decision.approved else 'rejected'} by model {decision.model}"
     place = "a place" if decision.approved else "no place"
-    score = "no score" if decision.score is None else f"score {decision.score:.4g}"
+    score = f"score {decision.score:.4g}" if isinstance(decision.score, float) else "no score"
     return f"{place} in round {decision.round}: {score}, threshold {decision.threshold:.4g}"
 
 

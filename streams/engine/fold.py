@@ -118,6 +118,12 @@ class Fold:
             self._number = 0
         self.entry = entry
 
+    def change(self, program: Program) -> None:
+        """Put a program under another spec, with all that it knows."""
+        self.state.change(program)
+        self.effects.specs.add(program.name)
+        self.effects.shards.update(one.key for one in self.state.shards.values() if one.program is program)
+
     # --- cases -----------------------------------------------------------------------------------------------------
 
     def case(self, key: CaseKey) -> Case | None:

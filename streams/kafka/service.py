@@ -176,7 +176,8 @@ def _first_load(trials: Trials) -> FirstLoad:
     """Try a model in another process first: no event may take this one's memory, or hold its loop."""
 
     async def try_first(program: Program, model: Model) -> None:
-        await trials.hold(Trial(model, program.spec))
+        bounds = {feature.name: feature.bounds for feature in program.codec.features if feature.bounds is not None}
+        await trials.hold(Trial(model, program.spec, bounds))
 
     return try_first
 

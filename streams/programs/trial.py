@@ -16,6 +16,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Self
 
 import msgspec
@@ -36,10 +37,11 @@ SENT_TO_WORKERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Trial(Struct, frozen=True):
-    """The model that is announced, and the spec of its program."""
+    """The model that is announced, the spec of its program, and the ``bounds`` that its features are encoded with."""
 
     model: Model
     spec: ProgramSpec
+    bounds: Mapping[str, tuple[float, float]] = {}
 
 
 class Request(Struct, frozen=True):

@@ -17,7 +17,7 @@ import msgspec
 from ...schemas.encoding import FeatureCodec
 from ..errors import ModelError, one_line
 from .load_limits import limit_process
-from .program import check_announced, load_model
+from .program import check_model, load_model
 from .trial import SENT_TO_WORKERS, Request, Trial, Verdict
 
 _MOST_CHARACTERS = 2000
@@ -81,8 +81,9 @@ def _judge(request: Request, write_end: int) -> None:
 
 def _problem(trial: Trial) -> str | None:
     try:
-        bundle = load_model(trial.spec, FeatureCodec(trial.spec), trial.model.manifest, trial.model.sha256)
-        check_announced(bundle, trial.model)
+        codec = FeatureCodec(trial.spec, trial.bounds)
+        bundle = load_model(trial.spec, codec, trial.model.manifest, trial.model.sha256)
+        check_model(bundle, trial.model)
     except ModelError as error:
         return str(error)[:_MOST_CHARACTERS]
     except Exception as error:  # whatever it is, another model may be announced

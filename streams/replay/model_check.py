@@ -68,7 +68,7 @@ def check_open_options(
     for ledger in ledgers:
         _check_identity(own, ledger)
     with limited_memory(model_bytes):
-        new = own.load(address, sha256)
+        new = own.load_new(address, sha256)
     counts = OptionCounts(own, new, by, now_ms)
     open_in = [ledger for ledger in ledgers if ledger.people]
     _count(own, new, open_in, counts, progress)

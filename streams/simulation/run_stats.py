@@ -23,12 +23,12 @@ from ...schemas.events import (
     Fate,
     Journaled,
     Model,
+    ModelDecision,
     NoRecourse,
     Outcome,
     Recourse,
     Reward,
     Round,
-    RoundDecision,
     Threshold,
 )
 from ..advice import MANY_CHANGES
@@ -274,7 +274,7 @@ class RunStats:
         self.rounds.add(event)
         self._promises.add(event)
         match event:
-            case RoundDecision(approved=False):
+            case ModelDecision(approved=False, round=int()):
                 self._rejected.add(_Case(event.program, event.application))
             case DeadLetter():
                 self._counts["dead_letters"] += 1

@@ -44,6 +44,7 @@ from ..threads import in_thread
 from ..topics import Topics
 from .lease import always_valid
 from .processor_metrics import ProcessorMetrics
+from .spec_check import check_given_specs
 
 log = logging.getLogger(__name__)
 
@@ -200,6 +201,7 @@ class PartitionProcessor:
             if owned.state.offset == owned.journal_end:
                 # A ledger that was rebuilt, or stood behind, knows only now how far its inputs have been read.
                 await self._check_inputs(owned.ledger, owned.state.positions)
+                await self._check_specs(owned.state)
         await self._fold_all(owned, chunk[len(replayed) :])
 
     # --- steps 1 to 4 -----------------------------------------------------------------------------------------------
@@ -261,6 +263,9 @@ class PartitionProcessor:
         entries: int,
         seconds: Mapping[str, float],
     ) -> None:
+        for name in sorted(effects.specs):
+            extra = {"program": name, "sha256": owned.state.programs[name].sha256, "partition": owned.state.partition}
+            log.info("a changed spec is in force", extra=extra)
         self._metrics.observe_chunk(entries, seconds)
         self._metrics.count(effects, owned.open_recourses)
         self._metrics.count_promises(owned.state.partition, effects)
@@ -297,6 +302,8 @@ class PartitionProcessor:
                     f"but the journal ends at {journal_end}: they are another journal's, delete them or restore it"
                 )
         await self._check_inputs(ledger, state.positions)
+        if state.offset == journal_end:
+            await self._check_specs(state)
         generation = ledger.claim(max(mark.generation for mark in marks.values()))
         published = {topic: mark.position for topic, mark in marks.items()}
         extra |= {"offset": state.offset, "behind": journal_end - state.offset}
@@ -336,6 +343,9 @@ class PartitionProcessor:
                     f"has folded offset {folded[source]} of it: it was recreated or has lost records; restore it, or "
                     "recreate journal, outputs and all ledgers too"
                 )
+
+    async def _check_specs(self, state: PartitionState) -> None:
+        await check_given_specs(self._programs, state, self._publisher, self._topics)
 
     def _offsets(self, journals: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         return {journal: self._partitions[journal.partition].ledger.committed[0] for journal in journals}

@@ -203,6 +203,13 @@ class ProgramRounds:
         self.capacity = capacity
         self.calendar = Calendar.of(capacity)
 
+    def change(self, program: Program) -> None:
+        """Go on under another spec, with what was learned."""
+        goal = program.round_goal()
+        goal.restore(self.learners.goal.state())
+        self.program, self.learners = program, self.learners._replace(goal=goal)
+        self.__post_init__()
+
     @classmethod
     def new(cls, program: Program) -> ProgramRounds:
         """The rounds of a program of which none has been closed."""

@@ -56,9 +56,7 @@ async def end_offsets(options: KafkaOptions, partitions: Iterable[TopicPartition
 
 
 @contextlib.asynccontextmanager
-async def _consumer(
-    options: KafkaOptions, source: str, budget: ReadBudget
-) -> AsyncIterator[tuple[Any, Patience]]:
+async def _consumer(options: KafkaOptions, source: str, budget: ReadBudget) -> AsyncIterator[tuple[Any, Patience]]:
     """A consumer, and the patience of one request for its work."""
     # A new consumer for every call: unsubscribing one and closing it soon after can block aiokafka for ever.
     read_tolerantly()

@@ -84,12 +84,13 @@ class ModelBundle:
         return Verifier(self.verifier.model.score, self.model.score, self.verifier.tolerance)
 
 
-def read_manifest(address: str, *, sha256: str | None = None) -> tuple[Manifest, str]:
+def read_manifest(address: str, *, sha256: str | None = None, redirects: bool = False) -> tuple[Manifest, str]:
     """The manifest at ``address``, a local path or any fsspec url, and the sha256 of its bytes.
 
-    ``sha256`` is the expected hash, None to accept any. Raises ``ModelError``.
+    ``sha256`` is the expected hash, None to accept any. ``redirects`` are followed as by ``load_bundle``. Raises
+    ``ModelError``.
     """
-    return _manifest(_Folder(address), sha256)
+    return _manifest(_Folder(address, redirects=redirects), sha256)
 
 
 def load_bundle(
@@ -120,7 +121,7 @@ def _load(folder: _Folder, sha256: str | None, columns: tuple[str, ...], codec: 
     if manifest.columns != columns:
         raise ModelError(f"{address}: {_column_difference(manifest.columns, columns)}")
     if codec is not None:
-        _check_scales(address, manifest.features, codec.spec.features)
+        _check_scales(address, manifest.features, codec.features)
     return ModelBundle(
         version=manifest.version,
         address=address,

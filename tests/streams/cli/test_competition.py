@@ -15,7 +15,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onward.schemas.events import PromiseChange, RoundDecision, Threshold
+from onward.schemas.events import ModelDecision, PromiseChange, Threshold
 from onward.streams.cli import main
 from onward.streams.cli.flags.parsing import parse_settings
 from onward.streams.cli.process.worker_process import WorkerProcess
@@ -164,9 +164,9 @@ class Installation:
         """Decisions, rounds and settled promises, without the event times and the model's file, which each run has for
         itself."""
         ends = {id: event for id, event in self.read.items() if isinstance(event, PromiseChange)}
-        decisions = {id: event for id, event in self.read.items() if isinstance(event, RoundDecision)}
+        decisions = {id: event for id, event in self.read.items() if isinstance(event, ModelDecision)}
         rounds = {id: event for id, event in self.read.items() if isinstance(event, Threshold)}
-        ends |= {id: replace(decision, model_sha256=None) for id, decision in decisions.items()}
+        ends |= {id: replace(decision, model_sha256=None, spec="") for id, decision in decisions.items()}
         return ends | {id: replace(closed, ended_at="", model_sha256=None) for id, closed in rounds.items()}
 
 

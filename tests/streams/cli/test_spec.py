@@ -66,7 +66,7 @@ def test_check_tells_of_what_looks_personal_and_may_be_changed(tmp_path, capsys,
             "and window P9D of event time, 4 places every P1D, goal capacity, coverage 0.95 within 4 rounds, sha256 ",
         ),
         (f"{ROUNDS}}}", ", 4 places in rounds that events announce, goal capacity, coverage 0.95 within 1 round, sha"),
-        ("promise: {kind: retrains}", "and window 10 steps, promise retrains, open for P90D, sha256 "),
+        ("promise: {kind: retrains}", "and window P90D of event time, promise retrains, open for P90D, sha256 "),
     ],
 )
 def test_the_summary_tells_of_rounds_and_promises(added, told, tmp_path, capsys):
@@ -177,7 +177,10 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
             "policy: {goal: capacity, window: {time: P9D}}",
             "policy.goal: capacity is for limited places",
         ),
-        ("policy: {goal: fixed}\ncapacity: {places: 4}", "policy.window: a program with rounds needs a window in time"),
+        (
+            "policy: {goal: fixed, window: {steps: 10}}\ncapacity: {places: 4}",
+            "policy.window: a program with rounds needs a window in time",
+        ),
         (
             "shards: 2\npolicy: {goal: fixed, window: {time: P9D}}\ncapacity: {places: 4}",
             "shards: places are given to the best of the whole program",

@@ -130,6 +130,8 @@ def test_a_seed_that_training_cannot_take_is_told_in_one_line(capsys, seed):
     assert main(["train", "data.csv", "--spec", "spec.yaml", "--output", "model", "--seed", seed]) == 2
     told = f"onward: argument --seed: give a whole number from 0 to 4294967295 (it is {seed!r})"
     assert capsys.readouterr().err.startswith(told)
+
+
 def told_of_sex(tmp_path, capsys, label):
     """What training says of a protected feature of which the label is this function, beside income."""
     data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"

@@ -18,7 +18,7 @@ from onward.streams.errors import ModelError, OnwardError
 from onward.streams.programs import trial as trials
 from onward.streams.programs import trial_server
 from onward.streams.programs.load_limits import LoadLimits, limited_memory
-from onward.streams.programs.program import check_announced, load_model
+from onward.streams.programs.program import check_model, load_model
 from onward.streams.programs.trial import Request, Trial, Trials
 from onward.tests.support.kafka_handlers import until
 from onward.tests.support.model_bombs import bomb_bundle, onnx_bomb, trees_bomb
@@ -60,7 +60,7 @@ async def test_a_model_of_another_version_or_program_than_its_event_says_is_refu
     with pytest.raises(ModelError, match=problem):
         await try_model(trial, LIMITS)
     with pytest.raises(ModelError, match=problem):
-        check_announced(load_model(trial.spec, FeatureCodec(trial.spec), trial.model.manifest, None), trial.model)
+        check_model(load_model(trial.spec, FeatureCodec(trial.spec), trial.model.manifest, None), trial.model)
 
 
 async def test_a_model_is_refused_for_the_reason_that_loading_it_here_has(program):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .....agents.options import OptionBatch
 from .....agents.scores import digits_apart
 from .....schemas.encoding import Problem
-from .....schemas.events import APPLY_AGAIN, PromiseChange, PromiseStatus, RoundDecision
+from .....schemas.events import APPLY_AGAIN, PromiseChange, PromiseStatus
 from ...assessment import NO_SCORE, Assessment, Person, assess
 from ...cases import Case, Status
 from ...fold import Fold
@@ -24,7 +24,7 @@ from ...rounds.standing import TOLERANCE, promised_score
 from ...rounds.state import Closing, Member, ProgramRounds
 from ...selection import LookAhead, Selected, select_for_steps
 from ..answer import Terms, publish, publish_none
-from ..decision import apply_waiting
+from ..decision import apply_waiting, publish_decision
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,15 @@ def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Me
         case.time_ms = max(case.time_ms, closing.end_ms)
         _settle(member, accepted[member.name], rounds, closing, fold)
         if member.approved is None:
-            _publish_decision(case, member, accepted[member.name], rounds, closing, fold)
+            publish_decision(
+                case,
+                program,
+                fold,
+                approved=accepted[member.name],
+                round=closing.number,
+                score=member.score if _scored(member) else None,
+                threshold=closing.threshold,
+            )
         if accepted[member.name]:
             case.status, case.forget_ms, case.features = Status.APPROVED, fold.forget_ms(program, case.time_ms), None
         else:
@@ -182,27 +190,6 @@ def _nobody(columns: int) -> OptionBatch:
 def _terms(rounds: ProgramRounds, closing: Closing, goal: float) -> Terms:
     expires_ms = None if rounds.calendar is None else rounds.calendar.end_of(closing.until_round)
     return Terms(closing.number, closing.end_ms, goal, closing.until_round, expires_ms)
-
-
-def _publish_decision(
-    case: Case, member: Member, approved: bool, rounds: ProgramRounds, closing: Closing, fold: Fold
-) -> None:
-    program = rounds.program
-    bundle = fold.state.model(program).bundle
-    event = RoundDecision(
-        program=program.name,
-        shard=0,
-        application=member.name,
-        round=closing.number,
-        approved=approved,
-        score=member.score if _scored(member) else None,
-        threshold=closing.threshold,
-        model=bundle.version,
-        applicant=case.applicant,
-        model_sha256=bundle.manifest_sha256,
-    )
-    fold.count("decisions", program.name, "approved" if approved else "rejected")
-    fold.emit(event, f"round-decision/{program.name}/{member.name}", closing.end_ms, program.name)
 
 
 # --- the end of a promise ---------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from onward.tests.streams.engine.promises.stories import (
     small_pieces,
     story,
 )
+from onward.tests.support.changed_specs import announce, feature
 from onward.tests.support.tape import rows
 
 
@@ -403,3 +404,29 @@ def test_who_comes_back_before_a_new_model_was_asked_about_their_options(tmp_pat
     tape.fold()
     assert next((event.status, event.reason) for event in tape.ends() if event.by == "b") == ended
     assert any(look.broken or look.honoured for look in tape.looks())
+
+
+def test_open_options_stay_as_they_were_promised_whatever_the_spec_becomes(tape):
+    tape.applies_with("a", 0)
+    before = rows(tape.fold("before"), "SELECT * FROM promises")
+    announce(tape, feature("income", bounds=(0.0, 31.0), max_change=1.0), HOUR_MS)
+    assert rows(tape.fold("after"), "SELECT * FROM promises") == before
+    assert tape.ends() == []
+
+
+def test_what_replaces_a_broken_option_is_of_the_spec_in_force(tape, monkeypatch):
+    """The spec changes while the open options are looked at under a new model."""
+    small_pieces(monkeypatch)
+    for number in range(8):
+        tape.applies_with(f"a{number}", 0.01 * number)
+    tape.new_model("v4", 1)
+    announce(tape, feature("debts", mutable="none"), HOUR_MS)
+    tape.passes(2)
+    tape.fold()
+    own = tape.run.programs["loan"]
+    changed = own.changed(feature("debts", mutable="none")(own.spec))
+    later = [answer for answer in tape.revisions() if answer.spec == changed.sha256]
+    assert later
+    for answer in later:
+        assert {change.feature for option in answer.options for change in option.changes} == {"income"}
+    assert {look.left for look in tape.looks()} == {0}

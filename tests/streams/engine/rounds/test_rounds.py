@@ -12,7 +12,7 @@ import pytest
 
 from onward.agents.goals.rounds import logit, sigmoid
 from onward.agents.goals.sac import SPAN, goal_policy
-from onward.schemas.events import Model, NoRecourse, Outcome, Recourse, RoundDecision
+from onward.schemas.events import Model, ModelDecision, NoRecourse, Outcome, Recourse
 from onward.schemas.headers import format_time
 from onward.streams.engine.handlers.rounds import closing
 from onward.streams.engine.rounds.state import RoundsRecord
@@ -28,6 +28,7 @@ from onward.tests.streams.engine.rounds.stories import (
     limited,
     story,
 )
+from onward.tests.support.changed_specs import announce, feature, policy
 from onward.tests.support.goal_policies import constant
 from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.spaces import Line
@@ -378,6 +379,44 @@ def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_pat
     assert [closed.model for closed in tape.thresholds()] == ["v1"]
 
 
+def test_a_round_that_has_ended_is_closed_under_the_spec_that_it_had(tmp_path, monkeypatch):
+    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
+    tape = with_four(tmp_path)
+    before = tape.run.programs["loan"]
+    tape.tick(closed_at(1))
+    announce(tape, policy(options=1), closed_at(1))
+    tape.fold()
+    assert len(tape.places()) == 4
+    assert {answer.spec for answer in tape.answers()} == {before.sha256}
+
+
+def test_who_waits_for_the_end_of_a_round_is_placed_and_answered_under_the_spec_of_then(tmp_path):
+    tape = with_four(tmp_path)
+    before = tape.run.programs["loan"].spec
+    changed = msgspec.structs.replace(before.capacity, places=1)
+    announce(tape, lambda spec: msgspec.structs.replace(policy(options=1)(spec), capacity=changed), 30 * MINUTE_MS)
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert [name for name, approved in tape.places().items() if approved] == ["best"]
+    assert {len(answer.options) for answer in tape.answers()} == {1}
+
+
+def test_a_changed_spec_leaves_the_goal_what_it_has_learned(tmp_path):
+    found = []
+    for name in ("same", "changed"):
+        tape = with_four(tmp_path / name, horizon=2)
+        tape.tick(closed_at(1))
+        if name == "changed":
+            announce(tape, feature("income", unit="EUR"), closed_at(1))
+        for number, income in enumerate(FOUR.values()):
+            tape.applies_with(f"later {number}", closed_at(1), income + 5)
+        tape.tick(closed_at(2))
+        tape.fold()
+        found.append(tape.thresholds())
+    assert len(found[0]) == 2
+    assert found[0] == found[1]
+
+
 def expected_goal(tape, incomes, action):
     """What a policy that always does the same says of newcomers with these incomes, with two debts."""
     codec, score = tape.run.programs["loan"].codec, tape.run.programs["loan"].bundle.model.score
@@ -411,7 +450,7 @@ def test_the_policy_of_a_new_model_says_the_goals_of_the_rounds_after_it(tmp_pat
     goals = [closed.goal for closed in tape.thresholds()]
     assert goals == pytest.approx([expected_goal(tape, FOUR.values(), action) for action in (0.9, 1.5)])
     assert [closed.model_sha256 for closed in tape.thresholds()] == ["1" * 64, "3" * 64]
-    decisions = tape.run.events("round-decisions", RoundDecision)
+    decisions = tape.run.events("model-decisions", ModelDecision)
     assert {(told.model, told.model_sha256) for told in decisions} == {("v1", "1" * 64), ("v2", "3" * 64)}
 
 

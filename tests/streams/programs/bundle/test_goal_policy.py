@@ -141,7 +141,7 @@ def test_a_model_without_the_policy_is_refused_where_the_goal_needs_it(
     program: Program = assemble(loaded(folder))
     lacking = folder / "plain" / MANIFEST
     with pytest.raises(ModelError, match="has no goal policy, which `goal: sac` needs: make a new one with"):
-        program.load(str(lacking), None)
+        program.load_new(str(lacking), None)
     flags = ["--brokers", "127.0.0.1:1", "--manifest", str(lacking), "--spec", str(folder / "sac.yaml")]
     assert main(["models", "announce", *flags]) == UsageError.exit_code
     assert "has no goal policy, which `goal: sac` needs" in capsys.readouterr().err
