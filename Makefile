@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dice demo test test-pythons check types unit test-slow test-rl kafka-test faults fuzz bench generate fmt clean
+.PHONY: help install install-dice install-python newest-python demo test test-pythons check types unit test-slow test-rl kafka-test faults fuzz bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,17 +54,35 @@ TORCH := $(shell sed -n 's/^rl = \["\(torch==[^"]*\)"\]$$/\1/p' pyproject.toml)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,rl]'
 	@touch $@
 
-PYTHONS ?= $(shell for minor in 11 12 13 14; do if python3.$$minor -c "" 2>/dev/null; then echo python3.$$minor; fi; done)
+# Of each version the one on the path that runs, else the newest of pyenv.
+PYTHONS ?= $(shell pyenv=$${PYENV_ROOT:-$$(pyenv root 2>/dev/null)}; for minor in 11 12 13 14; do \
+	for python in python3.$$minor $$(ls -d "$$pyenv"/versions/3.$$minor.*/bin/python3.$$minor 2>/dev/null | sort -rV); do \
+		if $$python -c "" 2>/dev/null; then echo $$python; break; fi; \
+	done; \
+done)
+VERSION := -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 
-# An environment of its own for each version; what fails on one does not keep the others from running.
-test-pythons: ## the tests on every installed Python from 3.11 to 3.14, or on PYTHONS="python3.12 ..."
+# What fails on one version does not keep the others from running.
+test-pythons: ## the tests on every installed Python from 3.11 to 3.14, or on PYTHONS="python3.12 ..."; TESTS="tests/... ..."
 	@test -n "$(strip $(PYTHONS))" || { echo "no python3.11 to python3.14 on the path: give PYTHONS=..."; exit 1; }
 	@failed=; for python in $(PYTHONS); do \
-		version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') && venv=build/pythons/$$version && \
-		echo "Python $$version" && $$python -m venv $$venv && \
-		$$venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]' && \
-		$$venv/bin/pytest -n 2 -m 'not rl and not kafka and not slow' || failed="$$failed $$python"; \
+		version=$$($$python $(VERSION)) && echo "Python $$version" && \
+		$(MAKE) --no-print-directory install-python PYTHON=$$python && \
+		build/pythons/$$version/bin/pytest -n 2 -m 'not rl and not kafka and not slow' $(TESTS) || failed="$$failed $$python"; \
 	done; test -z "$$failed" || { echo "failed on:$$failed"; exit 1; }
+
+# An environment of its own for PYTHON.
+install-python:
+	@venv=build/pythons/$$($(PYTHON) $(VERSION)) && \
+	if [ ! $$venv/installed -nt pyproject.toml ] || [ ! $$venv/installed -nt requirements.lock ]; then \
+		$(PYTHON) -m venv $$venv && $$venv/bin/python -m pip install --quiet --disable-pip-version-check \
+			--constraint requirements.lock --editable '.[dev]' && touch $$venv/installed; \
+	fi
+
+# The newest Python that is installed; nothing where .venv has it.
+newest-python: install
+	@newest=$(lastword $(PYTHONS)); test -z "$$newest" || \
+		test "$$($$newest $(VERSION))" = "$$($(BIN)/python $(VERSION))" || echo $$newest
 
 COMPOSE := docker compose --project-name onward-test
 

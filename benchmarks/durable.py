@@ -1,8 +1,9 @@
 """Recourse in rounds with limited places: how many reach the goal they are told (RF), and how many of these get a place
 (RR).
 
-With --worlds only the named rows of the default goal and recommender are measured, in the worlds of that file. Without
-it also the baseline, other recommenders and goals, horizons, drift, larger pools, and what the paper does not print.
+With --worlds everything is played in the worlds of that file. Then only the named rows of the default goal and
+recommender are measured, unless --parts says what else. Without it also scarce places and changes, the baseline, other
+recommenders and goals, horizons, drift, larger pools, and what the paper does not print.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from onward.benchmarks.competition.figures import draw
 from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, Trials
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
 from onward.benchmarks.competition.rows import episodes_row
+from onward.benchmarks.competition.scarcity import scarce, shifts
 from onward.benchmarks.competition.trained import convergence, learned_goals, learned_recommenders
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Settings, draw_world, load_worlds
@@ -49,6 +51,8 @@ LEARNED_SHARE = 0.95
 """Of the feasibility with known difficulties, what learned ones are to reach within 200 rounds."""
 PARTS = (
     "named",
+    "scarce",
+    "shifts",
     "coverage",
     "baseline",
     "recommenders",
@@ -70,9 +74,12 @@ class Args(face.Args):
     """The command line."""
 
     worlds: Path | None = field(
-        default=None, metadata={"help": "frozen worlds; only the named rows", "metavar": "FILE"}
+        default=None, metadata={"help": "frozen worlds (default: those of the reference numbers)", "metavar": "FILE"}
     )
-    parts: tuple[str, ...] = field(default=PARTS, metadata={"help": "what is measured"})
+    parts: tuple[str, ...] = field(
+        default=(),
+        metadata={"help": f"what is measured, some of {','.join(PARTS)} (default: all; with --worlds: named)"},
+    )
     episodes: int = field(default=10, metadata={"quick": 2, "help": "episodes of each world"})
     rounds: int = field(default=100, metadata={"quick": 12, "help": "rounds of an episode"})
     sac: tuple[str, ...] = field(
@@ -95,6 +102,8 @@ def durable(args: Args) -> Iterator[Row]:
     trials = _trials(args)
     parts: dict[str, Callable[[Trials], Iterable[Row]]] = {
         "named": _named,
+        "scarce": scarce,
+        "shifts": shifts,
         "coverage": _hard_coverage,
         "baseline": _baseline,
         "recommenders": partial(_recommenders, args.dice),
@@ -109,7 +118,7 @@ def durable(args: Args) -> Iterator[Row]:
         "convergence": partial(convergence, args.sac, args.figures),
         "demo": _demo,
     }
-    for part in args.parts if args.worlds is None else ("named",):
+    for part in args.parts or (PARTS if args.worlds is None else ("named",)):
         yield from parts[part](trials)
 
 

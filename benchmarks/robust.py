@@ -2,7 +2,8 @@
 
 With --instances only the excess over the optima of that file is measured. Without it also table 1 of the paper on
 optimal robust recourse, frontiers of cost and validity, post-processing, radii from bootstrap, ensembles of retrained
-forests and boosters, the rows of retrains, surrogates of networks, and speed. German and SBA are in the folder --data.
+forests and boosters, the rows of retrains, what a promise states beside what is true, surrogates of networks, and
+speed. German and SBA are in the folder --data.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from onward.benchmarks.robustness.networks import networks
 from onward.benchmarks.robustness.prices import Study, frontiers, post_processing, printed, roar, study, table_1
 from onward.benchmarks.robustness.resamples import resamples
 from onward.benchmarks.robustness.speed import speed
+from onward.benchmarks.robustness.stated import stated
 from onward.streams.errors import UsageError
 
 WIDTH = 130
@@ -39,6 +41,7 @@ PARTS = (
     "calibration",
     "ensembles",
     "resamples",
+    "stated",
     "networks",
     "speed",
 )
@@ -56,6 +59,7 @@ class Args(face.Args):
     retrains: int = field(default=20, metadata={"quick": 4, "help": "retrained models of each kind"})
     people: int = field(default=50, metadata={"quick": 4, "help": "people of ensembles and networks"})
     rows: int = field(default=6000, metadata={"quick": 600, "help": "most rows behind ensembles"})
+    splits: int = field(default=10, metadata={"quick": 1, "help": "halvings of the rows; others with another seed"})
     delta: float = field(default=0.05, metadata={"help": "the share of retrains that may reject an option"})
     steps: int = field(default=1000, metadata={"quick": 50, "help": "steps of ROAR"})
     batch: int = field(default=20_000, metadata={"quick": 200, "help": "people whose recourse is timed"})
@@ -82,6 +86,7 @@ def robust(args: Args) -> Iterator[Row]:
         "calibration": partial(_studied, lambda found, args: calibration(found, args.retrains, args.seeds[0])),
         "ensembles": _ensembles,
         "resamples": _resamples,
+        "stated": lambda args: stated(args.data, args.splits, args.retrains, args.people, args.rows, args.seeds[0]),
         "networks": partial(_studied, lambda found, args: networks(found, args.retrains, args.people, args.seeds[0])),
         "speed": lambda args: speed(args.batch, args.options, args.seeds[0]),
     }

@@ -1,6 +1,6 @@
 """Raw features to the vector that models and learners see.
 
-number       (x - low) / (high - low), with the bounds of the spec
+number       (x - low) / (high - low), with the bounds of the spec, or the wider ones that a model was trained with
 ordinal      rank / (levels - 1)
 categorical  one column a category, 1 for the value's own and 0 for the others
 """
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from msgspec import Raw
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from .constraints import CrossFeatureRules
@@ -44,10 +45,23 @@ class FeatureCodec:
     """Checks and encodes the features of one program; D is the number of encoded columns.
 
     The encoding of a row does not depend, bit for bit, on the other rows of a batch.
+
+    Parameters
+    ----------
+    spec
+        The program's spec.
+    bounds
+        By the names of features, the bounds that they are encoded with where the spec's are narrower: those that the
+        program's first model was trained with. Values within them are read; ``outside`` tells which the spec refuses.
     """
 
-    def __init__(self, spec: ProgramSpec) -> None:
+    def __init__(self, spec: ProgramSpec, bounds: Mapping[str, tuple[float, float]] | None = None) -> None:
         self.spec = spec
+        wider = bounds or {}
+        self.features: tuple[Feature, ...] = tuple(
+            [replace(feature, bounds=wider.get(feature.name, feature.bounds)) for feature in spec.features]
+        )
+        """The features of the spec, with the bounds that they are encoded with."""
         blocks = [columns_of(feature) for feature in spec.features]
         self.columns: tuple[str, ...] = tuple(chain.from_iterable(blocks))
         self.dimension = len(self.columns)
@@ -56,19 +70,22 @@ class FeatureCodec:
         self.low = np.zeros(self.dimension)
         self.scale = np.ones(self.dimension)
         """(D,) the raw range of an encoded column: hi - lo, levels - 1, or 1 for a category."""
-        self._features = {feature.name: feature for feature in spec.features}
+        self._features = {feature.name: feature for feature in self.features}
+        self._narrowed = [
+            (index, feature) for index, feature in enumerate(spec.features) if feature != self.features[index]
+        ]
         self._missing = {feature.name: feature.missing for feature in spec.features if feature.missing is not None}
         self.keys: int | None = None if self._missing else len(self._features)
         """The number of keys of a JSON object of features; None where features may be left out."""
         self._rules = CrossFeatureRules(spec)
-        self._reader = FeatureReader(spec.features, self.check)
+        self._reader = FeatureReader(self.features, self.check)
         self._lay_out()
         for array in (self.feature_of, self.low, self.scale):
             array.setflags(write=False)
 
     def _lay_out(self) -> None:
         """Numbers are encoded by arithmetic, all at once; each feature of texts by its table."""
-        features = self.spec.features
+        features = self.features
         starts = self._starts = np.searchsorted(self.feature_of, np.arange(len(features))).tolist()
         self.digits = [_digits(feature) for feature in features]
         """Decimal places to which raw numbers are rounded when they are computed from encoded ones."""
@@ -98,6 +115,19 @@ class FeatureCodec:
         problems = (check_value(feature, features[name]) for name, feature in self._features.items())
         return next((problem for problem in problems if problem is not None), None)
 
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the spec refuses values that can be encoded."""
+        return bool(self._narrowed)
+
+    def outside(self, features: bytes | Raw) -> Problem | None:
+        """The first value of a JSON object of features that can be encoded and is outside the spec's bounds."""
+        values = self.read(features) if self._narrowed else ()
+        if isinstance(values, Problem):
+            return None
+        problems = (check_value(feature, values[index]) for index, feature in self._narrowed)
+        return next((problem for problem in problems if problem is not None), None)
+
     def completed(self, features: Features) -> Mapping[str, Value]:
         """Checked features with the spec's ``missing`` value for each that is absent or None and has one."""
         absent = {name: value for name, value in self._missing.items() if features.get(name) is None}
@@ -108,10 +138,15 @@ class FeatureCodec:
         return self._rules.violated(self.completed(features))
 
     def keep_rules(self, encoded: Vector) -> NDArray[np.bool_]:
-        """Which encoded rows, (n, D), keep the cross-feature constraints, (n,)."""
-        if not self.spec.constraints.le and not self.spec.constraints.rules:
+        """Which encoded rows, (n, D), keep the cross-feature constraints and the spec's bounds, (n,)."""
+        if not (self.spec.constraints.le or self.spec.constraints.rules or self._narrowed):
             return np.ones(len(encoded), dtype=bool)
-        return self._rules.kept(self.codes(encoded))
+        codes = self.codes(encoded)
+        kept = self._rules.kept(codes)
+        for index, feature in self._narrowed:
+            low, high = feature.bounds or (-math.inf, math.inf)
+            kept &= (low <= codes[:, index]) & (codes[:, index] <= high)
+        return kept
 
     def codes(self, encoded: Vector) -> Vector:
         """The raw numbers of encoded rows, (n, F) from (n, D); of a level or category its index.

@@ -10,6 +10,7 @@ again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -19,7 +20,10 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 UNPRINTABLE = "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff"
 """The control and format characters of Unicode's first plane, for a regular expression."""
-Identifier = Annotated[str, Meta(min_length=1, max_length=200, extra_json_schema={"pattern": f"^[^{UNPRINTABLE}]+$"})]
+LONGEST_IDENTIFIER = 200
+Identifier = Annotated[
+    str, Meta(min_length=1, max_length=LONGEST_IDENTIFIER, extra_json_schema={"pattern": f"^[^{UNPRINTABLE}]+$"})
+]
 """The name of a case, person, option or model version. Ingest refuses one that cannot be printed; decoding does not,
 because journals of earlier versions may hold some."""
 ProgramName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
@@ -98,6 +102,26 @@ class Model(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
+class Spec(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A program's changed spec.
+
+    ``spec`` is its document (``spec_document.py``): the fields of the spec, without the address of the first model.
+    ``model`` is the sha256 of the first model's manifest, which stays.
+    """
+
+    program: ProgramName
+    spec: Mapping[str, Any]
+    model: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class RawSpec(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A spec whose document is still JSON."""
+
+    program: ProgramName
+    spec: Raw
+    model: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
 class Round(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """The end of a round with limited places, announced before it.
 
@@ -155,6 +179,13 @@ class Change(Suggested, frozen=True, gc=False):
         return f"{verb} {self.feature} from {self.current:,.10g} to {self.target:,.10g}{unit}"
 
 
+POPULATIONS: Mapping[str, str] = {
+    "models_of_other_rows": "other rows of the same population",
+    "models_of_later_rows": "later rows of such data",
+}
+"""What the rows are, by the number of a promise that counts the models of them."""
+
+
 class Option(Suggested, frozen=True, gc=False):
     """One concrete set of changes.
 
@@ -202,11 +233,26 @@ class Option(Suggested, frozen=True, gc=False):
     def _certificate(self) -> str:
         """What is promised of later models, where something is, after a comma."""
         promise = self.promise or {}
+        for field, population in POPULATIONS.items():
+            if field in promise:
+                return (
+                    f", accepted by about {_percent(promise['share'])} of models trained on {population}; "
+                    f"{promise[field]:.0f} were asked, and for 19 of 20 such options at least "
+                    f"{_percent(promise['bound'])} accept"
+                )
         if "share" in promise:
-            return f", accepted by {promise['share']:.0%} of retrained models"
+            least = _percent(promise["bound"])
+            return (
+                f", accepted by at least {least} of models of resamples of its own data; of other data none was asked"
+            )
         if "alpha_max" in promise:
             return f", holds while the model changes by less than {promise['alpha_max']:.3g}"
         return ""
+
+
+def _percent(share: float) -> str:
+    """A share in whole per cent, rounded down: what is nearly sure is not told as sure."""
+    return f"{math.floor(100.0 * share)}%"
 
 
 class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse"):
@@ -214,7 +260,9 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
 
     ``step`` counts the program shard's answers from 0. ``policy_version`` changes with everything that makes the policy
     pick as it does, except what it has learned. ``applicant`` is the one that the application named. ``expires_at`` is
-    the event time until which the goal holds, and the promise.
+    the event time until which the goal holds, and the promise. ``model`` is the version of the model, and
+    ``model_sha256`` the hash of its manifest, which holds the hash of each of its files: it identifies the model. None
+    stands in events of older versions.
 
     ``revision`` counts the answers that were given again, from 1, because a new model rejects what was suggested. Its
     options stand for those of the same ids: on the same arm, or on another where that has none left. The step stays.
@@ -256,6 +304,7 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     applicant: str | None = None
     expires_at: str | None = None
     execution_source: ExecutionSource | None = None
+    model_sha256: str | None = None
     round: int | UnsetType = UNSET
     target_score: float | UnsetType = UNSET
     until_round: int | UnsetType = UNSET
@@ -305,6 +354,7 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     spec: str
     model: str
     applicant: str | None = None
+    model_sha256: str | None = None
     round: int | UnsetType = UNSET
     target_score: float | UnsetType = UNSET
     until_round: int | UnsetType = UNSET
@@ -337,22 +387,27 @@ class Reward(Struct, frozen=True, gc=False):
     option: str | None = None
 
 
-class RoundDecision(Struct, frozen=True, gc=False):
-    """Whether an application got a place in its round.
+class ModelDecision(Struct, frozen=True, gc=False):
+    """Whether a program that decides by its own model approved an application.
 
-    ``score`` is the one under ``model``, None where the model cannot score the features or another system decided
-    without one. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected.
+    ``model`` is the version that decided, ``model_sha256`` the hash of its manifest, and ``spec`` the sha256 of the
+    spec.
+
+    In a program with rounds, who is approved got a place in ``round``. ``score`` is the one under ``model``, None where
+    the model cannot score the features. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected.
     """
 
     program: str
     shard: int
     application: str
-    round: int
     approved: bool
-    score: float | None
-    threshold: float
     model: str
+    spec: str
     applicant: str | None = None
+    model_sha256: str | None = None
+    round: int | UnsetType = UNSET
+    score: float | UnsetType | None = UNSET
+    threshold: float | UnsetType = UNSET
 
 
 class Coverage(Struct, frozen=True, gc=False):
@@ -373,7 +428,8 @@ class Threshold(Struct, frozen=True, gc=False):
     ``threshold`` is the lowest score that got a place; 0 when nobody was rejected. ``goal`` is the score that those who
     were rejected are told to reach, None where nobody was, ``forecast`` the goal without the correction by the coverage
     so far. ``newcomers`` came without an open promise, ``returned`` with one, and ``reached`` of these had the promised
-    score. ``drift`` names what changed its distribution: ``threshold``, ``newcomers``.
+    score. ``drift`` names what changed its distribution: ``threshold``, ``newcomers``. ``model_sha256`` is the hash of
+    the model's manifest.
     """
 
     program: str
@@ -394,6 +450,7 @@ class Threshold(Struct, frozen=True, gc=False):
     open_promises: int
     drift: tuple[Drifted, ...]
     model: str
+    model_sha256: str | None = None
 
 
 class PromiseChange(Struct, frozen=True, gc=False, tag_field="kind", tag="end"):
@@ -462,6 +519,8 @@ class DeadLetter(Struct, frozen=True, gc=False):
     ``value`` is cut at the size limit when the record was oversized; ``size`` and ``sha256`` are of the whole.
     ``refused_as`` is ``record`` where ingest could not use it, ``event`` where it was well-formed and could not be
     applied: then its ``ce_id`` may be among the processed events. None stands in events of older versions.
+    ``last_offset`` is there for a batch of records that was not read, from ``offset`` on: it may unpack to more than
+    the limit. ``size`` and ``sha256`` are then of the batch as the broker holds it, and ``value`` is null.
     """
 
     reason: Annotated[str, Meta(min_length=1)]
@@ -475,6 +534,7 @@ class DeadLetter(Struct, frozen=True, gc=False):
     key: bytes | None = None
     headers: tuple[tuple[str, bytes], ...] = ()
     refused_as: Literal["record", "event"] | None = None
+    last_offset: int | UnsetType = UNSET
 
 
 class SourcePosition(Struct, frozen=True, gc=False, array_like=True):

@@ -29,7 +29,9 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
     ``categorical`` needs ``categories``. ``one_hot`` names the data columns of a categorical feature, one a category
     in the same order (default ``NAME:CATEGORY``). ``step`` is the smallest change a person can make, and ``max_change``
     the largest that they are asked for: a number, or a share of their own value such as ``25%``; levels are counted. An
-    application whose feature is absent or null is read as if it had the value ``missing``.
+    application whose feature is absent or null is read as if it had the value ``missing``. Nobody is to be told to
+    change a ``protected`` feature, and training tells whether the model reads it; false says that a feature is not what
+    its name suggests.
     """
 
     name: Name
@@ -43,6 +45,7 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
     categories: tuple[str, ...] | None = None
     one_hot: tuple[str, ...] | None = None
     pii: bool = False
+    protected: bool | None = None
     missing: Value | None = None
 
     @property
@@ -103,6 +106,10 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True):
     lateness: timedelta = timedelta(minutes=1)
 
 
+DEFAULT_WINDOW = Window(time=timedelta(days=90))
+"""Long enough to change something, and to see whether it helped. Steps may pass within seconds."""
+
+
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """Which suggestion is chosen and how its difficulty is counted.
 
@@ -131,7 +138,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     cost: Literal["l1", "max_percentile_shift"] = "l1"
     nu: Annotated[float, Meta(ge=0)] | None = None
     exploration: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    window: Window = Window(steps=10)
+    window: Window = DEFAULT_WINDOW
     seed: Annotated[int, Meta(ge=0)] = 0
 
 

@@ -86,6 +86,8 @@ def _check_feature(feature: Feature) -> Iterator[Violation]:
         yield from _check_values(feature, required)
     if feature.type == "categorical" and feature.mutable in ("up", "down"):
         yield ("mutable",), "categories have no order: mutable must be any or none"
+    if feature.protected and feature.mutable != "none":
+        yield ("protected",), "nobody is to be told to change what is protected: write `mutable: none` too"
     yield from _check_missing(feature)
     yield from _check_max_change(feature)
 

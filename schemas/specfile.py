@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path as FilePath
 
@@ -19,6 +20,7 @@ import msgspec
 
 from .problems import SpecProblem as SpecProblem
 from .spec import ProgramSpec
+from .spec_document import sha256_of
 from .spec_rules import Violation, violations
 from .type_errors import type_errors
 from .yamltree import YamlDocument
@@ -43,11 +45,16 @@ class SpecError(Exception):
 
 @dataclass(frozen=True)
 class LoadedSpec:
-    """A spec, the file it came from, and the sha256 (hex) of that file's bytes, by which recourses refer to it."""
+    """A spec, the file it came from, and the sha256 (hex) of that file's bytes, which older ledgers hold."""
 
     spec: ProgramSpec
-    sha256: str
+    file_sha256: str
     path: FilePath
+
+    @cached_property
+    def sha256(self) -> str:
+        """The sha256 (hex) of what the spec means, by which recourses refer to it."""
+        return sha256_of(self.spec)
 
 
 def format_problem(problem: SpecProblem, file: FilePath) -> str:

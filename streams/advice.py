@@ -35,7 +35,7 @@ def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterat
 
 
 def lasting(spec: ProgramSpec, accepted: float | None) -> Iterator[str]:
-    """What would make options last, where few of the models retrained on such data accept them.
+    """What would make options last, where few of the models trained on other rows accept them.
 
     ``accepted`` is the share that was measured with the measured margin, None without one.
     """
@@ -43,7 +43,8 @@ def lasting(spec: ProgramSpec, accepted: float | None) -> Iterator[str]:
     if accepted is None or accepted >= ACCEPTED or fixed:
         return
     yield (
-        f"models that are trained again accept {accepted:.0%} of such options: for options that last, ask for "
+        f"models trained on other rows of the same population accept {accepted:.0%} of such options: for options that "
+        "last, ask for "
         "`promise: {kind: retrains}`, or for a larger `policy.margin`"
     )
 

@@ -1,7 +1,7 @@
 """What a worker measures, for Prometheus: own registry, base units, and no person's id in a label.
 
 metrics = Metrics()
-metrics.recourses.labels("personal-loan", "recourse").inc(12)
+metrics.counts["recourses"].labels("personal-loan", "recourse").inc(12)
 text = metrics.expose()
 """
 
@@ -21,6 +21,7 @@ from prometheus_client import (
 )
 
 from .. import __version__
+from .engine.counts import COUNTS
 from .histogram import ManyHistogram
 
 
@@ -89,14 +90,9 @@ class Metrics:
         return generate_latest(self.registry)
 
     def _declare_counts(self) -> None:
+        """What ingest counts, and what the engine does, by the name of its count."""
         self.ingested = self._counter("ingested_records", "Records read from the input topics.", "topic")
-        self.dead_letters = self._counter("dead_letters", "Records that could not be used.", "reason")
-        self.duplicates = self._counter("duplicates", "Repeated events that were left out.", "event")
-        self.applications = self._counter("applications", "Applications accepted.", "program")
-        self.decisions = self._counter("decisions", "Decisions, approved or rejected.", "program", "decision")
-        self.recourses = self._counter("recourses", "Answers to rejected people, recourse or none.", "program", "kind")
-        self.no_recourse = self._counter("no_recourse", "Rejected people without a recourse.", "program", "reason")
-        self.fates = self._counter("fates", "What became of recourses and outcomes.", "program", "fate")
+        self.counts = {name: self._counter(name, count.text, *count.labels) for name, count in COUNTS.items()}
 
     def _declare_calibration(self) -> None:
         """Three sums for each tenth of the execution probability, so that their ratios are means over any time."""
@@ -139,15 +135,7 @@ class Metrics:
         self._gauge("info", "The version that runs.", "version").labels(__version__).set(1)
 
     def _declare_rounds(self) -> None:
-        """Programs with limited places; ``promises_ended`` also those whose options are promised.
-
-        A time is a gauge, so that how long ago it is grows without the worker.
-        """
-        self.rounds = self._counter("rounds", "Rounds closed.", "program")
-        self.promises_ended = self._counter("promises_ended", "Promises that have ended.", "program", "status")
-        self.drift_detected = self._counter(
-            "drift_detected", "Closed rounds that showed a drift, by what has drifted.", "program", "drifted"
-        )
+        """Programs with limited places. A time is a gauge, so that how long ago it is grows without the worker."""
         self.waiting_applications = self._gauge(
             "waiting_applications",
             "Applications whose round is not closed, those without a decision of another system included.",
@@ -162,7 +150,9 @@ class Metrics:
             "open_promises", "Open promises, by the rounds closed since theirs.", "program", "age"
         )
         self.threshold_score = self._gauge(
-            "threshold_score", "Lowest score that got a place in the last round with places.", "program"
+            "threshold_score",
+            "Lowest score that got a place in the last round that gave any; 0 where nobody was rejected.",
+            "program",
         )
         self.goal_score = self._gauge(
             "goal_score", "Score that those who were rejected last are told to reach.", "program"

@@ -21,8 +21,24 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
+class UnreadBatch(NamedTuple):
+    """A batch of records that was not read: the ``reason``, a word for dead letters, and what explains it.
+
+    ``size`` and ``sha256`` are of the batch as the broker holds it.
+    """
+
+    reason: str
+    detail: str
+    first_offset: int
+    size: int
+    sha256: str
+
+
 class Record(NamedTuple):
-    """A record as read. ``timestamp_ms`` is the broker's or sender's record time in milliseconds since the epoch."""
+    """A record as read. ``timestamp_ms`` is the broker's or sender's record time in milliseconds since the epoch.
+
+    With ``unread`` it stands for all records of a batch, at the offset of the last of them, and has no content.
+    """
 
     topic: str
     partition: int
@@ -31,6 +47,12 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers
+    unread: UnreadBatch | None = None
+
+    @property
+    def first_offset(self) -> int:
+        """The offset of the first record that it stands for."""
+        return self.offset if self.unread is None else self.unread.first_offset
 
 
 class OutRecord(Struct, frozen=True, gc=False):

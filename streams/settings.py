@@ -13,6 +13,8 @@ from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, CliPositionalArg, NoDecode, SettingsConfigDict
 
+from .programs.load_limits import LoadLimits
+
 
 def _split(value: object) -> object:
     if isinstance(value, str):
@@ -32,6 +34,13 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Paths = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+ModelBytes = Annotated[
+    int,
+    Field(ge=1 << 24, le=1 << 40, description="Memory that loading a model may take; one that takes more is refused."),
+]
+WebHost = Annotated[
+    str, Field(description="Address to serve them on; with 0.0.0.0 every machine that reaches this one can read them.")
+]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["json", "text"]
 
@@ -172,14 +181,10 @@ class ModelSettings(BrokerSettings):
     manifest: str = Field(
         min_length=1, description="The model's manifest: a path, or an fsspec address that every worker can read."
     )
-    program: str | None = Field(
-        None,
-        pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
-        description="Program that is to use it; the one it was trained for when absent. Another one needs its --spec.",
-    )
     spec: Paths = Field(
         (), description="Specs of the workers' programs, to compare the model's columns with those of its program."
     )
+    max_model_bytes: ModelBytes = LoadLimits.memory_bytes
 
 
 class WorkerSettings(BrokerSettings):
@@ -220,12 +225,27 @@ class WorkerSettings(BrokerSettings):
         description=f"A larger record is a dead letter. At most {LARGEST_RECORD_BYTES}: a dead letter holds it in "
         "base64 and must fit Kafka's own limit of 1 MiB.",
     )
+    max_batch_bytes: int = Field(
+        64 << 20,
+        ge=1 << 20,
+        le=1 << 30,
+        description="A batch of records that unpacks to more is one dead letter; reading takes about 4 times as much "
+        "memory.",
+    )
     max_future_seconds: float = Field(86_400, ge=0, description="A record further ahead of the clock is a dead letter.")
     max_age_days: float = Field(3650, gt=0, description="An older record is a dead letter.")
     model_addresses: Names = Field(
         (),
         description="Folders, buckets or hosts from which a model event may name a model; by default the folder that "
-        "holds the bundle of the program's first model, or its bucket or host.",
+        "holds the bundle of the program's first model, or, where that is a whole file system, bucket or host, that "
+        "bundle's own.",
+    )
+    max_model_bytes: ModelBytes = LoadLimits.memory_bytes
+    max_model_seconds: float = Field(
+        LoadLimits.seconds,
+        ge=1,
+        le=3600,
+        description="Processor time that the first load of an announced model may take, in a process of its own.",
     )
     waiting_limit: int = Field(
         10_000, ge=1, description="Most events of a journal partition that wait for their application or recourse."
@@ -239,7 +259,7 @@ class WorkerSettings(BrokerSettings):
     snapshot_minutes: float = Field(10, gt=0, le=10_080, description="How often one is taken of every ledger.")
     snapshots_kept: int = Field(3, ge=1, le=100, description="How many are kept of every ledger.")
     web: bool = Field(True, description="Serve /metrics, /healthz and /readyz.")
-    web_host: str = Field("0.0.0.0", description="Address to serve them on.")
+    web_host: WebHost = "127.0.0.1"
     web_port: int = Field(8080, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one and logs it.")
     log_level: Annotated[LogLevel, BeforeValidator(_lower)] = Field("info", description="Lowest level that is logged.")
     log_format: LogFormat = Field("json", description="JSON lines for machines, text for people.")
@@ -346,5 +366,5 @@ class SimulateSettings(WorldSettings):
     )
     patience_seconds: float = Field(60, gt=0, le=86_400, description="Longest wait for an answer before giving up.")
     web: bool = Field(True, description="Serve /metrics with the mean expected reward, /healthz and /readyz.")
-    web_host: str = Field("0.0.0.0", description="Address to serve them on.")
+    web_host: WebHost = "127.0.0.1"
     web_port: int = Field(8081, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one.")

@@ -66,8 +66,10 @@ class TopicPlan:
 def plan(topics: Topics, partitions: int, replication: int) -> Iterator[TopicPlan]:
     """How every topic is created and checked.
 
-    The journal is kept for ever: state is rebuilt from it. Nothing is compacted, because every record of every topic is
-    a fact of its own. Records keep the timestamps that their writers give them, so that a replay finds the same.
+    The journal is kept for ever: state is rebuilt from it. Inputs are kept for a week, outputs for four. Kafka deletes
+    whole segments, and by default a segment is written for a week; so theirs are closed after a day. Nothing is
+    compacted, because every record of every topic is a fact of its own. Records keep the timestamps that their writers
+    give them, so that a replay finds the same.
     """
     durable = {
         "cleanup.policy": "delete",
@@ -77,10 +79,9 @@ def plan(topics: Topics, partitions: int, replication: int) -> Iterator[TopicPla
         "message.timestamp.type": "CreateTime",
     }
     least = {"max.message.bytes": RECORD_BYTES}
-    week = {**durable, "retention.ms": str(7 * DAY_MS)}
-    month = {**durable, "retention.ms": str(30 * DAY_MS)}
+    daily = {**durable, "segment.ms": str(DAY_MS)}
     for name in topics.inputs:
-        yield TopicPlan(name, partitions, replication, week, least)
+        yield TopicPlan(name, partitions, replication, {**daily, "retention.ms": str(7 * DAY_MS)}, least)
     yield TopicPlan(topics.journal, partitions, replication, {**durable, "retention.ms": str(UNLIMITED)}, least)
     for name in topics.outputs:
-        yield TopicPlan(name, partitions, replication, month, least)
+        yield TopicPlan(name, partitions, replication, {**daily, "retention.ms": str(28 * DAY_MS)}, least)

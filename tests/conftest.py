@@ -19,11 +19,14 @@ from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.topics import TopicPlan
+from onward.tests.support.connections import closing_connections, track_connections
 from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+track_connections()
 
 BOOTSTRAP = os.environ.get("ONWARD_KAFKA_BOOTSTRAP")
 
@@ -45,6 +48,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def no_ledger_left_open() -> Iterator[None]:
+    """Every test closes the ledgers that it opens; one whose workers crash takes the fixture ``crashes``."""
+    with closing_connections() as left:
+        yield
+    assert not left, f"left open: {', '.join(left)}: close it, or let the fixture `crashes` do so"
+
+
 @dataclass(frozen=True)
 class RunningKafka:
     """A Kafka that somebody else has started."""
@@ -64,7 +75,7 @@ class Broker:
     def options(self, **changes: Any) -> KafkaOptions:
         quick: dict[str, Any] = {"group": self.group, "commit_interval_ms": 100}
         if self._embedded:
-            shorter = {"session_timeout_ms": 900, "heartbeat_ms": 200}
+            shorter = {"session_timeout_ms": 5000, "heartbeat_ms": 200}
             return self._embedded.options(**(quick | shorter | changes))
         return KafkaOptions(**({"brokers": tuple(self._bootstrap.split(","))} | quick | changes))
 

@@ -21,15 +21,24 @@ Example = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def apply(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
-    """The example, beside a worker whose program is decided from outside."""
+    """The example, beside a worker with a program that its model decides, and one that is decided from outside."""
     folder = tmp_path_factory.mktemp("example")
     data, spec, log = folder / "loans.csv", folder / "loans.yaml", folder / "log"
     write_loans(data)
     assert main(["spec", "draft", str(data), "--label", "repaid", "--output", str(spec)]) == 0
-    spec.write_text(spec.read_text() + "decisions: external\n")
+    external = folder / "external.yaml"
+    external.write_text(spec.read_text().replace("program: loans", "program: external") + "decisions: external\n")
     assert main(["train", str(data), "--spec", str(spec), "--output", str(folder / "model")]) == 0
     topics = Topics()
-    flags = ["--spec", str(spec), "--state-dir", str(folder / "state"), "--no-web", "--fetch-wait-seconds", "0.002"]
+    flags = [
+        "--spec",
+        f"{spec},{external}",
+        "--state-dir",
+        str(folder / "state"),
+        "--no-web",
+        "--fetch-wait-seconds",
+        "0.002",
+    ]
     with EmbeddedBroker(dict.fromkeys((*topics.inputs, topics.journal, *topics.outputs), 2)) as broker:
         settings = BrokerSettings(brokers=(broker.bootstrap,))
 
@@ -37,19 +46,28 @@ def apply(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
             # The embedded broker waits for the last member of a group, so that each run has its own.
             group = f"portal-{time.monotonic_ns()}"
             command = [sys.executable, str(APPLY), broker.bootstrap, *args, "--group", group]
-            return subprocess.run(command, capture_output=True, text=True, timeout=60)
+            return subprocess.run(command, capture_output=True, text=True)
 
         with WorkerProcess(settings, flags, log):
             yield run
 
 
 def test_application_decision_and_outcome_come_back_as_recourse_and_reward(apply: Example) -> None:
-    done = apply("loans", '{"income": 21, "debts": 7, "region": "north"}', "--decide")
+    done = apply("external", '{"income": 21, "debts": 7, "region": "north"}', "--decide")
     assert (done.returncode, done.stderr) == (0, "")
-    *options, reward = done.stdout.splitlines()
+    decision, *options, reward = done.stdout.splitlines()
+    assert decision == "rejected"
     assert all(option.startswith("recourse: ") for option in options)
     assert any(" from 21 to " in option for option in options)
     assert reward == "rewarded: 1.0"
+
+
+def test_who_applies_hears_whether_the_model_approves_them(apply: Example) -> None:
+    approved = apply("loans", '{"income": 99, "debts": 0, "region": "north"}')
+    assert (approved.returncode, approved.stdout, approved.stderr) == (0, "approved\n", "")
+    rejected = apply("loans", '{"income": 21, "debts": 7, "region": "north"}')
+    decision, recourse, *_, reward = rejected.stdout.splitlines()
+    assert (decision, recourse[:10], reward) == ("rejected", "recourse: ", "rewarded: 1.0")
 
 
 def test_what_is_refused_is_told(apply: Example) -> None:

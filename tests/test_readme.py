@@ -19,7 +19,6 @@ from onward.tests.support.loans import write_loans
 
 ROOT = Path(__file__).parents[1]
 PARTITIONS = 6
-READY_SECONDS = 60.0
 REPLACED = {"100": "10"}
 """Fewer applicants than the README has in its demo."""
 
@@ -55,7 +54,7 @@ class Shell:
     def run(self, args: Sequence[str]) -> None:
         self._count += 1
         if Path(args[0]).name != "onward" or self._count == 1:
-            done = subprocess.run(args, cwd=self.folder, check=True, timeout=120, stdout=subprocess.PIPE)
+            done = subprocess.run(args, cwd=self.folder, check=True, stdout=subprocess.PIPE)
             self.printed.append(done.stdout.decode())
             return
         log = self.folder / f"{self._count}-{args[1]}.log"
@@ -66,12 +65,12 @@ class Shell:
         if args[1] in ("worker", "demo"):
             self.background.append((args[1], process))
         else:
-            assert process.wait(120) == 0, (args, log.read_text())
+            assert process.wait() == 0, (args, log.read_text())
 
     def stop(self) -> None:
         """Let the demo end by itself and the worker by a signal."""
         for name, process in self.background:
-            assert (process.terminate(20) if name == "worker" else process.wait(120)) == 0, process.last_line()
+            assert (process.terminate() if name == "worker" else process.wait()) == 0, process.last_line()
 
     def __enter__(self) -> "Shell":
         return self
@@ -81,14 +80,11 @@ class Shell:
 
 
 def wait_for(message: str, log: Path, process: ForkedProcess) -> None:
-    deadline = time.monotonic() + READY_SECONDS
     while not log.exists() or message not in log.read_text():
         assert process.exit_code is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.05)
 
 
-@pytest.mark.timeout(300)
 def test_every_command_of_the_readme_runs(tmp_path: Path, bootstrap: str) -> None:
     write_loans(tmp_path / "loans.csv")
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])

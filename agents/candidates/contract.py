@@ -90,6 +90,9 @@ class CandidateGenerator(ABC):
     needs_linear_score: ClassVar[bool] = False
     """Whether it works under a ``LinearScore`` alone."""
 
+    uses_instances: ClassVar[bool] = True
+    """Whether it looks at the ``instances`` of ``build``, which are rows of real people: else bundles hold none."""
+
     arms: Array
     """The arms as choices know them, encoded, shape (K, D). They are fixed for a program's life."""
 

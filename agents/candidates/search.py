@@ -90,6 +90,7 @@ class Search(ScoringGenerator):
     """
 
     name: ClassVar[str] = "search"
+    uses_instances: ClassVar[bool] = False
 
     def __init__(self, space: Space, cost: Cost, score: Score | None = None, goal: Goal | None = None) -> None:
         super().__init__(space, cost, score, goal)

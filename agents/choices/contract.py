@@ -70,7 +70,7 @@ class Choice(Equipped, ABC):
     Parameters
     ----------
     points
-        The arms, encoded and scaled to [0, 1], shape (K, D); they are fixed for the learner's life.
+        The arms, encoded and scaled to [0, 1], shape (K, D); they are fixed for the learner's life (but see ``adopt``).
     window
         Number m of steps in which a reward may arrive.
     """
@@ -95,6 +95,15 @@ class Choice(Equipped, ABC):
 
     variable_length: ClassVar[frozenset[str]] = frozenset()
     """The arrays of its state whose first axis grows with the steps."""
+
+    per_arm: ClassVar[frozenset[str]] = frozenset()
+    """The arrays of its state whose first axis is that of the arms."""
+
+    of_arms_alone: ClassVar[frozenset[str]] = frozenset()
+    """The arrays of its state that follow from the arms, whatever was learned."""
+
+    fixed_parameters: ClassVar[frozenset[str]] = frozenset()
+    """The parameters on which the size or the meaning of its state depends. A learner keeps these for its life."""
 
     def __init__(self, points: Array, window: int, **parameters: float) -> None:
         if points.ndim != 2:
@@ -171,6 +180,22 @@ class Choice(Equipped, ABC):
         ValueError
             When the state is not one of such a learner; nothing is changed then.
         """
+
+    def adopt(self, state: State) -> None:
+        """Continue where a learner stood whose arms are the first ones of this one's. Of the others nothing is known.
+
+        Its parameters may have been others, except for the ``fixed_parameters``.
+
+        Raises
+        ------
+        ValueError
+            When the state is not one of such a learner; nothing is changed then.
+        """
+        own = self.state()
+        adopted = {**state, **{name: own[name] for name in self.of_arms_alone}}
+        for name in self.per_arm & state.keys():
+            adopted[name] = np.concatenate([state[name], own[name][len(state[name]) :]])
+        self.restore(adopted)
 
     def check_state(self, state: State) -> None:
         """Raise ``ValueError`` unless a state has finite arrays of the names, shapes and types of this learner's own.

@@ -81,6 +81,8 @@ class Factored(Choice):
     learns_execution: ClassVar[bool] = True
     revision: ClassVar[int] = 2
     variable_length: ClassVar[frozenset[str]] = PendingPulls.ARRAYS
+    per_arm: ClassVar[frozenset[str]] = ArmPosteriors.PER_ARM
+    fixed_parameters: ClassVar[frozenset[str]] = frozenset({"memory"})
 
     def __init__(
         self,

@@ -72,6 +72,8 @@ class GPUCB(Choice):
     baseline: ClassVar[bool] = True
     revision: ClassVar[int] = 2
     variable_length: ClassVar[frozenset[str]] = PullBuffer.ARRAYS
+    of_arms_alone: ClassVar[frozenset[str]] = PullBuffer.OF_ARMS_ALONE
+    fixed_parameters: ClassVar[frozenset[str]] = frozenset({"memory"})
 
     def __init__(
         self,

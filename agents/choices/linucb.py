@@ -81,6 +81,8 @@ class LinUCB(Choice):
     learns: ClassVar[bool] = True
     ignores_zero_reward: ClassVar[bool] = True
     baseline: ClassVar[bool] = True
+    per_arm: ClassVar[frozenset[str]] = frozenset({"v", "b"})
+    fixed_parameters: ClassVar[frozenset[str]] = frozenset({"regularisation"})
 
     def __init__(
         self,

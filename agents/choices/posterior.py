@@ -70,6 +70,7 @@ class Posterior(Choice):
     learns: ClassVar[bool] = True
     ignores_zero_reward: ClassVar[bool] = True
     revision: ClassVar[int] = 2
+    per_arm: ClassVar[frozenset[str]] = ArmPosteriors.PER_ARM
 
     def __init__(
         self,

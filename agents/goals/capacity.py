@@ -11,16 +11,22 @@ from ..parameters import Interval
 from .closed_round import Array, ClosedRound
 from .components.rejected_share import rejected_share
 from .components.score_distribution import ScoreDistribution
-from .rounds import TOLERANCE, Prospects, RoundGoal, logit, sigmoid
+from .rounds import LARGEST_LOGIT, TOLERANCE, Aim, Prospects, RoundGoal, logit, sigmoid
 
-STEPS = np.array([-2.0, -0.8, -0.25, 0.0, 0.25, 0.8, 2.0])
-"""The logits of the candidates, from the last goal. Success between them is interpolated."""
+STEPS = np.array([-1.0, -0.4, -0.125, 0.0, 0.125, 0.4, 1.0])
+"""The logits of the candidates, from the last goal, in radii of the search. Success between them is interpolated."""
 
-FINE_STEPS = np.linspace(-2.0, 2.0, 41)
-"""The logits at which the rejected share is computed, from the last goal."""
+FINE_STEPS = np.linspace(-1.0, 1.0, 41)
+"""The same where the rejected share is computed."""
 
-WIDTH = 4.0
-"""In logits: how far goals lie from the mean of newcomers' scores at most."""
+LEAST_RADIUS = 1.4
+"""How far goals are searched around the last one at least, in standard deviations of newcomers' logits."""
+
+FIRST_WIDENING = 4.0
+"""So many times the least radius is the first one."""
+
+PLACES_KEPT, PLACES_MEMORY = 8, 0.7
+"""Rounds whose places are held to be possible where none are announced, and the weight of one relative to the next."""
 
 PRIOR_PEOPLE = 5.0
 """The weight of the assumption that all who succeed come back in the next round."""
@@ -41,7 +47,12 @@ class Capacity(RoundGoal):
     $$g = \min \{g : E[\max(0, S - \max(0, k - B)) / S \mid S > 0] \le \alpha\}$$
 
     The scores of newcomers are learned from the rounds. So are the shares $r_l$ of those predicted to succeed who have
-    come back successful after $l$ rounds, because some give up and some come later.
+    come back successful after $l$ rounds, because some give up and some come later. Where k is not announced it may be
+    that of any of the last rounds, most probably that of the last one.
+
+    The search is around the last goal. It moves with the mean of newcomers' scores, its least radius is by their
+    spread, and doubles where a goal lies at its end. It ends where nobody can reach the goal, by the predictions. Where
+    no goal in reach will do, the goal is just beyond it.
 
     Parameters
     ----------
@@ -82,14 +93,19 @@ class Capacity(RoundGoal):
         self._newcomers = ScoreDistribution(memory)
         self._returned, self._predicted = np.zeros(horizon), np.zeros(horizon)
         self._expected = np.zeros(horizon)  # the predicted successes of the next round, by lag
-        self._places = np.zeros(1, dtype=np.int64)
-        self._centre = np.zeros(1)
+        self._places = np.zeros(PLACES_KEPT, dtype=np.int64)  # of the last rounds that had any, the last one first
+        self._centre, self._widening = np.zeros(1), np.full(1, FIRST_WIDENING)
 
     @property
     def candidates(self) -> Array:
         """Scores around the last goal; around the first threshold before there is one."""
-        scores: Array = sigmoid(self._centre[0] + STEPS)
+        scores: Array = sigmoid(self._logits(STEPS))
         return scores
+
+    def _logits(self, steps: Array) -> Array:
+        """The logits of steps, in radii from the centre of the search."""
+        logits: Array = self._centre[0] + self._widening[0] * LEAST_RADIUS * self.spread.logits * steps
+        return logits
 
     @property
     def return_rates(self) -> Array:
@@ -100,8 +116,9 @@ class Capacity(RoundGoal):
         return rates
 
     def _learn(self, closed: ClosedRound) -> None:
-        memory = self._newcomers.memory
+        memory, mean = self._newcomers.memory, self._newcomers.mean
         self._newcomers.add(logit(closed.newcomers))
+        self._centre += self._newcomers.mean - mean
         lags = np.minimum(closed.lag[closed.reached], self.horizon) - 1
         for sums, new in (
             (self._returned, np.bincount(lags, minlength=self.horizon)),
@@ -110,29 +127,70 @@ class Capacity(RoundGoal):
             sums *= memory
             sums += new
         self._expected[:] = 0.0
-        if self._places[0] == 0 and closed.places:
-            self._centre[0] = logit(closed.threshold) if closed.threshold > 0 else self._newcomers.mean
-        if closed.places:
-            self._places[0] = closed.places
+        if not closed.places:
+            return
+        if self._places[0] == 0 and closed.threshold > 0:
+            self._centre[0] = logit(closed.threshold)
+        self._places[1:] = self._places[:-1].copy()
+        self._places[0] = closed.places
 
-    def _score(self, prospects: Prospects) -> float:
-        logits = self._centre[0] + FINE_STEPS
-        rates = self.return_rates
-        success = between_candidates(prospects.success)
-        ahead = np.concatenate([self._newcomers_ahead(logits), self._earlier_ahead(prospects, rates, sigmoid(logits))])
-        places = prospects.places or self._places.item()
-        share = rejected_share(np.minimum(success * rates[0], 1.0), ahead, places, prospects.weight)
-        if len(success):
-            mean = self._newcomers.mean
-            self._centre[0] = np.clip(self._lowest(logits, share), mean - WIDTH, mean + WIDTH)
-        self._expect(prospects, np.interp(self._centre[0], logits, success.sum(axis=0)))
-        return float(sigmoid(self._centre[0]))
+    def aim(self, prospects: Prospects) -> Aim:
+        """The goal of those who were turned down in the round that was observed last."""
+        logits, success = self._logits(FINE_STEPS), between_candidates(prospects.success)
+        aim = super().aim(prospects)
+        self.expect_returns(prospects)
+        self._expected[0] += prospects.weight * np.interp(logit(aim.score), logits, success.sum(axis=0))
+        return aim
 
-    def _expect(self, prospects: Prospects, successes: float) -> None:
-        """Keep how many successes are predicted among those who may come back in the next round, by lag."""
+    def expect_returns(self, prospects: Prospects) -> None:
+        """Keep how many successes are predicted among the open promises in the next round, by lag."""
         lag = np.minimum(prospects.open_lag, self.horizon) - 1
         self._expected[:] = np.bincount(lag, prospects.open_success, self.horizon)
-        self._expected[0] += prospects.weight * successes
+
+    def _score(self, prospects: Prospects) -> float:
+        if len(prospects.success):
+            logits = self._logits(FINE_STEPS)
+            self._move(self._lowest(logits, self._rejected_share(prospects, logits)), prospects.success)
+        return float(sigmoid(self._centre[0]))
+
+    def _rejected_share(self, prospects: Prospects, logits: Array) -> Array:
+        """The expected rejected share (G,) of those who succeed, over the places that the next round may have."""
+        rates, success = self.return_rates, between_candidates(prospects.success)
+        ahead = np.concatenate([self._newcomers_ahead(logits), self._earlier_ahead(prospects, rates, sigmoid(logits))])
+        back = np.minimum(success * rates[0], 1.0)
+        shares = [
+            chance * rejected_share(back, ahead, places, prospects.weight)
+            for places, chance in self._places_expected(prospects.places)
+        ]
+        total: Array = np.sum(shares, axis=0)
+        return total
+
+    def _places_expected(self, announced: int | None) -> list[tuple[int, float]]:
+        """The numbers of places that the next round may have, each with its probability."""
+        if announced or not self._places.any():
+            return [(announced or 0, 1.0)]
+        weights = np.where(self._places > 0, PLACES_MEMORY ** np.arange(PLACES_KEPT), 0.0)
+        return [
+            (places, float(weights[self._places == places].sum() / weights.sum()))
+            for places in np.unique(self._places[self._places > 0]).tolist()
+        ]
+
+    def _move(self, logits: float, success: Array) -> None:
+        """Take these logits as the goal, or the nearest in the range; search farther where it is the last candidate.
+
+        The range ends at the first candidate that nobody can reach, by the predicted success (n, G): no option leads
+        to it, and none farther up would be any safer. It begins where all are sure of the goal, if the lowest one will
+        do.
+        """
+        steps = np.clip(self._logits(STEPS), -LARGEST_LOGIT, LARGEST_LOGIT)
+        sure = np.flatnonzero(success.min(axis=0) >= 1.0 - NEGLIGIBLE)
+        possible = np.flatnonzero(success.max(axis=0) > NEGLIGIBLE)
+        highest = min(int(possible[-1]) + 1, len(STEPS) - 1) if len(possible) else 0
+        lowest = min(int(sure[-1]), highest, len(STEPS) // 2) if len(sure) and logits <= steps[0] else 0
+        self._centre[0] = np.clip(logits, steps[lowest], steps[highest])
+        factor = 2.0 if self._centre[0] in (steps[0], steps[-1]) else 0.5
+        widest = max(LARGEST_LOGIT / (LEAST_RADIUS * self.spread.logits), 1.0)
+        self._widening[0] = np.clip(self._widening[0] * factor, 1.0, widest)
 
     def _earlier_ahead(self, prospects: Prospects, rates: Array, candidates: Array) -> Array:
         """The probabilities (j, G) that people reach a higher goal of an earlier round in the next one."""
@@ -168,6 +226,7 @@ class Capacity(RoundGoal):
             "expected": self._expected,
             "places": self._places,
             "centre": self._centre,
+            "widening": self._widening,
         }
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from .closed_round import ClosedRound
 
-RATE = 0.15
-"""The learning rate, in logits for a loss of 1."""
+RATE = 0.1
+"""The learning rate, in standard deviations of newcomers' scores for a loss of 1."""
 
 MEMORY = 0.95
 """The weight of a round's lags relative to those of the next."""
@@ -19,7 +19,7 @@ PRIOR = 1.0
 """How many people are supposed to have come back after each lag l: this number divided by l."""
 
 LARGEST = 10.0
-"""The largest offset, in logits."""
+"""The largest offset, in standard deviations."""
 
 
 class ConformalOffset:
@@ -60,8 +60,8 @@ class ConformalOffset:
         self.lags = np.zeros(horizon)
 
     @property
-    def logits(self) -> float:
-        """What is added to the logit of a goal."""
+    def deviations(self) -> float:
+        """What is added to the logit of a goal, in standard deviations of newcomers' logits."""
         return float(self.theta[0])
 
     def keep(self, number: int, score: float) -> None:

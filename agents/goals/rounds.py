@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..parameters import Equipped
 from .closed_round import Array, ClosedRound, Indices
+from .components.spread import Spread
 from .offset import ConformalOffset
 
 State = Mapping[str, NDArray[Any]]
@@ -53,7 +54,9 @@ class Prospects:
         The open promises of earlier rounds, each (j,): the score that was promised, how many rounds ago it will have
         been promised in the next round, and the predicted probability that it is reached.
     places
-        The number of places of the next round; None or 0: as many as in the last round that had any.
+        The number of places of the next round; None or 0: nobody has said it, or there are none.
+    least_score
+        The score that is needed even where places are left.
     """
 
     success: Array = field(default_factory=lambda: np.empty((0, 0)))
@@ -62,10 +65,11 @@ class Prospects:
     open_lag: Indices = field(default_factory=lambda: np.empty(0, np.int64))
     open_success: Array = field(default_factory=lambda: np.empty(0))
     places: int | None = None
+    least_score: float = 0.0
 
 
 class Aim(NamedTuple):
-    """The score that must be reached, the last round in which it holds, and the score without the offset."""
+    """The score that must be reached, the last round in which it holds, and the score by the forecast alone."""
 
     score: float
     until: int
@@ -107,6 +111,7 @@ class RoundGoal(Equipped, ABC):
         self.check(parameters)
         self.coverage, self.horizon = coverage, horizon
         self.offset = ConformalOffset(coverage, horizon) if offset else None
+        self.spread = Spread()
         self.round = np.array([-1], dtype=np.int64)
 
     @property
@@ -125,6 +130,7 @@ class RoundGoal(Equipped, ABC):
         if closed.number <= self.round[0]:
             raise ValueError(f"round {closed.number} comes after round {self.round[0]}: rounds are observed in order")
         self.round[0] = closed.number
+        self.spread.add(logit(closed.newcomers))
         self._learn(closed)
         if self.offset is not None:
             self.offset.observe(closed)
@@ -134,9 +140,14 @@ class RoundGoal(Equipped, ABC):
         score = forecast = self._score(prospects)
         number = self.round.item()
         if self.offset is not None:
-            score = float(sigmoid(logit(score) + self.offset.logits))
+            score = float(sigmoid(logit(score) + self.spread.logits * self.offset.deviations))
+        score = max(score, prospects.least_score)
+        if self.offset is not None:
             self.offset.keep(number, score)
         return Aim(score, number + self.horizon, forecast)
+
+    def expect_returns(self, prospects: Prospects) -> None:
+        """Take note of open promises after a round in which nobody was turned down, in the place of ``aim``."""
 
     @abstractmethod
     def _learn(self, closed: ClosedRound) -> None:
@@ -151,8 +162,9 @@ class RoundGoal(Equipped, ABC):
         """The arrays that are this goal's own, by name; they are written to in place."""
 
     def _all_arrays(self) -> dict[str, NDArray[Any]]:
-        offset = {} if self.offset is None else self.offset.arrays()
-        return {"round": self.round, **self._arrays(), **{f"offset_{name}": array for name, array in offset.items()}}
+        parts = {"spread": self.spread.arrays(), "offset": {} if self.offset is None else self.offset.arrays()}
+        named = {f"{part}_{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
+        return {"round": self.round, **self._arrays(), **named}
 
     def state(self) -> dict[str, NDArray[Any]]:
         """A copy of everything learned."""

@@ -9,6 +9,7 @@ from .lp import LpPromise, WorstCaseScore
 from .nothing import NoPromise
 from .open_options import OpenOptions, alpha_max
 from .retrains import EnsembleScore, RetrainsPromise, accepting, clopper_pearson
+from .share_calibration import ShareCalibration
 
 registry = Registry(Promise, __name__, __path__)  # type: ignore[type-abstract]
 """Every promise by the name that a program spec's ``promise.kind`` uses."""
@@ -23,6 +24,7 @@ __all__ = [
     "OpenOptions",
     "Promise",
     "RetrainsPromise",
+    "ShareCalibration",
     "WorstCaseScore",
     "accepting",
     "alpha_max",

@@ -1,4 +1,4 @@
-"""The promise of an ensemble: an option holds under a share of retrained models, whatever kind of model it is."""
+"""The promise of an ensemble: an option holds under a share of other models, whatever kind of model it is."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from ..parameters import Interval
 from .contract import Array, Promise, Score
+from .share_calibration import ShareCalibration
 
 
 def accepting(targets: Array, retrains: Sequence[Score], required: float) -> Array:
-    """The share of retrained models, (n,), that score each target (n, D) above ``required``."""
+    """The share of other models, (n,), that score each target (n, D) above ``required``."""
     return np.asarray(np.mean([np.greater(score(targets), required) for score in retrains], axis=0))
 
 
@@ -67,7 +69,7 @@ class EnsembleScore:
     array([0.6])
     """
 
-    models_in_words = "under nearly all retrained models"
+    models_in_words = "under nearly all models of resamples of its data"
 
     def __init__(self, score: Score, retrains: Sequence[Score], delta: float, screen: float | None = None) -> None:
         if not retrains:
@@ -88,21 +90,22 @@ class EnsembleScore:
 
 
 class RetrainsPromise(Promise):
-    r"""Guarantees that a share of retrained models accept an option, with a bound of what may be expected of others.
+    r"""Guarantees that a share of models trained on other rows accept an option, with a bound for the single option.
 
-    The numbers are ``share``, that of the retrains that accept it, and ``bound``, the Clopper-Pearson lower bound of
-    the probability that a further one does, at the confidence. The bound is valid for retrains that took no part in
-    choosing the option, and if later models differ as resamples of the data do.
+    It needs the scores of two groups of models of resamples of the own rows: ``choosing``, on which options are
+    searched, and ``certifying``. Such models agree with each other more than models of other rows do. So what the
+    certifying ones say is looked up in a ``ShareCalibration``, which was measured on rows kept aside. Any model can
+    carry it.
 
-    It needs the scores of two groups of such models: ``choosing``, on which options are searched, and ``certifying``.
-    Any model can carry it.
+    Without a calibration, ``share`` is that of the certifying retrains that accept the option, and ``bound`` the
+    Clopper-Pearson lower bound of the probability that a further one does. Both are of resamples of the own rows then.
 
     Parameters
     ----------
     delta
         The share of the choosing retrains that may reject an option.
     confidence
-        How sure the bound is, for one option.
+        How sure the bound is, for one option, without a calibration.
 
     Examples
     --------
@@ -112,6 +115,10 @@ class RetrainsPromise(Promise):
     >>> found = promise.guarantee(np.array([0.65]), lambda X: X[:, 0])
     >>> found["share"], round(found["bound"], 3)
     (0.35, 0.177)
+    >>> measured = ShareCalibration([k / 25 for k in range(21)], [k / 50 for k in range(21)], models=80)
+    >>> promise.equip(choosing=models[::2], certifying=models[1::2], calibration=measured)
+    >>> promise.guarantee(np.array([0.65]), lambda X: X[:, 0])
+    {'share': 0.28, 'bound': 0.14, 'models_of_other_rows': 80.0}
     """
 
     name: ClassVar[str] = "retrains"
@@ -127,13 +134,21 @@ class RetrainsPromise(Promise):
         self._delta, self._confidence = delta, confidence
         self._choosing: Sequence[Score] = ()
         self._certifying: Sequence[Score] = ()
+        self._calibration: ShareCalibration | None = None
 
-    def equip(self, **artefacts: Any) -> None:
-        """Take the scores of retrained models; raise ``ValueError`` where there are none."""
+    def equip(self, *, calibration: ShareCalibration | None = None, **artefacts: Any) -> None:
+        """Take the scores of retrained models, and what their verdict is worth where that was measured.
+
+        Raise ``ValueError`` where there are none, and for a calibration of another number of certifying ones.
+        """
         super().equip(**artefacts)
         self._choosing, self._certifying = tuple(artefacts["choosing"]), tuple(artefacts["certifying"])
+        self._calibration = calibration
         if not self._choosing or not self._certifying:
             raise ValueError("there are no retrains: give the scores of at least one of each group")
+        if calibration and {len(calibration.shares), len(calibration.bounds)} != {len(self._certifying) + 1}:
+            count = len(self._certifying)
+            raise ValueError(f"the calibration is not of the {count} certifying retrains: give {count + 1} shares")
 
     def robust(self, score: Score) -> Score:
         """The score that the model and all but delta of the choosing retrains reach."""
@@ -141,8 +156,13 @@ class RetrainsPromise(Promise):
         return EnsembleScore(score, self._choosing, self._delta)
 
     def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float]:  # noqa: ARG002
-        """The share of the certifying retrains that accept the target, and the bound."""
+        """The share of models that accept the target, the bound, and how many models it was measured with."""
+        count, trials = self.certified(target[np.newaxis], required).item(), len(self._certifying)
+        if self._calibration is not None:
+            return self._calibration.stated(count)
+        return {"share": count / trials, "bound": clopper_pearson(count, trials, self._confidence)}
+
+    def certified(self, targets: Array, required: float = 0.5) -> NDArray[np.intp]:
+        """How many of the certifying retrains accept each target (n, D), (n,)."""
         assert self._certifying, "call `equip` before anything is guaranteed"
-        share = accepting(target[np.newaxis], self._certifying, required).item()
-        trials = len(self._certifying)
-        return {"share": share, "bound": clopper_pearson(round(share * trials), trials, self._confidence)}
+        return np.rint(accepting(targets, self._certifying, required) * len(self._certifying)).astype(np.intp)

@@ -18,23 +18,34 @@ Planner = Callable[[World, Settings], Recommender]
 
 
 class Plans:
-    """What a recommender tells people (n, D) who were turned down."""
+    """What a planner of a world recommends to people (n, D) who were turned down."""
 
-    def __init__(self, recommender: Recommender, people: Floats, settings: Settings) -> None:
-        self._recommend, self._people, self._settings = recommender, people, settings
+    def __init__(self, planner: Planner, world: World, people: Floats, settings: Settings) -> None:
+        self._recommend, self._world = planner(world, settings), world
+        self._people, self._settings = people, settings
         self._difficulty = np.array(settings.difficulty)
 
     def success(self, goals: Floats) -> Floats:
         """The probability (n, G) that each person reaches goals (n, G)."""
         people = np.repeat(self._people, goals.shape[1], axis=0)
         targets = self._recommend(people, goals.ravel(), self._difficulty)
-        chance = success_probability(people, targets, self._settings.beta, self._difficulty).prod(axis=1)
-        table: Floats = chance.reshape(goals.shape)
+        table: Floats = self._chance(people, goals.ravel(), targets).reshape(goals.shape)
         return table
 
     def targets(self, goals: Floats) -> Floats:
         """What each person should become, (n, D), to reach goals (n,)."""
         return self._recommend(self._people, goals, self._difficulty)
+
+    def chance(self, goals: Floats, targets: Floats) -> Floats:
+        """The probability (n,) that each person reaches goals (n,) by becoming ``targets`` (n, D)."""
+        return self._chance(self._people, goals, targets)
+
+    def _chance(self, people: Floats, goals: Floats, targets: Floats) -> Floats:
+        """That all changes succeed; 0 for who is told none and lacks something: the goal is out of their reach."""
+        settings = self._settings
+        lacks = goals > self._world.score(people) + settings.tolerance
+        chance = success_probability(people, targets, settings.beta, self._difficulty).prod(axis=1)
+        return np.where(lacks & (targets == people).all(axis=1), 0.0, chance)
 
 
 def _planner(make: Callable[[Floats, Settings], recommenders.Recommender]) -> Planner:

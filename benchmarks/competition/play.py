@@ -18,7 +18,6 @@ from onward.environments.competition import (
     World,
     closed_rounds,
     gini,
-    success_probability,
 )
 
 Floats = NDArray[np.float64]
@@ -73,7 +72,7 @@ class Play:
         if learner is not None:
             learner.observe(applications)
         believed = self.settings if learner is None else learner.believed
-        plans = Plans(self.planner(self.world, believed), applications.people[~accepted], believed)
+        plans = Plans(self.planner, self.world, applications.people[~accepted], believed)
         closed = closed_rounds(t, applications, accepted, self.settings, self.episodes)
         for goal, one in zip(goals, closed, strict=True):
             goal.observe(one)
@@ -82,8 +81,8 @@ class Play:
         people = applications.people[~accepted]
         if learner is not None:
             learner.promise(applications.person[~accepted], people, targets)
-        changes = success_probability(people, targets, believed.beta, np.array(believed.difficulty))
-        predicted[applications.episode[~accepted], applications.person[~accepted]] = changes.prod(axis=1)
+        chance = plans.chance(own_goals, targets)
+        predicted[applications.episode[~accepted], applications.person[~accepted]] = chance
         full = applications.people.copy()
         full[~accepted] = targets
         own = np.full(len(accepted), np.nan)
@@ -97,8 +96,8 @@ class Play:
             np.array([own_goals[mine].mean() if mine.any() else np.nan for mine in who]),
             outcomes.threshold,
             np.array([gini(score[mine & (own_goals >= self.world.score(people))]) for mine in who]),
-            np.abs(np.maximum(own_goals, self.world.score(people)) - score).mean(),
-            (np.abs(targets - people) @ competition.difficulty).mean(),
+            _mean(np.abs(np.maximum(own_goals, self.world.score(people)) - score)),
+            _mean(np.abs(targets - people) @ competition.difficulty),
         )
 
     def _own_goals(
@@ -116,10 +115,17 @@ class Play:
             candidates = np.array([goal.candidates for goal in goals])
             success, state = plans.success(candidates[episode]), competition.state
             open_ = state.last > t - self.settings.horizon
+            places = self.settings.places_of(t + 1) if self.settings.announces_places else None
             for number, goal in enumerate(goals):
                 mine = open_ & (state.episode == number)
                 promises = state.own_goal[mine], t + 1 - state.last[mine], predicted[number, state.person[mine]]
-                scores[number] = goal.aim(Prospects(success[episode == number], 1.0, *promises)).score
+                prospects = Prospects(success[episode == number], 1.0, *promises, places)
+                scores[number] = goal.aim(prospects).score
         else:
             scores[:] = [goal.aim(NO_PROSPECTS).score for goal in goals]
         return scores[episode]
+
+
+def _mean(values: Floats) -> Floats:
+    """The mean, as an array without axes; NaN in a round in which nobody was turned down."""
+    return np.array(values.mean() if len(values) else np.nan)

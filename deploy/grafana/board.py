@@ -295,6 +295,12 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             (Query(_rate("onward_duplicates_total", "event", program=False), "{{event}}"),),
         ),
         PanelSpec(
+            "Models applied",
+            "Announced models in the last day, once in each partition of the journal.",
+            "short",
+            (Query(_last_day("onward_models_total"), "{{program}}"),),
+        ),
+        PanelSpec(
             "Waiting",
             "Events that wait for an earlier one.",
             "short",

@@ -2,8 +2,9 @@
 
     python docs/examples/apply.py localhost:9092 loans '{"income": 21, "debts": 7, "region": "north"}'
 
-The service sends one application, prints the recourse, reports that the person carried it out and improved, and prints
-the reward. With --decide it also sends the decision, which a program with `decisions: external` waits for.
+The service sends one application and prints the decision. It prints the recourse of a rejected person, reports that
+they carried it out and improved, and prints the reward. With --decide it sends the decision itself, which a program
+with `decisions: external` waits for.
 docs/events.md describes every event.
 """
 
@@ -41,10 +42,10 @@ def delivered(error: KafkaError | None, message: Message) -> None:
         sys.exit(f"{message.topic()}: {error}")
 
 
-def receive(consumer: Consumer, application: str) -> dict[str, Any]:
-    """Return the next event about an application: its recourse or its reward."""
+def receive(consumer: Consumer, topic: str, application: str, read: dict[str, Any]) -> dict[str, Any]:
+    """Return the event about an application from a topic. ``read`` keeps by topic what comes before it is wanted."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    while time.monotonic() < deadline:
+    while topic not in read and time.monotonic() < deadline:
         message = consumer.poll(1.0)
         if message is None:
             continue
@@ -54,8 +55,11 @@ def receive(consumer: Consumer, application: str) -> dict[str, Any]:
         if message.topic() == "dead-letters" and application.encode() in b64decode(event["value"] or ""):
             sys.exit(f"refused: {event['reason']}: {event['detail']}")
         if event.get("application") == application:
-            return event
-    sys.exit(f"nothing came within {TIMEOUT_SECONDS} s: was the person approved? is a worker running?")
+            read[message.topic() or ""] = event
+    if topic not in read:
+        sys.exit(f"nothing came on {topic} within {TIMEOUT_SECONDS} s: is a worker running?")
+    found: dict[str, Any] = read[topic]
+    return found
 
 
 def show(recourse: dict[str, Any]) -> None:
@@ -69,7 +73,7 @@ def show(recourse: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Apply, read the recourse, report the outcome, read the reward."""
+    """Apply, read the decision and the recourse, report the outcome, read the reward."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("brokers", help="HOST:PORT, several separated by commas")
     parser.add_argument("program", help="the program applied to")
@@ -82,19 +86,23 @@ def main() -> None:
     producer = Producer({**connection, "enable.idempotence": True})
     group = args.group or f"example-{uuid.uuid4()}"
     consumer = Consumer({**connection, "group.id": group, "auto.offset.reset": "earliest"})
-    consumer.subscribe(["recourse", "rewards", "dead-letters"])
-    person = {"program": args.program, "application": f"example-{uuid.uuid4()}"}
+    consumer.subscribe(["model-decisions", "recourse", "rewards", "dead-letters"])
+    person, read = {"program": args.program, "application": f"example-{uuid.uuid4()}"}, dict[str, Any]()
     try:
         send(producer, "applications", "application", {**person, "features": args.features})
         if args.decide:
             send(producer, "decisions", "decision", {**person, "approved": False})
-        answer = receive(consumer, person["application"])
+        elif receive(consumer, "model-decisions", person["application"], read)["approved"]:
+            print("approved")
+            return
+        print("rejected")
+        answer = receive(consumer, "recourse", person["application"], read)
         show(answer)
         if answer["kind"] == "recourse":
             # Ask people which option they followed: the learner learns from that one.
             followed = answer["options"][0]["id"]
             send(producer, "outcomes", "outcome", {**person, "result": "improved", "option": followed})
-            reward = receive(consumer, person["application"])
+            reward = receive(consumer, "rewards", person["application"], read)
             print(f"{reward['fate']}: {reward['reward']}")
     finally:
         consumer.close()

@@ -22,8 +22,8 @@ def closed_rounds(
         closed.append(
             ClosedRound(
                 number=number,
-                places=settings.places,
-                threshold=float(score[place].min()) if not place.all() else 0.0,
+                places=settings.places_of(number),
+                threshold=0.0 if place.all() else float(score[place].min(initial=1.0)),
                 newcomers=score[new],
                 own_goal=applications.own_goal[mine][~new],
                 lag=applications.lag[mine][~new],

@@ -122,7 +122,7 @@ class Competition:
 
     def best(self, t: int, applications: Applications, places: int | None = None) -> Mask:
         """Who gets a place, (n,): the k best of each episode, ties at random."""
-        k = self.settings.places if places is None else places
+        k = self.settings.places_of(t) if places is None else places
         tie = self._generator(t, TIES).random(len(applications.score))
         order = np.lexsort((tie, -applications.score, applications.episode))
         counts = np.bincount(applications.episode, minlength=self.episodes)
@@ -156,10 +156,9 @@ class Competition:
         return ~self.state.gone & (drawn < chance)
 
     def _newcomers(self, t: int) -> Rejected:
-        shifted = self.settings.shift_round is not None and t >= self.settings.shift_round
         count = self.settings.newcomers if t else self.settings.first
-        shift = self.settings.shift_deviations if shifted else 0.0
-        drawn = self.world.people(self._generator(t, NEWCOMERS), (self.episodes, count), shift)
+        shape = self.episodes, count
+        drawn = self.world.people(self._generator(t, NEWCOMERS), shape, self.settings.improvement_of(t))
         people = drawn.reshape(-1, drawn.shape[-1])
         episode = np.repeat(np.arange(self.episodes), count)
         person = np.repeat(self.persons, count) + np.tile(np.arange(count), self.episodes)

@@ -87,8 +87,8 @@ class Season:
 
     @property
     def places(self) -> int:
-        """The number of places of a round."""
-        return self.competition.settings.places
+        """The number of places of the next round."""
+        return self.competition.settings.places_of(self.round)
 
     def open(self) -> list[Arrival]:
         """Who applies in the next round."""

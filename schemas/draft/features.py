@@ -37,7 +37,7 @@ class DraftedFeature(NamedTuple):
         """The line of YAML; the comment says what was guessed, and what could not be and people must decide."""
         mutable, reason, is_personal = self.direction
         fields = self.fields + (f", mutable: {mutable}" if mutable != "any" else "")
-        fields += ", pii: true" if is_personal else ""
+        fields += ", pii: true, protected: true" if is_personal else ""
         guesses = "; ".join([*self.guesses, *([reason] if reason else [])])
         marks = [f"guess: {guesses}"] if guesses else []
         if mutable == "any" and not reason:

@@ -84,14 +84,18 @@ def _leak(column: Column, desired: Mask) -> str | None:
 
 def _date(column: Column) -> str | None:
     message = "it holds dates: a feature would be a time that has passed, such as an age"
+    return message if holds_dates(column) else None
+
+
+def holds_dates(column: Column) -> bool:
+    """Whether a column in which some cell has a value reads as dates, times or calendar years."""
     if column.numbers is None:
         known = _known_texts(column)
-        return message if known and all(DATE_TEXT.fullmatch(text) for text in known) else None
+        return bool(known) and all(map(DATE_TEXT.fullmatch, known))
     low, high = column.values.min(), column.values.max()
     is_year = column.is_whole and YEARS[0] <= low and high <= YEARS[1]
-    if column.words & DATE or (is_year and column.words & CALENDAR_YEAR) or (column.is_whole and _has_days(column)):
-        return message
-    return None
+    named = column.words & DATE or (is_year and column.words & CALENDAR_YEAR)
+    return bool(named) or (column.is_whole and _has_days(column))
 
 
 def _has_days(column: Column) -> bool:

@@ -1,8 +1,11 @@
-"""What a draft leaves to people: the features marked ``decide``."""
+"""What a spec leaves to people: features marked ``decide``, and personal ones that somebody may be told to change."""
 
 from __future__ import annotations
 
 import re
+
+from ..spec import ProgramSpec
+from .names import PERSONAL, words_of
 
 _MARKED = re.compile(r"\s*-.*#.*\bdecide\b")
 
@@ -16,3 +19,10 @@ def undecided_lines(text: str) -> list[int]:
     [2]
     """
     return [number for number, line in enumerate(text.splitlines(), 1) if _MARKED.match(line)]
+
+
+def unprotected(spec: ProgramSpec) -> list[str]:
+    """The features that look personal by their names, may be changed, and of which the spec does not say whether they
+    are protected."""
+    open_ones = (feature for feature in spec.features if feature.mutable != "none" and feature.protected is None)
+    return [feature.name for feature in open_ones if words_of(feature.name) & PERSONAL]

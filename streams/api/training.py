@@ -44,6 +44,7 @@ def train(
     estimator: str | None = None,
     seed: int = 0,
     retrains: int | None = None,
+    date_column: str | None = None,
     goal_policy: str | Path | None = None,
 ) -> Manifest:
     """Train a program's model on a CSV with labels, and write it to the new folder ``output``.
@@ -64,6 +65,9 @@ def train(
     retrains
         How many models of resamples of the data to keep with the model, by which its promise is measured: an even
         number. By default 40 where the spec's promise needs them, else none.
+    date_column
+        A column of the CSV with dates, no feature: the shares of the promise ``retrains`` are measured on later rows.
+        By default they are measured on random halves of the rows.
     goal_policy
         The file of the learned policy of ``goal: sac``, to keep with the model: ``onward train-rl goal`` writes it.
 
@@ -94,5 +98,6 @@ def train(
             estimator=chosen,
             seed=whole_number_of("seed", seed, 0, MOST_SEED),
             retrains=None if retrains is None else whole_number_of("retrains", retrains, 0, MOST_RETRAINS),
+            date_column=None if date_column is None else text_of("date_column", date_column),
             goal_policy=None if goal_policy is None else path_of("goal_policy", goal_policy),
         )

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 
 from ... import __version__
 from ..errors import UsageError
+from .display.words import printable
 
 COMMANDS = {
     "demo": "Show everything at work on this machine: world, Kafka, worker, and who learns what.",
@@ -73,10 +74,11 @@ def _fail(error: Exception) -> int:
     code = getattr(error, "exit_code", None)
     if code is not None:
         for line in str(error).splitlines():
-            print(f"onward: {line}", file=sys.stderr)
+            print(f"onward: {printable(line)}", file=sys.stderr)
         return int(code)
     message = " ".join(str(error).split()) or "no message"
-    print(f"onward: unexpected {type(error).__name__}: {message} (ONWARD_DEBUG=1 shows where)", file=sys.stderr)
+    unexpected = f"unexpected {type(error).__name__}: {printable(message)}"
+    print(f"onward: {unexpected} (ONWARD_DEBUG=1 shows where)", file=sys.stderr)
     return 1
 
 

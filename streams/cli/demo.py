@@ -42,6 +42,7 @@ from .flags.output_paths import check_file, make_new_folder
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
+from .process.stall_timeout import StallTimeout
 from .process.worker_process import WorkerProcess
 from .world.competition import TICK_SECONDS, CompetitionWorld, build_competition, compile_planner, write_competition
 from .world.driver import Driven, connect, drive, read_rest
@@ -55,7 +56,9 @@ Kafka (or uses the one given), the production worker and a simulated world, and 
 
 CURVE_ROUNDS = 10
 READY_SECONDS = 60.0
+"""For this long a worker that has started may neither begin nor say what it works at."""
 PATIENCE_SECONDS = 30.0
+"""For this long nothing may come back while the worker does not say that it works."""
 CHECK_SECONDS = 0.2
 DEFAULT_REPORT = Path("onward-demo.html")
 EMBEDDED_FETCH_SECONDS = 0.002
@@ -284,7 +287,14 @@ def _serve(session: _Session, kafka: _Kafka, work: Path, screen: ProgressDisplay
     ):
         _await_worker(worker, kafka)
         screen.note(f"serving {session.goal} ...")
-        check = _at_most_every(CHECK_SECONDS, worker.check)
+        worked = 0
+
+        def look() -> None:
+            nonlocal worked
+            worker.check()
+            worked = worker.progress()
+
+        check = _at_most_every(CHECK_SECONDS, look)
 
         def on_poll() -> None:
             check()
@@ -297,6 +307,7 @@ def _serve(session: _Session, kafka: _Kafka, work: Path, screen: ProgressDisplay
                 on_event=session.count,
                 on_poll=on_poll,
                 patience_seconds=PATIENCE_SECONDS,
+                progress=lambda: (session.stats.records, worked),
                 advice=lambda: f"the worker's last words were: {worker.last_log_line()}",
             )
         except OnwardError:
@@ -309,13 +320,14 @@ def _serve(session: _Session, kafka: _Kafka, work: Path, screen: ProgressDisplay
 def _await_worker(worker: WorkerProcess, kafka: _Kafka) -> None:
     """Wait for the worker's first journal record, which it writes when it owns its partitions.
 
-    Otherwise its start would count as latency.
+    Otherwise its start would count as latency. How long it takes to import its code is the machine's affair: only
+    after its first line of the log it must go on.
     """
-    deadline = monotonic() + READY_SECONDS
+    silence = StallTimeout(READY_SECONDS)
     with EventReader(kafka.options, [kafka.topics.journal]) as journal:
         while not journal.poll(CHECK_SECONDS):
             worker.check()
-            if monotonic() > deadline:
+            if (progress := worker.progress()) and not silence.keep_waiting(progress):
                 raise OnwardError(f"the worker has not begun within {READY_SECONDS:g} s: {worker.last_log_line()}")
 
 

@@ -23,6 +23,7 @@ from ..kafka.client import EventWriter
 from ..programs.bundle.loader import ModelBundle, load_bundle, read_manifest
 from ..programs.bundle.manifest import Manifest
 from ..programs.limited_places import lacks_for_rounds
+from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.margin import margin_fault
 from ..programs.promised import promise_of
 from ..programs.spec_check import load_program_spec
@@ -109,7 +110,6 @@ def check(args: Sequence[str]) -> int:
     """Print what a new model would mean for the open options; raise ``OnwardError`` where it breaks too many."""
     parser = CommandParser(prog="onward models check", description=CHECK)
     parser.add_argument("manifest", metavar="MANIFEST", help="the new model's manifest: a path, or an fsspec address")
-    parser.add_argument("--program", metavar="NAME", help="program that is to use it (default: that of the manifest)")
     for flag, metavar, text in (
         ("--spec", "FILE", "the program's spec; repeat the flag for those of other programs"),
         (
@@ -139,6 +139,13 @@ def check(args: Sequence[str]) -> int:
         metavar="SHARE",
         help="the same for the options of each group of --by (default: no limit)",
     )
+    parser.add_argument(
+        "--max-model-bytes",
+        default=LoadLimits.memory_bytes,
+        type=int,
+        metavar="BYTES",
+        help="memory that loading the model may take (default: %(default)s)",
+    )
     parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object instead of tables")
     options = parser.parse_args(list(args))
     if options.group_limit is not None and not options.by:
@@ -147,10 +154,10 @@ def check(args: Sequence[str]) -> int:
         _address(options.manifest),
         options.spec,
         options.state_dir,
-        program=options.program,
         by=options.by,
         now_ms=time.time_ns() // 1_000_000,
         progress=lambda people: ReadProgress(people, what="people").add,
+        model_bytes=options.max_model_bytes,
     )
     print_check(checked, options.limit, options.as_json)
     _check_limits(checked, options.limit, options.group_limit)
@@ -191,10 +198,11 @@ def announce(settings: ModelSettings) -> int:
     """Check the model and publish the model event; return when Kafka has acknowledged it."""
     address = _address(settings.manifest)
     manifest, digest = read_manifest(address)
-    program = settings.program or manifest.program
-    codec = _codec(settings, manifest, program)
+    program = manifest.program
+    codec = _codec(settings, manifest)
     columns = manifest.columns if codec is None else codec.columns
-    bundle = load_bundle(address, sha256=digest, columns=columns, codec=codec)
+    with limited_memory(settings.max_model_bytes):
+        bundle = load_bundle(address, sha256=digest, columns=columns, codec=codec)
     if codec is not None:
         _check_artefacts(settings.manifest, codec.spec, bundle)
     event = Model(program, manifest.version, address, digest)
@@ -222,8 +230,9 @@ def _check_artefacts(address: str, spec: ProgramSpec, bundle: ModelBundle) -> No
         raise UsageError(f"{address}: {error}") from None
 
 
-def _codec(settings: ModelSettings, manifest: Manifest, program: str) -> FeatureCodec | None:
-    """The codec of the program's spec; None where no spec is passed, and the model is for its own program."""
+def _codec(settings: ModelSettings, manifest: Manifest) -> FeatureCodec | None:
+    """The codec of the spec of the model's program; None where no spec is passed."""
+    program = manifest.program
     specs = {loaded.spec.program: loaded.spec for loaded in map(load_program_spec, settings.spec)}
     if program in specs:
         if fault := margin_fault(manifest, specs[program]):
@@ -231,9 +240,4 @@ def _codec(settings: ModelSettings, manifest: Manifest, program: str) -> Feature
         return FeatureCodec(specs[program])
     if specs:
         raise UsageError(f"--spec: none of {', '.join(sorted(specs))} is program {program!r}: give its spec too")
-    if program != manifest.program:
-        raise UsageError(
-            f"--program {program}: model {manifest.version} was trained for {manifest.program}; give --spec FILE of "
-            f"{program}, so that their columns can be compared"
-        )
     return None

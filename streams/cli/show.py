@@ -6,20 +6,20 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from rich.console import Console
 
 from ...schemas.events import (
     Application,
     DeadLetter,
     Decision,
+    ModelDecision,
     NoRecourse,
     Outcome,
     PromiseChange,
     PromiseReason,
     Recourse,
     Reward,
-    RoundDecision,
 )
 from ...schemas.headers import format_time
 from ..errors import OnwardError
@@ -153,8 +153,8 @@ def _facts(happening: Happening) -> str:
             return ", ".join(f"{name} {value}" for name, value in features.items())
         case Decision(approved=approved):
             return "approved" if approved else "rejected"
-        case RoundDecision() as decision:
-            return _place(decision)
+        case ModelDecision() as decision:
+            return _decision(decision)
         case PromiseChange() as change:
             return _end_of_promise(change)
         case Recourse(step=step, model=model) as recourse:
@@ -171,12 +171,20 @@ def _facts(happening: Happening) -> str:
             )
         case DeadLetter(reason=reason, detail=detail):
             return f"could not be used: {reason}: {detail}"
-    return ""
+    return _fields(happening.event)
 
 
-def _place(decision: RoundDecision) -> str:
+def _fields(event: Struct) -> str:
+    """The fields of an event of a kind that is told in no other words."""
+    named = msgspec.structs.asdict(event).items()
+    return ", ".join(f"{name} {value}" for name, value in named if name not in ("program", "application"))
+
+
+def _decision(decision: ModelDecision) -> str:
+    if not isinstance(decision.round, int):
+        return f"{'approved' if decision.approved else 'rejected'} by model {decision.model}"
     place = "a place" if decision.approved else "no place"
-    score = "no score" if decision.score is None else f"score {decision.score:.4g}"
+    score = f"score {decision.score:.4g}" if isinstance(decision.score, float) else "no score"
     return f"{place} in round {decision.round}: {score}, threshold {decision.threshold:.4g}"
 
 

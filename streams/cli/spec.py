@@ -17,6 +17,7 @@ from ...schemas.table import TableError
 from ..errors import UsageError
 from ..programs.spec_check import load_program_spec
 from .display.undecided import tell_undecided
+from .display.words import printable
 from .flags.parsing import CommandParser
 
 
@@ -44,12 +45,12 @@ def check(paths: Sequence[Path]) -> int:
     code = 0
     for file in paths:
         try:
-            print(_summary(load_program_spec(file)))
+            print(printable(_summary(load_program_spec(file))))
             tell_undecided(file)
         except SpecError as error:
             for line, column, path, message in error.problems:
                 parts = (f"{file}:{line}:{column}", path, message)
-                print(": ".join(part for part in parts if part), file=sys.stderr)
+                print(printable(": ".join(part for part in parts if part)), file=sys.stderr)
             code = UsageError.exit_code
     return code
 
@@ -81,7 +82,7 @@ def draft(csv: Path, label: str, output: Path | None) -> int:
 
 def _tell_left_out(csv: Path, left_out: Mapping[str, str]) -> None:
     for name, reason in left_out.items():
-        print(f"{csv}: {name!a} is not used: {reason}", file=sys.stderr)
+        print(printable(f"{csv}: {name!a} is not used: {reason}"), file=sys.stderr)
 
 
 def _summary(loaded: LoadedSpec) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Column, Table
 
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
@@ -19,6 +20,7 @@ from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..settings import StatusSettings
 from ..topics import Topics
+from .display.words import printable
 from .flags.parsing import parse_settings
 
 if TYPE_CHECKING:
@@ -225,9 +227,10 @@ def _minute(moment_ms: int | None) -> str:
 
 
 def _short(version: str) -> str:
-    if len(version) <= VERSION_CHARACTERS:
-        return version
-    return f"{version[: VERSION_CHARACTERS - VERSION_TAIL - 1]}…{version[-VERSION_TAIL:]}"
+    """A version that is not too long, as rich prints it: without orders to it or to the terminal."""
+    if len(version) > VERSION_CHARACTERS:
+        version = f"{version[: VERSION_CHARACTERS - VERSION_TAIL - 1]}…{version[-VERSION_TAIL:]}"
+    return escape(printable(version))
 
 
 def _right(name: str) -> Column:

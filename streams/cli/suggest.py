@@ -10,9 +10,11 @@ import msgspec
 from rich.console import Console
 from rich.progress import track
 
+from ...schemas.events import NoRecourse, Recourse
 from ..api.program import MAX_OPTIONS, load_program
 from ..errors import UsageError
 from .display.undecided import tell_undecided
+from .display.words import printable
 from .flags.parsing import CommandParser
 
 DESCRIPTION = """Suggest a way forward to every rejected person of a CSV: what a worker with a fresh learner would
@@ -38,14 +40,20 @@ def run(args: Sequence[str]) -> int:
     tell_undecided(options.spec)
     people = program.read_valid(options.people, id=options.id)
     for problem in people.problems:
-        print(f"onward: {problem}", file=sys.stderr)
+        print(f"onward: {printable(str(problem))}", file=sys.stderr)
     answers, errors = [], Console(stderr=True)
     found, rejected = program.answers(people.people), f"the rejected ones of {len(people.people):,} people"
     # On a screen the answers themselves show how far it is.
     silent = sys.stdout.isatty() or not errors.is_terminal
     for answer in track(found, rejected, console=errors, transient=True, disable=silent):
-        print(msgspec.json.encode(answer).decode() if options.json else f"{answer}\n")
+        print(msgspec.json.encode(answer).decode() if options.json else _in_words(answer))
         answers.append(answer)
     summary = program.summarised(answers, people).summary()
     errors.print(summary, highlight=False, soft_wrap=True, markup=False)
     return UsageError.exit_code if people.problems else 0
+
+
+def _in_words(answer: Recourse | NoRecourse) -> str:
+    """An answer in lines, and an empty line. A name of a person is one line, whatever stands in it."""
+    named = msgspec.structs.replace(answer, application=printable(answer.application))
+    return "".join(f"{printable(line)}\n" for line in str(named).split("\n"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..programs.training.retrains import RETRAINS
+from ..programs.training.dates import date_columns
+from ..programs.training.retrains import RETRAINS, states_share
 from ..programs.training.train import ESTIMATORS, train
-from .display.new_model import print_model, tell_margin, tell_retrains
+from .display.new_model import print_model, tell_dates, tell_margin, tell_retrains, tell_split
 from .display.undecided import tell_undecided
 from .flags.new_model import add_model_flags, program_spec
 from .flags.parsing import CommandParser
@@ -39,6 +40,12 @@ def run(args: Sequence[str]) -> int:
         help=f"""models of resamples of the data to keep with the model, by which its promise is measured: an even
         number (default: {RETRAINS} where the spec's promise needs them, else 0)""",
     )
+    parser.add_argument(
+        "--date-column",
+        metavar="NAME",
+        help="""column of the CSV with dates, no feature: the shares of `promise: {kind: retrains}` are measured on
+        later rows (default: on random halves of the rows)""",
+    )
     options = parser.parse_args(list(args))
     loaded = program_spec(options.spec)
     tell_undecided(loaded.path)
@@ -50,9 +57,13 @@ def run(args: Sequence[str]) -> int:
         seed=options.seed,
         calibrate=options.calibrate,
         retrains=options.retrains,
+        date_column=options.date_column,
         goal_policy=options.goal_policy,
         on_margin=tell_margin,
         on_retrains=tell_retrains,
+        on_split=tell_split,
     )
     print_model(manifest, loaded.spec, options.output)
+    if states_share(loaded.spec) and options.date_column is None:
+        tell_dates(date_columns(options.csv, loaded.spec))
     return 0

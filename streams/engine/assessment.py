@@ -113,7 +113,7 @@ def assess(
 
 def propose(program: Program, model: CurrentModel, people: Array, predict: Predict | None = None) -> OptionBatch:
     """The options of encoded people, shape (n, D), with their costs and execution probabilities."""
-    proposals = model.generator.propose(people)
+    proposals = program.numbering.renumbered(model.generator.propose(people))
     cost = program.cost.of_pairs(proposals.points, people, proposals.point, proposals.people)
     ends = np.searchsorted(proposals.people, np.arange(len(people) + 1))
     if predict is None:

@@ -20,12 +20,13 @@ class Effects:
     """Everything that one portion changed.
 
     ``waiting`` holds the events that wait now (None: waits no longer), ``processed`` when each processed event is
-    forgotten, ``timers`` those that are set (True) and cancelled (False). ``rounds`` are the programs whose rounds
-    changed, ``promised`` those whose record of promises did, and ``promises`` are the promises that were opened or
-    changed, and ended (None). ``metric_counts`` holds what the metrics count, once for each time: a name, a label (such
-    as the program) and a detail. ``delays`` holds, for every outcome that counted, the program and its delay in
-    milliseconds of event time and in steps. ``predictions`` holds, for every option whose reward is known, the program,
-    the execution probability that the learner counts the option with, and the reward.
+    forgotten, ``timers`` those that are set (True) and cancelled (False). ``models`` are the programs with another
+    model, ``specs`` those with another spec, ``rounds`` those whose rounds changed, ``promised`` those whose record of
+    promises did, and ``promises`` are the promises that were opened or changed, and ended (None). ``metric_counts``
+    holds what the metrics count, once for each time: a name, a label (such as the program) and a detail. ``delays``
+    holds, for every outcome that counted, the program and its delay in milliseconds of event time and in steps.
+    ``predictions`` holds, for every option whose reward is known, the program, the execution probability that the
+    learner counts the option with, and the reward.
     """
 
     emissions: list[Emission] = field(default_factory=list)
@@ -35,6 +36,7 @@ class Effects:
     processed: dict[ProcessedEvent, int] = field(default_factory=dict)
     shards: set[ShardKey] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
+    specs: set[str] = field(default_factory=set)
     rounds: set[str] = field(default_factory=set)
     promised: set[str] = field(default_factory=set)
     promises: dict[CaseKey, PromisedScore | OpenRecourse | None] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -31,13 +31,13 @@ from .watermark import Move
 class Footprint:
     """What a portion may touch, as the handlers of its entries declare it.
 
-    ``cases`` and ``processed`` are names by program. ``steps`` is the most steps that each program may take.
+    ``cases`` and ``processed`` are names by program, ``steps`` those of the cases that may take a step: one at most.
     """
 
     def __init__(self) -> None:
         self.cases: defaultdict[str, set[str]] = defaultdict(set)
         self.processed: defaultdict[str, set[str]] = defaultdict(set)
-        self.steps: Counter[str] = Counter()
+        self.steps: defaultdict[str, set[str]] = defaultdict(set)
         self.moves: list[Move] = []
 
     def may_touch_case(self, key: CaseKey) -> None:
@@ -49,9 +49,9 @@ class Footprint:
         program, event = processed_event(entry)
         self.processed[program].add(event)
 
-    def may_step(self, program: str) -> None:
-        """An entry may take a step of one of the program's shards."""
-        self.steps[program] += 1
+    def may_step(self, key: CaseKey) -> None:
+        """An entry may let this case take a step of its shard."""
+        self.steps[key.program].add(key.application)
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,12 @@ class Fold:
         if entry.position.line == 0:
             self._number = 0
         self.entry = entry
+
+    def change(self, program: Program) -> None:
+        """Put a program under another spec, with all that it knows."""
+        self.state.change(program)
+        self.effects.specs.add(program.name)
+        self.effects.shards.update(one.key for one in self.state.shards.values() if one.program is program)
 
     # --- cases -----------------------------------------------------------------------------------------------------
 
@@ -329,5 +335,5 @@ class Fold:
         self.emit(letter, f"dead-letter/{letter.topic}/{letter.partition}/{letter.offset}", time_ms)
 
     def count(self, name: str, label: str = "", detail: str = "") -> None:
-        """Count for the metrics."""
+        """Count for the metrics: a name of ``COUNTS``, and its labels."""
         self.effects.metric_counts.append((name, label, detail))

@@ -12,7 +12,6 @@ For each entry, in this order:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 
 from ..journal.entries import CaseKey, Entry
 from .effects import Effects
@@ -45,14 +44,14 @@ def process(
     After an exception the state is of no use: start again from the ledger.
     """
     fold = Fold(state, view, {kind: handler.order for kind, handler in timer_handlers.items()}, observe_step)
-    for segment in _segments(portion):
+    for segment in _segments(state, portion):
         are_new = state.are_new(segment)
         ahead = _look_ahead(fold, segment, are_new)
         for entry, is_new in zip(segment, are_new, strict=True):
             fold.begin(entry)
             # Step 1: drop a record that was appended twice.
             if not is_new:
-                fold.count("appended_twice")
+                fold.count("duplicates", entry.kind.name)
             else:
                 if entry.source is not None:
                     state.positions[entry.source] = entry.source_offset
@@ -65,11 +64,16 @@ def process(
     return fold.end()
 
 
-def _segments(portion: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Cut after the entries that change how people are assessed: those of a segment are assessed together."""
-    ends = [index for index, entry in enumerate(portion, 1) if handlers[entry.kind.name].ends_segment]
-    for start, end in pairwise(sorted({0, *ends, len(portion)})):
-        yield portion[start:end]
+def _segments(state: PartitionState, portion: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    """Cut after the entries that change how people are assessed: those of a segment are assessed together.
+
+    A segment is to be folded before the next one is asked for.
+    """
+    start = 0
+    for end, entry in enumerate(portion, 1):
+        if end == len(portion) or handlers[entry.kind.name].ends_segment(entry, state):
+            yield portion[start:end]
+            start = end
 
 
 def _look_ahead(fold: Fold, segment: Sequence[Entry], are_new: Sequence[bool]) -> LookAhead:

@@ -39,6 +39,11 @@ class Shard:
     def __post_init__(self) -> None:
         self.key = ShardKey(self.program.name, self.number)
 
+    def change(self, program: Program) -> None:
+        """Go on under another spec, with what was learned."""
+        learned, self.program, self.learner = self.learner.state(), program, program.learner()
+        self.learner.adopt(learned)
+
 
 @dataclass(frozen=True)
 class CurrentModel:
@@ -58,14 +63,16 @@ class CurrentModel:
 class PartitionState:
     """The state of one journal partition.
 
-    ``offset`` is the next journal offset to read. ``positions`` holds the highest input offset seen of each input
-    partition, by which a record that was appended twice is recognised.
+    ``given`` are the worker's programs, as their files say. ``programs`` are those that the journal has begun, each
+    with the spec that is in force. ``offset`` is the next journal offset to read. ``positions`` holds the highest input
+    offset seen of each input partition, by which a record that was appended twice is recognised.
     """
 
     partition: int
-    programs: Mapping[str, Program]
+    given: Mapping[str, Program]
     watermarks: Watermarks
     waiting: WaitingEvents
+    programs: dict[str, Program] = field(default_factory=dict)
     offset: int = 0
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     shards: dict[tuple[str, int], Shard] = field(default_factory=dict)
@@ -74,11 +81,40 @@ class PartitionState:
     promises: dict[str, ProgramPromises] = field(default_factory=dict)
 
     def program(self, name: str) -> Program:
-        """A program of this worker. Raise ``LedgerError``: a missing spec must not make it skip events."""
+        """A program of this worker. Raise ``LedgerError``: a missing spec must not make it skip events.
+
+        A journal of an earlier version does not say with which spec a program begins: that of the file counts then.
+        """
         program = self.programs.get(name)
+        if program is None:
+            given = self.given_program(name)
+            program = self.begin(given.begun_with(given.spec))
+        return program
+
+    def given_program(self, name: str) -> Program:
+        """A program as its file says; raise ``LedgerError`` without one."""
+        program = self.given.get(name)
         if program is None:
             raise LedgerError(f"the journal holds records of program {name!r}: start the worker with its spec too")
         return program
+
+    def begin(self, program: Program) -> Program:
+        """Begin a program with its first spec."""
+        self.programs[program.name] = program
+        return program
+
+    def change(self, program: Program) -> None:
+        """Put a program under another spec: its model, learners, rounds and promises go on."""
+        model = self.model(self.program(program.name))
+        self.programs[program.name] = program
+        self.models[program.name] = CurrentModel.of(program, model.bundle)
+        for shard in self.shards.values():
+            if shard.program.name == program.name:
+                shard.change(program)
+        if program.name in self.rounds:
+            self.rounds[program.name].change(program)
+        if program.name in self.promises:
+            self.promises[program.name].program = program
 
     def watermark_ms(self, program: Program) -> int | None:
         """The watermark of a program."""

@@ -7,24 +7,38 @@ source position.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from ...schemas.encoding import Problem
-from ...schemas.events import Journaled, Model, SourcePosition, Tick
+from ...schemas.events import Journaled, Model, RawSpec, SourcePosition, Tick
 from ...schemas.kinds import Kind, kinds
 from ..errors import ModelError
 from ..journal.dead_letters import dead_letter_of_record
 from ..journal.entries import journal_key, shard_of
-from ..journal.lines import dead_letter_line, handled_line, line_of, pack_lines, tick_line
+from ..journal.lines import dead_letter_line, handled_line, line_of, pack_lines, spec_line, tick_line
 from ..metrics import Metrics
+from ..programs.announced_spec import SPEC_REFUSED, check_announced, spec_event
 from ..programs.bundle.addresses import home_of, is_allowed
-from ..programs.program import Program
+from ..programs.program import Program, check_model
+from ..programs.spec_changes import SpecRefusedError
 from ..records import Lag, OutRecord, Publisher, Record, TopicPartition
+from ..threads import in_thread
 from ..topics import Topics
 from .partitioning import partition_of
 from .validation import Limits, Validator
+
+FirstLoad = Callable[[Program, Model], Awaitable[None]]
+"""Loads an announced model of a program for the first time; raises ``ModelError`` when it is refused."""
+
+
+async def load_here(program: Program, model: Model) -> None:
+    """Load a model in a thread of this process."""
+    load = partial(program.load_new, model.manifest, model.sha256)
+    bundle = await in_thread(lambda _: load(), name="load a model", extra={"program": model.program})
+    check_model(bundle, model)
 
 
 class Ingest:
@@ -40,6 +54,7 @@ class Ingest:
         metrics: Metrics,
         clock_ms: Callable[[], int],
         limits: Limits | None = None,
+        first_load: FirstLoad = load_here,
     ) -> None:
         self._topics = topics
         self._programs = programs
@@ -47,6 +62,7 @@ class Ingest:
         self._metrics = metrics
         self._clock_ms = clock_ms
         self._limits = limits or Limits()
+        self._first_load = first_load
         self._validators = {topics.of(kind): Validator(kind, programs, self._limits) for kind in kinds.of("input")}
         self._assigned: set[TopicPartition] = set()
         self._announced: set[TopicPartition] = set()
@@ -64,7 +80,11 @@ class Ingest:
         return frozenset(self._assigned)
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Announce every input partition in the journal, whoever reads it, so that the watermark waits for all."""
+        """Announce every input partition in the journal, whoever reads it, so that the watermark waits for all.
+
+        Before that, and so before any event of theirs, declare the worker's programs: the first declaration of a
+        program says for ever with which spec it began.
+        """
         self._assigned |= set(partitions)
         self._width = await self._publisher.partitions(self._topics.journal)
         self._targets.clear()
@@ -75,7 +95,8 @@ class Ingest:
         }
         new = sorted(every - self._announced)
         if new:
-            await self._append_tick(tuple(SourcePosition(*partition, None) for partition in new))
+            declarations = {} if self._announced else self._declarations()
+            await self._append_tick(tuple(SourcePosition(*partition, None) for partition in new), declarations)
             self._announced |= every
         return {}
 
@@ -122,6 +143,8 @@ class Ingest:
                 continue
             if isinstance(body, Model) and problem is None:
                 problem = await self._refused(body)
+            if isinstance(body, RawSpec) and problem is None:
+                problem = _refused_spec(body, self._programs[body.program])
             # A dead letter goes where the event would go: whether there is a problem may depend on the clock or on a
             # model's file, and when the record is read again after a crash its second result must meet the first.
             first, *others = self._partitions(kind, body)
@@ -134,10 +157,13 @@ class Ingest:
 
     def _partitions(self, kind: Kind, body: Any) -> Sequence[int]:
         """The journal partitions of an event: that of its case's shard, or those of all shards of its program."""
-        shards = self._programs[body.program].spec.shards
+        program = self._programs[body.program]
         if kind.about == "case":
-            return (self._target(body.program, shard_of(body.application, shards)),)
-        return sorted({self._target(body.program, shard) for shard in range(shards)})
+            return (self._target(program.name, shard_of(body.application, program.spec.shards)),)
+        return self._shard_partitions(program)
+
+    def _shard_partitions(self, program: Program) -> Sequence[int]:
+        return sorted({self._target(program.name, shard) for shard in range(program.spec.shards)})
 
     async def _refused(self, model: Model) -> Problem | None:
         """Load a model once before it is journaled: a model that is refused must not reach the engine."""
@@ -147,7 +173,7 @@ class Ingest:
             detail = f"{model.manifest}: models may be read from {', '.join(prefixes)} (setting model_addresses)"
             return Problem("model_address_not_allowed", detail)
         try:
-            await asyncio.to_thread(program.load, model.manifest, model.sha256)
+            await self._first_load(program, model)
         except ModelError as error:
             return Problem("model_refused", str(error))
         return None
@@ -165,8 +191,33 @@ class Ingest:
     def _packed(self, partition: int, lines: Iterable[Journaled]) -> Iterator[OutRecord]:
         return pack_lines(self._topics.journal, partition, lines)
 
-    async def _append_tick(self, sources: tuple[SourcePosition, ...]) -> None:
+    def _declarations(self) -> Mapping[int, Sequence[Journaled]]:
+        """The specs of the programs, by the journal partitions of their shards."""
+        lines: dict[int, list[Journaled]] = {}
+        for _, program in sorted(self._programs.items()):
+            line = spec_line(spec_event(program), program.sha256, self._clock_ms())
+            for partition in self._shard_partitions(program):
+                lines.setdefault(partition, []).append(line)
+        return lines
+
+    async def _append_tick(
+        self, sources: tuple[SourcePosition, ...], before: Mapping[int, Sequence[Journaled]] = MappingProxyType({})
+    ) -> None:
+        """Append a tick to every journal partition, behind the lines that belong ``before`` it, by partition."""
         line = tick_line(Tick(sources), self._clock_ms())
         await self._publisher.publish(
-            [packed for partition in range(self._width) for packed in self._packed(partition, [line])]
+            [
+                packed
+                for partition in range(self._width)
+                for packed in self._packed(partition, [*before.get(partition, ()), line])
+            ]
         )
+
+
+def _refused_spec(event: RawSpec, program: Program) -> Problem | None:
+    """Why a program cannot go on with a spec. One that is refused must not reach the engine."""
+    try:
+        check_announced(event, program)
+    except SpecRefusedError as error:
+        return Problem(SPEC_REFUSED, str(error))
+    return None

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ...schemas.encoding import Problem
-from ...schemas.events import RawApplication, identifier_fields
+from ...schemas.events import LONGEST_IDENTIFIER, RawApplication, identifier_fields
 from ...schemas.feature_check import quoted
 from ...schemas.headers import CloudEvent, format_time, read_headers
 from ...schemas.json_problems import explain_malformed, repeated_key
@@ -59,6 +59,7 @@ class Validator:
         self._programs = programs
         self._limits = limits
         self._shape = _Shape(kind)
+        self._longest_name = max([LONGEST_IDENTIFIER, *map(_longest_name, programs.values())])
 
     def validate(self, record: Record, now_ms: int) -> Validated:
         """Check size, headers, JSON, types, identifiers, program, keys, event time and features, in this order."""
@@ -73,7 +74,9 @@ class Validator:
         return Validated(problem, event, body, data)
 
     def _read(self, record: Record) -> tuple[CloudEvent, Any, bytes] | Problem:
-        value = record.value
+        value, unread = record.value, record.unread
+        if unread is not None:
+            return Problem(unread.reason, unread.detail)
         if value is None:
             return Problem("empty", "the record has no value")
         if len(value) > self._limits.record_bytes:
@@ -91,7 +94,7 @@ class Validator:
 
     def _decode(self, value: bytes) -> tuple[Any, bytes] | Problem:
         # A program's events name files, which are found by the bytes of their names.
-        data = json_in_normal_form(value) if self.kind.about == "case" else value
+        data = json_in_normal_form(value, self._longest_name) if self.kind.about == "case" else value
         try:
             body = self.kind.decode_body(data)
         except msgspec.ValidationError as error:
@@ -155,6 +158,12 @@ class _Shape:
             if text and not text.isprintable():
                 return Problem("unprintable_id", f"{name}: {_first_unprintable(text)}")
         return None
+
+
+def _longest_name(program: Program) -> int:
+    """The characters of the longest text of an application that means anything to a program."""
+    features = program.spec.features
+    return max(len(text) for one in features for text in (one.name, *(one.categories or ()), *(one.levels or ())))
 
 
 def _first_unprintable(text: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 
 from ...schemas.events import DeadLetter
-from ..records import Headers, Record, TopicPartition
+from ..records import Headers, Record, TopicPartition, UnreadBatch
 
 HEADER_BYTES = 16_384
 """Most bytes of key, and of headers in all, that a dead letter keeps."""
@@ -17,7 +17,9 @@ DETAIL_CHARACTERS = 1000
 
 
 def dead_letter_of_record(record: Record, reason: str, detail: str, limit: int) -> DeadLetter:
-    """A record that cannot be used, with its original bytes cut at ``limit``."""
+    """A record that cannot be used, with its original bytes cut at ``limit``; or a batch that was not read."""
+    if record.unread is not None:
+        return _of_batch(record, record.unread, reason, detail)
     value = record.value or b""
     return DeadLetter(
         reason=reason,
@@ -32,6 +34,20 @@ def dead_letter_of_record(record: Record, reason: str, detail: str, limit: int) 
         # Those that say what the event is come first: without them the record could not be sent again.
         headers=tuple(_within(sorted(record.headers, key=_is_foreign), HEADER_BYTES)),
         refused_as="record",
+    )
+
+
+def _of_batch(record: Record, batch: UnreadBatch, reason: str, detail: str) -> DeadLetter:
+    return DeadLetter(
+        reason=reason,
+        detail=detail[:DETAIL_CHARACTERS],
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.first_offset,
+        size=batch.size,
+        sha256=batch.sha256,
+        value=None,
+        last_offset=record.offset,
     )
 
 

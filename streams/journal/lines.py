@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from ...schemas.events import DeadLetter, Journaled, Tick
+from ...schemas.events import DeadLetter, Journaled, RawSpec, Tick
 from ...schemas.headers import CloudEvent
 from ...schemas.kinds import Kind, kinds
 from ..records import OutRecord, Record, TopicPartition
@@ -62,6 +62,14 @@ def handled_line(record: Record) -> Journaled:
 def tick_line(tick: Tick, now_ms: int) -> Journaled:
     """The line of a tick."""
     return Journaled(kinds["tick"].ce_type, f"tick/{now_ms}", now_ms, now_ms, Raw(_encode(tick)))
+
+
+def spec_line(spec: RawSpec, sha256: str, now_ms: int) -> Journaled:
+    """The line by which a worker declares with which spec it would begin a program.
+
+    It has no source: the events of the topic ``specs`` have one, and change the spec.
+    """
+    return Journaled(kinds["spec"].ce_type, f"{spec.program}/spec/{sha256}", now_ms, now_ms, Raw(_encode(spec)))
 
 
 def pack_lines(topic: str, partition: int, lines: Iterable[Journaled]) -> Iterator[OutRecord]:
@@ -144,6 +152,7 @@ def _record(topic: str, partition: int, lines: Sequence[Journaled]) -> OutRecord
 
 
 def _foreign(record: Record, why: str) -> Entry:
+    why = why if record.unread is None else record.unread.detail
     letter = dead_letter_of_record(record, "foreign_record", f"not written by ingest: {why}", FOREIGN_BYTES)
     identity = f"{record.topic}/{record.partition}/{record.offset}"
     position, time_ms = JournalPosition(record.offset, 0), record.timestamp_ms

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Awaitable
 from typing import Any
 
+from .patience import settled
+
 log = logging.getLogger(__name__)
 
 
@@ -17,15 +19,16 @@ async def close(client: Any, stop: Awaitable[None], seconds: float) -> bool:
     ``stop`` cancels that fetch, is cancelled with it, and leaves the group without closing its connections.
     """
     stopping = asyncio.ensure_future(stop)
+    in_time = False
     try:
-        done, _ = await asyncio.wait([stopping], timeout=seconds)
+        in_time = await settled(stopping, seconds)
     finally:
         stopping.cancel()
         closing = asyncio.ensure_future(client.close())
-        await asyncio.wait([stopping, closing], timeout=seconds)
+        await settled(asyncio.gather(stopping, closing, return_exceptions=True), seconds)
         for task in (stopping, closing):
             task.add_done_callback(_log_failure)
-    return bool(done)
+    return in_time
 
 
 def _log_failure(task: asyncio.Future[None]) -> None:

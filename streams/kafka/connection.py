@@ -47,6 +47,7 @@ def worker_options(settings: WorkerSettings) -> KafkaOptions:
         fetch_max_wait_ms=round(settings.fetch_wait_seconds * 1000),
         fetch_pause_ms=round(settings.fetch_pause_seconds * 1000),
         chunk_records=settings.chunk_records,
+        max_batch_bytes=settings.max_batch_bytes,
     )
 
 

@@ -18,6 +18,8 @@ SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 Compression = Literal["none", "gzip", "lz4", "zstd"]
 
+_NO_REQUEST_LIMIT_MS = 24 * 60 * 60 * 1000
+
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaOptions:
@@ -26,7 +28,8 @@ class KafkaOptions:
     ``chunk_records`` bounds the records of a chunk. ``group_instance_id`` makes the worker a static member: a restart
     within ``session_timeout_ms`` moves no partitions. ``connect_timeout_ms`` bounds the wait for a broker at the start,
     ``delivery_timeout_ms`` the wait of a publish for its acknowledgements. ``fetch_pause_ms`` is the pause before the
-    next fetch from a broker that has just returned records.
+    next fetch from a broker that has just returned records. ``max_batch_bytes`` is the most that a batch of records may
+    unpack to.
     """
 
     brokers: tuple[str, ...]
@@ -54,6 +57,7 @@ class KafkaOptions:
     fetch_max_wait_ms: int = 100
     fetch_pause_ms: int = 10
     fetch_partition_bytes: int = 1 << 20
+    max_batch_bytes: int = 64 << 20
 
     delivery_timeout_ms: int = 30_000
     linger_ms: int = 0
@@ -94,6 +98,13 @@ class KafkaOptions:
         if self.security_protocol.endswith("SSL"):
             keywords["ssl_context"] = self.ssl_context()
         return keywords
+
+    def aiokafka_under_patience(self) -> dict[str, Any]:
+        """The same for a client whose requests are bounded by a ``Patience``.
+
+        aiokafka counts the time in which the loop was held against the broker.
+        """
+        return {**self.aiokafka(), "request_timeout_ms": _NO_REQUEST_LIMIT_MS}
 
     def confluent(self) -> dict[str, Any]:
         """Connection settings of any confluent-kafka client."""

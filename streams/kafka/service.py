@@ -9,11 +9,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from ..ingest.ingest import Ingest
+from ...schemas.events import Model
+from ..ingest.ingest import FirstLoad, Ingest
 from ..ingest.validation import DAY_MS, Limits
 from ..metrics import Metrics
+from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program, assemble_all
 from ..programs.spec_check import load_program_spec
+from ..programs.trial import Trial, Trials
 from ..records import ChunkHandler, Lag, TopicPartition
 from ..settings import WorkerSettings
 from ..snapshots.store import Snapshots
@@ -23,7 +26,9 @@ from ..worker.partition_processor import PORTION_ENTRIES, PartitionProcessor, Pr
 from ..worker.readiness import CaughtUp
 from ..worker.state_lock import lock_state
 from ..worker.web import make_app, serve
+from .admin.preflight import preflight
 from .admin.retention import warn_of_deletion
+from .admin.rights import check_rights, worker_rights
 from .connection import topics as topic_names
 from .connection import worker_options
 from .consume.worker import Timer, run_worker
@@ -84,9 +89,14 @@ async def run_service(
     gc.set_threshold(GARBAGE_OBJECTS)
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_state(settings.state_dir))
+        await preflight(options, ())
+        await check_rights(options, worker_rights(topics), options.group)
         publisher = await stack.enter_async_context(make_publisher(options))
         await warn_of_deletion(options, topics.journal)
-        ingest = Ingest(topics, programs, publisher, metrics, clock_ms, _limits(settings))
+        trials = await stack.enter_async_context(
+            Trials(LoadLimits(settings.max_model_bytes, settings.max_model_seconds))
+        )
+        ingest = Ingest(topics, programs, publisher, metrics, clock_ms, _limits(settings), _first_load(trials))
         processor = PartitionProcessor(
             topics, programs, publisher, metrics, clock_ms, config, observe, lease.wait_until_valid
         )
@@ -112,7 +122,8 @@ async def run_service(
 
 
 def _programs(settings: WorkerSettings) -> Mapping[str, Program]:
-    programs = assemble_all([load_program_spec(path) for path in settings.spec])
+    with limited_memory(settings.max_model_bytes):
+        programs = assemble_all([load_program_spec(path) for path in settings.spec])
     for name, program in programs.items():
         log.info("program", extra={"program": name, "sha256": program.sha256, "version": program.bundle.version})
     return programs
@@ -159,6 +170,16 @@ def _limits(settings: WorkerSettings) -> Limits:
         age_ms=round(settings.max_age_days * DAY_MS),
         model_addresses=settings.model_addresses,
     )
+
+
+def _first_load(trials: Trials) -> FirstLoad:
+    """Try a model in another process first: no event may take this one's memory, or hold its loop."""
+
+    async def try_first(program: Program, model: Model) -> None:
+        bounds = {feature.name: feature.bounds for feature in program.codec.features if feature.bounds is not None}
+        await trials.hold(Trial(model, program.spec, bounds))
+
+    return try_first
 
 
 def _processor_config(settings: WorkerSettings, portion_entries: int) -> ProcessorConfig:

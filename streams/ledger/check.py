@@ -7,7 +7,7 @@ fails this check and is replaced by a good snapshot, or rebuilt from the journal
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from ...schemas.kinds import WatermarkName
-from ..engine.cases import Case
+from ..engine.cases import Case, Status
 from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
 from ..engine.rounds.promised_scores import PromisedScore
@@ -27,7 +27,7 @@ from ..errors import DamagedLedgerError
 from .array_codec import unpack
 from .checksum import without_checksum
 from .file import DAMAGE_ERRORS, connected, ledger_errors
-from .schema import SCHEMA_VERSION
+from .schema import READABLE, SCHEMA_VERSION
 
 _decode_case = msgspec.msgpack.Decoder(Case).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
@@ -37,6 +37,7 @@ _decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
 _ABOUT_A_CASE = "('" + "', '".join(sorted(ABOUT_A_CASE)) + "')"
 _ROWS: Mapping[str, Any] = {
     "programs": tuple[int, str, WatermarkName, str, str, str, str, str],
+    "specs": tuple[str, int, bytes],
     "shards": tuple[str, int, int, str, bytes],
     "sources": tuple[str, int, int | None, Literal[0, 1], int | None],
     "watermarks": tuple[WatermarkName, int],
@@ -51,6 +52,9 @@ _ROWS: Mapping[str, Any] = {
 
 The timers of cases are compared with the cases instead.
 """
+
+_NAMING = ("specs", "shards", "rounds", "promised", "promises", "waiting")
+"""The tables whose rows name their program."""
 
 _UNREADABLE = (None, sqlite3.SQLITE_ERROR)
 """The error codes of text that is not UTF-8, and of a missing table or column."""
@@ -123,11 +127,11 @@ def _check(db: sqlite3.Connection) -> LedgerMeta:
     # ``quick_check`` takes an eighth of the time, but does not compare indexes with tables. If the index misses a case,
     # its application would be opened a second time.
     meta = _check_pages(db, "integrity_check")
-    if meta.schema == SCHEMA_VERSION:
-        for table, row_type in _ROWS.items():
+    if meta.schema in READABLE:
+        for table in _ROWS if meta.schema == SCHEMA_VERSION else _ROWS.keys() - {"specs"}:
             for row in db.execute(f"SELECT * FROM {table}"):
-                msgspec.convert(row, row_type)
-        _check_programs(db)
+                msgspec.convert(row, _ROWS[table])
+        _check_programs(db, _NAMING if meta.schema == SCHEMA_VERSION else _NAMING[1:])
         _check_cases(db)
     return meta
 
@@ -141,12 +145,18 @@ def _check_pages(
     return msgspec.convert(dict(db.execute("SELECT name, value FROM meta")), LedgerMeta)
 
 
-def _check_programs(db: sqlite3.Connection) -> None:
-    for table in ("shards", "rounds", "promised", "promises", "waiting"):
+def _check_programs(db: sqlite3.Connection, tables: Sequence[str]) -> None:
+    for table in tables:
         for (name,) in db.execute(f"SELECT DISTINCT program FROM {table} EXCEPT SELECT program FROM programs"):
             raise LedgerCheckError(f"table {table} names program {name!r}, which does not exist")
     for (id,) in db.execute("SELECT DISTINCT program FROM timers EXCEPT SELECT id FROM programs"):
         raise LedgerCheckError(f"table timers names program {id}, which does not exist")
+    if "specs" in tables:
+        for program, number, body in db.execute("SELECT program, number, body FROM specs"):
+            try:
+                msgspec.json.decode(without_checksum(body))
+            except ValueError as error:
+                raise LedgerCheckError(f"spec {number} of program {program!r}: {error}") from error
     for program, shard, learner in db.execute("SELECT program, shard, learner FROM shards"):
         try:
             unpack(without_checksum(learner))
@@ -165,10 +175,12 @@ def _check_cases(db: sqlite3.Connection) -> None:
     names = dict(db.execute("SELECT id, program FROM programs"))
     # Sums of hashes compare the timers that are there with those that should be there, in any order and little memory.
     expected = 0
-    for id, application, body in db.execute("SELECT program, application, body FROM cases"):
+    for id, application, body, in_round in db.execute("SELECT program, application, body, in_round FROM cases"):
         case = _decode_case(without_checksum(body))
         if case.key != (names.get(id), application):
             raise LedgerCheckError(f"case {application!r} is not the one that its row names")
+        if in_round != (case.status is Status.IN_ROUND):
+            raise LedgerCheckError(f"case {application!r} is {case.status.name}, its row says in_round = {in_round}")
         expected += hash((id, *timer_of(case)[1:]))
     timers = db.execute(f"SELECT program, kind, shard, due, key FROM timers WHERE kind IN {_ABOUT_A_CASE}")
     if sum(map(hash, timers)) != expected:

@@ -7,6 +7,7 @@ that are in Kafka already are not published again.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Self
 import msgspec
 
 from ...schemas.kinds import WatermarkName
-from ..engine.cases import Case, ProcessedEvent
+from ..engine.cases import Case, ProcessedEvent, Status
 from ..engine.effects import Effects
 from ..engine.fold import Footprint, LedgerView
 from ..engine.handlers import timer_handlers
@@ -30,14 +31,16 @@ from ..engine.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
 from ..engine.waiting import WaitingEvent, WaitingEvents
 from ..engine.watermark import Watermarks
 from ..errors import LedgerError
-from ..journal.entries import CaseKey, JournalPosition
+from ..journal.entries import CaseKey, JournalPosition, shard_of
+from ..private_folder import make_private
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
 from .array_codec import pack, unpack
 from .checksum import with_checksum, without_checksum
 from .file import ledger_errors
-from .schema import SCHEMA, SCHEMA_VERSION
+from .programs import insert_program, programs_in_force, write_specs
+from .schema import SCHEMA, SCHEMA_VERSION, UPGRADES
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_case = msgspec.msgpack.Decoder(Case).decode
@@ -51,15 +54,16 @@ _PARAMETERS_A_QUERY = 5000
 class Ledger:
     """One journal partition's ledger. Only one process may have it open for writing.
 
-    A file that another process has left is to be checked first (``ledger/check.py``).
+    A file that another process has left is to be checked first (``ledger/check.py``). Any thread may use an object, one
+    at a time.
     """
 
     def __init__(self, path: Path, journal: str, partition: int) -> None:
         self.path = path
         self.partition = partition
         with ledger_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None)
+            make_private(path.parent)
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")
                 self._db.execute("PRAGMA synchronous=NORMAL")
@@ -95,9 +99,15 @@ class Ledger:
     def load(
         self, programs: Mapping[str, Program], required: Mapping[WatermarkName, frozenset[str]], waiting_limit: int
     ) -> PartitionState:
-        """Everything except the cases at rest. Refuse programs other than those the ledger was written with."""
+        """Everything except the cases at rest.
+
+        ``programs`` are the worker's. Refuse those that are not the ones the ledger was written with, as far as a spec
+        may not change; others go on with the spec that is in force.
+        """
         with ledger_errors(self.path):
-            self._register(programs)
+            begun = programs_in_force(self._db, self.path, programs)
+            self._ids: dict[str, int] = dict(self._db.execute("SELECT program, id FROM programs"))
+            self._upgrade_programs(begun)
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
             self._offset: int = meta["offset"]
             self._generation: int = meta["generation"]
@@ -113,7 +123,8 @@ class Ledger:
                     positions[source] = offset
             state = PartitionState(
                 partition=self.partition,
-                programs=programs,
+                given=programs,
+                programs=begun,
                 watermarks=Watermarks(required, clocks, dict(self._db.execute("SELECT * FROM watermarks"))),
                 waiting=WaitingEvents(waiting_limit),
                 offset=self._offset,
@@ -163,6 +174,8 @@ class Ledger:
     def commit(self, state: PartitionState, effects: Effects) -> None:
         """Write effects, state and journal offset in one transaction."""
         with ledger_errors(self.path), self._transaction():
+            self._advance(state)
+            self._write_programs(state, effects)
             self._write_cases(effects)
             self._write_waiting(effects)
             self._db.executemany(
@@ -196,32 +209,27 @@ class Ledger:
                 rows = [*identity.items(), ("offset", 0), ("generation", 0)]
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
             return
+        self._upgrade()
         found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
         if found != identity:
             raise LedgerError(f"ledger {self.path} belongs to {found}, not to {identity}: use another state directory")
 
-    def _register(self, programs: Mapping[str, Program]) -> None:
-        known = {row[0]: row[1:] for row in self._db.execute("SELECT program, spec, first_model FROM programs")}
-        for name, (spec, first_model) in known.items():
-            program = programs.get(name)
-            if program is None:
-                raise LedgerError(f"ledger {self.path} holds program {name!r}: start the worker with its spec too")
-            if (program.sha256, program.bundle.manifest_sha256) != (spec, first_model):
-                what = "spec" if program.sha256 != spec else "first model"
-                raise LedgerError(
-                    f"the {what} of program {name!r} is not the one ledger {self.path} was written with: restore it, "
-                    "give a changed program a new name, or announce a new model with `onward models announce`"
-                )
-        with self._transaction():
-            for name in sorted(programs.keys() - known.keys()):
-                program, bundle = programs[name], programs[name].bundle
-                fixed = (name, program.watermark, program.sha256, bundle.manifest_sha256)
-                self._db.execute(
-                    "INSERT INTO programs (program, watermark, spec, first_model, version, manifest, sha256) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (*fixed, bundle.version, bundle.address, bundle.manifest_sha256),
-                )
-        self._ids: dict[str, int] = dict(self._db.execute("SELECT program, id FROM programs"))
+    def _upgrade(self) -> None:
+        """Bring the tables of an earlier version up to date."""
+        schema = "SELECT value FROM meta WHERE name = 'schema'"
+        while (found := self._db.execute(schema).fetchone()[0]) in UPGRADES:
+            with self._transaction():
+                self._db.execute(UPGRADES[found])
+                self._db.execute("UPDATE meta SET value = ? WHERE name = 'schema'", (found + 1,))
+
+    def _upgrade_programs(self, begun: Mapping[str, Program]) -> None:
+        """Write the specs that a ledger of an earlier version does not hold."""
+        written = dict(self._db.execute("SELECT program, spec FROM programs"))
+        changed = [program for name, program in begun.items() if program.sha256 != written[name]]
+        if changed:
+            with self._transaction():
+                for program in changed:
+                    write_specs(self._db, program)
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -266,7 +274,8 @@ class Ledger:
                     f"ledger {self.path}: what the rounds of program {name!r} have taught does not fit it any more "
                     f"({error}): restore the version of onward that wrote it, or use another state directory"
                 ) from error
-            for row in self._db.execute("SELECT body FROM cases WHERE program = ?", (self._ids[name],)):
+            waiting = "SELECT body FROM cases WHERE program = ? AND in_round = 1 ORDER BY rowid"
+            for row in self._db.execute(waiting, (self._ids[name],)):
                 rounds.restore_case(_case(row))
             for (promise,) in self._db.execute("SELECT body FROM promises WHERE program = ? ORDER BY rowid", (name,)):
                 rounds.promised_scores.add(_decode_promise(without_checksum(promise)))
@@ -310,27 +319,33 @@ class Ledger:
             )
 
     def _cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
+        if program not in self._ids:
+            return  # It begins with the portion that is being folded.
         for some in _query_batches(applications):
             marks = ",".join("?" * len(some))
             query = f"SELECT body FROM cases WHERE program = ? AND application IN ({marks})"
             yield from map(_case, self._db.execute(query, (self._ids[program], *some)))
 
     def _due(self, state: PartitionState, touched: Footprint) -> Iterator[Timer]:
-        """The timers that may fire in a portion: by its last watermarks, and by the most steps that it may take."""
+        """The timers that may fire in a portion: by its last watermarks, and by the most steps that it may take.
+
+        Retention timers are left out: ``commit`` handles them.
+        """
+        kinds = ",".join("?" * len(timer_handlers))
+        query = (
+            "SELECT kind, shard, due, timers.key FROM json_each(?) AS clock CROSS JOIN timers "
+            f"WHERE program = ? AND kind IN ({kinds}) AND shard = json_extract(clock.value, '$[0]') "
+            "AND due < json_extract(clock.value, '$[1]')"
+        )
         watermarks = state.watermarks.after(touched.moves)
         for name, program in state.programs.items():
+            steps = Counter(shard_of(application, program.spec.shards) for application in touched.steps[name])
+            clocks = [(shard, state.step_of(name, shard) + count) for shard, count in steps.items()]
             if (watermark_ms := watermarks[program.watermark]) is not None:
-                yield from self._due_before(name, EVENT_TIME, watermark_ms)
-            if steps := touched.steps[name]:
-                for shard in range(program.spec.shards):
-                    yield from self._due_before(name, shard, state.step_of(name, shard) + steps)
-
-    def _due_before(self, program: str, shard: int, due: int) -> Iterator[Timer]:
-        """Yield the timers of one clock that are due. Retention timers are left out: ``commit`` handles them."""
-        query = "SELECT kind, due, key FROM timers WHERE program = ? AND shard = ? AND kind = ? AND due < ?"
-        for kind in tuple(timer_handlers):
-            for row in self._db.execute(query, (self._ids[program], shard, kind, due)):
-                yield Timer(program, row[0], shard, *row[1:])
+                clocks.append((EVENT_TIME, watermark_ms))
+            if clocks:
+                for row in self._db.execute(query, (json.dumps(clocks), self._ids[name], *timer_handlers)):
+                    yield Timer(name, *row)
 
     def _processed(self, touched: Footprint) -> Mapping[ProcessedEvent, int]:
         found: dict[ProcessedEvent, int] = {}
@@ -356,11 +371,19 @@ class Ledger:
             raise
         self._db.execute("COMMIT")
 
+    def _write_programs(self, state: PartitionState, effects: Effects) -> None:
+        """The programs that have begun, and those with another spec."""
+        for name in state.programs.keys() - self._ids.keys():
+            self._ids[name] = insert_program(self._db, state.programs[name])
+        for name in effects.specs:
+            write_specs(self._db, state.programs[name])
+
     def _write_cases(self, effects: Effects) -> None:
         self._db.executemany(
-            "INSERT INTO cases VALUES (?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET body = excluded.body",
+            "INSERT INTO cases VALUES (?, ?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET "
+            "body = excluded.body, in_round = excluded.in_round",
             [
-                (self._ids[program], application, with_checksum(_encode(case)))
+                (self._ids[program], application, with_checksum(_encode(case)), case.status is Status.IN_ROUND)
                 for (program, application), case in effects.cases.items()
             ],
         )
@@ -437,13 +460,8 @@ class Ledger:
             ],
         )
 
-    def _write_progress(self, state: PartitionState) -> None:
-        clocks = state.watermarks.clocks
-        sources = sorted(state.positions.keys() | clocks.keys())
-        self._db.executemany(
-            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
-            [(*source, state.positions.get(source), source in clocks, clocks.get(source)) for source in sources],
-        )
+    def _advance(self, state: PartitionState) -> None:
+        """Write how far the journal is folded, unless another worker has written meanwhile."""
         moved = self._db.execute(
             "UPDATE meta SET value = ? WHERE name = 'offset' AND value = ? "
             "AND (SELECT value FROM meta WHERE name = 'generation') = ?",
@@ -453,6 +471,14 @@ class Ledger:
             raise LedgerError(
                 f"ledger {self.path} was taken over by another worker: only one may keep a state directory"
             )
+
+    def _write_progress(self, state: PartitionState) -> None:
+        clocks = state.watermarks.clocks
+        sources = sorted(state.positions.keys() | clocks.keys())
+        self._db.executemany(
+            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
+            [(*source, state.positions.get(source), source in clocks, clocks.get(source)) for source in sources],
+        )
         known = list(state.watermarks.known())
         self._db.executemany("INSERT OR REPLACE INTO watermarks VALUES (?, ?)", known)
         for program in state.programs.values():

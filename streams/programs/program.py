@@ -1,21 +1,19 @@
 """A program, assembled: its spec and first model, and one method from each room of ``agents/``, by name.
 
-Everything here is fixed for the program's life. What changes while it runs (learner, current model, step) is in
-``engine/state.py``. The arms come from the first model's bundle and stay, so that what is learned about an arm outlives
-a retrained model.
+What changes while it runs (learner, current model, step) is in ``engine/state.py``. A changed spec makes another
+``Program`` with the same first model (``changed``). The arms come from the first model's bundle and from the specs.
+They stay, so that what is learned about an arm outlives a retrained model and a changed spec.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...agents import candidates, choices, goals
@@ -26,18 +24,23 @@ from ...agents.goals import Goal, RoundGoal, Threshold, accepted
 from ...agents.options import OptionBatch
 from ...agents.promises import NoPromise, Promise
 from ...schemas.encoding import ChangedCodes, FeatureCodec, FilledValues, Values
-from ...schemas.events import Change, ExecutionSource, Value
+from ...schemas.events import Change, ExecutionSource, Model, Value
 from ...schemas.kinds import WatermarkName
 from ...schemas.spec import ProgramSpec
+from ...schemas.spec_document import document, sha256_of, spec_of
 from ...schemas.specfile import LoadedSpec
 from ..errors import ModelError, UsageError
 from ..journal.entries import journal_key
-from .bundle.loader import ModelBundle, load_bundle
+from .arms import Arms, numbered
+from .bundle.loader import ModelBundle, load_bundle, read_manifest
+from .encoding import bounds_of, codec_of
 from .limited_places import closes_rounds, lacks_for_rounds, round_goal
 from .margin import margin_fault, margin_of
 from .models.scoring import score_of_options
+from .policy_version import policy_version
 from .promised import promise_of
 from .space import space_of
+from .spec_changes import Bounds, SpecRefusedError, check_changes
 from .spec_check import policy_faults
 
 Array = NDArray[np.float64]
@@ -48,10 +51,8 @@ _Target = tuple[int, str, Value, str | None]
 STEPS_IN_A_TIME_WINDOW = 10
 """The learner's window of pending steps where the program's window is an event time."""
 
-POLICY_VERSION_CHARACTERS = 16
-
-PAPERS = [("instances", "threshold", "none", 1, margin) for margin in (None, 0.0)]
 NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: give `generator: search`"
+NO_INSTANCES = "model {} has no recourse instances, which `generator: {}` needs: train it with this spec"
 NOT_LINEAR = (
     "{}: `generator: {}` needs a model with a linear score: train a logistic regression, or give `generator: search`"
 )
@@ -61,23 +62,66 @@ NOT_LINEAR = (
 class Program:
     """One decision process.
 
-    ``points`` are the recourse instances, encoded, shape (K, D), and ``instances`` the same, raw. ``nu`` scales cost in
-    the execution probability.
+    ``file_sha256`` is the hash of the spec file's bytes. ``points`` are the recourse instances, encoded, shape (K, D),
+    and ``instances`` the same, raw. ``nu`` scales cost in the execution probability. ``earlier`` are the specs that
+    were in force before, oldest first, and ``earlier_arms`` the arms under them, None where the spec changes none.
     """
 
     spec: ProgramSpec
-    sha256: str
+    file_sha256: str
     codec: FeatureCodec
     bundle: ModelBundle
     instances: tuple[Features, ...]
     points: Array
     cost: Cost
     nu: float
+    earlier: tuple[ProgramSpec, ...] = ()
+    earlier_arms: Array | None = None
 
     @cached_property
     def name(self) -> str:
         """The program's name."""
         return self.spec.program
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of what the spec means."""
+        return sha256_of(self.spec)
+
+    @cached_property
+    def specs_sha256(self) -> tuple[str, ...]:
+        """The hashes of all specs that have been in force, oldest first."""
+        return (*map(sha256_of, self.earlier), self.sha256)
+
+    @cached_property
+    def trained_bounds(self) -> Bounds:
+        """The bounds that the first model was trained with, as far as it says them."""
+        return bounds_of(self.bundle.manifest)
+
+    def begun_with(self, spec: ProgramSpec) -> Program:
+        """The program with another first spec. Raise ``SpecRefusedError`` where it cannot have been its first one."""
+        check_changes(self.spec, spec, self.trained_bounds)
+        return self._with(spec, (), None)
+
+    def changed(self, spec: ProgramSpec) -> Program:
+        """The program under a changed spec; raise ``SpecRefusedError`` with the reason where it cannot have it."""
+        check_changes(self.spec, spec, self.trained_bounds)
+        for path, fault in policy_faults(spec):
+            raise SpecRefusedError(f"{'.'.join(map(str, path))}: {fault}")
+        if misfit := _misfit(self.bundle, spec):
+            raise SpecRefusedError(misfit)
+        same_arms = _decides_arms(spec) == _decides_arms(self.spec)
+        return self._with(spec, (*self.earlier, self.spec), self.earlier_arms if same_arms else self.arms)
+
+    def _with(self, spec: ProgramSpec, earlier: tuple[ProgramSpec, ...], arms: Array | None) -> Program:
+        # Files of one meaning give the same bytes.
+        spec = spec_of(document(spec), self.spec.model.manifest)
+        codec = FeatureCodec(spec, {feature.name: feature.bounds for feature in self.codec.features if feature.bounds})
+        instances = tuple(self.bundle.instances[: spec.candidates])
+        points = codec.encode_many(instances)
+        return replace(
+            self, spec=spec, codec=codec, instances=instances, points=points, earlier=earlier, earlier_arms=arms
+        )
 
     @cached_property
     def window_steps(self) -> int | None:
@@ -158,15 +202,20 @@ class Program:
         score = self.promise_under(bundle).robust(score_of_options(bundle.model.score))
         return self.generator.under(score, self.goal_under(bundle))
 
+    @cached_property
+    def numbering(self) -> Arms:
+        """The arms, with the numbers that those of the generator have."""
+        return numbered(self.generator.arms, self.earlier_arms)
+
     @property
     def arms(self) -> Array:
         """The arms that the learner learns about, encoded, shape (K, D)."""
-        return self.generator.arms
+        return self.numbering.rows
 
     def learner(self) -> Choice:
-        """A choice that has seen nothing."""
-        policy = self.spec.policy
-        window = policy.window.steps or STEPS_IN_A_TIME_WINDOW
+        """A choice that has seen nothing. Its window of steps is that of the program's first spec."""
+        policy, first = self.spec.policy, [*self.earlier, self.spec][0]
+        window = first.policy.window.steps or STEPS_IN_A_TIME_WINDOW
         learner = choices.registry[policy.choice](self.arms, window, **policy.parameters)
         learner.equip(**{name: self.bundle.artefact(name) for name in learner.needs})
         return learner
@@ -175,27 +224,16 @@ class Program:
     def policy_version(self) -> str:
         """A hash of everything that decides how this program picks, except what it has learned: the choice, its
         revision and parameters, the rest of the policy, and the first model with its instances."""
-        policy = self.spec.policy
-        choice = choices.registry[policy.choice]
-        parameters = {name: parameter.default for name, parameter in choice.parameters().items()} | policy.parameters
-        facts = (
-            policy.choice,
-            choice.revision,
-            parameters,
-            (policy.window.steps, self.window_ms),
-            (policy.cost, self.nu),
-            (policy.exploration, policy.seed),
-            (self.bundle.manifest_sha256, len(self.points)),
-            *_beyond_the_defaults(self.spec),
-            *_of_rounds(self.spec),
-        )
-        content = msgspec.json.encode(facts, order="deterministic")
-        return hashlib.sha256(content).hexdigest()[:POLICY_VERSION_CHARACTERS]
+        return policy_version(self.spec, self.nu, self.bundle.manifest_sha256, len(self.points))
 
     @cached_property
     def ignores_silence(self) -> bool:
-        """Whether a window that closes without an outcome teaches its learner nothing."""
-        choice, several = choices.registry[self.spec.policy.choice], self.spec.policy.options > 1
+        """Whether a window that closes without an outcome teaches its learner nothing.
+
+        Who has several options may have got them under an earlier spec.
+        """
+        choice = choices.registry[self.spec.policy.choice]
+        several = any(spec.policy.options > 1 for spec in (*self.earlier, self.spec))
         return choice.ignores_zero_reward and not (several and choice.learns)
 
     @cached_property
@@ -206,11 +244,12 @@ class Program:
         return "assumed" if self.spec.policy.nu is None else "told"
 
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
-        """A model version of this program; raise ``ModelError`` when it is refused."""
-        bundle = load_bundle(manifest, sha256=sha256, columns=self.codec.columns, codec=self.codec)
-        if fault := _misfit(bundle, self.spec):
-            raise ModelError(f"{manifest}: {fault}")
-        return bundle
+        """A model version that was announced to this program; raise ``ModelError`` when it is refused."""
+        return load_bundle(manifest, sha256=sha256, columns=self.codec.columns, codec=self.codec)
+
+    def load_new(self, manifest: str, sha256: str | None) -> ModelBundle:
+        """A model version that is to be announced; raise ``ModelError`` also where it does not fit the spec."""
+        return load_model(self.spec, self.codec, manifest, sha256)
 
     def approves(self, scores: Array) -> NDArray[np.bool_]:
         """Which scores, shape (n,), the program's own model approves."""
@@ -241,7 +280,10 @@ class Program:
     def _with_absent(self, changes: Sequence[Change], absent: frozenset[int]) -> list[Change]:
         """The changes, those marked whose feature the application did not give."""
         names = {self.spec.features[feature].name for feature in absent}
-        return [replace(change, current_given=False) if change.feature in names else change for change in changes]
+        return [
+            msgspec.structs.replace(change, current_given=False) if change.feature in names else change
+            for change in changes
+        ]
 
     @cached_property
     def _instance_targets(self) -> list[list[_Target]]:
@@ -260,17 +302,42 @@ class Program:
         return [(f"onward/{self.name}/{shard}", journal_key(self.name, shard)) for shard in shards]
 
 
+def load_model(spec: ProgramSpec, codec: FeatureCodec, manifest: str, sha256: str | None) -> ModelBundle:
+    """A model version of a program; raise ``ModelError`` when it is refused."""
+    bundle = load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec)
+    if fault := _misfit(bundle, spec):
+        raise ModelError(f"{manifest}: {fault}")
+    return bundle
+
+
+def check_model(bundle: ModelBundle, model: Model) -> None:
+    """Raise ``ModelError`` when a bundle is not of the version and the program that its event says."""
+    if bundle.version != model.version:
+        raise ModelError(f"{model.manifest}: its version is {bundle.version!r}, the event says {model.version!r}")
+    trained_for = bundle.manifest.program
+    if trained_for != model.program:
+        raise ModelError(
+            f"{model.manifest}: it was trained for program {trained_for}: train or import it with the spec of "
+            f"{model.program}"
+        )
+
+
 def assemble(loaded: LoadedSpec) -> Program:
     """Build a program from its spec and first model; raise ``UsageError`` or ``ModelError`` when they do not fit."""
     spec = loaded.spec
     for _, fault in policy_faults(spec):
         raise UsageError(f"{loaded.path}: {fault}")
-    codec = FeatureCodec(spec)
-    bundle = load_bundle(address_of(loaded), sha256=None, columns=codec.columns, codec=codec)
+    address = address_of(loaded)
+    manifest, digest = read_manifest(address, redirects=True)
+    codec = codec_of(spec, manifest)
+    bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
     if misfit := _misfit(bundle, spec):
         raise UsageError(f"{loaded.path}: {misfit}")
     instances = tuple(bundle.instances[: spec.candidates])
+    kind = candidates.registry[spec.policy.generator]
+    if not instances and kind.uses_instances:
+        raise UsageError(f"{loaded.path}: {NO_INSTANCES.format(bundle.version, kind.name)}")
     for number, problem in enumerate(map(codec.check, instances)):
         if problem is not None:
             raise UsageError(
@@ -279,7 +346,13 @@ def assemble(loaded: LoadedSpec) -> Program:
     points = codec.encode_many(instances)
     cost = cost_of(codec, bundle.reference)
     nu = 1.0 / codec.dimension if spec.policy.nu is None else spec.policy.nu
-    return Program(spec, loaded.sha256, codec, bundle, instances, points, cost, nu)
+    return Program(spec, loaded.file_sha256, codec, bundle, instances, points, cost, nu)
+
+
+def _decides_arms(spec: ProgramSpec) -> object:
+    """What the arms of a program follow from, beside what its specs have in common."""
+    movable = tuple(feature.mutable != "none" for feature in spec.features)
+    return movable, spec.constraints.max_changes, spec.candidates
 
 
 def assemble_all(specs: Sequence[LoadedSpec]) -> Mapping[str, Program]:
@@ -326,22 +399,6 @@ def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
     for name in sorted(choices.registry[choice].needs):
         if bundle.artefact(name) is None:
             raise UsageError(f"{where}model {bundle.version} has no {name}, which {choice} needs: train a new one")
-
-
-def _beyond_the_defaults(spec: ProgramSpec) -> tuple[object, ...]:
-    """The methods that a spec names beside its choice. The paper's policy has a hash without them."""
-    policy = spec.policy
-    named = (policy.generator, policy.goal, spec.promise.kind, policy.options, policy.margin)
-    if spec.promise.kind != NoPromise.name:
-        return ((*named, spec.promise),)
-    if policy.target is not None:
-        return ((*named, policy.target),)
-    return () if named in PAPERS else (named,)
-
-
-def _of_rounds(spec: ProgramSpec) -> tuple[object, ...]:
-    """What decides how a program with rounds picks, beside its policy."""
-    return (spec.capacity, spec.policy.goal_parameters) if closes_rounds(spec) else ()
 
 
 def address_of(loaded: LoadedSpec) -> str:

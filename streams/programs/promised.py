@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from ...agents import promises
-from ...agents.promises import Promise, drift_ellipsoid, drift_radius
+from ...agents.promises import Promise, RetrainsPromise, ShareCalibration, drift_ellipsoid, drift_radius
 from ...agents.scores import LinearScore, Score
 from ...schemas.spec import ProgramSpec, PromiseTerms
 from .bundle.loader import ModelBundle
+from .bundle.manifest import PromiseCalibration
 from .models.scoring import DecisionModel, score_of_options
 
 TAKEN_BY: Mapping[str, tuple[str, ...]] = {
@@ -32,13 +34,24 @@ def promise_of(spec: ProgramSpec, bundle: ModelBundle) -> Promise:
         raise ValueError(f"model {bundle.version}: {fault}")
     if lacks_retrains(spec, bundle):
         raise ValueError(NO_RETRAINS.format(bundle.version, terms.kind))
-    return measured_promise(terms, bundle.model, bundle.retrains)
+    return measured_promise(terms, bundle.model, bundle.retrains, bundle.manifest.promise_calibration)
 
 
-def measured_promise(terms: PromiseTerms, model: DecisionModel, retrains: Sequence[DecisionModel]) -> Promise:
-    """The promise of a spec under a model that can carry it, measured on its retrains as far as it needs them."""
+def measured_promise(
+    terms: PromiseTerms,
+    model: DecisionModel,
+    retrains: Sequence[DecisionModel],
+    measured: PromiseCalibration | UnsetType = UNSET,
+) -> Promise:
+    """The promise of a spec under a model that can carry it, measured on its retrains as far as it needs them.
+
+    ``measured`` says what the verdict of the retrains is worth under models of other rows.
+    """
     promise = promises.registry[terms.kind](**_parameters(terms))
-    promise.equip(**_artefacts(terms, promise.needs, model.score, retrains))
+    artefacts = _artefacts(terms, promise.needs, model.score, retrains)
+    if isinstance(promise, RetrainsPromise):
+        artefacts["calibration"] = _calibration(terms, measured)
+    promise.equip(**artefacts)
     return promise
 
 
@@ -56,6 +69,13 @@ def needs_retrains(spec: ProgramSpec) -> bool:
 def lacks_retrains(spec: ProgramSpec, bundle: ModelBundle) -> bool:
     """Whether a spec's promise needs retrains that a bundle does not have."""
     return needs_retrains(spec) and not bundle.retrains
+
+
+def _calibration(terms: PromiseTerms, measured: PromiseCalibration | UnsetType) -> ShareCalibration | None:
+    """What was measured of a promise on these terms; None where nothing was."""
+    if isinstance(measured, UnsetType) or (measured.quantile, measured.margin) != (terms.quantile, terms.margin):
+        return None
+    return ShareCalibration(measured.shares, measured.bounds, measured.models, measured.rows)
 
 
 def _parameters(terms: PromiseTerms) -> dict[str, float]:

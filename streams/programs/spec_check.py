@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...agents import candidates, choices, goals, promises
+from ...agents.parameters import Parametrised
 from ...agents.registry import Registry
 from ...schemas.spec import ProgramSpec, PromiseTerms
 from ...schemas.spec_rules import Violation
@@ -23,8 +27,26 @@ ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
 
 
 def load_program_spec(path: str | Path) -> LoadedSpec:
-    """Read a spec file and check all of it, its methods too. Raises ``SpecError`` with all its problems."""
-    return load_spec(path, policy_faults)
+    """Read a spec file and check all of it, its methods too. Raises ``SpecError`` with all its problems.
+
+    Parameters that the file leaves out have their defaults.
+    """
+    loaded = load_spec(path, policy_faults)
+    return dataclasses.replace(loaded, spec=_completed(loaded.spec))
+
+
+def _completed(spec: ProgramSpec) -> ProgramSpec:
+    """The spec with all parameters of its methods."""
+    policy = spec.policy
+    parameters = _defaults(choices.registry[policy.choice]) | policy.parameters
+    of_goal = policy.goal_parameters
+    if policy.goal in goals.round_registry:
+        of_goal = _defaults(goals.round_registry[policy.goal]) | of_goal
+    return replace(spec, policy=replace(policy, parameters=parameters, goal_parameters=of_goal))
+
+
+def _defaults(method: type[Parametrised]) -> dict[str, float]:
+    return {name: parameter.default for name, parameter in method.parameters().items()}
 
 
 def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:

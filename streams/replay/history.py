@@ -11,11 +11,11 @@ from ...schemas.events import (
     APPLY_AGAIN,
     DeadLetter,
     Decision,
+    ModelDecision,
     NoRecourse,
     PromiseChange,
     Recourse,
     Reward,
-    RoundDecision,
 )
 from ...schemas.headers import CloudEvent, read_headers
 from ...schemas.kinds import kinds
@@ -28,8 +28,8 @@ from ..records import Record, TopicPartition
 from ..topics import Topics
 from .dead_letters import fields_of
 
-ORDER = ("application", "decision", "round-decision", "promise", "recourse", "outcome", "reward", "dead-letter")
-"""The kinds of events about an application, in the order of those of the same time."""
+WITH_THE_DECISION = ("model-decision", "promise", "recourse")
+"""Kinds of outputs that come with a decision, and so before what follows decisions in the table of kinds."""
 ESCAPE = b"\\"
 DEAD_LETTER_TYPE = kinds["dead-letter"].ce_type.encode()
 
@@ -218,19 +218,17 @@ def _state(happenings: list[Happening], events: list[Struct]) -> str:
         return "waits for an outcome" if isinstance(answers[-1], Recourse) else "closed: there is no way forward"
     if any(isinstance(event, Decision) and event.approved for event in events):
         return "approved"
-    placed = [event for event in events if isinstance(event, RoundDecision) and event.approved]
-    if placed:
-        return f"approved: a place in round {placed[0].round}"
+    approved = [event for event in events if isinstance(event, ModelDecision) and event.approved]
+    if approved:
+        place = approved[0].round
+        return f"approved: a place in round {place}" if isinstance(place, int) else "approved"
     applications = [happening for happening in happenings if happening.kind == "application"]
     if applications and not any(happening.was_read for happening in applications):
         return "no worker has read it yet"
     if all(happening.refused for happening in applications):
         refused = any(isinstance(event, DeadLetter) for event in events)
         return "refused: see the dead letter" if refused else "its application is not on the topics"
-    return (
-        "without an answer: the model approved it, it waits for its decision or its round, or the answer is no longer "
-        "on the topic"
-    )
+    return "without an answer: it waits for its decision or its round, or the answer is no longer on the topic"
 
 
 def _public(entry: Entry) -> Struct | None:
@@ -260,6 +258,12 @@ def _reason(happening: Happening) -> str:
     return happening.event.reason if isinstance(happening.event, DeadLetter) else ""
 
 
-def _when(happening: Happening) -> tuple[int, int, str, int, int]:
-    order = ORDER.index(happening.kind)
-    return happening.time_ms, order, *_place(happening)
+def _when(happening: Happening) -> tuple[int, int, int, str, int, int]:
+    return happening.time_ms, *_rank(happening.kind), *_place(happening)
+
+
+def _rank(kind: str) -> tuple[int, int]:
+    """The order of events of the same time: that of the table of kinds, but for the answer to a decision."""
+    if kind in WITH_THE_DECISION:
+        return kinds.index("decision"), 1 + WITH_THE_DECISION.index(kind)
+    return kinds.index(kind), 0

@@ -12,6 +12,7 @@ from ..engine.promises.screen import distance
 from ..errors import LedgerError, UsageError
 from ..ledger.open_options import ProgramLedger, program_ledgers
 from ..programs.bundle.loader import ModelBundle, read_manifest
+from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program, assemble
 from ..programs.spec_check import load_program_spec
 
@@ -46,18 +47,19 @@ def check_open_options(
     specs: Sequence[Path],
     state_dirs: Sequence[Path],
     *,
-    program: str | None = None,
     by: Sequence[str] = (),
     now_ms: int,
     progress: Progress = lambda _: lambda _: None,
+    model_bytes: int = LoadLimits.memory_bytes,
 ) -> CheckedModel:
     """Check the model whose manifest is at ``address`` against the open options of a program.
 
-    ``program`` is the manifest's where None. ``by`` names features of its people, and ``now_ms`` is the event time of
-    the announcement. Raises ``UsageError``, ``LedgerError`` or ``ModelError``.
+    ``by`` names features of its people, and ``now_ms`` is the event time of
+    the announcement. Loading the model may take ``model_bytes`` of memory. Raises ``UsageError``, ``LedgerError`` or
+    ``ModelError``.
     """
     manifest, sha256 = read_manifest(address)
-    loaded = _spec_of(program or manifest.program, specs)
+    loaded = _spec_of(manifest.program, specs)
     own = assemble(loaded)
     if not own.promises:
         raise UsageError(f"{loaded.path}: program {own.name!r} promises nothing, so no option of it can be broken")
@@ -65,7 +67,8 @@ def check_open_options(
     ledgers = program_ledgers(state_dirs, own.name)
     for ledger in ledgers:
         _check_identity(own, ledger)
-    new = own.load(address, sha256)
+    with limited_memory(model_bytes):
+        new = own.load_new(address, sha256)
     counts = OptionCounts(own, new, by, now_ms)
     open_in = [ledger for ledger in ledgers if ledger.people]
     _count(own, new, open_in, counts, progress)

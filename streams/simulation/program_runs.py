@@ -12,6 +12,7 @@ from ...schemas.events import (
     Application,
     DeadLetter,
     Model,
+    ModelDecision,
     NoRecourse,
     Outcome,
     PromiseChange,
@@ -19,7 +20,6 @@ from ...schemas.events import (
     Revalidation,
     Reward,
     Round,
-    RoundDecision,
     Value,
 )
 from ...schemas.headers import CE_ID, cloud_event_headers
@@ -30,7 +30,7 @@ from ..topics import Topics
 SOURCE = "onward/simulation"
 _encode = msgspec.json.Encoder().encode
 
-ProgramEvent = Application | Outcome | RoundDecision | Recourse | NoRecourse | Reward | PromiseChange | Revalidation
+ProgramEvent = Application | Outcome | ModelDecision | Recourse | NoRecourse | Reward | PromiseChange | Revalidation
 """What a run may receive of its program."""
 
 

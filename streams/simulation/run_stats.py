@@ -23,12 +23,12 @@ from ...schemas.events import (
     Fate,
     Journaled,
     Model,
+    ModelDecision,
     NoRecourse,
     Outcome,
     Recourse,
     Reward,
     Round,
-    RoundDecision,
     Threshold,
 )
 from ..advice import MANY_CHANGES
@@ -158,7 +158,8 @@ class RunStats:
 
     ``is_rejected(program, application)`` is whether the world's model rejects an application. Where programs close
     rounds, their decisions say it: it is then always false. The examples are of the
-    first of the programs ``shown``, unless the recourses of a later one have more options.
+    first of the programs ``shown``, unless the recourses of a later one have more options. ``records`` is the number of
+    records that counted.
     """
 
     def __init__(self, is_rejected: Callable[[str, str], bool], shown: Sequence[str] = ()) -> None:
@@ -175,7 +176,7 @@ class RunStats:
         self._changes: Counter[int] = Counter()
         self.rounds = RoundStats()
         self._promises = PromiseStats()
-        self._records = 0
+        self.records = 0
         self._first_ms = self._last_ms = 0.0
 
     @property
@@ -190,9 +191,9 @@ class RunStats:
         """
         if isinstance(event, Journaled):
             return
-        self._first_ms = self._first_ms if self._records else now_ms
+        self._first_ms = self._first_ms if self.records else now_ms
         self._last_ms = now_ms
-        self._records += 1
+        self.records += 1
         match event:
             case Application():
                 self._application(_Case(event.program, event.application), record)
@@ -235,7 +236,7 @@ class RunStats:
                 for name, score in scores.items()
             },
             oracle_mer=0.0 if longest is None else longest.oracle_mer,
-            events_per_second=self._records / seconds if seconds > 0 else 0.0,
+            events_per_second=self.records / seconds if seconds > 0 else 0.0,
             latency_seconds=self._latency(),
             none_share=self._counts["none"] / answers if answers else None,
             options=options,
@@ -273,7 +274,7 @@ class RunStats:
         self.rounds.add(event)
         self._promises.add(event)
         match event:
-            case RoundDecision(approved=False):
+            case ModelDecision(approved=False, round=int()):
                 self._rejected.add(_Case(event.program, event.application))
             case DeadLetter():
                 self._counts["dead_letters"] += 1

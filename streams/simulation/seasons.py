@@ -20,7 +20,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-from ...schemas.events import APPLY_AGAIN, Application, NoRecourse, Outcome, Recourse, Round, RoundDecision
+from ...schemas.events import APPLY_AGAIN, Application, ModelDecision, NoRecourse, Outcome, Recourse, Round
 from .program_runs import Arrival, OutgoingEvent, ProgramEvent, ProgramRuns, SuggestionRecorder
 
 
@@ -117,7 +117,7 @@ class _SeasonRun:
                 if self._unread is not None:
                     self._unread.discard(self._id(event))
                 return
-            case RoundDecision():
+            case ModelDecision():
                 self._decided[event.application] = event.approved
             case Recourse() | NoRecourse():
                 self._answers[event.application] = event

@@ -21,11 +21,12 @@ from ..errors import DamagedLedgerError, LedgerError
 from ..ledger.check import check_ledger
 from ..ledger.file import copy_beside, file_stamp, ledger_errors, put_in_place, set_aside, tidy
 from ..ledger.ledger import Ledger
-from ..ledger.schema import SCHEMA_VERSION
+from ..ledger.schema import READABLE, SCHEMA_VERSION
 from ..metrics import Metrics
+from ..private_folder import make_private
 from ..records import TopicPartition
+from ..threads import in_thread
 from .store import Snapshot, SnapshotError, Snapshots
-from .threads import in_thread
 
 log = logging.getLogger(__name__)
 
@@ -93,14 +94,16 @@ class LedgerRecovery:
 
     async def _open_own_file(self, path: Path, journal: TopicPartition) -> Ledger | None:
         with ledger_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(path.parent)
             tidy(path)
             try:
                 if ledger := self._if_untouched(path, journal):
                     return ledger
                 # In a thread: a million cases take seconds, and heartbeats must go on. To its end: the next owner must
                 # not rename the file meanwhile.
-                there = await in_thread(partial(check_ledger, path), to_its_end=True)
+                extra = {"partition": journal.partition}
+                check = partial(check_ledger, path)
+                there = await in_thread(check, to_its_end=True, name="check the ledger", extra=extra)
                 return Ledger(path, *journal) if there else None
             except DamagedLedgerError as error:
                 aside = set_aside(path, self._clock_ms())
@@ -172,7 +175,7 @@ def _check(snapshot: Snapshot, journal_end: int) -> None:
             f"snapshot {snapshot.file} has a ledger of schema {found.schema}, this version reads {SCHEMA_VERSION}: "
             "run the version that wrote it, or use another --snapshots"
         )
-    if found.schema < SCHEMA_VERSION:
+    if found.schema not in READABLE:
         raise SnapshotError(f"its ledger has schema {found.schema}, this version reads {SCHEMA_VERSION}")
     if found.offset > journal_end:
         raise LedgerError(

@@ -17,8 +17,8 @@ from ..errors import FencedError
 from ..ledger.file import size_bytes
 from ..metrics import Metrics
 from ..records import TopicPartition
+from ..threads import in_thread
 from .store import Snapshot, SnapshotError, Snapshots
-from .threads import in_thread
 
 log = logging.getLogger(__name__)
 

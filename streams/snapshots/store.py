@@ -41,6 +41,7 @@ from ...schemas.problems import JSON_ERRORS
 from ..errors import UsageError, one_line
 from ..ledger.check import LedgerCheckError, LedgerMeta, check_copy
 from ..ledger.file import copy_beside, copy_ledger, has_room
+from ..private_folder import make_private
 from ..records import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -180,6 +181,8 @@ class Snapshots:
     def _send(self, copy: Path, path: str, stop: Event) -> None:
         progress = _Progress("sent", path, copy.stat().st_size)
         with _store_errors(path):
+            if isinstance(self._system, LocalFileSystem):
+                make_private(Path(self._root))
             self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
             with copy.open("rb") as source, self._appearing(path) as file:
                 while block := source.read(BLOCK_BYTES):

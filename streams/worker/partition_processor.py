@@ -2,7 +2,7 @@
 
 Delivery stands on the order of these steps:
     1. a portion of the journal is read, from where the ledger stands;
-    2. it is folded into effects;
+    2. it is folded into effects, in a thread: a long fold must not keep the worker from hearing brokers;
     3. its outputs are published, and all are acknowledged;
     4. effects, state and journal offset are committed to the ledger in one transaction;
     5. its offsets are committed to the consumer group (by the caller, when ``handle`` has returned).
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -27,20 +28,23 @@ from ..engine.process import footprint, process
 from ..engine.state import PartitionState
 from ..engine.watermark import required_topics
 from ..errors import LedgerError
-from ..journal.entries import Entry
+from ..journal.entries import Entry, JournalPosition
 from ..journal.lines import read_entries
 from ..ledger.ledger import Ledger
 from ..metrics import Metrics
 from ..outputs.deduplicator import Deduplicator, HighWaterMark, unpublished_emissions
 from ..outputs.emission import Emission, OutputPosition, records_of
+from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import Publisher, Record, TopicPartition
 from ..snapshots.recovery import LedgerRecovery
 from ..snapshots.scheduler import SnapshotScheduler
 from ..snapshots.store import Snapshots
+from ..threads import in_thread
 from ..topics import Topics
 from .lease import always_valid
 from .processor_metrics import ProcessorMetrics
+from .spec_check import check_given_specs
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +93,8 @@ class _Partition:
     """A journal partition that this worker owns.
 
     ``journal_end`` is the end offset at the time when the ledger was opened. ``published`` is the last position in each
-    output topic at that time. ``open_recourses`` counts by program.
+    output topic at that time. ``open_recourses`` counts by program. ``is_unfinished`` is as of the last commit: while a
+    portion is folded, the state belongs to the thread of the fold.
     """
 
     ledger: Ledger
@@ -98,6 +103,7 @@ class _Partition:
     generation: int
     published: dict[str, OutputPosition]
     open_recourses: Counter[str]
+    is_unfinished: bool
 
 
 class PartitionProcessor:
@@ -137,6 +143,7 @@ class PartitionProcessor:
             config.snapshots, config.snapshot_seconds, metrics, clock_ms, wait_until_valid
         )
         self._partitions: dict[int, _Partition] = {}
+        self._folding = asyncio.Lock()
         self.assigned_once = False
 
     @property
@@ -150,19 +157,18 @@ class PartitionProcessor:
         return frozenset(
             TopicPartition(self._topics.journal, partition)
             for partition, owned in self._partitions.items()
-            if owned.state.is_unfinished
+            if owned.is_unfinished
         )
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Open the ledgers. The journal is read from where each of them stands."""
         await self._check_widths()
-        offsets: dict[TopicPartition, int] = {}
-        for journal in sorted(partitions):
+        partitions = sorted(partitions)
+        for journal in partitions:
             if journal.partition not in self._partitions:
                 self._partitions[journal.partition] = await self._open(journal)
-            offsets[journal] = self._partitions[journal.partition].state.offset
         self.assigned_once = True
-        return offsets
+        return self._offsets(partitions)
 
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """Close the ledgers."""
@@ -172,7 +178,7 @@ class PartitionProcessor:
             owned = self._partitions.pop(journal.partition)
             self._recovery.close(owned.ledger)
             self._metrics.forget(journal.partition)
-            log.info("closed ledger", extra={"partition": journal.partition, "offset": owned.state.offset})
+            log.info("closed ledger", extra={"partition": journal.partition, "offset": owned.ledger.committed[0]})
 
     async def take_snapshots(self) -> None:
         """Take the snapshots that are due."""
@@ -184,10 +190,10 @@ class PartitionProcessor:
         chunk = [record for record in chunk if record.offset >= owned.state.offset]
         if not chunk:
             return
-        if chunk[0].offset != owned.state.offset:
+        if chunk[0].first_offset > owned.state.offset:
             raise LedgerError(
-                f"journal partition {chunk[0].partition} continues at offset {chunk[0].offset}, the ledger stands at "
-                f"{owned.state.offset}: records between are gone (retention of the journal must be unlimited)"
+                f"journal partition {chunk[0].partition} continues at offset {chunk[0].first_offset}, the ledger "
+                f"stands at {owned.state.offset}: records between are gone (retention of the journal must be unlimited)"
             )
         replayed = [record for record in chunk if record.offset < owned.journal_end]
         if replayed:
@@ -195,6 +201,7 @@ class PartitionProcessor:
             if owned.state.offset == owned.journal_end:
                 # A ledger that was rebuilt, or stood behind, knows only now how far its inputs have been read.
                 await self._check_inputs(owned.ledger, owned.state.positions)
+                await self._check_specs(owned.state)
         await self._fold_all(owned, chunk[len(replayed) :])
 
     # --- steps 1 to 4 -----------------------------------------------------------------------------------------------
@@ -212,10 +219,16 @@ class PartitionProcessor:
 
     async def _fold(self, owned: _Partition, entries: Sequence[Entry]) -> None:
         # Step 2: fold. Models are loaded before, so that the fold reads nothing but the ledger.
-        models = await asyncio.to_thread(load_models, owned.state, entries) if announces_models(entries) else {}
-        started = perf_counter()
-        view = owned.ledger.view(owned.state, footprint(entries), models)
-        effects = process(owned.state, entries, view)
+        extra = {"partition": owned.state.partition, "records": len(entries)}
+        models: Mapping[JournalPosition, ModelBundle] = {}
+        if announces_models(entries):
+            load = partial(load_models, owned.state, entries)
+            models = await in_thread(lambda _: load(), to_its_end=True, name="load new models", extra=extra)
+        # One fold at a time: programs are shared.
+        async with self._folding:
+            started = perf_counter()
+            fold = partial(_effects, owned, entries, models)
+            effects = await in_thread(lambda _: fold(), to_its_end=True, name="fold the journal", extra=extra)
         self._observe(Stage.COMPUTED)
         computed = perf_counter()
 
@@ -229,6 +242,7 @@ class PartitionProcessor:
         # Step 4: commit.
         await self._wait_until_valid()
         owned.ledger.commit(owned.state, effects)
+        owned.is_unfinished = owned.state.is_unfinished
         self._observe(Stage.LEDGER_COMMITTED)
         seconds = {"compute": computed - started, "publish": published - computed, "commit": perf_counter() - published}
         self._measure(owned, effects, unpublished, len(entries), seconds)
@@ -249,6 +263,9 @@ class PartitionProcessor:
         entries: int,
         seconds: Mapping[str, float],
     ) -> None:
+        for name in sorted(effects.specs):
+            extra = {"program": name, "sha256": owned.state.programs[name].sha256, "partition": owned.state.partition}
+            log.info("a changed spec is in force", extra=extra)
         self._metrics.observe_chunk(entries, seconds)
         self._metrics.count(effects, owned.open_recourses)
         self._metrics.count_promises(owned.state.partition, effects)
@@ -269,7 +286,9 @@ class PartitionProcessor:
         return owned
 
     async def _load(self, ledger: Ledger, journal: TopicPartition, journal_end: int) -> _Partition:
-        state = ledger.load(self._programs, required_topics(self._topics), self._config.waiting_limit)
+        load = partial(ledger.load, self._programs, required_topics(self._topics), self._config.waiting_limit)
+        extra: dict[str, object] = {"partition": journal.partition}
+        state = await in_thread(lambda _: load(), to_its_end=True, name="load the ledger", extra=extra)
         if state.offset > journal_end:
             raise LedgerError(
                 f"ledger {ledger.path} stands at journal offset {state.offset}, but the journal ends at {journal_end}: "
@@ -283,11 +302,15 @@ class PartitionProcessor:
                     f"but the journal ends at {journal_end}: they are another journal's, delete them or restore it"
                 )
         await self._check_inputs(ledger, state.positions)
+        if state.offset == journal_end:
+            await self._check_specs(state)
         generation = ledger.claim(max(mark.generation for mark in marks.values()))
         published = {topic: mark.position for topic, mark in marks.items()}
-        extra = {"partition": journal.partition, "offset": state.offset, "behind": journal_end - state.offset}
+        extra |= {"offset": state.offset, "behind": journal_end - state.offset}
         log.info("opened ledger", extra=extra)
-        return _Partition(ledger, journal_end, state, generation, published, ledger.open_recourses())
+        return _Partition(
+            ledger, journal_end, state, generation, published, ledger.open_recourses(), state.is_unfinished
+        )
 
     async def _high_water_mark(self, topic: str, partition: int) -> HighWaterMark:
         """How far an output partition has been written. Its last record need not be the furthest: records of a former
@@ -321,5 +344,13 @@ class PartitionProcessor:
                     "recreate journal, outputs and all ledgers too"
                 )
 
+    async def _check_specs(self, state: PartitionState) -> None:
+        await check_given_specs(self._programs, state, self._publisher, self._topics)
+
     def _offsets(self, journals: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        return {journal: self._partitions[journal.partition].state.offset for journal in journals}
+        return {journal: self._partitions[journal.partition].ledger.committed[0] for journal in journals}
+
+
+def _effects(owned: _Partition, entries: Sequence[Entry], models: Mapping[JournalPosition, ModelBundle]) -> Effects:
+    """Fold a portion into the state."""
+    return process(owned.state, entries, owned.ledger.view(owned.state, footprint(entries), models))

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from prometheus_client import Counter as Metric
-
 from ...schemas.events import NoRecourse, Recourse
 from ..engine.effects import Effects
 from ..engine.handlers.fates import CLOSED
 from ..engine.state import PartitionState
-from ..metrics import Family, Metrics
+from ..metrics import Metrics
 from ..outputs.emission import Emission
 from ..programs.program import Program
 from .promise_metrics import PromiseMetrics
@@ -28,20 +26,11 @@ class ProcessorMetrics:
         self._metrics = metrics
         self._programs = programs
         self._clock_ms = clock_ms
-        self._counters: Mapping[str, Family[Metric]] = {
-            "applications": metrics.applications,
-            "decisions": metrics.decisions,
-            "recourses": metrics.recourses,
-            "no_recourse": metrics.no_recourse,
-            "fates": metrics.fates,
-            "duplicates": metrics.duplicates,
-            "dead_letters": metrics.dead_letters,
-            "rounds": metrics.rounds,
-            "promises": metrics.promises_ended,
-            "drift": metrics.drift_detected,
-        }
         self._rounds = RoundMetrics(metrics)
         self._promises = PromiseMetrics(metrics, programs)
+        for program in programs:
+            # Prometheus sees no increase in a series that begins at 1.
+            metrics.counts["models"].labels(program)
 
     def observe_chunk(self, entries: int, seconds: Mapping[str, float]) -> None:
         """Observe a chunk's size, and the time that each of its steps took."""
@@ -52,8 +41,10 @@ class ProcessorMetrics:
     def count(self, effects: Effects, open_recourses: Counter[str]) -> None:
         """Count effects; bring a partition's open recourses, by program, up to date."""
         for (name, label, detail), times in effects.counts.items():
-            if name in self._counters:
-                self._counters[name].labels(*filter(None, (label, detail))).inc(times)
+            counter = self._metrics.counts.get(name)
+            if counter is None:
+                raise LookupError(f"{name!r} is counted: declare it in COUNTS of streams/engine/counts.py")
+            counter.labels(*filter(None, (label, detail))).inc(times)
             if (name, detail) == ("recourses", "recourse"):
                 open_recourses[label] += times
             elif name == "fates" and detail in CLOSED.values():

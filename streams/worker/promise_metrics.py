@@ -80,7 +80,7 @@ class PromiseMetrics:
         for result in (*RESULTS, "replaced"):
             self._metrics.revalidated_options.labels(name, result)
         for status in get_args(PromiseStatus):
-            self._metrics.promises_ended.labels(name, status)
+            self._metrics.counts["promises_ended"].labels(name, status)
 
     def _set(self) -> None:
         metrics = self._metrics

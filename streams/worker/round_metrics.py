@@ -58,11 +58,11 @@ class RoundMetrics:
 
     def _begin(self, name: str) -> None:
         """Let counters stand at 0 before they count: Prometheus sees no increase in a series that begins at 1."""
-        self._metrics.rounds.labels(name)
+        self._metrics.counts["rounds"].labels(name)
         for status in get_args(PromiseStatus):
-            self._metrics.promises_ended.labels(name, status)
+            self._metrics.counts["promises_ended"].labels(name, status)
         for drifted in get_args(Drifted):
-            self._metrics.drift_detected.labels(name, drifted)
+            self._metrics.counts["drift_detected"].labels(name, drifted)
 
     def _show(self, name: str, rounds: ProgramRounds) -> None:
         metrics, ended = self._metrics, rounds.promise_counts

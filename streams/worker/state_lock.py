@@ -6,11 +6,13 @@ import errno
 import fcntl
 import logging
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import LedgerError
+from ..private_folder import make_private
 
 log = logging.getLogger(__name__)
 
@@ -27,12 +29,14 @@ def lock_state(folder: Path) -> Iterator[None]:
     """
     path = folder / LOCK_FILE
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        make_private(folder)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise LedgerError(f"--state-dir {folder}: {path.name} cannot be opened: {error.strerror}") from error
     try:
         _lock(descriptor, folder)
+        if folder.stat().st_mode & stat.S_IROTH:
+            log.warning("%s: other users of this machine can read the personal data in it: chmod 700", folder)
         yield
     finally:
         os.close(descriptor)

@@ -66,7 +66,6 @@ def test_the_defaults_reach_the_aims_on_the_common_draws(method, noise):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_worlds_of_a_network_give_the_known_results():
     if not (SHARED / "data").is_dir():
         pytest.skip(f"no data sets at {SHARED / 'data'}: set ONWARD_SHARED")

@@ -45,6 +45,20 @@ def test_the_table_shows_standard_errors_and_the_papers_numbers(rows):
     assert "0.707" in table.columns[3].cells
 
 
+def test_scarce_places_and_changes_are_measured_in_the_worlds_of_a_file(worlds):
+    flags = ["--episodes", "1", "--rounds", "10", "--worlds", str(worlds), "--parts", "scarce,shifts"]
+    rows = {row.name: row for row in durable(face.parse(Args, None, flags))}
+    for case in (f"k/m={share} T={horizon}" for share in (0.3, 0.5, 0.7, 0.9) for horizon in (1, 5)):
+        assert (rows[f"RR {case}"].reference, rows[f"RR {case}"].aim) == (0.95, 0.93)
+        distance = rows[f"RR {case}, distance from nominal"]
+        assert distance.value == pytest.approx(abs(rows[f"RR {case}"].value - 0.95))
+        assert (distance.aim, distance.better) == (0.02, "lower")
+        assert f"conformal + offset RR {case}" in rows
+    for change in ("halved", "halved, announced", "jump", "drift"):
+        assert (rows[f"RR after {change}"].aim, rows[f"RR after {change} T=5"].aim) == (0.9, 0.9)
+    assert not {name for name in rows if name.startswith("RR T=")}
+
+
 def test_figures_are_drawn(worlds, tmp_path, monkeypatch):
     monkeypatch.setattr("onward.benchmarks.durable.WORLDS", worlds)
     flags = ["--episodes", "1", "--rounds", "4", "--parts", "horizons", "--figures", str(tmp_path)]
@@ -103,10 +117,11 @@ def test_learned_recommenders_need_one_of_each_world_and_stand_beside_the_defaul
         (["--parts", "wizard"], "--parts: there is no 'wizard'"),
         (["--worlds", "/no/file.npz"], "--worlds:"),
         (["--parts", "sac", "--sac", "/no"], "--sac /no: it holds no goal of `onward train-rl`"),
-        (["--parts", "phi", "--phi", "/,/,/,/no"], "--phi /: it holds no recommender of `onward train-rl`"),
+        (["--parts", "phi", "--phi", "/no"], "--phi /no: it holds no recommender of `onward train-rl`"),
     ],
 )
-def test_a_wrong_name_or_file_is_explained_in_one_line(flags, message, capsys):
+def test_a_wrong_name_or_file_is_explained_in_one_line(flags, message, worlds, capsys, monkeypatch):
+    monkeypatch.setattr("onward.benchmarks.durable.WORLDS", worlds)
     assert face.run(Args, durable, flags) == UsageError.exit_code
     told = capsys.readouterr().err
     assert message in told

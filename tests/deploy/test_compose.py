@@ -66,6 +66,8 @@ def test_prometheus_and_grafana_find_what_they_need(compose: Any) -> None:
         host, _, scraped = jobs[name]["static_configs"][0]["targets"][0].partition(":")
         assert host in compose["services"]
         assert scraped == str(port)
+    # A port of a container can be reached by others only where its server listens on every address.
+    assert "ONWARD_WEB_HOST=0.0.0.0" in (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
     in_container = {target: source for source, target in mounts(compose)}
     for rules in read("deploy/prometheus/prometheus.yml")["rule_files"]:
         assert (ROOT / in_container[f"/etc/prometheus/{rules}"]).is_file()

@@ -125,11 +125,12 @@ def test_a_refused_application_is_distinguished_from_a_lost_one(story):
     letter = (
         b'{"reason":"r","detail":"","topic":"applications","partition":0,"offset":1,"size":0,"sha256":"","value":null}'
     )
-    others = [record for record in story.outputs if name_of(record) not in ("recourse/loan/y", "reward/loan/y")]
+    of_y = {f"{kind}/loan/y" for kind in ("model-decision", "recourse")}
+    others = [record for record in story.outputs if name_of(record) not in {*of_y, "reward/loan/y"}]
     refused = Record("dead-letters", 0, 0, 0, None, letter, (("ce_id", b"dead-letter/applications/0/1"),))
     found = observe_outputs(expected, story.run.topics, [*others, refused])
-    assert (found.missing, found.refused) == (set(), {"recourse/loan/y"})
-    assert observe_outputs(expected, story.run.topics, others).missing == {"recourse/loan/y"}
+    assert (found.missing, found.refused) == (set(), of_y)
+    assert observe_outputs(expected, story.run.topics, others).missing == of_y
 
 
 def test_the_time_at_which_a_program_was_added_is_not_part_of_the_state(tmp_path):

@@ -16,13 +16,16 @@ from aiokafka.errors import KafkaError
 from aiokafka.record.util import calc_crc32c, encode_varint
 from fuzz_inputs import FIELD, RECORD, Target
 
-from onward.streams.kafka.consume.tolerant_records import _KeptRecords, _PartitionRecords
+from onward.streams.kafka.consume.batches import FetchedBatches
+from onward.streams.kafka.consume.read_budget import ReadBudget
+from onward.streams.kafka.consume.tolerant_records import _PartitionRecords
 from onward.tests.support.pipeline import START_MS
 from onward.tests.support.raw_batches import NO_NAME, batch
 
 HEAD = struct.Struct(">qiib")
 ATTRIBUTES_TO_COUNT = struct.Struct(">hiqqqhii")
 FIRST_OFFSET = 5
+LIMIT = 1 << 20
 COMPRESSORS: Sequence[Callable[[bytes], bytes]] = (
     bytes,
     gzip.compress,
@@ -47,7 +50,8 @@ class Sent(NamedTuple):
 def batches(data: bytes) -> None:
     """Every record is read as it was sent, without its headers where a name of theirs is not UTF-8.
 
-    What is no batch, or cannot be unpacked, or holds what is no record, is refused with an error of aiokafka.
+    A batch that cannot be unpacked, or not within a limit, is one record without content. What is no batch, or holds
+    what is no record, is refused with an error of aiokafka.
     """
     mode, rest = data[:1], data[1:]
     if mode in (WHOLE, RECORDS, PACKED):
@@ -73,7 +77,7 @@ def _read_or_refused(data: bytes) -> None:
 
 
 def _records(data: bytes) -> _PartitionRecords:
-    return _PartitionRecords(TP("t", 0), _KeptRecords(data), None, 0, None, None, True, 0)
+    return _PartitionRecords(TP("t", 0), FetchedBatches(data), None, 0, ReadBudget(LIMIT), None, True, 0)
 
 
 def _readable(headers: RawHeaders) -> list[tuple[str, bytes | None]]:
@@ -138,6 +142,7 @@ TARGETS = {
         SEEDS,
         [WHOLE, RECORDS, PACKED, NO_NAME, FIELD, RECORD, b"=", _ENDLESS, b"\xed\xa0\x80", b"\xc3"],
         {
+            "much in little": PACKED + _COUNT + gzip.compress(bytes(64 << 20)),
             "not what gzip makes": PACKED + _COUNT + b"\x1f\x8b\x08" + bytes(20),
             "a length that leads out of the batch": RECORDS + _COUNT + _RECORDS[:-1] + _ENDLESS + NO_NAME,
             "a key that leads out of the batch": RECORDS

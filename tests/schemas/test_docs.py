@@ -8,6 +8,7 @@ from onward.schemas.events import (
     Application,
     DeadLetter,
     Decision,
+    ModelDecision,
     NoRecourse,
     Outcome,
     PromiseChange,
@@ -15,7 +16,6 @@ from onward.schemas.events import (
     Revalidation,
     Reward,
     Round,
-    RoundDecision,
     Threshold,
 )
 from onward.schemas.spec import Capacity, Condition, Feature, ProgramSpec
@@ -51,7 +51,7 @@ EVENTS: list[type] = [
     Recourse,
     NoRecourse,
     Reward,
-    RoundDecision,
+    ModelDecision,
     Threshold,
     PromiseChange,
     PromiseChange,

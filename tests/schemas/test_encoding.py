@@ -288,3 +288,34 @@ def test_two_names_that_print_the_same_are_no_two_names() -> None:
     pair = tuple(unicodedata.normalize(form, "Nîmes") for form in ("NFC", "NFD"))
     messages = [message for _, message in violations(program(Feature("town", "categorical", categories=pair)))]
     assert any("given twice" in message for message in messages)
+
+
+NARROW = msgspec.structs.replace(
+    MIXED,
+    features=tuple(
+        msgspec.structs.replace(feature, bounds=(2.0, 5.0)) if feature.name == "debts" else feature
+        for feature in MIXED.features
+    ),
+)
+"""The spec with narrower bounds for debts."""
+NARROWED = FeatureCodec(NARROW, {"debts": (2.0, 12.0)})
+
+
+def test_narrower_bounds_leave_the_encoding_as_it_is():
+    assert (NARROWED.encode_many([GOOD]) == CODEC.encode_many([GOOD])).all()
+    assert NARROWED.codes(CODEC.encode_many([GOOD])).tolist() == CODEC.codes(CODEC.encode_many([GOOD])).tolist()
+
+
+def test_what_narrower_bounds_refuse_can_still_be_read():
+    sent = msgspec.json.encode({**GOOD, "debts": 6})
+    assert NARROWED.read(sent) == CODEC.read(sent)
+    assert NARROWED.outside(sent) == ("out_of_bounds", "debts: 6 is outside 2 to 5")
+    assert NARROWED.outside(msgspec.json.encode({**GOOD, "debts": 5})) is None
+    assert NARROWED.outside(b"{}") is None
+    assert (NARROWED.is_narrowed, CODEC.is_narrowed, CODEC.outside(sent)) == (True, False, None)
+
+
+def test_a_target_outside_narrower_bounds_keeps_no_rule():
+    rows = CODEC.encode_many([{**GOOD, "debts": debts} for debts in (2, 5, 6)])
+    assert CODEC.keep_rules(rows).tolist() == [True, True, True]
+    assert NARROWED.keep_rules(rows).tolist() == [True, True, False]

@@ -1,4 +1,5 @@
 import hashlib
+import re
 from datetime import timedelta
 from pathlib import Path
 from time import process_time
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onward.schemas.spec import ProgramSpec
+from onward.schemas.spec import ProgramSpec, Window
 from onward.schemas.specfile import MAX_BYTES, MAX_PROBLEMS, SpecError, load_spec, parse_spec
 
 SPECS = Path(__file__).parents[2] / "environments" / "specs"
@@ -42,10 +43,16 @@ def test_a_good_spec_loads_with_its_hash(tmp_path):
     file = tmp_path / "loan.yaml"
     file.write_text(GOOD)
     loaded = load_spec(file)
-    assert loaded.sha256 == hashlib.sha256(GOOD.encode()).hexdigest()
+    assert loaded.file_sha256 == hashlib.sha256(GOOD.encode()).hexdigest()
     assert loaded.path == file
     assert loaded.spec.policy.window.time == timedelta(days=90)
     assert loaded.spec.constraints.rules[0].if_.equals == "high"
+
+
+def test_an_outcome_may_take_ninety_days_where_a_spec_does_not_say():
+    spec = parse_spec(re.sub(r"(?m)^policy:\n(  .*\n)+", "", GOOD).encode())
+    assert isinstance(spec, ProgramSpec)
+    assert spec.policy.window == Window(time=timedelta(days=90))
 
 
 # Each case: what to replace in GOOD, by what, and the (line, path, part of the message) of every problem.

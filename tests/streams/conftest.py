@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from onward.tests.support import crashes
+from onward.tests.support.connections import closing_connections
+from onward.tests.support.held_loop import HeldLoop
 from onward.tests.support.takeovers import fold_uninterrupted
 
 
-@pytest.fixture(name="crashes")
-def _crashes():
-    """For tests in which workers crash: their ledgers are closed at the end."""
-    with crashes.crashes():
+@pytest.fixture
+def crashes():
+    """For tests in which workers crash: their ledgers are closed at the end.
+
+    A worker that crashes does not close its ledgers, the end of its process does. A simulated crash has no such end.
+    """
+    with closing_connections():
         yield
 
 
@@ -23,3 +27,8 @@ def address(request, tmp_path):
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
     return fold_uninterrupted(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture
+def held_loop(monkeypatch):
+    return HeldLoop(monkeypatch)

@@ -76,4 +76,7 @@ def test_advice_names_what_the_spec_leaves_to_change(changed, margin, none, many
 def test_options_that_few_retrained_models_accept_are_told_with_what_to_do(added, accepted, count):
     lines = list(lasting(parse_spec((SPEC + added).encode()), accepted))
     assert len(lines) == count
-    assert all(line.startswith("models that are trained again accept 25% of such options") for line in lines)
+    assert all(
+        line.startswith("models trained on other rows of the same population accept 25% of such options")
+        for line in lines
+    )

@@ -13,7 +13,7 @@ PERSONAL = {"application", "applicant", "person", "event_id"}
 
 def test_every_declared_metric_is_exposed_with_its_labels() -> None:
     metrics = Metrics()
-    metrics.recourses.labels("loans", "recourse").inc(3)
+    metrics.counts["recourses"].labels("loans", "recourse").inc(3)
     metrics.lag_records.labels("journal", 3).set(12)
     families = {family.name: family for family in text_string_to_metric_families(metrics.expose().decode())}
     for declared in metrics.declared:
@@ -44,7 +44,7 @@ def test_a_removed_child_is_gone_and_starts_anew() -> None:
 
 def test_two_workers_in_one_process_do_not_share() -> None:
     one, other = Metrics(), Metrics()
-    one.applications.labels("loans").inc()
+    one.counts["applications"].labels("loans").inc()
     assert b'onward_applications_total{program="loans"}' not in other.expose()
 
 

@@ -134,3 +134,8 @@ def test_the_dead_letter_of_the_largest_record_fits_a_kafka_record() -> None:
     record = Record("applications", 0, 2**62, 0, b"\0" * HEADER_BYTES, b"\0" * (LARGEST_RECORD_BYTES + 1), headers)
     letter = dead_letter_of_record(record, "oversized", "d" * 1000, LARGEST_RECORD_BYTES)
     assert len(msgspec.json.encode(letter)) < worker_options(worker()).max_request_bytes - HEADER_BYTES
+
+
+@pytest.mark.parametrize("settings", [WorkerSettings, SimulateSettings])
+def test_pages_are_served_on_this_machine_alone_unless_told_otherwise(settings):
+    assert settings.names()["web_host"].default == "127.0.0.1"

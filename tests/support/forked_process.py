@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Self
 
 Main = Callable[[list[str]], int]
-_STOP_SECONDS = 15.0
 _PRELOADED = ["onward.streams.kafka.service", "onward.streams.programs.training.train"]
 """Modules with slow imports, which the server imports once."""
 
@@ -45,13 +44,13 @@ class ForkedProcess:
         """The exit code, negative for a signal; None while it runs."""
         return self._process.exitcode
 
-    def wait(self, seconds: float) -> int | None:
-        """Wait for the end; return the exit code, or None when it does not end in time."""
+    def wait(self, seconds: float | None = None) -> int | None:
+        """Wait for the end; return the exit code, or None when it does not end in ``seconds``."""
         self._process.join(seconds)
         return self.exit_code
 
-    def terminate(self, seconds: float = _STOP_SECONDS) -> int | None:
-        """Send SIGTERM and wait; return the exit code, or None when it does not end in time."""
+    def terminate(self, seconds: float | None = None) -> int | None:
+        """Send SIGTERM and wait; return the exit code, or None when it does not end in ``seconds``."""
         self._process.terminate()
         return self.wait(seconds)
 

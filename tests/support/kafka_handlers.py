@@ -86,11 +86,10 @@ async def working(
         raise task.exception() or AssertionError
 
 
-async def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], Any]) -> None:
     """Return when the condition holds."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+    while not condition():  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
 
 
 def committed(options: KafkaOptions, topic: str, partition: int = 0) -> int:

@@ -23,7 +23,7 @@ from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.lines import pack_lines, tick_line
 from onward.streams.metrics import Metrics
 from onward.streams.programs.bundle.loader import BundledVerifier, ModelBundle
-from onward.streams.programs.bundle.manifest import BundleFile, Manifest
+from onward.streams.programs.bundle.manifest import BundleFile, FeatureColumn, Manifest
 from onward.streams.programs.models.scoring import DecisionModel
 from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
@@ -81,6 +81,7 @@ def build_program(
     promise: Mapping[str, Any] | None = None,
     model: DecisionModel | None = None,
     retrains: Sequence[DecisionModel] = (),
+    threshold: float = 0.5,
 ) -> Program:
     """Build a program with a linear model and generated instances."""
     spec = msgspec.convert(
@@ -88,7 +89,7 @@ def build_program(
             "program": name,
             "features": list(features),
             "label": {"name": "repaid"},
-            "model": {"manifest": "unused"},
+            "model": {"manifest": "unused", "threshold": threshold},
             "policy": {**PLAIN, "choice": choice, "window": dict(window or {"steps": 4}), **(policy or {})},
             "decisions": decisions,
             "shards": shards,
@@ -106,7 +107,7 @@ def build_program(
         version="v1",
         estimator="IncomeModel",
         columns=codec.columns,
-        features=(),
+        features=tuple(map(FeatureColumn.of, spec.features)),
         model=nothing,
         instances=nothing,
         reference=nothing,

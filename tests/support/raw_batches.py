@@ -36,9 +36,9 @@ def batch(
     return bytes(builder.build())
 
 
-def message_set(values: Sequence[bytes], magic: int, timestamp_ms: int | None) -> bytes:
+def message_set(values: Sequence[bytes], magic: int, timestamp_ms: int | None, compression: str = "none") -> bytes:
     """The messages of old clients, without headers: format 0 (without a timestamp) or 1."""
-    builder = LegacyRecordBatchBuilder(magic, 0, 1 << 20)
+    builder = LegacyRecordBatchBuilder(magic, COMPRESSIONS[compression], 1 << 24)
     for number, value in enumerate(values):
         builder.append(number, timestamp_ms, b"key", value)
     return bytes(builder.build())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,9 @@ class ArmPosteriors:
     optimism
         Number of standard deviations in ``upper_index``.
     """
+
+    PER_ARM: ClassVar[frozenset[str]] = frozenset({"log_likelihood", "unrewarded"})
+    """The arrays of its state whose first axis is that of the arms."""
 
     def __init__(self, arms: int, optimism: float) -> None:
         self._optimism = optimism

@@ -39,6 +39,9 @@ class PullBuffer:
     ARRAYS: ClassVar[frozenset[str]] = frozenset({"pairs", "arms", "steps", "rewards", "kept"})
     """The arrays of its state; they get longer until there are ``memory`` rows."""
 
+    OF_ARMS_ALONE: ClassVar[frozenset[str]] = frozenset({"digest"})
+    """The arrays of its state that the rows do not change."""
+
     def __init__(self, points: Array, memory: int) -> None:
         self._digest = np.frombuffer(sha256(points.tobytes()).digest(), dtype=np.uint8)
         self._memory = memory

@@ -22,6 +22,7 @@ class OneFeature(CandidateGenerator):
     """
 
     name: ClassVar[str] = "one_feature"
+    uses_instances: ClassVar[bool] = False
 
     def __init__(self, space: Space, score: Score, goal: Goal) -> None:
         single = np.bincount(space.feature_of)[space.feature_of] == 1

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Column, Table
 
 from ...engine.promises.option_counts import RESULTS, ResultCounts
 from ...replay.model_check import CheckedModel
+from .words import printable
 
 MEANINGS = {
     "cleared": "cleared by the certificate",
@@ -25,13 +27,13 @@ def print_check(checked: CheckedModel, limit: float, as_json: bool) -> None:
         return
     console = Console()
     for line in _lines(checked):
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        console.print(printable(line), highlight=False, soft_wrap=True, markup=False)
     if checked.counts.open:
         console.print(_table(checked.counts))
         for feature, groups in checked.groups.items():
             table = Table(Column(feature, overflow="fold"), *map(_right, ("open", "broken", "share")))
             for group, counts in groups.items():
-                table.add_row(group, f"{counts.open:,}", f"{counts.broken:,}", f"{counts.share:.1%}")
+                table.add_row(escape(printable(group)), f"{counts.open:,}", f"{counts.broken:,}", f"{counts.share:.1%}")
             console.print(table)
         if checked.counts.share <= limit:
             console.print(f"within the limit: {checked.counts.share:.1%} of {limit:.1%}", highlight=False)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from rich.console import Console
 from rich.table import Table
 
+from ....agents.candidates import registry
 from ....agents.promises import NoPromise
+from ....schemas.events import POPULATIONS
 from ....schemas.spec import ProgramSpec
 from ...advice import ACCEPTED, MANY_CHANGES, advice
 from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
 from ...programs.training.margin import RETRAINED
+from ...programs.training.protected import PREFIX
 
 IN_WORDS = frozenset(
     (
@@ -30,9 +34,17 @@ IN_WORDS = frozenset(
         "promise_alpha_max",
         "promise_share",
         "promise_bound",
+        "promise_models_of_other_rows",
+        "promise_models_of_later_rows",
+        "equal_margin_accepted",
+        "equal_margin_promised_cost",
+        "equal_margin",
+        "equal_margin_cost",
     )
 )
 """Metrics that are told in sentences."""
+EQUAL_COST = 0.02
+"""The share by which mean costs may differ and count as equal."""
 
 
 def tell_margin() -> None:
@@ -45,6 +57,18 @@ def tell_retrains(count: int) -> None:
     _tell(f"fitting {count} more models on resamples of the data, to measure the promise")
 
 
+def tell_split(number: int, splits: int) -> None:
+    """Say on standard error how far the longest part is."""
+    _tell(f"measured the promise on rows kept aside: {number} of {splits} splits")
+
+
+def tell_dates(columns: Sequence[str]) -> None:
+    """Say on standard error that a promise was measured on random halves of rows that have dates."""
+    if columns:
+        names = ", ".join(columns)
+        _tell(f"the data have dates ({names}): with `--date-column NAME` the promise is measured on later rows instead")
+
+
 def _tell(text: str) -> None:
     Console(stderr=True).print(text, highlight=False, soft_wrap=True, markup=False)
 
@@ -53,14 +77,13 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     """Print how good a new model is, whom it leaves without an option, and where it is."""
     table = Table("metric", "value")
     for name, value in manifest.metrics.items():
-        if name not in IN_WORDS:
+        if name not in IN_WORDS and not name.startswith(PREFIX):
             table.add_row(name.replace("_", " "), f"{value:.4f}" if value != int(value) else f"{value:.0f}")
-    found, candidates = int(manifest.metrics["instances"]), spec.candidates
     lines = (
         *_margin(manifest),
         *_promise(manifest, spec),
         *_served(manifest, spec),
-        f"recourse instances: {min(found, candidates)} kept of {found} found (candidates in the spec: {candidates})",
+        *_instances(manifest, spec),
         f"manifest: {output / MANIFEST}",
     )
     console = Console()
@@ -68,8 +91,27 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     console.print(table)
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
+    for line in _protected(manifest):
+        _tell(line)
     if _serves_nobody(manifest):
         _tell(f"warning: with this spec nobody is served; {_what_to_do(manifest, spec)[0]}")
+
+
+def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
+    """How many rows of the data are in the bundle, where its generator uses them."""
+    if registry[spec.policy.generator].uses_instances:
+        found, most = int(manifest.metrics["instances"]), spec.candidates
+        yield f"recourse instances: {min(found, most)} kept of {found} found (candidates in the spec: {most})"
+
+
+def _protected(manifest: Manifest) -> Iterator[str]:
+    """What the model reads although the spec protects it."""
+    for name, share in manifest.metrics.items():
+        if name.startswith(PREFIX):
+            yield (
+                f"warning: the model reads {name.removeprefix(PREFIX)}, which the spec protects: another value of it "
+                f"alone changes {share:.1%} of its decisions about people of the data"
+            )
 
 
 def _margin(manifest: Manifest) -> Iterator[str]:
@@ -81,9 +123,9 @@ def _margin(manifest: Manifest) -> Iterator[str]:
         yield f"{line}: it could not be measured, because no rejected person has an option even at the bare threshold"
     elif share < ACCEPTED:
         yield (
-            f"{line}: retrained models accept {share:.0%} of the options; the wanted {ACCEPTED:.0%} is reached by no "
-            "margin that leaves nine of ten people an option of few changes. For options that last, ask for "
-            "`promise: {kind: retrains}`, or for a larger `policy.margin`"
+            f"{line}: models trained on other rows of the data accept {share:.0%} of the options; the wanted "
+            f"{ACCEPTED:.0%} is reached by no margin that leaves nine of ten people an option of few changes. For "
+            "options that last, ask for `promise: {kind: retrains}`, or for a larger `policy.margin`"
         )
     else:
         yield line
@@ -93,17 +135,49 @@ def _promise(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     """What was measured of the promise."""
     metrics, terms = manifest.metrics, spec.promise
     if "promise_radius" in metrics:
-        within = f", which {1 - terms.quantile:.0%} of the retrained models stay within"
+        within = f", which {1 - terms.quantile:.0%} of models of resamples of the data stay within"
         yield f"promise: {terms.kind} with the radius {metrics['promise_radius']:.4g}" + (
             within if terms.radius == "auto" else ""
         )
     if terms.kind == "lp" and not metrics.get("promise_radius", 1.0):
         yield "promise: a radius of 0 promises nothing under another model: take `radius` out, and it is measured"
     if "promise_share" in metrics:
-        yield (
-            f"promise: {terms.kind}; of the retrained models that took no part in choosing options, "
-            f"{metrics['promise_share']:.0%} accept one (mean lower bound {metrics['promise_bound']:.0%})"
+        yield f"promise: {terms.kind}; {_share(manifest)}"
+        yield from _equal_margin(metrics)
+
+
+def _share(manifest: Manifest) -> str:
+    """The mean share and bound, and which models they are of."""
+    share, bound = (f"{math.floor(100 * manifest.metrics[f'promise_{name}'])}%" for name in ("share", "bound"))
+    measured = manifest.promise_calibration
+    if isinstance(measured, UnsetType):
+        return (
+            f"of models of resamples of its own data, which took no part in choosing options, {share} accept one; "
+            "models of other rows were not asked, and mostly fewer of them accept it"
         )
+    population = POPULATIONS[f"models_of_{measured.rows}_rows"]
+    return (
+        f"of models trained on {population} about {share} accept an option, and for 19 of 20 options at least {bound} "
+        f"({measured.models} such models were asked)"
+    )
+
+
+def _equal_margin(metrics: Mapping[str, float]) -> Iterator[str]:
+    """What a plain margin costs that is as valid, and which of the two is cheaper."""
+    if "equal_margin" not in metrics:
+        return
+    cost, promised = metrics["equal_margin_cost"], metrics["equal_margin_promised_cost"]
+    margin, accepted = metrics["equal_margin"], metrics["equal_margin_accepted"]
+    line = (
+        f"a plain `policy.margin: {margin:.2g}` makes as many of these models accept the cheapest options "
+        f"({accepted:.0%}), at a mean cost of {cost:.3g} beside {promised:.3g}"
+    )
+    if cost < (1.0 - EQUAL_COST) * promised:
+        yield f"{line}: it is cheaper; take it where no certificate of single options is needed"
+    elif promised < (1.0 - EQUAL_COST) * cost:
+        yield f"{line}: the promise is cheaper"
+    else:
+        yield f"{line}: neither is cheaper"
 
 
 def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 import matplotlib as mpl
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -60,7 +60,7 @@ def write_report(
     Raises ``UsageError`` when the file cannot be written.
     """
     templates = Environment(
-        loader=PackageLoader("onward.streams.cli.display"), autoescape=select_autoescape(), undefined=StrictUndefined
+        loader=PackageLoader("onward.streams.cli.display"), autoescape=True, undefined=StrictUndefined
     )
     page = templates.get_template("demo.html.j2").render(
         title=title,

@@ -20,7 +20,7 @@ from ...errors import UsageError
 from ...simulation.run_stats import Summary
 from .returns import progress_of_days, returns_table
 from .rounds import BAR_WIDTH, has_rounds, progress_of_rounds, rounds_table
-from .words import mean, percentage
+from .words import mean, percentage, printable
 
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
 PICTURE_COLUMNS = 88
@@ -84,14 +84,14 @@ def _options(summary: Summary) -> str:
 
 def _examples(summary: Summary) -> list[RenderableType]:
     """The recourse of a few people in words, one row an option."""
-    return [Group(Text(str(one).splitlines()[0]), _option_rows(one), Text()) for one in summary.examples]
+    return [Group(Text(printable(str(one).split("\n")[0])), _option_rows(one), Text()) for one in summary.examples]
 
 
 def _option_rows(recourse: Recourse) -> Table:
     """The options of a recourse; the words of a long one go on below its first word."""
     grid = Table.grid(padding=(0, 1))
     for option in recourse.options:
-        grid.add_row(Text(f"  {option.id}."), Text(option.in_words(recourse.execution_source)))
+        grid.add_row(Text(f"  {option.id}."), Text(printable(option.in_words(recourse.execution_source))))
     return grid
 
 

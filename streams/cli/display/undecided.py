@@ -1,18 +1,27 @@
-"""Reminds of what a drafted spec leaves to people."""
+"""Reminds of what a spec leaves to people."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from ....schemas.draft.marks import undecided_lines
+from ....schemas.draft.marks import undecided_lines, unprotected
+from ....schemas.specfile import load_spec
+from .words import printable
 
 
 def tell_undecided(spec: Path) -> None:
-    """Name on standard error the lines of a spec that are still marked ``decide``; nothing where there is none."""
+    """Name on standard error the lines of a good spec that are still marked ``decide``, and personal features that
+    somebody may be told to change; nothing where there is neither."""
     lines = undecided_lines(spec.read_text(encoding="utf-8"))
     if lines:
         numbers = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
         print(
             f"{spec}: {numbers} still marked decide: say what a person can change, and delete the mark", file=sys.stderr
         )
+    for name in unprotected(load_spec(spec).spec):
+        told = (
+            f"{spec}: {name}: people may be told to change it, and it looks personal: write "
+            "`mutable: none, protected: true`, or `protected: false` where it is not"
+        )
+        print(printable(told), file=sys.stderr)

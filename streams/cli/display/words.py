@@ -1,4 +1,4 @@
-"""Numbers and lines as people read them."""
+"""Numbers and texts as people read them."""
 
 from __future__ import annotations
 

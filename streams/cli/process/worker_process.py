@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -14,8 +15,11 @@ from pydantic import SecretStr
 
 from ...errors import OnwardError
 from ...settings import BrokerSettings
+from .stall_timeout import StallTimeout
 
-STOP_SECONDS = 25.0
+STOP_SECONDS = 30.0
+"""Longer than a worker takes that gives up a chunk, then its clients, then its threads."""
+POLL_SECONDS = 0.5
 KILL_SECONDS = 5.0
 
 
@@ -41,28 +45,35 @@ class WorkerProcess:
         if code is not None:
             raise OnwardError(f"the worker has ended {_exit_description(code)}: {self.last_log_line()}")
 
+    def progress(self) -> int:
+        """How many lines its log has that are no complaints: a worker writes one every few seconds while it works."""
+        return sum(b'"level": "info"' in line for line in self._log_lines())
+
     def last_log_line(self) -> str:
         """The message of the last line of its log."""
-        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n") if self._log.exists() else []
-        line = next((line.strip() for line in reversed(lines) if line.strip()), "its log is empty")
+        lines = [line.decode(errors="replace").strip() for line in self._log_lines()]
+        line = next(filter(None, reversed(lines)), "its log is empty")
         try:
             return str(json.loads(line)["message"])
         except (ValueError, KeyError, TypeError):
             return line
 
     def stop(self) -> None:
-        """Send SIGTERM and wait; raise ``OnwardError`` when it does not end in time with exit code 0."""
+        """Send SIGTERM and wait; raise ``OnwardError`` when it does not end with exit code 0, or makes no progress."""
         if self._process is None:
             return
         process, self._process = self._process, None
         process.terminate()
-        try:
-            code = process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._kill(process)
-            raise OnwardError(
-                f"the worker did not end within {STOP_SECONDS:g} s of SIGTERM and was killed: {self.last_log_line()}"
-            ) from None
+        silence = StallTimeout(STOP_SECONDS)
+        while (code := process.poll()) is None:
+            if not silence.keep_waiting(self.progress()):
+                self._kill(process)
+                raise OnwardError(
+                    f"the worker did not end within {STOP_SECONDS:g} s of SIGTERM and was killed: "
+                    f"{self.last_log_line()}"
+                )
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(POLL_SECONDS)
         if code:
             raise OnwardError(f"the worker ended {_exit_description(code)} when it was told to: {self.last_log_line()}")
 
@@ -84,6 +95,9 @@ class WorkerProcess:
         except KeyboardInterrupt:
             self._kill(self._process)
             raise
+
+    def _log_lines(self) -> list[bytes]:
+        return self._log.read_bytes().split(b"\n") if self._log.exists() else []
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
         process.kill()

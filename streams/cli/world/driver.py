@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -17,6 +17,7 @@ from ...outputs.decoder import DecodedEvent, EventDecoder
 from ...records import Record
 from ...simulation.program_runs import OutgoingEvent
 from ...topics import Topics
+from ..process.stall_timeout import StallTimeout
 
 POLL_SECONDS = 0.05
 """Longest wait of one poll; records that arrive earlier are read at once."""
@@ -86,33 +87,34 @@ def drive(
     patience_seconds: float,
     advice: Callable[[], str],
     limit: Callable[[], int | None] = lambda: None,
+    progress: Callable[[], Hashable] = lambda: None,
 ) -> None:
     """Run a simulation to its end.
 
     ``on_poll`` is called after every poll; it ends the run by raising. ``limit`` is the number of applications of each
     program that may be published so far. Raises ``OnwardError``, whose message ends with ``advice``, when an answer or
-    a fate does not arrive within ``patience_seconds``.
+    a fate does not arrive within ``patience_seconds`` in which ``progress`` has stayed the same.
     """
-    since: dict[str, float] = {}
+    waits: dict[str, StallTimeout] = {}
     while not simulation.done:
         client.publish(simulation.next_events(time.time_ns() // 1_000_000, limit()))
         for record, read, now_ms in client.read(POLL_SECONDS):
             simulation.receive(read.event)
             on_event(record, read, now_ms)
         on_poll()
-        now = time.monotonic()
-        since = {event_id: since.get(event_id, now) for event_id in simulation.awaited}
-        for event_id, start in since.items():
-            if now - start > patience_seconds:
+        made = progress()
+        waits = {event_id: waits.get(event_id) or StallTimeout(patience_seconds) for event_id in simulation.awaited}
+        for event_id, wait in waits.items():
+            if not wait.keep_waiting(made):
                 raise OnwardError(f"nothing came back for {event_id} within {patience_seconds:g} s: {advice()}")
 
 
 def read_rest(client: TopicClient, on_event: OnEvent) -> None:
     """Read on until every partition is read to its end and nothing has arrived for ``IDLE_SECONDS``."""
-    started = last_read = time.monotonic()
-    while time.monotonic() - last_read < IDLE_SECONDS or not client.reader.caught_up:
-        if time.monotonic() - started > READ_REST_SECONDS:
-            raise OnwardError(f"the topics were not read to their end within {READ_REST_SECONDS:g} s")
+    read, idle, silence = 0, StallTimeout(IDLE_SECONDS), StallTimeout(READ_REST_SECONDS)
+    while idle.keep_waiting(read) or not client.reader.caught_up:
+        if not silence.keep_waiting(read):
+            raise OnwardError(f"the topics were not read to their end: nothing came for {READ_REST_SECONDS:g} s")
         for event in client.read(POLL_SECONDS):
             on_event(*event)
-            last_read = time.monotonic()
+            read += 1

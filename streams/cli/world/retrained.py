@@ -10,7 +10,6 @@ programs/retrained-plain/...
 from __future__ import annotations
 
 import csv
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -29,6 +28,7 @@ from ....schemas.events import Value
 from ....schemas.spec import Policy, ProgramSpec, PromiseTerms, Retention, Window
 from ...errors import UsageError
 from ...programs.bundle.loader import ModelBundle
+from ...programs.bundle.writer import copy_bundle
 from ...programs.program import Program, assemble
 from ...programs.spec_check import load_program_spec
 from ...programs.training.train import EstimatorName, train
@@ -111,7 +111,7 @@ def write_retrained(settings: WorldSettings, folder: Path) -> Mapping[str, Path]
             _write_sample(sample, robust, settings.seed + number * SEEDS, hardship)
             output = folder / ROBUST / _model_folder(number)
             train(sample, loaded, output, estimator=ESTIMATOR, seed=settings.seed)
-            shutil.copytree(output, folder / PLAIN / _model_folder(number))
+            copy_bundle(output, folder / PLAIN / _model_folder(number), PLAIN)
     return specs
 
 

@@ -13,7 +13,7 @@ from ....environments.improvement import ImprovementWorld
 from ....environments.population import SPEC, Population
 from ....environments.truth import Fitted, Repayment, Truth, TruthWorld
 from ....schemas.encoding import FeatureCodec
-from ....schemas.spec import ProgramSpec
+from ....schemas.spec import ProgramSpec, Window
 from ....schemas.specfile import SpecError
 from ....schemas.table import Table, TableError, read_table
 from ...errors import UsageError
@@ -28,6 +28,8 @@ GENERATOR = "search"
 """How options are made for the generated people."""
 OPTIONS = 3
 """The most options of a recourse of theirs."""
+WINDOW_STEPS = 10
+"""How long an outcome of theirs may take: a world counts delays in answers, as ARLIM does."""
 
 
 class NamedWorld(NamedTuple):
@@ -120,7 +122,8 @@ def check_policies(policies: Sequence[str]) -> None:
 def _generated(seed: int) -> tuple[ProgramSpec, Table]:
     spec = load_program_spec(SPEC).spec
     table = Population(seed=seed).table(spec)
-    policy = msgspec.structs.replace(spec.policy, generator=GENERATOR, options=OPTIONS, margin=0.0)
+    window = Window(steps=WINDOW_STEPS)
+    policy = msgspec.structs.replace(spec.policy, generator=GENERATOR, options=OPTIONS, margin=0.0, window=window)
     return msgspec.structs.replace(spec, policy=policy), table
 
 

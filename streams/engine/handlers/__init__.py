@@ -11,6 +11,7 @@ from .outcome import OutcomeHandler
 from .promises.expiry import PromiseEndTimerHandler
 from .rounds.announcement import RoundHandler
 from .rounds.end import RoundEndTimerHandler
+from .spec import SpecHandler
 from .tick import TickHandler
 
 __all__ = ["Handler", "TimerHandler", "add", "discard", "handlers", "timer_handlers"]
@@ -20,6 +21,7 @@ add(
     DecisionHandler(),
     OutcomeHandler(),
     ModelHandler(),
+    SpecHandler(),
     RoundHandler(),
     DeadLetterHandler(),
     TickHandler(),

@@ -95,6 +95,7 @@ def publish_none(
         spec=program.sha256,
         model=model.bundle.version,
         applicant=case.applicant,
+        model_sha256=model.bundle.manifest_sha256,
         round=UNSET if terms is None else terms.round,
         target_score=UNSET if terms is None else terms.target_score,
     )
@@ -142,6 +143,7 @@ def _publish_recourse(
         case.applicant,
         None if expires_ms is None else format_time(expires_ms),
         program.execution_source,
+        model.bundle.manifest_sha256,
     )
     if terms is not None:
         event = replace(

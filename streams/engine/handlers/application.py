@@ -24,14 +24,16 @@ class ApplicationHandler(Handler):
     def touch(self, entry: Entry, footprint: Footprint) -> None:
         """The case, and a step of its shard."""
         footprint.may_touch_case(entry.key)
-        footprint.may_step(entry.key.program)
+        footprint.may_step(entry.key)
 
     def person(self, entry: Entry, fold: Fold) -> Person | None:
-        """The applicant, where the program's own model decides."""
+        """The applicant, where the program's own model decides. Nobody whom the spec refuses."""
         event = entry.body
         assert isinstance(event, RawApplication), f"{entry.kind.name} is no application"
         program = fold.state.program(event.program)
         decided_now = program.spec.decisions == "model" and not program.closes_rounds
+        if program.codec.is_narrowed and program.codec.outside(event.features) is not None:
+            return None
         return Person(event.features) if decided_now else None
 
     def surely_takes_step(self, entry: Entry, fold: Fold) -> bool:
@@ -52,6 +54,11 @@ class ApplicationHandler(Handler):
         known = fold.case(entry.key)
         if known is not None:
             _refuse(entry, event, known, fold)
+            return
+        # Ingest reads all that can be encoded: it cannot know which spec is in force at this place of the journal.
+        problem = program.codec.outside(event.features)
+        if problem is not None:
+            fold.dead_letter(entry, problem.reason, problem.detail)
             return
         fold.count("applications", event.program)
         shard = shard_of(event.application, program.spec.shards)

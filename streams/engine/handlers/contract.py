@@ -9,6 +9,7 @@ from ...journal.entries import Entry
 from ..assessment import Person
 from ..fold import Fold, Footprint
 from ..selection import LookAhead
+from ..state import PartitionState
 from ..timers import Timer, by_program_and_key
 
 
@@ -22,9 +23,6 @@ class Handler(ABC):
     kind: ClassVar[str]
     """The name of the kind in ``schemas/kinds.py``."""
 
-    ends_segment: ClassVar[bool] = False
-    """Whether later people must be assessed after this event is applied (it changes the model)."""
-
     def touch(self, entry: Entry, footprint: Footprint) -> None:
         """Declare what the entry may touch: by default the case that it is about."""
         if entry.kind.about == "case":
@@ -36,6 +34,10 @@ class Handler(ABC):
 
     def surely_takes_step(self, entry: Entry, fold: Fold) -> bool:  # noqa: ARG002
         """Whether the person of ``person``, if rejected, is certain to take the next step of their shard."""
+        return False
+
+    def ends_segment(self, entry: Entry, state: PartitionState) -> bool:  # noqa: ARG002
+        """Whether later people must be assessed after this event is applied: it changes their model or their spec."""
         return False
 
     @abstractmethod

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from msgspec import UNSET, UnsetType
+
 from ....schemas.encoding import Problem
-from ....schemas.events import Decision
+from ....schemas.events import Decision, ModelDecision
 from ...journal.entries import Entry
 from ...programs.program import Program
 from ..assessment import Assessment, Person
@@ -27,7 +29,7 @@ class DecisionHandler(Handler):
         """The case, an earlier copy of the decision, and a step of the case's shard."""
         footprint.may_touch_case(entry.key)
         footprint.may_repeat(entry)
-        footprint.may_step(entry.key.program)
+        footprint.may_step(entry.key)
 
     def person(self, entry: Entry, fold: Fold) -> Person | None:
         """The applicant of a case that is at rest and awaits its decision."""
@@ -71,7 +73,10 @@ def decide(case: Case, program: Program, entry: Entry, assessment: Assessment, f
     """
     if program.promises:
         assessment = settle(case, program, assessment, fold)
-    fold.count("decisions", program.name, "approved" if assessment.approved else "rejected")
+    if program.spec.decisions == "model":
+        publish_decision(case, program, fold, approved=assessment.approved)
+    else:
+        count_decision(program, fold, approved=assessment.approved)
     case.score = assessment.score
     if assessment.approved:
         case.status, case.forget_ms, case.features = Status.APPROVED, fold.forget_ms(program, case.time_ms), None
@@ -79,6 +84,41 @@ def decide(case: Case, program: Program, entry: Entry, assessment: Assessment, f
         answer(case, program, entry, assessment, fold, ahead)
     fold.save(case)
     apply_waiting(case, fold, ahead)
+
+
+def publish_decision(
+    case: Case,
+    program: Program,
+    fold: Fold,
+    *,
+    approved: bool,
+    round: int | UnsetType = UNSET,
+    score: float | UnsetType | None = UNSET,
+    threshold: float | UnsetType = UNSET,
+) -> None:
+    """Publish and count what the program's own model has decided, with the round that gave the places."""
+    name, application = case.key
+    bundle = fold.state.model(program).bundle
+    event = ModelDecision(
+        program=name,
+        shard=case.shard,
+        application=application,
+        approved=approved,
+        model=bundle.version,
+        spec=program.sha256,
+        applicant=case.applicant,
+        model_sha256=bundle.manifest_sha256,
+        round=round,
+        score=score,
+        threshold=threshold,
+    )
+    count_decision(program, fold, approved=approved)
+    fold.emit(event, f"model-decision/{name}/{application}", case.time_ms, name, case.shard)
+
+
+def count_decision(program: Program, fold: Fold, *, approved: bool) -> None:
+    """Count a decision for the metrics."""
+    fold.count("decisions", program.name, "approved" if approved else "rejected")
 
 
 def apply_waiting(case: Case, fold: Fold, ahead: LookAhead) -> None:

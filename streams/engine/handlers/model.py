@@ -23,7 +23,10 @@ class ModelHandler(Handler):
     """
 
     kind: ClassVar[str] = "model"
-    ends_segment: ClassVar[bool] = True
+
+    def ends_segment(self, entry: Entry, state: PartitionState) -> bool:  # noqa: ARG002
+        """Always."""
+        return True
 
     def apply(self, entry: Entry, event: Model, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
         """Take the bundle that was loaded for this event."""
@@ -49,7 +52,7 @@ def load_models(state: PartitionState, entries: Sequence[Entry]) -> Mapping[Jour
     A bundle is content-addressed: the same event always gives the same model. Repeats are not loaded.
     """
     return {
-        entry.position: state.program(entry.body.program).load(entry.body.manifest, entry.body.sha256)
+        entry.position: state.given_program(entry.body.program).load(entry.body.manifest, entry.body.sha256)
         for entry, is_new in zip(entries, state.are_new(entries), strict=True)
         if is_new and isinstance(entry.body, Model)
     }

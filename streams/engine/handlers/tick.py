@@ -12,10 +12,9 @@ from .contract import Handler
 
 
 class TickHandler(Handler):
-    """Counts ticks."""
+    """Does nothing more."""
 
     kind: ClassVar[str] = "tick"
 
-    def apply(self, entry: Entry, event: Tick, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
-        """Count it."""
-        fold.count("ticks")
+    def apply(self, entry: Entry, event: Tick, fold: Fold, ahead: LookAhead) -> None:
+        """Time has passed."""

@@ -13,7 +13,7 @@ from ...programs.bundle.loader import ModelBundle
 from ...programs.models.scoring import score_of_options
 from ..state import CurrentModel
 from .promised_scores import PromisedScore
-from .state import Member, ProgramRounds, Sample
+from .state import Closing, Member, ProgramRounds, Sample
 
 Array = NDArray[np.float64]
 
@@ -80,15 +80,20 @@ def carried_over(rounds: ProgramRounds, number: int) -> list[PromisedScore]:
     ]
 
 
-def prospects(sample: Sample, open_promises: Sequence[PromisedScore], number: int, places: int) -> Prospects:
-    """What the goal may expect of those rejected in round ``number``, and of the promises that stay open."""
+def prospects(rounds: ProgramRounds, closing: Closing, open_promises: Sequence[PromisedScore]) -> Prospects:
+    """What the goal may expect of those rejected in the round, and of the promises that stay open.
+
+    A score that the model does not approve wins no place, however many are left.
+    """
+    sample, following = closing.sample, closing.number + 1
     return Prospects(
         np.frombuffer(sample.success).reshape(len(sample.names), -1) if sample.names else np.empty((0, 0)),
         sample.weight,
         np.array([promise.score for promise in open_promises], dtype=np.float64),
-        np.array([number + 1 - promise.round for promise in open_promises], dtype=np.int64),
+        np.array([following - promise.round for promise in open_promises], dtype=np.int64),
         np.array([promise.success for promise in open_promises], dtype=np.float64),
-        places,
+        rounds.places_after(closing),
+        rounds.program.spec.model.threshold,
     )
 
 

@@ -78,13 +78,18 @@ class Standing:
         turned_down = self.counts & ~self.ranking.accepted
         return [member for member, is_out in zip(self._rounds.members, turned_down, strict=True) if is_out]
 
+    @property
+    def _places(self) -> int:
+        """How many places there were: those that another system gave, where it decides and has rejected somebody."""
+        return int(self.ranking.accepted.sum()) if self._external and self.rejected else self._closing.places
+
     @cached_property
     def closed(self) -> ClosedRound:
         """What the goal observes."""
         own_goal = np.array([promised_score(promise, self._bundle) for promise in self.promises], dtype=np.float64)
         return ClosedRound(
             number=self._closing.number,
-            places=self._closing.places,
+            places=self._places,
             threshold=self.ranking.threshold,
             newcomers=self.scores[self.counts & ~self.back],
             own_goal=own_goal,

@@ -16,7 +16,7 @@ from ....agents.costs import DifficultyPosterior
 from ....agents.goals import RoundGoal
 from ....schemas.events import Drifted
 from ...programs.program import Program
-from ..cases import Case, Status
+from ..cases import Case
 from .calendar import Calendar
 from .drift import DriftDetector
 from .promised_scores import PromisedScores
@@ -177,9 +177,9 @@ class ProgramRounds:
     ``pool`` holds the applications that wait for a round, by name. ``due`` maps the end of each round that has a timer
     to its announced places, None where the spec's hold. ``overdue`` are the ends that the watermark has passed while
     another round was being closed. ``members`` are those of the round that is being closed that are left to do, in
-    order. ``threshold`` is that of the last round with places, ``goal`` that of the last one with rejected people.
-    ``credit`` is the units of work that may be done for rounds that have ended: below 0 where more has been done than
-    the journal's entries gave so far, 0 where nothing is left to do.
+    order. ``threshold`` is that of the last round in which somebody got a place, ``goal`` that of the last one with
+    rejected people. ``credit`` is the units of work that may be done for rounds that have ended: below 0 where more has
+    been done than the journal's entries gave so far, 0 where nothing is left to do.
     """
 
     program: Program
@@ -202,6 +202,13 @@ class ProgramRounds:
         assert capacity is not None, "a program with rounds has a capacity"
         self.capacity = capacity
         self.calendar = Calendar.of(capacity)
+
+    def change(self, program: Program) -> None:
+        """Go on under another spec, with what was learned."""
+        goal = program.round_goal()
+        goal.restore(self.learners.goal.state())
+        self.program, self.learners = program, self.learners._replace(goal=goal)
+        self.__post_init__()
 
     @classmethod
     def new(cls, program: Program) -> ProgramRounds:
@@ -266,14 +273,14 @@ class ProgramRounds:
         for name in names:
             self.pool.pop(name, None)
 
-    def places_after(self, closing: Closing) -> int:
-        """The places of the round after this one, as far as they are known."""
+    def places_after(self, closing: Closing) -> int | None:
+        """The places of the round after this one; None where only earlier rounds tell of them."""
         if self.calendar is not None:
             end_ms = self.calendar.end_of(closing.number + 1)
         else:
             end_ms = min((end_ms for end_ms in self.due if end_ms > closing.end_ms), default=closing.end_ms)
-        places = self.due.get(end_ms)
-        return self.capacity.places if places is None else places
+        announced = self.due.get(end_ms)
+        return self.capacity.places if announced is None and self.threshold is None else announced
 
     def finish(self) -> None:
         """The round that was being closed is closed."""
@@ -333,9 +340,8 @@ class ProgramRounds:
         self.credit = record.credit
 
     def restore_case(self, case: Case) -> None:
-        """Put a case of the ledger into the pool, if it waits for a round."""
-        if case.status is Status.IN_ROUND:
-            self.pool[case.key.application] = member_of(case)
+        """Put a case of the ledger that waits for a round into the pool."""
+        self.pool[case.key.application] = member_of(case)
 
     def restored(self) -> None:
         """All cases and promises are there: find who is left of the round that is being closed."""

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient, TopicMetadata  # type: ignore[att
 
 from ...errors import BrokerError
 from ..options import KafkaOptions
+from .rights import is_refusal, may_not
 
 
 def describe_topics(
@@ -29,6 +30,8 @@ def describe_topics(
 def partitions_of(consumer: Consumer, options: KafkaOptions, topic: str) -> list[TopicPartition]:
     """The partitions of a topic, in order; raise ``BrokerError`` when it cannot be read or no broker answers."""
     described = describe_topics(consumer, options, topic)[topic]
+    if described.error is not None and is_refusal(described.error):
+        raise may_not(options, "READ", f"topic {topic}")
     if described.error is not None:
         raise BrokerError(
             f"topic {topic} cannot be read: {described.error.str()}; create it first (`onward topics create`)"

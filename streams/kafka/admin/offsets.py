@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from ..options import KafkaOptions
 from .metadata import partitions_of, unreachable
+from .rights import is_hidden_group, is_refusal, may_not
 
 
 class PartitionOffsets(NamedTuple):
@@ -55,4 +56,9 @@ def _consumer(options: KafkaOptions) -> Iterator[Consumer]:
         finally:
             consumer.close()
     except KafkaException as error:
+        if is_refusal(error.args[0]):
+            raise may_not(options, "DESCRIBE", "a topic") from error
+        # Who may not know of the group waits for its coordinator in vain.
+        if is_hidden_group(options):
+            raise may_not(options, "DESCRIBE", f"group {options.group}") from error
         raise unreachable(options, error.args[0].str()) from error

@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Self
 
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import GroupAuthorizationFailedError, KafkaConnectionError, KafkaError
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    KafkaConnectionError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+)
 
 from ...errors import BrokerError
 from ..options import KafkaOptions
+from ..patience import Patience
 from .metadata import unreachable
+from .rights import may_not
 
 _RETRY_SECONDS = 0.5
 _COORDINATOR_RETRY_SECONDS = 0.1
@@ -27,26 +34,32 @@ _MISSING_SECONDS = 2.0
 
 async def preflight(options: KafkaOptions, topics: Iterable[str]) -> None:
     """Return when a broker answers and every topic exists; raise ``BrokerError`` after ``connect_timeout_ms``."""
-    started = time.monotonic()
-    deadline = started + options.connect_timeout_ms / 1000
+    refusal: BaseException | None = None
     with _CaptureAiokafkaLog() as captured:
-        while True:
-            try:
-                async with asyncio.timeout(max(0.1, deadline - time.monotonic())):
-                    missing = await _missing(options, topics)
-            except (KafkaError, OSError, TimeoutError) as error:
-                if time.monotonic() + _RETRY_SECONDS >= deadline:
-                    raise unreachable(options, _reason(error, captured)) from error
-            else:
-                if not missing:
-                    return
-                if time.monotonic() > started + _MISSING_SECONDS:
-                    names = ", ".join(missing)
-                    raise BrokerError(
-                        f"topics do not exist on {options.bootstrap}: {names}; create them first "
-                        "(`onward topics create`)"
-                    )
-            await asyncio.sleep(_RETRY_SECONDS)
+        try:
+            async with Patience(options.connect_timeout_ms / 1000) as patience:
+                while True:
+                    try:
+                        missing, refused = await _missing(options, topics)
+                    except (KafkaError, OSError) as error:
+                        refusal = error
+                    else:
+                        if refused:
+                            raise may_not(options, "DESCRIBE", f"topics {', '.join(refused)}")
+                        if not missing:
+                            return
+                        if patience.heard_seconds > _MISSING_SECONDS:
+                            raise _absent(options, missing)
+                    await asyncio.sleep(_RETRY_SECONDS)
+        except TimeoutError as error:
+            raise unreachable(options, _reason(refusal or error, captured)) from error
+
+
+def _absent(options: KafkaOptions, topics: Iterable[str]) -> BrokerError:
+    names = ", ".join(topics)
+    return BrokerError(
+        f"topics do not exist on {options.bootstrap}: {names}; create them first (`onward topics create`)"
+    )
 
 
 async def wait_for_coordinator(options: KafkaOptions) -> None:
@@ -55,23 +68,19 @@ async def wait_for_coordinator(options: KafkaOptions) -> None:
     On a new Kafka this takes a moment: the first question makes the topic of the groups' offsets. A consumer that asks
     meanwhile logs errors. Raise ``BrokerError`` when the group may not be used.
     """
-    deadline = time.monotonic() + options.connect_timeout_ms / 1000
-    with _CaptureAiokafkaLog():
-        while (seconds := deadline - time.monotonic()) > 0:
-            try:
-                async with asyncio.timeout(seconds):
-                    await _find_coordinator(options)
-                return
-            except GroupAuthorizationFailedError as error:
-                raise BrokerError(
-                    f"this user may not read as group {options.group} on {options.bootstrap}: allow READ of the group"
-                ) from error
-            except (KafkaError, OSError, TimeoutError):
-                await asyncio.sleep(min(_COORDINATOR_RETRY_SECONDS, seconds))
+    with _CaptureAiokafkaLog(), suppress(TimeoutError):
+        async with Patience(options.connect_timeout_ms / 1000):
+            while True:
+                try:
+                    return await _find_coordinator(options)
+                except GroupAuthorizationFailedError as error:
+                    raise may_not(options, "READ", f"group {options.group}") from error
+                except (KafkaError, OSError):
+                    await asyncio.sleep(_COORDINATOR_RETRY_SECONDS)
 
 
 async def _find_coordinator(options: KafkaOptions) -> None:
-    admin = AIOKafkaAdminClient(**options.aiokafka())
+    admin = AIOKafkaAdminClient(**options.aiokafka_under_patience())
     try:
         await admin.start()
         await admin.find_coordinator(options.group)
@@ -79,14 +88,17 @@ async def _find_coordinator(options: KafkaOptions) -> None:
         await admin.close()
 
 
-async def _missing(options: KafkaOptions, topics: Iterable[str]) -> list[str]:
-    admin = AIOKafkaAdminClient(**options.aiokafka())
+async def _missing(options: KafkaOptions, topics: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The topics that do not exist, and those that the user may not know of."""
+    admin = AIOKafkaAdminClient(**options.aiokafka_under_patience())
     try:
         await admin.start()
         described = await admin.describe_topics(sorted(topics))
     finally:
         await admin.close()
-    return [topic["topic"] for topic in described if topic["error_code"]]
+    codes = {topic["topic"]: topic["error_code"] for topic in described if topic["error_code"]}
+    refused = [name for name, code in codes.items() if code == TopicAuthorizationFailedError.errno]
+    return [name for name in codes if name not in refused], refused
 
 
 def _reason(error: BaseException, captured: _CaptureAiokafkaLog) -> str:

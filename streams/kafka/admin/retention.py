@@ -5,7 +5,6 @@ It is asked by aiokafka, with the connection settings that the worker itself use
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterator, Mapping
 
@@ -14,6 +13,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, for_code
 
 from ..options import KafkaOptions
+from ..patience import Patience
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _LIMITS = ("retention.ms", "retention.bytes")
 async def warn_of_deletion(options: KafkaOptions, topic: str) -> None:
     """Log a warning when the settings of the journal's topic let records go. Where they cannot be read, log that."""
     try:
-        async with asyncio.timeout(options.connect_timeout_ms / 1000):
+        async with Patience(options.connect_timeout_ms / 1000):
             settings = await _settings(options, topic)
     except (KafkaError, OSError, TimeoutError) as error:
         log.info("the settings of the journal cannot be read (%s): its retention is not checked", type(error).__name__)
@@ -51,7 +51,7 @@ def deletions(topic: str, settings: Mapping[str, str | None]) -> Iterator[str]:
 
 
 async def _settings(options: KafkaOptions, topic: str) -> dict[str, str | None]:
-    admin = AIOKafkaAdminClient(**options.aiokafka())
+    admin = AIOKafkaAdminClient(**options.aiokafka_under_patience())
     try:
         await admin.start()
         [answer] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])

@@ -27,6 +27,7 @@ from ...errors import BrokerError
 from ...topics import TopicPlan
 from ..options import KafkaOptions
 from .metadata import describe_topics
+from .rights import hidden_topics
 
 log = logging.getLogger("librdkafka")
 
@@ -62,14 +63,17 @@ def check_topics(options: KafkaOptions, plans: Iterable[TopicPlan]) -> list[str]
     """
     admin, seconds = _admin(options)
     existing = describe_topics(admin, options)
-    lines = []
+    plans, lines = list(plans), []
+    hidden = hidden_topics(admin, [plan.name for plan in plans if plan.name not in existing], seconds)
     for plan in plans:
         topic = existing.get(plan.name)
-        if topic is None:
+        if plan.name in hidden:
+            lines.append(f"{plan.name}: this user may not DESCRIBE it")
+        elif topic is None:
             lines.append(f"{plan.name}: does not exist, should have {plan.partitions} partitions")
-            continue
-        lines += _layout_mismatches(plan, topic)
-        lines += _setting_mismatches(plan, _settings(admin, plan.name, seconds))
+        else:
+            lines += _layout_mismatches(plan, topic)
+            lines += _setting_mismatches(plan, _settings(admin, plan.name, seconds))
     return lines
 
 

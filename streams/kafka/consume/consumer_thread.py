@@ -16,6 +16,7 @@ from ..closing import close
 from .contract import WorkerTransport
 from .fetch_throttle import throttle_fetches
 from .heartbeats import report_to_lease
+from .read_budget import ReadBudget
 from .tolerant_records import read_tolerantly
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     def _create_worker_consumer(self, transport: driver.Transport) -> aiokafka.AIOKafkaConsumer:
         options = cast(WorkerTransport, transport).options
+        self._budget = ReadBudget(options.max_batch_bytes)
         read_tolerantly()
         self._assignor = RoundRobinPartitionAssignor
         return aiokafka.AIOKafkaConsumer(
@@ -52,6 +54,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             max_poll_interval_ms=_NO_POLL_LIMIT_MS,
             max_partition_fetch_bytes=options.fetch_partition_bytes,
             fetch_max_wait_ms=options.fetch_max_wait_ms,
+            key_deserializer=self._budget,
             session_timeout_ms=options.session_timeout_ms,
             rebalance_timeout_ms=options.rebalance_timeout_ms,
             heartbeat_interval_ms=options.heartbeat_ms,
@@ -67,6 +70,15 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         consumer, transport = self._ensure_consumer(), self._worker_transport
         report_to_lease(consumer._coordinator, transport.lease, transport.is_stopping)
         throttle_fetches(consumer._fetcher, transport.options.fetch_pause_ms / 1000)
+
+    async def _fetch_records(self, *args: Any, **kwargs: Any) -> Any:
+        self._budget.renew()
+        return await super()._fetch_records(*args, **kwargs)
+
+    @property
+    def fetched_bytes(self) -> int:
+        """About the memory that the records of the last call for records take."""
+        return self._budget.spent
 
     async def committed_offset(self, tp: TP) -> int | None:
         """The group's committed offset of one partition."""

@@ -35,9 +35,11 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
 from ...records import Record, TopicPartition
+from ..patience import settled
 from .consumer_thread import ConsumerThread, EndOffset
 from .contract import WorkerTransport
 from .offset_tracker import OffsetTracker, start_after_commit, start_after_ledger
+from .read_budget import CALL_BYTES
 
 log = logging.getLogger(__name__)
 faust_log = logging.getLogger("faust")
@@ -63,6 +65,7 @@ class GroupConsumer(driver.Consumer):
         self._idle = asyncio.Event()
         self._idle.set()
         self._queued_records = 0
+        self._fetched_bytes = 0
         self._last_queued_chunk: dict[TP, list[Record]] = {}
         self._queue_has_room = asyncio.Event()
         self._queue_has_room.set()
@@ -88,7 +91,9 @@ class GroupConsumer(driver.Consumer):
         if not self._chunks_in_progress:
             self._idle.set()
         self._queued_records = max(0, self._queued_records - len(records))
-        if self._queued_records < self._max_queued_records:
+        if not self._queued_records:
+            self._fetched_bytes = 0
+        if self._has_room:
             self._queue_has_room.set()
         if processed:
             last = records[-1]
@@ -191,7 +196,7 @@ class GroupConsumer(driver.Consumer):
         # Step 3: commit. The consumer's thread cancels the commit when it ends: awaiting it directly would look like a
         # cancellation of this task.
         committing = asyncio.ensure_future(self.force_commit())
-        await asyncio.wait([committing], timeout=_COMMIT_SECONDS)
+        await settled(committing, _COMMIT_SECONDS)
         why = "not answered" if not committing.done() else "ended" if committing.cancelled() else committing.exception()
         committing.cancel()
         if why is not None:
@@ -207,7 +212,7 @@ class GroupConsumer(driver.Consumer):
             self._assigning = None
 
         # Step 5: clear queue and offsets.
-        self._queued_records = 0
+        self._queued_records = self._fetched_bytes = 0
         self._last_queued_chunk.clear()
         self._queue_has_room.set()
         self._offsets.revoke()
@@ -241,6 +246,11 @@ class GroupConsumer(driver.Consumer):
     def _max_queued_records(self) -> int:
         return _MAX_QUEUED_CHUNKS * self._worker_transport.options.chunk_records
 
+    @property
+    def _has_room(self) -> bool:
+        """Whether the queue takes more. Bytes are counted until it is empty: single records are not measured."""
+        return self._queued_records < self._max_queued_records and self._fetched_bytes < CALL_BYTES
+
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
@@ -249,7 +259,9 @@ class GroupConsumer(driver.Consumer):
         self._offsets.skip_gaps(self._thread.fetch_positions())
         await self._queue_has_room.wait()
         try:
-            return await super()._getmany(active_partitions, timeout)
+            fetched: Mapping[TP, list[Any]] = await super()._getmany(active_partitions, timeout)
+            self._fetched_bytes += self._thread.fetched_bytes if fetched else 0
+            return fetched
         except NoOffsetForPartitionError:
             # A fetch before ``perform_seek`` has sought to the start offsets.
             return {}
@@ -265,7 +277,7 @@ class GroupConsumer(driver.Consumer):
         if records:
             self._offsets.mark_queued(tp, records[-1].offset)
         self._queued_records += len(records)
-        if self._queued_records >= self._max_queued_records:
+        if not self._has_room:
             self._queue_has_room.clear()
 
     def _chunk_message(self, tp: TP, records: list[Record]) -> ConsumerMessage:

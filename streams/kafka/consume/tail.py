@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -14,6 +13,8 @@ from ...errors import BrokerError
 from ...records import Record, TopicPartition
 from ..closing import close
 from ..options import KafkaOptions
+from ..patience import Patience
+from .read_budget import ReadBudget
 from .tolerant_records import read_tolerantly
 
 T = TypeVar("T")
@@ -30,7 +31,9 @@ async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[
     failure, and when the broker returns nothing for the time of one request.
     """
     tp = aiokafka.TopicPartition(*partition)
-    async with _consumer(options, f"{partition.topic} partition {partition.partition}") as (consumer, extend_timeout):
+    budget = ReadBudget(options.max_batch_bytes)
+    source = f"{partition.topic} partition {partition.partition}"
+    async with _consumer(options, source, budget) as (consumer, patience):
         consumer.assign([tp])
         start = end = (await consumer.end_offsets([tp]))[tp]
         first = (await consumer.beginning_offsets([tp]))[tp]
@@ -38,7 +41,7 @@ async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[
         back = count
         while len(seen) < count and start > first:
             stop, start = start, max(first, end - back)
-            seen = [*await _read_range(consumer, tp, start, stop, see, extend_timeout), *seen]
+            seen = [*await _read_range(consumer, budget, tp, start, stop, see, patience), *seen]
             back *= 2
         return seen[-count:]
 
@@ -46,29 +49,30 @@ async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[
 async def end_offsets(options: KafkaOptions, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """The offset the next record of each partition will get; raise ``BrokerError`` on failure."""
     wanted = [aiokafka.TopicPartition(*partition) for partition in partitions]
-    async with _consumer(options, ", ".join(sorted({tp.topic for tp in wanted}))) as (consumer, _):
+    source = ", ".join(sorted({tp.topic for tp in wanted}))
+    async with _consumer(options, source, ReadBudget(options.max_batch_bytes)) as (consumer, _):
         ends: Mapping[Any, int] = await consumer.end_offsets(wanted)
     return {TopicPartition(tp.topic, tp.partition): offset for tp, offset in ends.items()}
 
 
 @contextlib.asynccontextmanager
-async def _consumer(options: KafkaOptions, source: str) -> AsyncIterator[tuple[Any, Callable[[], None]]]:
-    """A consumer with the time of one request for its work, and a function that restarts that time."""
+async def _consumer(options: KafkaOptions, source: str, budget: ReadBudget) -> AsyncIterator[tuple[Any, Patience]]:
+    """A consumer, and the patience of one request for its work."""
     # A new consumer for every call: unsubscribing one and closing it soon after can block aiokafka for ever.
     read_tolerantly()
     consumer = aiokafka.AIOKafkaConsumer(
-        **options.aiokafka(),
+        **options.aiokafka_under_patience(),
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         fetch_max_wait_ms=options.fetch_max_wait_ms,
         max_partition_fetch_bytes=options.fetch_partition_bytes,
+        key_deserializer=budget,
     )
-    seconds, clock = options.request_timeout_ms / 1000, asyncio.get_running_loop().time
     try:
-        async with asyncio.timeout(seconds) as timeout:
+        async with Patience(options.request_timeout_ms / 1000) as patience:
             await consumer.start()
-            yield consumer, lambda: timeout.reschedule(clock() + seconds)
+            yield consumer, patience
     except (KafkaError, TimeoutError) as error:
         raise BrokerError(f"{source} cannot be read: {str(error) or type(error).__name__}") from error
     finally:
@@ -77,19 +81,21 @@ async def _consumer(options: KafkaOptions, source: str) -> AsyncIterator[tuple[A
 
 async def _read_range(
     consumer: Any,
+    budget: ReadBudget,
     tp: aiokafka.TopicPartition,
     start: int,
     end: int,
     see: Callable[[Record], T],
-    extend_timeout: Callable[[], None],
+    patience: Patience,
 ) -> list[T]:
     consumer.seek(tp, start)
     seen: list[T] = []
     position = start
     while position < end:
+        budget.renew()
         fetched = await consumer.getmany(tp, timeout_ms=_POLL_MS)
         seen.extend(see(record) for record in fetched.get(tp, ()) if record.offset < end)
         before, position = position, await consumer.position(tp)
         if position > before:
-            extend_timeout()
+            patience.renew()
     return seen

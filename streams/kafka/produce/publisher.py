@@ -15,14 +15,16 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import aiokafka
-from aiokafka.errors import KafkaError, KafkaTimeoutError
+from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
 
 from ...errors import BrokerError
 from ...records import OutRecord, Record, TopicPartition
 from ..admin.preflight import preflight
+from ..admin.rights import may_not
 from ..closing import close
 from ..consume.tail import end_offsets, tail
 from ..options import KafkaOptions
+from ..patience import Patience
 
 T = TypeVar("T")
 _Partition = tuple[str, int]
@@ -94,7 +96,7 @@ class KafkaPublisher:
 
         # Steps 2 to 4.
         try:
-            async with asyncio.timeout(self._options.delivery_timeout_ms / 1000):
+            async with Patience(self._options.delivery_timeout_ms / 1000):
                 await self._deliver(records)
         except (KafkaError, TimeoutError) as error:
             self._error = BrokerError(self._failure(records, error))
@@ -103,8 +105,10 @@ class KafkaPublisher:
     async def partitions(self, topic: str) -> int:
         """The number of partitions of a topic; raise ``BrokerError`` when it does not exist."""
         try:
-            async with asyncio.timeout(self._options.connect_timeout_ms / 1000):
+            async with Patience(self._options.connect_timeout_ms / 1000):
                 return len(await self._producer.partitions_for(topic))
+        except TopicAuthorizationFailedError as error:
+            raise may_not(self._options, "DESCRIBE", f"topic {topic}") from error
         except (KafkaError, TimeoutError) as error:
             raise BrokerError(
                 f"topic {topic} does not exist on {self._options.bootstrap}: create it first (`onward topics create`)"

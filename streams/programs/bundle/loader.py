@@ -5,7 +5,8 @@ A bundle is a folder (any fsspec address) that is never written to again:
     manifest.json    the sha256 and size of every other file
     model.skops      the fitted estimator; or model.npz, its trees; or model.onnx (``model_files.py``)
     instances.csv    raw rows that the model accepts: the recourse instances; their order is the candidate index
-    reference.csv    raw rows of the population, for costs that count in percentiles
+    population.json  what people are like, for costs that count in percentiles (``population.py``); in bundles of older
+                     versions reference.csv, raw rows
     verifier.skops   (or verifier.npz) a classifier of pairs, where the policy needs one (``training/artefacts.py``)
     retrains.npz     models of resamples of the data, where the promise needs them (``retrains.py``)
     goal.npz         a learned policy, where the goal needs one (``goal_policy.py``)
@@ -17,7 +18,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import fsspec
 import msgspec
@@ -35,10 +36,15 @@ from ..onnx.score import OnnxScore
 from .goal_policy import load_goal_policy
 from .manifest import BundleFile, FeatureColumn, Manifest, VerifierFile
 from .model_files import NotAModelError, read_model
+from .population import read_population
 from .raw_rows import read_rows
 from .retrains import load_retrains
 
+if TYPE_CHECKING:
+    import aiohttp
+
 LARGEST_MANIFEST_BYTES = 4 << 20
+TOO_LARGE = "takes more memory than there is, or than the setting max_model_bytes allows"
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -53,8 +59,9 @@ class BundledVerifier(NamedTuple):
 class ModelBundle:
     """A loaded bundle. ``manifest_sha256`` is the hash of the manifest's bytes, which hold the hash of every file.
 
-    ``retrains`` are models of resamples of the data, by which promises are measured: every second one takes no part
-    in choosing options. ``goal_policy`` is the learned policy of a goal for rounds.
+    ``reference`` are raw rows with the values of the population, feature by feature; in bundles of older versions they
+    are people. ``retrains`` are models of resamples of the data, by which promises are measured: every second one takes
+    no part in choosing options. ``goal_policy`` is the learned policy of a goal for rounds.
     """
 
     version: str
@@ -77,29 +84,44 @@ class ModelBundle:
         return Verifier(self.verifier.model.score, self.model.score, self.verifier.tolerance)
 
 
-def read_manifest(address: str, *, sha256: str | None = None) -> tuple[Manifest, str]:
+def read_manifest(address: str, *, sha256: str | None = None, redirects: bool = False) -> tuple[Manifest, str]:
     """The manifest at ``address``, a local path or any fsspec url, and the sha256 of its bytes.
 
-    ``sha256`` is the expected hash, None to accept any. Raises ``ModelError``.
+    ``sha256`` is the expected hash, None to accept any. ``redirects`` are followed as by ``load_bundle``. Raises
+    ``ModelError``.
     """
-    return _manifest(_Folder(address), sha256)
+    return _manifest(_Folder(address, redirects=redirects), sha256)
 
 
 def load_bundle(
-    address: str, *, sha256: str | None, columns: tuple[str, ...], codec: FeatureCodec | None = None
+    address: str,
+    *,
+    sha256: str | None,
+    columns: tuple[str, ...],
+    codec: FeatureCodec | None = None,
+    redirects: bool = False,
 ) -> ModelBundle:
     """Load the bundle whose manifest is at ``address``, a local path or any fsspec url.
+
+    A server's ``redirects`` are followed for addresses that the operator has given, not for those of events.
 
     ``sha256`` is the expected hash of the manifest, None to accept any; ``columns`` are the encoded columns of the
     program, and ``codec`` its codec, which an ONNX model of raw features needs. Raises ``ModelError``, one line that
     names the file and the reason.
     """
-    folder = _Folder(address)
+    try:
+        return _load(_Folder(address, redirects=redirects), sha256, columns, codec)
+    except MemoryError:
+        raise ModelError(f"{address}: loading it {TOO_LARGE}") from None
+
+
+def _load(folder: _Folder, sha256: str | None, columns: tuple[str, ...], codec: FeatureCodec | None) -> ModelBundle:
+    address = folder.address
     manifest, digest = _manifest(folder, sha256)
     if manifest.columns != columns:
         raise ModelError(f"{address}: {_column_difference(manifest.columns, columns)}")
     if codec is not None:
-        _check_scales(address, manifest.features, codec.spec.features)
+        _check_scales(address, manifest.features, codec.features)
     return ModelBundle(
         version=manifest.version,
         address=address,
@@ -107,7 +129,7 @@ def load_bundle(
         manifest=manifest,
         model=_load_model(folder, manifest.model, len(columns), manifest.onnx, codec),
         instances=_load_rows(folder, manifest.instances, manifest.features),
-        reference=_load_rows(folder, manifest.reference, manifest.features),
+        reference=_load_population(folder, manifest),
         verifier=_load_verifier(folder, manifest.verifier, len(columns)),
         retrains=_load_retrains(folder, manifest.retrains, len(columns), codec),
         goal_policy=_load_goal_policy(folder, manifest.goal_policy),
@@ -117,10 +139,12 @@ def load_bundle(
 class _Folder:
     """The folder of a manifest, on any file system."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, redirects: bool = False) -> None:
         self.address = address
+        is_http = address.lower().startswith(("http://", "https://"))
+        options = {"get_client": _without_redirects} if is_http and not redirects else {}
         try:
-            self._system, path = fsspec.core.url_to_fs(address)
+            self._system, path = fsspec.core.url_to_fs(address, **options)
         except (ImportError, OSError, ValueError) as error:
             raise ModelError(f"{address}: not an address that can be read: {one_line(error)}") from None
         folder, _, self.manifest = path.rpartition("/")
@@ -152,10 +176,9 @@ class _Folder:
             raise ModelError(f"{self.address}: file name {name!r} leaves the bundle's folder")
         content = self.read(name, entry.size)
         if len(content) != entry.size:
-            raise ModelError(f"{self.address}: file {name} has {len(content)} bytes, not {entry.size}")
-        digest = hashlib.sha256(content).hexdigest()
-        if digest != entry.sha256:
-            raise ModelError(f"{self.address}: sha256 of file {name} is {digest}, not {entry.sha256}")
+            raise ModelError(f"{self.address}: file {name} has fewer bytes than {entry.size}, which its manifest says")
+        if hashlib.sha256(content).hexdigest() != entry.sha256:
+            raise ModelError(f"{self.address}: sha256 of file {name} is not {entry.sha256}, which its manifest says")
         return content
 
     def _read_start(self, path: str, size: int) -> bytes:
@@ -163,11 +186,24 @@ class _Folder:
             return bytes(file.read(size))
 
 
+async def _without_redirects(**options: Any) -> aiohttp.ClientSession:
+    """A client for HTTP that reads nothing from where it is redirected to."""
+    import aiohttp
+
+    async def refuse(*_: object) -> None:
+        raise OSError("it redirects elsewhere: announce the address that it redirects to")
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(refuse)
+    return aiohttp.ClientSession(trace_configs=[trace], **options)
+
+
 def _manifest(folder: _Folder, sha256: str | None) -> tuple[Manifest, str]:
     content = folder.read(folder.manifest, LARGEST_MANIFEST_BYTES)
     digest = hashlib.sha256(content).hexdigest()
     if sha256 is not None and digest != sha256:
-        raise ModelError(f"{folder.address}: sha256 is {digest}, not the expected {sha256}")
+        # The refusal is published: of a file that is not the one meant it must tell nothing.
+        raise ModelError(f"{folder.address}: sha256 is not the expected {sha256}")
     try:
         return msgspec.json.decode(content, type=Manifest), digest
     except JSON_ERRORS as error:
@@ -188,7 +224,7 @@ def _load_model(
     except NotAModelError as error:
         raise ModelError(f"{place} {error}") from None
     except Exception as error:  # the libraries' errors have no base class
-        raise ModelError(f"{place} is refused: {one_line(error)}") from None
+        raise ModelError(f"{place} {_refusal(error)}") from None
 
 
 def _load_verifier(folder: _Folder, entry: VerifierFile | UnsetType, columns: int) -> BundledVerifier | None:
@@ -206,7 +242,7 @@ def _load_retrains(
     try:
         return load_retrains(content, columns, codec)
     except Exception as error:  # the libraries' errors have no base class
-        raise ModelError(f"{folder.address}: file {entry.file} is refused: {one_line(error)}") from None
+        raise ModelError(f"{folder.address}: file {entry.file} {_refusal(error)}") from None
 
 
 def _load_goal_policy(folder: _Folder, entry: BundleFile | UnsetType) -> Actor | None:
@@ -216,7 +252,13 @@ def _load_goal_policy(folder: _Folder, entry: BundleFile | UnsetType) -> Actor |
     try:
         return load_goal_policy(content)
     except Exception as error:  # the libraries' errors have no base class
-        raise ModelError(f"{folder.address}: file {entry.file} is refused: {one_line(error)}") from None
+        raise ModelError(f"{folder.address}: file {entry.file} {_refusal(error)}") from None
+
+
+def _refusal(error: Exception) -> str:
+    """Why a file is refused. Each library has its own words for too little memory."""
+    text = one_line(error)
+    return TOO_LARGE if isinstance(error, MemoryError) or "alloc" in text else f"is refused: {text}"
 
 
 def _load_rows(folder: _Folder, entry: BundleFile, features: Sequence[FeatureColumn]) -> list[dict[str, Value]]:
@@ -225,6 +267,19 @@ def _load_rows(folder: _Folder, entry: BundleFile, features: Sequence[FeatureCol
         return read_rows(content, {feature.name: feature.type for feature in features})
     except ValueError as error:
         raise ModelError(f"{folder.address}: file {entry.file}: {error}") from None
+
+
+def _load_population(folder: _Folder, manifest: Manifest) -> list[dict[str, Value]]:
+    """Raw rows with the values that people have, feature by feature."""
+    if not isinstance(manifest.reference, UnsetType):
+        return _load_rows(folder, manifest.reference, manifest.features)
+    if isinstance(manifest.population, UnsetType):
+        return []
+    content = folder.read_checked(manifest.population)
+    try:
+        return read_population(content, {feature.name: feature.type for feature in manifest.features})
+    except ValueError as error:
+        raise ModelError(f"{folder.address}: file {manifest.population.file}: {error}") from None
 
 
 def _check_scales(address: str, trained: Sequence[FeatureColumn], features: Sequence[Feature]) -> None:

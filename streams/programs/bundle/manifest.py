@@ -46,6 +46,25 @@ class ImprovementFile(BundleFile, frozen=True, forbid_unknown_fields=True):
     calibration: Calibration
 
 
+Portion = Annotated[float, Meta(ge=0, le=1)]
+
+
+class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the promise ``retrains`` states of an option, by how many of its certifying retrains accept it.
+
+    It was measured with so many ``models``, trained on ``other`` rows of the data than the program, or on ``later``
+    ones, under a promise with this ``quantile`` and ``margin``. ``shares`` and ``bounds`` begin with those of an option
+    that no certifying retrain accepts.
+    """
+
+    rows: Literal["other", "later"]
+    models: Annotated[int, Meta(ge=1)]
+    quantile: float
+    margin: float
+    shares: tuple[Portion, ...]
+    bounds: tuple[Portion, ...]
+
+
 class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
     """A raw column of the bundle's tables.
 
@@ -72,9 +91,10 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of a bundle. ``columns`` are the encoded columns that the model was fitted on, in order.
 
     The model's file is skops, npz or onnx by its ending; ``onnx`` belongs to the last.
-    ``margin`` is the one at which retrained models accept the options too (``training/margin.py``). ``retrains`` holds
-    models of resamples of the data, by which promises are measured, and ``goal_policy`` the learned policy of a goal
-    for rounds.
+    ``population`` says what people are like (``population.py``); bundles of older versions have raw rows instead, as
+    ``reference``. ``margin`` is the one at which retrained models accept the options too (``training/margin.py``).
+    ``retrains`` holds models of resamples of the data, by which promises are measured, ``promise_calibration`` what
+    their verdict is worth under models of other rows, and ``goal_policy`` the learned policy of a goal for rounds.
     """
 
     format: Literal[1] = 1
@@ -85,9 +105,11 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     features: tuple[FeatureColumn, ...]
     model: BundleFile
     instances: BundleFile
-    reference: BundleFile
+    reference: BundleFile | UnsetType = UNSET
+    population: BundleFile | UnsetType = UNSET
     verifier: VerifierFile | UnsetType = UNSET
     retrains: BundleFile | UnsetType = UNSET
+    promise_calibration: PromiseCalibration | UnsetType = UNSET
     goal_policy: BundleFile | UnsetType = UNSET
     onnx: OnnxScore | UnsetType = UNSET
     margin: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET

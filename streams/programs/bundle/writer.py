@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ....agents import candidates
 from ....schemas.events import Value
 from ....schemas.spec import ProgramSpec
 from ...errors import ModelError, UsageError, one_line
 from ..models.scoring import DecisionModel
-from .manifest import MANIFEST, BundleFile, FeatureColumn, Manifest, VerifierFile
+from .manifest import MANIFEST, BundleFile, FeatureColumn, Manifest, PromiseCalibration, VerifierFile
 from .model_files import ModelFile, model_file
+from .population import population_of
 from .raw_rows import write_rows
 from .retrains import dump_retrains
 
@@ -53,20 +55,25 @@ def write_bundle(
     verifier: FittedVerifier | None = None,
     margin: float | UnsetType = UNSET,
     retrains: Sequence[DecisionModel] = (),
+    promise_calibration: PromiseCalibration | UnsetType = UNSET,
     goal_policy: bytes | None = None,
 ) -> Manifest:
     """Write a bundle to a folder that does not exist yet (or is empty); it appears whole or not at all.
 
     ``columns`` are the encoded columns of the program, and ``estimator`` is a fitted estimator or an imported model
-    (``model_files.py``). ``retrains`` are models of resamples of its data (``retrains.py``), and ``goal_policy`` is the
-    content of a file that ``goal_policy.py`` loads. Raises ``UsageError`` when the folder is not empty or cannot be
-    written, ``ModelError`` when a model could not be loaded again.
+    (``model_files.py``). ``instances`` are raw rows that the model accepts, kept where the spec's generator uses them,
+    and ``reference`` raw rows of the population, of which quantiles are kept. ``retrains`` are models of resamples of
+    its data (``retrains.py``), and ``goal_policy`` is the content of a file that ``goal_policy.py`` loads. Raises
+    ``UsageError`` when the folder is not empty or cannot be written, ``ModelError`` when a model could not be loaded
+    again.
     """
     model = _model_file(folder, estimator, len(columns))
     files = {"model": (f"model{model.ending}", model.content)}
     types = {feature.name: feature.type for feature in spec.features}
-    files["instances"] = ("instances.csv", write_rows(instances, types))
-    files["reference"] = ("reference.csv", write_rows(reference, types))
+    # Both come from real people. A generator that does not look at instances is given none.
+    kept = instances if candidates.registry[spec.policy.generator].uses_instances else ()
+    files["instances"] = ("instances.csv", write_rows(kept, types))
+    files["population"] = ("population.json", msgspec.json.encode(population_of(reference, types)))
     if verifier is not None:
         verifying = _model_file(folder, verifier.estimator, 2 * len(columns))
         files["verifier"] = (f"verifier{verifying.ending}", verifying.content)
@@ -83,9 +90,10 @@ def write_bundle(
         features=tuple(map(FeatureColumn.of, spec.features)),
         model=entries["model"],
         instances=entries["instances"],
-        reference=entries["reference"],
+        population=entries["population"],
         verifier=UNSET if verifier is None else _verifier_entry(entries["verifier"], verifier.tolerance),
         retrains=entries.get("retrains", UNSET),
+        promise_calibration=promise_calibration,
         goal_policy=entries.get("goal_policy", UNSET),
         onnx=model.onnx,
         margin=margin,
@@ -95,6 +103,14 @@ def write_bundle(
     description = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
     _write_folder(folder, {**dict(files.values()), MANIFEST: description})
     return manifest
+
+
+def copy_bundle(source: Path, folder: Path, program: str) -> None:
+    """Copy a bundle for another program of the same features."""
+    manifest = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
+    own = msgspec.structs.replace(manifest, program=program)
+    files = {path.name: path.read_bytes() for path in source.iterdir()}
+    _write_folder(folder, {**files, MANIFEST: msgspec.json.format(msgspec.json.encode(own)) + b"\n"})
 
 
 def check_new(folder: Path) -> None:

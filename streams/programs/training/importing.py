@@ -39,6 +39,7 @@ from ..promised import measured_promise, needs_retrains
 from .artefacts import needed_artefacts
 from .goal_policy import read_goal_policy
 from .margin import measured_margin, retrained
+from .protected import protected_use
 from .retrains import RETRAINS, check_carries, check_number
 from .served import measure_served
 from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of, read_labelled
@@ -104,6 +105,7 @@ def import_model(
         measured = {} if share is None else {"retrained_accept": share}
     promise = measured_promise(loaded.spec.promise, model, again)
     measured |= measure_served(codec, model.score, instances, reference, margin, rejected, promise)
+    measured |= protected_use(codec, model.score, table.X[order])
     return write_bundle(
         output,
         loaded.spec,

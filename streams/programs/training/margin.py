@@ -19,6 +19,7 @@ from ..models.scoring import scorer
 from ..program import Features, cost_of
 from ..space import space_of
 from .retrains import refitted
+from .served import cheapest_options
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
@@ -87,7 +88,8 @@ def smallest_margin(
     """
     margin, share, served = 0.0, None, 0
     for number in range(max(1, round((1.0 - threshold) / STEP))):
-        whose, targets = _cheapest(generator.under(score, Threshold(threshold, number * STEP)), cost, people)
+        proposals = generator.under(score, Threshold(threshold, number * STEP)).propose(people)
+        whose, targets = cheapest_options(proposals, cost, people, 1)
         served = served or len(targets)
         if not len(targets) or len(targets) < LEAST_SERVED * served:
             break
@@ -104,11 +106,3 @@ def _changes(changed: NDArray[np.bool_], feature_of: NDArray[np.intp]) -> float:
     """The mean number of features that change, from the columns that do (n, D)."""
     of_feature = np.eye(int(feature_of.max()) + 1, dtype=bool)[feature_of]
     return float((changed @ of_feature).sum(axis=1).mean())
-
-
-def _cheapest(generator: CandidateGenerator, cost: Cost, people: Floats) -> tuple[NDArray[np.intp], Floats]:
-    """Everybody who has an option, (m,) of the people (n, D), and the target of their cheapest, (m, D)."""
-    whose, _, points, point = generator.propose(people)
-    order = np.lexsort((cost.of_pairs(points, people, point, whose), whose))
-    first = order[np.unique(whose[order], return_index=True)[1]]
-    return whose[first], np.asarray(points[point[first]])

@@ -69,6 +69,17 @@ def check_carries(model: DecisionModel, loaded: LoadedSpec) -> None:
         raise UsageError(f"{loaded.path}: `promise: {{kind: {kind.name}}}` does not go with this model: {fault}")
 
 
+def states_share(spec: ProgramSpec) -> bool:
+    """Whether a spec's promise states a share of models, which is measured on rows kept aside."""
+    return promises.registry[spec.promise.kind] is promises.RetrainsPromise
+
+
+def check_dates(loaded: LoadedSpec, column: str | None) -> None:
+    """Raise ``UsageError`` where dates are given and nothing is measured by them."""
+    if column is not None and not states_share(loaded.spec):
+        raise UsageError(f"--date-column: {loaded.path} does not ask for `promise: {{kind: retrains}}`, which needs it")
+
+
 def fit_retrains(
     estimator: Any,
     X: Floats,

@@ -50,7 +50,7 @@ def measure_served(
     spec, cost = codec.spec, cost_of(codec, reference)
     generator = candidates.registry[spec.policy.generator].build(space_of(codec), codec.encode_many(instances), cost)
     threshold, margin = spec.model.threshold, margin_of(spec, measured)
-    goal, bare = _goal(spec, margin), _goal(spec, 0.0)
+    goal, bare = goal_of(spec, margin), goal_of(spec, 0.0)
     promise = promise or NoPromise()
     proposals = generator.under(promise.robust(score_of_options(score)), goal).propose(people)
     without = np.setdiff1d(np.arange(len(people)), proposals.people)
@@ -59,7 +59,7 @@ def measure_served(
         served = generator.under(score, bare).propose(people[without]).people
         facts["without_option_at_threshold"] = (len(without) - len(np.unique(served))) / len(people)
     if len(proposals.people):
-        options = _cheapest(proposals, cost, people, spec.policy.options)
+        options = cheapest_options(proposals, cost, people, spec.policy.options)
         facts["many_changes"] = float((_changes(options, people, codec.feature_of) > MANY_CHANGES).mean())
         kept = [promise.guarantee(target, score, threshold) or {} for target in options[1]]
         facts |= {f"promise_{name}": float(np.mean([each[name] for each in kept])) for name in kept[0]}
@@ -68,13 +68,13 @@ def measure_served(
     return facts | ({"promise_radius": first["radius"]} if "radius" in first else {})
 
 
-def _goal(spec: ProgramSpec, margin: float) -> Goal:
+def goal_of(spec: ProgramSpec, margin: float) -> Goal:
     """The goal of a spec; that of a program with limited places is the threshold before its first round."""
     kind = goals.registry.get(spec.policy.goal, Threshold)
     return kind(spec.model.threshold, margin)
 
 
-def _cheapest(proposals: Proposals, cost: Cost, people: Floats, most: int) -> tuple[NDArray[np.intp], Floats]:
+def cheapest_options(proposals: Proposals, cost: Cost, people: Floats, most: int) -> tuple[NDArray[np.intp], Floats]:
     """The people and targets, (m,) and (m, D), of everybody's cheapest options, at most ``most`` of each."""
     whose, _, points, point = proposals
     order = np.lexsort((cost.of_pairs(points, people, point, whose), whose))

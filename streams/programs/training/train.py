@@ -37,10 +37,14 @@ from ..models.scoring import DecisionModel, scorer
 from ..program import check_linear
 from ..promised import measured_promise
 from .artefacts import fit_artefacts
+from .dates import read_dates
 from .goal_policy import read_goal_policy
+from .kept_aside import Training
 from .margin import measured_margin, retrained
-from .retrains import check_carries, fit_retrains, wanted_retrains
+from .protected import protected_use
+from .retrains import check_carries, check_dates, fit_retrains, states_share, wanted_retrains
 from .served import measure_served
+from .share_calibration import Measured, measure_share
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -68,27 +72,45 @@ def train(
     seed: int,
     calibrate: bool = False,
     retrains: int | None = None,
+    date_column: str | None = None,
     goal_policy: Path | None = None,
     on_margin: Callable[[], None] = lambda: None,
     on_retrains: Callable[[int], None] = lambda _: None,
+    on_split: Callable[[int, int], None] = lambda _, __: None,
 ) -> Manifest:
     """Train on a CSV with labels and write the bundle to the folder ``output``, which must not exist.
 
     ``calibrate`` maps the scores to probabilities that the labels confirm, by Platt's sigmoid. The version names the
     estimator and a hash of everything the model depends on: the same data, spec, seed and library give the same
     version and the same scores. ``retrains`` is the number of models of resamples to keep beside it; by default as many
-    as the spec's promise needs. ``goal_policy`` is the file of the learned policy of a goal for rounds, to keep beside
-    it. ``on_margin`` is called before a margin is measured, and ``on_retrains`` with the number of retrains before they
-    are fitted; both take long. Raises ``UsageError`` for data that cannot be trained on, a folder that holds something,
-    an estimator that cannot be calibrated, a number of retrains that cannot be divided, a model that cannot carry the
-    spec's promise, or a policy that is missing; ``ModelError`` for a file that is none.
+    as the spec's promise needs. ``date_column`` names a column of dates, no feature, so that the shares of the promise
+    ``retrains`` are measured on later rows. ``goal_policy`` is the file of the learned policy of a goal for rounds, to
+    keep beside it. ``on_margin`` is called before a margin is measured, ``on_retrains`` with the number of retrains
+    before they are fitted, and ``on_split`` with a number and how many there are where a promise has been measured on
+    one of so many splits; all take long. Raises ``UsageError`` for data that cannot be trained on or are too few, a
+    folder that holds something, an estimator that cannot be calibrated, a number of retrains that cannot be divided, a
+    model that cannot carry the spec's promise, or a policy that is missing; ``ModelError`` for a file that is none.
     """
     check_new(output)
     count = wanted_retrains(loaded.spec, retrains)
+    check_dates(loaded, date_column)
     policy = read_goal_policy(goal_policy, loaded)
     # On one thread sums are added in one order. OpenMP's threads would also wait for each other on a busy machine.
     with threadpool_limits(1):
-        return _train(csv, loaded, output, estimator, seed, calibrate, count, policy, on_margin, on_retrains)
+        return _train(
+            csv,
+            loaded,
+            output,
+            estimator,
+            seed,
+            calibrate,
+            count,
+            date_column,
+            policy,
+            on_margin,
+            on_retrains,
+            on_split,
+        )
 
 
 def _train(
@@ -99,14 +121,17 @@ def _train(
     seed: int,
     calibrate: bool,
     count: int,
+    date_column: str | None,
     policy: bytes | None,
     on_margin: Callable[[], None],
     on_retrains: Callable[[int], None],
+    on_split: Callable[[int, int], None],
 ) -> Manifest:
+    dates = None if date_column is None else read_dates(csv, date_column)
     table = read_labelled(csv, loaded)
     codec = FeatureCodec(loaded.spec)
     random = np.random.RandomState(seed)
-    fit, recourse, held_out = _split(table.labels, csv, random)
+    fit, recourse, held_out = split_rows(table.labels, csv, random)
     fitted = _estimator(estimator, random, calibrate).fit(table.X[fit], table.labels[fit])
     model = scorer(fitted, codec.dimension)
     check_linear(model.score, loaded)
@@ -127,14 +152,22 @@ def _train(
     artefacts = fit_artefacts(loaded.spec.policy.choice, fitted, table.X[fit], table.labels[fit], random)
     # Last, so that nothing else of a model depends on how many retrains it has.
     others = _retrains(fitted, table, count, len(fit), random, on_retrains)
-    promise = measured_promise(loaded.spec.promise, model, others)
+    calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, on_split)
+    promise = measured_promise(loaded.spec.promise, model, others, calibration)
     measured |= measure_served(codec, model.score, kept, reference, margin, rejected, promise)
+    measured |= protected_use(codec, model.score, table.X[held_out])
     return write_bundle(
         output,
         loaded.spec,
         codec.columns,
         version=_version(
-            csv, loaded, f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}", seed, count, policy
+            csv,
+            loaded,
+            f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}",
+            seed,
+            count,
+            None if isinstance(calibration, UnsetType) else date_column or "",
+            policy,
         ),
         estimator=fitted,
         instances=kept,
@@ -142,11 +175,32 @@ def _train(
         verifier=artefacts.get("verifier"),
         margin=margin,
         retrains=others,
+        promise_calibration=calibration,
         goal_policy=policy,
         metrics=metrics_of(table, held_out, model, threshold)
         | {"training_rows": len(fit), "instances": len(instances)}
-        | measured,
+        | measured
+        | facts,
     )
+
+
+def _measured_share(
+    csv: Path,
+    training: Training,
+    dates: Floats | None,
+    random: np.random.RandomState,
+    on_split: Callable[[int, int], None],
+) -> Measured:
+    """What the verdict of the retrains is worth; nothing where the spec's promise states no share."""
+    if not states_share(training.codec.spec):
+        return Measured(UNSET, {})
+    try:
+        return measure_share(training, dates, random, on_split)
+    except ValueError as error:
+        raise UsageError(
+            f"{csv}: too few rows to measure what the promise retrains is worth under models of other rows: {error}; "
+            "give more data, or a `policy.margin` instead of the promise"
+        ) from None
 
 
 def _retrains(
@@ -182,8 +236,8 @@ def read_labelled(csv: Path, loaded: LoadedSpec) -> Table:
         raise UsageError(str(error)) from None
 
 
-def _split(labels: NDArray[np.int64], csv: Path, random: np.random.RandomState) -> tuple[Indices, Indices, Indices]:
-    """Shuffled row indices: half, quarter, quarter."""
+def split_rows(labels: NDArray[np.int64], csv: Path, random: np.random.RandomState) -> tuple[Indices, Indices, Indices]:
+    """Shuffled row indices: half to fit, a quarter for instances, a quarter held out. Raises ``UsageError``."""
     try:
         if labels.all():
             raise ValueError("one label only")
@@ -231,9 +285,12 @@ def metrics_of(table: Table, held_out: Indices, model: DecisionModel, threshold:
     }
 
 
-def _version(csv: Path, loaded: LoadedSpec, name: str, seed: int, retrains: int, policy: bytes | None) -> str:
+def _version(
+    csv: Path, loaded: LoadedSpec, name: str, seed: int, retrains: int, dates: str | None, policy: bytes | None
+) -> str:
     parts = [hashlib.sha256(csv.read_bytes()).hexdigest(), loaded.sha256, name.replace("-", "_"), str(seed)]
     parts += [sklearn.__version__, *([f"retrains {retrains}"] if retrains else [])]
+    parts += [] if dates is None else [f"kept aside {dates}"]
     parts += [] if policy is None else [f"goal policy {hashlib.sha256(policy).hexdigest()}"]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return f"{name}-{digest[:12]}"

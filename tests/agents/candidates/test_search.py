@@ -127,6 +127,31 @@ def test_no_option_of_a_rough_score_has_a_change_that_is_not_needed(cost: Cost) 
     assert options > 20
 
 
+def curved(random: np.random.Generator) -> Any:
+    """A score that grows with every column, and is neither linear nor a sum of single effects."""
+    weight, power = random.uniform(1, 4, 4), random.uniform(0.5, 3, 4)
+
+    def score(X: Array) -> Array:
+        return 1 / (1 + np.exp(0.7 * weight.sum() - X**power @ weight - 6 * X[:, 0] * X[:, 1]))
+
+    return score
+
+
+def test_hardly_any_change_of_a_smooth_score_could_be_smaller_by_one_step() -> None:
+    """Fixed seeds: people on as many score surfaces, whose grids are too large to be scored whole."""
+    space, goal, larger = scaled_space(np.arange(4), ("any",) * 4, np.full(4, 0.01), 3), Threshold(0.5), []
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        score, person = curved(random), np.round(0.6 * random.random(4), 2)
+        found = Search.build(space, np.zeros((0, 4)), L1()).under(score, goal).propose(person[np.newaxis])
+        for target in found.points:
+            changed = np.flatnonzero(target != person)
+            less = np.where(np.arange(4) == changed[:, np.newaxis], target - 0.01 * np.sign(target - person), target)
+            larger += goal.reached(score(np.round(less, 9))).tolist()
+    assert len(larger) > 200
+    assert np.mean(larger) < 0.05
+
+
 @pytest.mark.parametrize(
     ("mutable", "most", "detail"),
     [

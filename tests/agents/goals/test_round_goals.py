@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -107,6 +109,18 @@ def test_a_state_of_another_goal_or_a_damaged_one_is_refused(name):
     damaged["offset_theta"][0] = np.nan
     with pytest.raises(ValueError, match="not finite"):
         KINDS[name](0.9, 2, offset=True).restore(damaged)
+
+
+@every
+def test_a_score_that_the_model_does_not_approve_is_never_told_nor_held_against_the_next_threshold(name):
+    goal, random = KINDS[name](0.9, 1, offset=True), np.random.default_rng(1)
+    goal.observe(replace(random_round(random, 0, 1), places=3, threshold=0.5, newcomers=np.full(5, 0.5)))
+    aim = goal.aim(replace(random_prospects(random, goal, 1), least_score=0.999999))
+    assert aim.score == 0.999999 > aim.forecast
+    before, nobody = goal.state()["offset_theta"].item(), np.empty(0)
+    back = {"own_goal": nobody, "lag": nobody.astype(int), "reached": nobody > 0, "accepted": nobody > 0}
+    goal.observe(ClosedRound(1, 3, 0.999999, np.full(5, 0.5), **back))
+    assert goal.state()["offset_theta"].item() < before
 
 
 @every

@@ -26,10 +26,10 @@ def test_the_bound_is_where_so_many_successes_become_as_rare_as_the_confidence_s
     assert binom.sf(successes - 1, trials, bound) == pytest.approx(0.1)
 
 
-@given(seed=st.integers(0, 2**32), delta=st.sampled_from([0.0, 0.05, 0.1, 0.3]))
+@given(seed=st.integers(0, 2**32), delta=st.sampled_from([0.0, 0.05, 0.29, 0.3, 0.58]))
 def test_an_option_above_the_threshold_is_accepted_by_the_model_and_the_share(seed: int, delta: float) -> None:
     random = np.random.default_rng(seed)
-    retrains = [shifted(shift) for shift in random.normal(0, 0.1, 20)]
+    retrains = [shifted(shift) for shift in random.normal(0, 0.1, 100)]
     rows = random.random((50, 3))
     scores = EnsembleScore(shifted(0.0), retrains, delta)(rows)
     share, own = accepting(rows, retrains, 0.5), shifted(0.0)(rows)

@@ -44,7 +44,6 @@ def test_a_task_is_of_one_choice_and_seed_and_holds_all_that_its_methods_play():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)  # Each process imports and compiles for itself.
 def test_processes_side_by_side_give_the_tasks_in_their_order_and_the_scores_of_one_process():
     asked = tasks("linucb,gp_ucb,tap", "main,mixture", range(2))
     alone, together = (list(play_all(TERMS, asked, jobs)) for jobs in (1, 2))

@@ -15,6 +15,7 @@ from onward.environments.competition import (
     Settings,
     World,
     attainability,
+    closed_rounds,
     draw_world,
     gini,
     load_worlds,
@@ -69,6 +70,27 @@ def test_the_best_of_each_episode_get_the_places(world):
         assert applications.score[mine & accepted].min() >= applications.score[mine & ~accepted].max()
     assert not competition.best(0, applications, places=0).any()
     assert competition.best(0, applications, places=100).all()
+
+
+@pytest.mark.parametrize(("changes", "places"), [({}, [3] * 6), ({"later_places": (1, 0)}, [3, 3, 1, 0, 1, 0])])
+def test_places_change_from_a_round_on_and_a_round_may_have_none(world, changes, places):
+    settings = replace(SETTINGS, shift_round=2, shift_deviations=0.0, **changes)
+    competition, given = Competition(world, settings, episodes=2, seed=0), []
+    for t in range(6):
+        applications = competition.arrivals(t)
+        accepted = competition.best(t, applications)
+        given.append(accepted.sum() / 2)
+        for one in closed_rounds(t, applications, accepted, settings, 2):
+            assert one.places == places[t]
+            assert 0 < one.threshold < 1 if one.places else one.threshold == 1
+        competition.close(t, accepted, np.full(len(accepted), 0.9), applications.people)
+    assert given == places
+
+
+def test_newcomers_jump_and_drift_from_a_round_on():
+    settings = Settings(shift_round=3, shift_deviations=1.0, drift_deviations=0.02)
+    assert [settings.improvement_of(t) for t in (0, 2, 3, 4, 52)] == pytest.approx([0.0, 0.0, 1.02, 1.04, 2.0])
+    assert Settings(shift_deviations=1.0).improvement_of(99) == 0.0
 
 
 def test_everybody_has_come_back_or_given_up_after_the_horizon(world):

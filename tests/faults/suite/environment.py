@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from onward.streams.cli.process.stall_timeout import StallTimeout
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader
 from onward.streams.kafka.options import KafkaOptions
@@ -27,7 +28,6 @@ from onward.tests.faults.suite.check.reference_run import reference_run
 from onward.tests.faults.suite.context import SuiteContext
 from onward.tests.faults.suite.load.applicants import applicant_turns, identity_of
 from onward.tests.faults.suite.load.sender import Sender
-from onward.tests.faults.suite.stall_timeout import StallTimeout
 from onward.tests.faults.suite.workers.group import SESSION_SECONDS, DrawPlan, WorkerGroup
 from onward.tests.faults.suite.workers.process import COMMAND
 from onward.tests.support.comparison import Dump, LedgerPosition, dump, ledger_position
@@ -39,6 +39,7 @@ STALL_SECONDS = 120.0
 SNAPSHOTS_KEPT = 3
 _POLL_SECONDS = 0.5
 _MAX_SECONDS = 600.0
+MAX_WAIT_SECONDS = 1200.0
 _CONNECT_MS = 60_000
 
 
@@ -187,7 +188,7 @@ class ScenarioEnv:
         self.sender.finish()
         expected = expected_outputs(self.context.programs, self.topics, self._inputs())
         outputs: list[Record] = []
-        timeout = StallTimeout(self.stall_seconds)
+        timeout = StallTimeout(self.stall_seconds, max_seconds=MAX_WAIT_SECONDS)
         with EventReader(self.options, self.topics.outputs) as reader:
             while True:
                 outputs += read_to_end(reader)

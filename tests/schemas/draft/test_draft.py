@@ -166,7 +166,8 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
         "last_payment": "up",
     }
     assert features(draft)["education"].levels == ("secondary", "bachelor", "master")
-    assert [name for name, feature in features(draft).items() if feature.pii] == ["age"]
+    personal = [(name, feature.protected) for name, feature in features(draft).items() if feature.pii]
+    assert personal == [("age", True)]
     lines = (line for line in draft.text.splitlines() if line.startswith("  - {name: "))
     comments = dict(line.removeprefix("  - {name: ").split(",", 1) for line in lines)
     unmarked = [name for name, rest in comments.items() if "# guess: " not in rest]

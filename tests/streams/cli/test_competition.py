@@ -15,7 +15,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onward.schemas.events import PromiseChange, RoundDecision, Threshold
+from onward.schemas.events import ModelDecision, PromiseChange, Threshold
 from onward.streams.cli import main
 from onward.streams.cli.flags.parsing import parse_settings
 from onward.streams.cli.process.worker_process import WorkerProcess
@@ -28,6 +28,7 @@ from onward.streams.settings import BrokerSettings, DemoSettings
 from onward.streams.simulation.seasons import SeasonSimulation
 from onward.streams.topics import Topics
 from onward.tests.support.forked_process import ForkedProcess
+from onward.tests.support.installations import PATIENCE
 from onward.tests.support.slow_rounds import main as slow_main
 
 ROUNDS = 8
@@ -81,7 +82,6 @@ def test_people_of_a_file_do_not_compete(capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_the_simulator_plays_a_competition_for_a_worker_that_runs(tmp_path, capsys):
     flags = ["simulate", "--world", "competition", "--rounds", "3", "--seed", "1"]
     assert main([*flags, "--programs", str(tmp_path)]) == 0
@@ -95,7 +95,7 @@ def test_the_simulator_plays_a_competition_for_a_worker_that_runs(tmp_path, caps
         WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), worker, tmp_path / "log"),
     ):
         for run_name in ("first", "second"):
-            more = ["--run-name", run_name, "--web-port", "0", "--brokers", broker.bootstrap]
+            more = ["--run-name", run_name, "--web-port", "0", "--brokers", broker.bootstrap, *PATIENCE]
             assert main([*flags, *more]) == 0, capsys.readouterr().err
             assert re.match(r"competition-protoar: \d\d answers, mean expected reward 0\.", capsys.readouterr().out)
 
@@ -132,7 +132,7 @@ class Installation:
                     client,
                     on_event=lambda _, read, now_ms: self._count(read),
                     on_poll=self._replace_the_killed,
-                    patience_seconds=90,
+                    patience_seconds=3600,
                     advice=lambda: self._process.last_line(),
                 )
         assert not self._plans, "a worker was not killed"
@@ -161,13 +161,15 @@ class Installation:
         return self._stack.enter_context(ForkedProcess(slow_main, flags, self._folder / "worker.log", environment))
 
     def told(self) -> dict[str, Any]:
-        """Decisions, rounds and settled promises, without the event times that each run has for itself."""
-        events = {id: event for id, event in self.read.items() if isinstance(event, RoundDecision | PromiseChange)}
+        """Decisions, rounds and settled promises, without the event times and the model's file, which each run has for
+        itself."""
+        ends = {id: event for id, event in self.read.items() if isinstance(event, PromiseChange)}
+        decisions = {id: event for id, event in self.read.items() if isinstance(event, ModelDecision)}
         rounds = {id: event for id, event in self.read.items() if isinstance(event, Threshold)}
-        return events | {id: replace(closed, ended_at="") for id, closed in rounds.items()}
+        ends |= {id: replace(decision, model_sha256=None, spec="") for id, decision in decisions.items()}
+        return ends | {id: replace(closed, ended_at="", model_sha256=None) for id, closed in rounds.items()}
 
 
-@pytest.mark.timeout(300)
 def test_a_worker_killed_in_the_middle_of_a_round_settles_the_same_promises(tmp_path):
     whole, killed = Installation(tmp_path / "whole"), Installation(tmp_path / "killed")
     whole.play()

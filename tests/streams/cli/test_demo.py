@@ -7,10 +7,13 @@ import time
 
 import pytest
 
-from onward.streams.cli import main
+from onward.streams.cli import demo, main
 from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.errors import OnwardError, UsageError
+from onward.streams.kafka.client import EventWriter
+from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
+from onward.streams.topics import Topics
 
 KEYS = [
     "applications",
@@ -101,6 +104,50 @@ def test_a_folder_to_keep_must_be_new(tmp_path, capsys):
     (tmp_path / "something").touch()
     assert main(["demo", "--json", "--keep", str(tmp_path)]) == UsageError.exit_code
     assert "name a new folder" in capsys.readouterr().err
+
+
+class SlowWorker:
+    """Imports its code for a while, works for a while, and then writes to the journal."""
+
+    def __init__(self, writer):
+        self._writer, self._looks = writer, 0
+
+    def check(self):
+        self._looks += 1
+        if self._looks == 8:
+            self._writer.send("journal", b"begun")
+            self._writer.flush()
+
+    def progress(self):
+        return max(0, self._looks - 4)
+
+    def last_log_line(self):
+        return "still at work"
+
+
+def test_a_worker_may_take_any_time_to_begin_while_it_works(monkeypatch):
+    monkeypatch.setattr(demo, "READY_SECONDS", 1.5 * demo.CHECK_SECONDS)
+    with EmbeddedBroker({"journal": 1}) as broker, EventWriter(broker.options()) as writer:
+        kafka = demo._Kafka(BrokerSettings(brokers=(broker.bootstrap,)), broker.options(), Topics())
+        demo._await_worker(SlowWorker(writer), kafka)
+
+
+def test_a_worker_that_says_nothing_more_does_not_begin(monkeypatch):
+    monkeypatch.setattr(demo, "READY_SECONDS", 1.5 * demo.CHECK_SECONDS)
+    monkeypatch.setattr(SlowWorker, "progress", lambda _: 1)
+    with EmbeddedBroker({"journal": 1}) as broker, EventWriter(broker.options()) as writer:
+        kafka = demo._Kafka(BrokerSettings(brokers=(broker.bootstrap,)), broker.options(), Topics())
+        with pytest.raises(OnwardError, match=r"has not begun within 0\.3 s: still at work"):
+            demo._await_worker(SlowWorker(writer), kafka)
+
+
+def test_the_progress_of_a_worker_is_what_it_says_of_its_work(tmp_path):
+    worker = WorkerProcess(BrokerSettings(brokers=("127.0.0.1:1",)), [], tmp_path / "log")
+    assert worker.progress() == 0
+    lines = [{"level": "info", "message": "opened ledger"}, {"level": "warning", "message": "no broker"}]
+    (tmp_path / "log").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert worker.progress() == 1
+    assert worker.last_log_line() == "no broker"
 
 
 def check_forever(worker):

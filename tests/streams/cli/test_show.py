@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from onward.schemas.events import Application, Outcome, RoundDecision
+from onward.schemas.events import Application, ModelDecision, Outcome
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams import cli
@@ -54,7 +54,7 @@ def test_what_happened_is_told_line_by_line(
     assert head == f"{told} in program {PROGRAM}"
     assert state == "state: closed"
     words = [line.split()[1] for line in lines if not line.startswith(show.INDENT)]
-    assert words[:2] == ["application", "recourse"]
+    assert words[:3] == ["application", "model-decision", "recourse"]
     assert {"outcome", "dead-letter"} <= set(words)
     assert any(line.startswith(f"{show.INDENT}1. ") and "  (cost " in line for line in lines)
     assert any("could not be used: unknown_option: " in line for line in lines)
@@ -86,7 +86,7 @@ def test_rounds_and_promises_are_told_in_words(tmp_path: Path, capsys: pytest.Ca
     tape.tick(2 * HOUR_MS + 6 * MINUTE_MS)
     tape.fold()
     first, _ = tape.thresholds()
-    low = next(one for one in tape.run.events("round-decisions", RoundDecision) if one.application == "low")
+    low = next(one for one in tape.run.events("model-decisions", ModelDecision) if one.application == "low")
     text = "".join(_told(tape, name, capsys) for name in ("low", "again"))
     assert f" no place in round 1: score {low.score:.4g}, threshold {first.threshold:.4g}" in text
     assert f", target score {first.goal:.4g} up to round 2, which ends 2026-09-21T16:13:20.000Z" in text

@@ -21,6 +21,43 @@ def test_check_summarises_a_good_spec_in_one_line(capsys):
     assert "program credit: 13 features (10 mutable) in 13 columns, policy posterior" in capsys.readouterr().out
 
 
+def test_what_is_wrong_in_a_spec_cannot_give_orders_to_the_terminal(tmp_path, capsys):
+    """YAML can spell any character."""
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(CREDIT.read_text() + '"\\e[2J": 1\npolicy: {choice: "\\e]0;x\\a"}\n')
+    assert check([spec]) == 2
+    told = capsys.readouterr()
+    assert "\\x1b[2J" in told.err
+    assert "\x1b" not in told.out + told.err
+
+
+def with_sex(tmp_path, fields):
+    spec = tmp_path / "spec.yaml"
+    feature = f"  - {{name: sex, type: categorical, categories: [female, male]{fields}}}\n"
+    spec.write_text(CREDIT.read_text().replace("features:\n", f"features:\n{feature}", 1))
+    return spec
+
+
+def test_what_is_protected_may_not_be_changed(tmp_path, capsys):
+    assert check([with_sex(tmp_path, ", protected: true")]) == 2
+    told = capsys.readouterr().err
+    assert "features[0].protected: sex: nobody is to be told to change what is protected: write `mutable: none`" in told
+    assert check([with_sex(tmp_path, ", protected: true, mutable: any")]) == 2
+    assert check([with_sex(tmp_path, ", protected: true, mutable: none")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_told"),
+    [("", True), (", mutable: any", True), (", mutable: none", False), (", protected: false", False)],
+)
+def test_check_tells_of_what_looks_personal_and_may_be_changed(tmp_path, capsys, fields, is_told):
+    assert check([with_sex(tmp_path, fields)]) == 0
+    told = capsys.readouterr().err
+    assert ("sex: people may be told to change it, and it looks personal: write `mutable: none, protected" in told) == (
+        is_told
+    )
+
+
 @pytest.mark.parametrize(
     ("added", "told"),
     [
@@ -29,7 +66,7 @@ def test_check_summarises_a_good_spec_in_one_line(capsys):
             "and window P9D of event time, 4 places every P1D, goal capacity, coverage 0.95 within 4 rounds, sha256 ",
         ),
         (f"{ROUNDS}}}", ", 4 places in rounds that events announce, goal capacity, coverage 0.95 within 1 round, sha"),
-        ("promise: {kind: retrains}", "and window 10 steps, promise retrains, open for P90D, sha256 "),
+        ("promise: {kind: retrains}", "and window P90D of event time, promise retrains, open for P90D, sha256 "),
     ],
 )
 def test_the_summary_tells_of_rounds_and_promises(added, told, tmp_path, capsys):
@@ -140,7 +177,10 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
             "policy: {goal: capacity, window: {time: P9D}}",
             "policy.goal: capacity is for limited places",
         ),
-        ("policy: {goal: fixed}\ncapacity: {places: 4}", "policy.window: a program with rounds needs a window in time"),
+        (
+            "policy: {goal: fixed, window: {steps: 10}}\ncapacity: {places: 4}",
+            "policy.window: a program with rounds needs a window in time",
+        ),
         (
             "shards: 2\npolicy: {goal: fixed, window: {time: P9D}}\ncapacity: {places: 4}",
             "shards: places are given to the best of the whole program",
@@ -209,7 +249,7 @@ def test_check_says_what_rounds_and_promises_lack(added, problem, tmp_path, caps
 
 def test_check_names_the_lines_that_a_draft_leaves_to_people(tmp_path, capsys):
     spec = tmp_path / "drafted.yaml"
-    spec.write_text(CREDIT.read_text().replace("pii: true}", "pii: true}  # decide: is that so?", 1))
+    spec.write_text(CREDIT.read_text().replace("protected: true}", "protected: true}  # decide: is that so?", 1))
     marked = spec.read_text().split("# decide")[0].count("\n") + 1
     assert check([spec]) == 0
     assert f"line {marked} still marked decide: say what a person can change" in capsys.readouterr().err

@@ -161,3 +161,12 @@ def test_a_group_that_has_committed_nothing_is_named(
         answer = json.loads(printed.out)
         assert (answer["group"], answer["committed"]) == (group, committed)
         assert printed.err.startswith("group wrokers has committed nothing on these topics:") is not committed
+
+
+def test_a_model_s_version_is_text_in_the_table(
+    broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = (ProgramSummary("loan", "[red]v\x1b[2J", True, 1, 40, 7),)
+    monkeypatch.setattr(summary, "summaries", lambda _: [ledger._replace(programs=programs)])
+    assert cli.main(["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu.", "--state-dir", "state"]) == 0
+    assert "[red]v\\x1b[2J" in capsys.readouterr().out

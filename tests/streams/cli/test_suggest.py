@@ -77,6 +77,18 @@ def test_what_is_wrong_is_told_in_one_line(folder, tmp_path, capsys, people, arg
     assert len(told.splitlines()) == 1
 
 
+def test_a_name_cannot_give_orders_to_the_terminal(folder, tmp_path, capsys):
+    (tmp_path / "people.csv").write_text(
+        'name,income,debts,region\n"ada\x1b[2J\nbob: nothing need change",20,8,north\n\x1b]0;x\x07,20,8,\x1b[31m\n'
+    )
+    people = [str(tmp_path / "people.csv"), "--spec", str(folder / "loans.yaml"), "--id", "name"]
+    assert main(["suggest", *people]) == 2
+    told = capsys.readouterr()
+    assert told.out.startswith("ada\\x1b[2J\\nbob: nothing need change: ")
+    assert "region: " in told.err
+    assert "\x1b" not in told.out + told.err
+
+
 ROWS = """\
 n,income,debts,region
 ada,20,8,north

@@ -1,10 +1,16 @@
+import json
+
 import msgspec
+import numpy as np
 import pytest
 
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import parse_spec
 from onward.streams.cli import main
 from onward.streams.cli.display.new_model import print_model
 from onward.streams.programs.bundle.manifest import BundleFile, Manifest
+from onward.streams.programs.training.protected import protected_use
 
 SPEC = """\
 program: loans
@@ -18,7 +24,7 @@ candidates: 7
 def test_it_tells_how_many_instances_were_found_and_are_kept(tmp_path, capsys):
     data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
     data.write_text("income,repaid\n" + "".join(f"{income},{int(income > 40)}\n" for income in range(100)))
-    spec.write_text(SPEC)
+    spec.write_text(f"{SPEC}policy: {{generator: adapted}}\n")
     train = ["train", str(data), "--spec", str(spec), "--estimator", "logistic_regression"]
     assert main([*train, "--output", str(tmp_path / "model")]) == 0
     told = capsys.readouterr().out
@@ -57,7 +63,11 @@ MANIFEST = Manifest(
     ("metrics", "margin", "told"),
     [
         ({"retrained_accept": 0.93}, 0.3, ["margin: 0.3 above the threshold"]),
-        ({"retrained_accept": 0.71}, 0.3, ["models accept 71% of the options; the wanted 90% is reached by no margin"]),
+        (
+            {"retrained_accept": 0.71},
+            0.3,
+            ["other rows of the data accept 71% of the options; the wanted 90% is reached by no margin"],
+        ),
         (
             {},
             0.0,
@@ -120,3 +130,52 @@ def test_a_seed_that_training_cannot_take_is_told_in_one_line(capsys, seed):
     assert main(["train", "data.csv", "--spec", "spec.yaml", "--output", "model", "--seed", seed]) == 2
     told = f"onward: argument --seed: give a whole number from 0 to 4294967295 (it is {seed!r})"
     assert capsys.readouterr().err.startswith(told)
+
+
+def told_of_sex(tmp_path, capsys, label):
+    """What training says of a protected feature of which the label is this function, beside income."""
+    data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
+    people = [(income, ("female", "male")[income * 7 % 3 == 0]) for income in range(200)]
+    rows = [f"{income},{sex},{int(label(income, sex))}\n" for income, sex in people]
+    data.write_text("income,sex,repaid\n" + "".join(rows))
+    sex = ", {name: sex, type: categorical, categories: [female, male], mutable: none, protected: true}]"
+    spec.write_text(SPEC.replace("bounds: [0, 99]}]", f"bounds: [0, 199]}}{sex}"))
+    train = ["train", str(data), "--spec", str(spec), "--estimator", "random_forest"]
+    assert main([*train, "--output", str(tmp_path / "model")]) == 0
+    told, metrics = capsys.readouterr(), json.loads((tmp_path / "model" / "manifest.json").read_text())["metrics"]
+    assert "protected" not in told.out
+    return [line for line in told.err.splitlines() if "protects" in line], metrics
+
+
+def test_training_warns_when_the_model_reads_what_is_protected(tmp_path, capsys):
+    told, metrics = told_of_sex(tmp_path, capsys, lambda income, sex: income > (60 if sex == "male" else 140))
+    assert metrics["protected:sex"] > 0.05
+    assert told == [
+        "warning: the model reads sex, which the spec protects: another value of it alone changes "
+        f"{metrics['protected:sex']:.1%} of its decisions about people of the data"
+    ]
+
+
+def test_a_model_that_reads_nothing_of_it_is_not_told_of():
+    """Nothing depends on how trees were grown."""
+    spec = msgspec.convert(
+        {
+            "program": "loan",
+            "features": [
+                {"name": "income", "type": "continuous", "bounds": [0, 100]},
+                {"name": "sex", "type": "categorical", "categories": ["f", "m"], "mutable": "none", "protected": True},
+                {"name": "age", "type": "integer", "bounds": [0, 100], "mutable": "none", "protected": True},
+            ],
+            "label": {"name": "repaid"},
+            "model": {"manifest": "unused"},
+        },
+        ProgramSpec,
+        strict=False,
+    )
+    codec, random = FeatureCodec(spec), np.random.default_rng(0)
+    X = np.column_stack([random.random(400), np.eye(2)[random.integers(0, 2, 400)], random.random(400)])
+    assert protected_use(codec, lambda rows: rows[:, 0], X) == {}
+    # Half of the others have another value, and it decides wherever incomes are between the two limits.
+    read = protected_use(codec, lambda rows: np.clip(rows[:, 0] + 0.2 * rows[:, 1], 0, 1), X)
+    assert read == {"protected:sex": pytest.approx(0.5 * 0.2, abs=0.02)}
+    assert protected_use(codec, lambda rows: 0.6 + 0.1 * rows[:, 3], X) == {"protected:age": 0.0}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 
 import pytest
@@ -10,10 +9,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from onward.streams.engine.effects import Effects
 from onward.streams.metrics import Metrics
-from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.streams.worker.processor_metrics import ProcessorMetrics
+from onward.tests.support.exposition import expose
 from onward.tests.support.pipeline import no_clock
-from onward.tests.support.tape import JOURNAL, MINUTE_MS, TIMED, tape
+from onward.tests.support.tape import MINUTE_MS, TIMED, tape
 
 TOLD = {"nu": 0.5}
 
@@ -55,24 +54,9 @@ def test_a_learned_probability_follows_the_outcomes_and_the_assumed_one_does_not
     assert assumed == same
 
 
-def counted(metrics: Metrics, name: str) -> dict[str, float]:
-    families = {family.name: family for family in text_string_to_metric_families(metrics.expose().decode())}
+def counted(text: str, name: str) -> dict[str, float]:
+    families = {family.name: family for family in text_string_to_metric_families(text)}
     return {sample.labels["decile"]: sample.value for sample in families[f"onward_{name}"].samples}
-
-
-def folded(story) -> Metrics:
-    """What a worker's metrics are after it has folded the whole journal."""
-
-    async def fold() -> Metrics:
-        metrics, run = Metrics(), story.run
-        config = ProcessorConfig(run.directory / "ledger", run.waiting_limit)
-        processor = PartitionProcessor(run.topics, run.programs, run.broker, metrics, no_clock, config)
-        await processor.assigned([JOURNAL])
-        await processor.handle(list(story.journal))
-        await processor.revoked([JOURNAL])
-        return metrics
-
-    return asyncio.run(fold())
 
 
 def test_rewards_are_counted_by_the_probability_that_was_predicted(tmp_path):
@@ -82,14 +66,14 @@ def test_rewards_are_counted_by_the_probability_that_was_predicted(tmp_path):
         if result:
             story.outcome(name, MINUTE_MS, result=result)
     story.tick(120 * MINUTE_MS)
-    metrics = folded(story)
+    text = expose(story.run).owned
     predicted = {answer.application: answer.options[0].execution_probability for answer in story.answers()}
     decile = {name: f"{int(10 * p) / 10:.1f}-{(int(10 * p) + 1) / 10:.1f}" for name, p in predicted.items()}
     resolved = ("a", "b", "d")
-    assert counted(metrics, "resolved_options") == Counter(decile[name] for name in resolved)
-    assert sum(counted(metrics, "observed_rewards").values()) == 1.0
+    assert counted(text, "resolved_options") == Counter(decile[name] for name in resolved)
+    assert sum(counted(text, "observed_rewards").values()) == 1.0
     total = sum(predicted[name] for name in resolved)
-    assert sum(counted(metrics, "predicted_executions").values()) == pytest.approx(total)
+    assert sum(counted(text, "predicted_executions").values()) == pytest.approx(total)
 
 
 def test_of_several_options_the_credited_one_counts_and_without_an_outcome_the_easiest(tmp_path):
@@ -99,15 +83,15 @@ def test_of_several_options_the_credited_one_counts_and_without_an_outcome_the_e
         story.applies(name, features={"region": "north", "income": 60.0, "debts": 4})
     story.outcome("named", MINUTE_MS, option="2")
     story.tick(120 * MINUTE_MS)
-    metrics = folded(story)
+    text = expose(story.run).owned
     options = {answer.application: len(answer.options) for answer in story.answers()}
     assert options["named"] > 1
-    assert sum(counted(metrics, "resolved_options").values()) == 2
-    assert sum(counted(metrics, "observed_rewards").values()) == 1.0
+    assert sum(counted(text, "resolved_options").values()) == 2
+    assert sum(counted(text, "observed_rewards").values()) == 1.0
 
 
 def test_a_certain_option_belongs_to_the_highest_decile():
     metrics = Metrics()
     effects = Effects(predictions=[("loan", 1.0, 1.0), ("loan", 0.0, 0.0)])
     ProcessorMetrics(metrics, {}, no_clock).count(effects, Counter())
-    assert counted(metrics, "resolved_options") == {"0.9-1.0": 1.0, "0.0-0.1": 1.0}
+    assert counted(metrics.expose().decode(), "resolved_options") == {"0.9-1.0": 1.0, "0.0-0.1": 1.0}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from onward.schemas.events import Model
+from onward.schemas.events import Model, NoRecourse, Recourse
 from onward.streams.programs.program import Program
 from onward.tests.support.pipeline import build_program, dump
 from onward.tests.support.tape import tape
@@ -33,12 +33,14 @@ def test_a_model_holds_from_its_event_on_wherever_the_journal_is_cut(tmp_path, m
                 story.send("models", Model("loan", "v2", "memory", "3" * 64), 0, "m")
         ledger = story.fold(parts=[[record] for record in story.journal] if name == "cut" else None)
         results.append((story.run.outputs(), dump(ledger)))
-        models = {answer.application: answer.model for answer in story.answers()}
+        models = {answer.application: (answer.model, answer.model_sha256) for answer in story.answers()}
+        first, second = ("v1", "1" * 64), ("v2", "3" * 64)
         assert models == {
-            "poor before": "v1",
-            "poor after": "v2",
-            "well off after": "v2",
-            "poor at last": "v2",
-            "well off at last": "v2",
+            "poor before": first,
+            "poor after": second,
+            "well off after": second,
+            "poor at last": second,
+            "well off at last": second,
         }
+        assert {type(answer) for answer in story.answers()} == {Recourse, NoRecourse}
     assert results[0] == results[1]

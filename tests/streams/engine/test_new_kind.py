@@ -12,9 +12,11 @@ import msgspec
 import pytest
 
 from onward.schemas.kinds import Kind, kinds
+from onward.streams.cli import show
 from onward.streams.engine import handlers
 from onward.streams.engine.handlers import Handler, TimerHandler
 from onward.streams.engine.timers import EVENT_TIME, Timer
+from onward.streams.replay.history import History
 from onward.streams.worker.partition_processor import Stage
 from onward.tests.support.tape import MINUTE_MS, TIMED, tape
 
@@ -133,6 +135,20 @@ def test_a_withdrawal_without_application_is_a_dead_letter(story):
     story.fold()
     assert confirmations(story) == []
     assert story.reasons() == ["withdrawal_without_application"]
+
+
+def test_it_is_part_of_an_application_s_history_whatever_comes_at_the_same_time(story):
+    sent = [story.applies("p0"), withdraws(story, "p0", 0), story.outcome("p0", 0)]
+    story.tick(12 * MINUTE_MS)
+    story.fold()
+    history = History("p0", "loan", story.run.topics)
+    records = [record for log in story.run.broker.logs.values() for record in log]
+    for record in [*records, *sent]:
+        history.feed(record)
+    told = [happening.kind for happening in history.happenings]
+    assert told == ["application", "recourse", "outcome", "reward", "withdrawal", "confirmation"]
+    [words] = show._in_words(history.happenings[4])
+    assert "withdrawal     withdrawals/0@0" in words
 
 
 def test_a_withdrawal_timer_survives_a_restart(story):

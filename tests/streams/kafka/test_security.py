@@ -39,7 +39,6 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaOptions]:
             sasl_mechanism="PLAIN",
             sasl_username="onward",
             sasl_password="hunter2",
-            connect_timeout_ms=5000,
         )
 
 

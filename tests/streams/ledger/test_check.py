@@ -83,8 +83,11 @@ def test_a_snapshot_stops_wherever_it_is(large, tmp_path):
 def test_a_worker_that_gives_up_opening_waits_until_nobody_looks_into_the_ledger(tmp_path, monkeypatch):
     story, ended = write_journal(tmp_path), []
 
+    begun = Event()
+
     def slowly(ledger, stop):
-        stop.wait(10)
+        begun.set()
+        stop.wait()
         time.sleep(0.1)
         ended.append(ledger)
         raise LedgerError("interrupted")
@@ -94,7 +97,7 @@ def test_a_worker_that_gives_up_opening_waits_until_nobody_looks_into_the_ledger
 
     async def work():
         opening = asyncio.ensure_future(worker.open())
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(begun.wait)
         opening.cancel()
         await asyncio.wait([opening])
         assert opening.cancelled()

@@ -1,11 +1,20 @@
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from onward.streams.engine.timers import WINDOW
+from onward.streams.engine.watermark import required_topics
 from onward.streams.errors import LedgerError
+from onward.streams.journal.entries import shard_of
+from onward.streams.ledger import ledger as ledger_module
 from onward.streams.ledger.ledger import Ledger
+from onward.tests.streams.engine.rounds.stories import HOUR_MS
+from onward.tests.streams.engine.rounds.stories import story as rounds_story
+from onward.tests.support.connections import closing_connections
 from onward.tests.support.pipeline import dump
-from onward.tests.support.tape import tape
+from onward.tests.support.tape import MINUTE_MS, rows, tape
 
 
 def test_a_damaged_ledger_is_told(tmp_path):
@@ -39,3 +48,79 @@ def test_a_full_disk_is_told_and_leaves_the_last_commit(tmp_path, monkeypatch):
         with pytest.raises(LedgerError, match="database or disk is full"):
             story.fold(parts=[story.journal[1:]])
     assert dump(story.run.directory / "ledger" / "journal-0.sqlite") == whole
+
+
+def test_a_ledger_that_a_test_leaves_open_is_found_and_closed(tmp_path):
+    with closing_connections() as left:
+        ledger = Ledger(tmp_path / "journal-0.sqlite", "journal", 0)
+    assert left == [str(tmp_path / "journal-0.sqlite")]
+    with pytest.raises(LedgerError, match="closed database"):
+        _ = ledger.progress
+
+
+@contextmanager
+def traced(monkeypatch) -> Iterator[list[str]]:
+    """The statements that ledgers run."""
+    statements: list[str] = []
+    opened = Ledger.__init__
+
+    def open_and_trace(self, *place):
+        opened(self, *place)
+        self._db.set_trace_callback(statements.append)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "__init__", open_and_trace)
+        yield statements
+
+
+@pytest.mark.parametrize("window", [{"steps": 2}, {"time": "PT30M", "lateness": "PT5M"}])
+def test_a_portion_takes_as_few_queries_however_many_shards_a_program_has(tmp_path, monkeypatch, window):
+    def statements(shards):
+        story = tape(tmp_path / str(shards), shards=shards, window=window)
+        for number in range(20):
+            story.applies(f"p{number}", number)
+        with traced(monkeypatch) as found:
+            story.fold()
+        assert len(story.answers()) == 20
+        return [statement for statement in found if statement.startswith("SELECT")]
+
+    assert len(statements(1024)) == len(statements(1))
+
+
+def test_timers_of_steps_are_read_for_the_shards_and_steps_of_the_portion_alone(tmp_path, monkeypatch):
+    story = tape(tmp_path, shards=4, window={"steps": 3})
+    for number in range(40):
+        story.applies(f"p{number}", number)
+    before = len(story.journal)
+    story.applies("last", 40)
+    views = []
+    view = Ledger.view
+
+    def kept(self, *given):
+        views.append(view(self, *given))
+        return views[-1]
+
+    monkeypatch.setattr(Ledger, "view", kept)
+    story.fold(parts=[story.journal[:before], story.journal[before:]])
+    [closing] = views[-1].timers
+    assert (closing.kind, closing.shard) == (WINDOW, shard_of("last", 4))
+
+
+def test_of_a_program_with_rounds_only_those_who_wait_are_read_at_the_start(tmp_path, monkeypatch):
+    story = rounds_story(tmp_path)
+    for number in range(30):
+        story.applies_with(f"p{number}", MINUTE_MS, income=20 + number)
+    story.tick(HOUR_MS + 6 * MINUTE_MS)
+    for name in ("b", "a"):
+        story.applies_with(name, HOUR_MS + 10 * MINUTE_MS, income=30)
+    ledger, run = story.fold(), story.run
+    read = []
+    decode = ledger_module._case
+    monkeypatch.setattr(ledger_module, "_case", lambda row: read.append(row) or decode(row))
+    with Ledger(ledger, "journal", 0) as opened:
+        state = opened.load(run.programs, required_topics(run.topics), 10)
+    assert list(state.rounds["loan"].pool) == ["b", "a"]
+    assert len(read) == 2
+    plan = "EXPLAIN QUERY PLAN SELECT body FROM cases WHERE program = 1 AND in_round = 1 ORDER BY rowid"
+    [(*_, how)] = rows(ledger, plan)
+    assert "USING INDEX cases_in_round" in how

@@ -83,18 +83,18 @@ def competition(tmp_path):
 @pytest.mark.parametrize(
     ("name", "events", "state"),
     [
-        ("best", ["application", "round-decision"], "approved: a place in round 1"),
+        ("best", ["application", "model-decision"], "approved: a place in round 1"),
         (
             "middle",
-            ["application", "round-decision", "recourse"],
+            ["application", "model-decision", "recourse"],
             "waits for an outcome; the promise holds up to round 4",
         ),
         (
             "low",
-            ["application", "round-decision", "recourse", "promise"],
+            ["application", "model-decision", "recourse", "promise"],
             "waits for an outcome; the promise is kept, in round 2",
         ),
-        ("again", ["application", "round-decision", "promise"], "approved: a place in round 2"),
+        ("again", ["application", "model-decision", "promise"], "approved: a place in round 2"),
     ],
 )
 def test_rounds_and_promises_are_told(competition, name, events, state):

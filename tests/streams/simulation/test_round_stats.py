@@ -6,7 +6,7 @@ from itertools import permutations
 
 import msgspec
 
-from onward.schemas.events import Coverage, NoRecourse, PromiseChange, Recourse, RoundDecision, Threshold
+from onward.schemas.events import Coverage, ModelDecision, NoRecourse, PromiseChange, Recourse, Threshold
 from onward.streams.records import Record
 from onward.streams.simulation.round_stats import CoverageSummary, PromiseSummary, RoundStats
 from onward.streams.simulation.run_stats import RunStats
@@ -70,7 +70,7 @@ def test_coverage_is_the_share_of_those_with_their_score_that_got_a_place():
 
 def test_a_rejected_member_of_a_round_without_an_answer_is_lost():
     stats = RunStats(lambda *_: False)
-    decisions = [RoundDecision("grants", 0, name, 0, name == "a", 0.5, 0.6, "m") for name in "abc"]
+    decisions = [ModelDecision("grants", 0, name, name == "a", "m", "s", None, 0, 0.5, 0.6) for name in "abc"]
     for number, event in enumerate([*decisions, decisions[1], promised("b"), closed(0)]):
         name = getattr(event, "application", "0")
         headers = (("ce_id", f"{type(event).__name__}/{name}".encode()),)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from onward.schemas.events import Application, Change, DeadLetter, NoRecourse, Option, Outcome, Recourse, Round
-from onward.schemas.events import RoundDecision as Decision
+from onward.schemas.events import ModelDecision as Decision
 from onward.streams.simulation.seasons import SeasonSimulation, SimulatedSeason
 
 
@@ -54,7 +54,7 @@ def simulation(prefix=""):
 
 
 def decided(name, approved):
-    return Decision("grants", 0, name, 0, approved, 0.4, 0.5, "m")
+    return Decision("grants", 0, name, approved, "m", "s", None, 0, 0.4, 0.5)
 
 
 def recourse(name):

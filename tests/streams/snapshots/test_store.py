@@ -58,6 +58,19 @@ def test_a_worker_that_is_behind_does_not_push_out_what_is_newer(tmp_path, addre
     assert offsets(snapshots) == [len(story.journal)]
 
 
+def test_another_owner_s_snapshot_of_the_same_offset_takes_the_place_of_the_first(tmp_path, address):
+    """Nothing was folded between the two, so the earlier state that is kept beside them is not pushed out."""
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=2)
+    take_snapshot(snapshots, story.fold(parts=[story.journal[:3]]))
+    first, second = (
+        take_snapshot(snapshots, story.fold(parts=[part])) for part in (story.journal[3:], story.journal[-1:])
+    )
+    assert first.ledger.generation < second.ledger.generation
+    assert offsets(snapshots) == [len(story.journal), 3]
+    assert snapshots.listed(JOURNAL)[0] == second
+    assert first.file not in files(address)
+
+
 def test_what_another_worker_is_sending_is_not_deleted(tmp_path, address):
     story, snapshots = write_journal(tmp_path), Snapshots(address, keep=1)
     ahead = snapshots.send(story.fold("ahead"), JOURNAL, 0, Event())

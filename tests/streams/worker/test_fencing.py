@@ -16,6 +16,7 @@ from onward.streams.records import TopicPartition
 from onward.streams.snapshots.store import Snapshots
 from onward.streams.worker.lease import Lease
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage
+from onward.tests.support.kafka_handlers import until
 from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
 from onward.tests.support.tape import JOURNAL, POOR, tape
 
@@ -65,6 +66,7 @@ def test_a_worker_that_was_stopped_writes_nothing_until_the_group_has_spoken(tmp
         await stopped.assigned([JOURNAL])
         before = dump(ledger)
         handling = asyncio.ensure_future(stopped.handle(list(story.journal)))
+        await until(lambda: clock.now)
         await asyncio.sleep(0.05)
         assert not handling.done()
         assert dump(ledger) == before

@@ -76,13 +76,13 @@ async def waiting(lease, clock):
 
 async def test_a_wait_ends_when_the_group_answers(lease, waiting):
     lease.renew(129.0)
-    await asyncio.wait_for(waiting, 1)
+    await waiting
 
 
 async def test_a_wait_is_fenced_when_the_membership_is_lost(lease, waiting):
     lease.lose()
     with pytest.raises(FencedError, match=r"may have another owner by now.*; start it again"):
-        await asyncio.wait_for(waiting, 1)
+        await waiting
 
 
 async def test_a_lost_lease_is_valid_again_only_after_a_new_assignment(lease, clock):
@@ -93,14 +93,14 @@ async def test_a_lost_lease_is_valid_again_only_after_a_new_assignment(lease, cl
     with pytest.raises(FencedError):
         await lease.wait_until_valid()
     lease.grant(100.0)
-    await asyncio.wait_for(lease.wait_until_valid(), 1)
+    await lease.wait_until_valid()
 
 
 def test_its_clock_runs_like_the_monotonic_one():
-    before, wall = leases.clock(), time.monotonic()
+    earliest, before, earlier = time.monotonic(), leases.clock(), time.monotonic()
     time.sleep(0.02)
-    assert leases.clock() - before >= 0.02
-    assert leases.clock() - before == pytest.approx(time.monotonic() - wall, abs=0.01)
+    later, after, latest = time.monotonic(), leases.clock(), time.monotonic()
+    assert later - earlier <= after - before <= latest - earliest
 
 
 async def test_every_silence_is_logged_once_however_many_wait(lease, clock, caplog):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from onward.streams.metrics import Metrics
-from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.streams.worker.promise_metrics import RESULTS
 from onward.tests.streams.engine.promises.stories import HOUR_MS, Story, promising, small_pieces, story
-from onward.tests.support.pipeline import Run, build_program, no_clock
-from onward.tests.support.tape import JOURNAL
+from onward.tests.support.exposition import expose
+from onward.tests.support.pipeline import Run, build_program
 
 OWN = {
     f"onward_{name}"
@@ -36,18 +33,8 @@ class Shown:
     """The series of a worker that has folded a journal."""
 
     def __init__(self, tape: Story, is_kept: bool = True) -> None:
-        kept, revoked = asyncio.run(self._fold(tape))
-        self._families = list(text_string_to_metric_families((kept if is_kept else revoked).decode()))
-
-    async def _fold(self, tape: Story) -> tuple[bytes, bytes]:
-        """What is shown while the partition is kept, and after it is revoked."""
-        run, metrics, config = tape.run, Metrics(), ProcessorConfig(tape.run.directory / "measured")
-        processor = PartitionProcessor(run.topics, run.programs, run.broker, metrics, no_clock, config)
-        await processor.assigned([JOURNAL])
-        await processor.handle(tape.journal)
-        kept = metrics.expose()
-        await processor.revoked([JOURNAL])
-        return kept, metrics.expose()
+        exposed = expose(tape.run)
+        self._families = list(text_string_to_metric_families(exposed.owned if is_kept else exposed.revoked))
 
     @property
     def names(self) -> set[str]:

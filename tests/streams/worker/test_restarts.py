@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections import Counter
+from contextlib import closing
 
 import pytest
 
-from onward.schemas.events import DeadLetter, Model, SourcePosition, Tick
+from onward.schemas.events import DeadLetter, Model, RawSpec, SourcePosition, Tick
 from onward.streams.errors import LedgerError
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.lines import pack_lines as pack
@@ -253,7 +255,16 @@ def test_what_another_choice_has_learned_is_refused(tmp_path):
     story.applies("x")
     story.fold()
     story.run.programs = {"loan": build_program(choice="posterior")}
-    with pytest.raises(LedgerError, match="name linucb in its spec"):
+    with pytest.raises(LedgerError, match=r"policy\.choice cannot change: what is learned was learned with it"):
+        story.fold()
+
+
+def test_what_another_default_choice_has_learned_is_refused(tmp_path):
+    story = tape(tmp_path, choice="linucb")
+    story.applies("x")
+    with closing(sqlite3.connect(story.fold())) as db, db:
+        db.execute("UPDATE shards SET choice = 'posterior'")
+    with pytest.raises(LedgerError, match="name posterior in its spec"):
         story.fold()
 
 
@@ -275,7 +286,7 @@ def test_ingest_speaks_to_every_journal_partition(monkeypatch):
     ingest = Ingest(run.topics, programs, broker, Metrics(), no_clock)
     owned = [TopicPartition(topic, partition) for topic in run.topics.inputs for partition in (0, 1)]
     bad = sender.record("applications", None, time_ms=START_MS, id="bad", raw=b"{")._replace(partition=1)
-    model = sender.record("models", Model("loan", "v2", "memory", "3" * 64), time_ms=START_MS, id="m")
+    model = sender.record("models", Model("loan", "v1", "memory", "3" * 64), time_ms=START_MS, id="m")
 
     async def go():
         await ingest.assigned(owned)
@@ -286,11 +297,11 @@ def test_ingest_speaks_to_every_journal_partition(monkeypatch):
     asyncio.run(go())
     told = [[entry.body for record in broker.logs["journal", place] for entry in read(record)] for place in range(3)]
     assert [[type(body) for body in bodies] for bodies in told] == [
-        [Tick, Model, Tick],
-        [Tick, DeadLetter, Model, Tick],
-        [Tick, Model, Tick],
+        [RawSpec, Tick, Model, Tick],
+        [RawSpec, Tick, DeadLetter, Model, Tick],
+        [RawSpec, Tick, Model, Tick],
     ]
-    for first, *_, last in told:
+    for _, first, *_, last in told:
         assert {(at.topic, at.partition, at.time_ms) for at in first.sources} == {
             (topic, partition, None) for topic in run.topics.inputs for partition in range(3)
         }

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from prometheus_client.parser import text_string_to_metric_families
 
 from onward.streams.engine.handlers.rounds import closing
 from onward.streams.engine.rounds.promised_scores import PromisedScore, PromisedScores
 from onward.streams.journal.entries import CaseKey
-from onward.streams.metrics import Metrics
-from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
-from onward.tests.support.pipeline import START_MS, Run, build_program, no_clock
-from onward.tests.support.tape import JOURNAL, MINUTE_MS
+from onward.tests.support.exposition import expose
+from onward.tests.support.pipeline import START_MS, Run, build_program
+from onward.tests.support.tape import MINUTE_MS
 
 LATENESS_MS = 5 * MINUTE_MS
 OWN = {
@@ -40,8 +37,8 @@ GAUGES = OWN - {"onward_rounds", "onward_promises_ended", "onward_drift_detected
 class Shown:
     """The series that a worker exposes, by the metric's short name and its labels."""
 
-    def __init__(self, metrics: Metrics) -> None:
-        families = list(text_string_to_metric_families(metrics.expose().decode()))
+    def __init__(self, text: str) -> None:
+        families = list(text_string_to_metric_families(text))
         self.names = {family.name for family in families if family.samples} & OWN
         self.samples = [sample for family in families for sample in family.samples]
 
@@ -58,18 +55,7 @@ class Shown:
 
 def shown_after(tape: Story) -> Shown:
     """What is shown once the whole journal is folded."""
-    metrics = Metrics()
-    asyncio.run(fold(tape, metrics, is_kept=True))
-    return Shown(metrics)
-
-
-async def fold(tape: Story, metrics: Metrics, is_kept: bool) -> None:
-    run, config = tape.run, ProcessorConfig(tape.run.directory / "measured")
-    processor = PartitionProcessor(run.topics, run.programs, run.broker, metrics, no_clock, config)
-    await processor.assigned([JOURNAL])
-    await processor.handle(tape.journal)
-    if not is_kept:
-        await processor.revoked([JOURNAL])
+    return Shown(expose(tape.run).owned)
 
 
 def closed_at(hours: int) -> int:
@@ -110,11 +96,20 @@ def test_a_closed_round_is_shown_as_it_was_published(tmp_path):
     assert shown.value("rounds_total") == 1
 
 
+def test_a_round_without_applicants_says_nothing_of_the_score_that_was_needed(tmp_path):
+    tape = with_four(story(tmp_path, horizon=3))
+    tape.tick(closed_at(2))
+    shown = shown_after(tape)
+    first, empty = tape.thresholds()
+    assert (empty.applicants, empty.threshold) == (0, 0.0)
+    assert shown.value("threshold_score") == first.threshold > 0
+
+
 def test_promises_age_with_the_rounds_and_end_by_status(tmp_path):
     tape = with_four(story(tmp_path, horizon=3))
     tape.applies_with("again", closed_at(1), 99, previous="low")
     for number in range(2):
-        tape.applies_with(f"rival {number}", closed_at(1), 98)
+        tape.applies_with(f"rival {number}", closed_at(1), 45)
     tape.tick(closed_at(2))
     shown = shown_after(tape)
     assert tape.promises() == {"low": "kept"}
@@ -138,8 +133,7 @@ def test_a_broken_promise_lowers_the_coverage(tmp_path):
 def test_after_a_restart_the_gauges_are_those_of_the_ledger(tmp_path):
     tape = with_four(story(tmp_path, horizon=3))
     tape.tick(closed_at(1))
-    before = Metrics()
-    asyncio.run(fold(tape, before, is_kept=False))
+    expose(tape.run)
     tape.tick(closed_at(1) + 1)
     after = shown_after(tape)
     [closed] = tape.thresholds()
@@ -151,9 +145,7 @@ def test_after_a_restart_the_gauges_are_those_of_the_ledger(tmp_path):
 def test_a_partition_that_is_given_away_takes_its_gauges_along(tmp_path):
     tape = with_four(story(tmp_path))
     tape.tick(closed_at(1))
-    metrics = Metrics()
-    asyncio.run(fold(tape, metrics, is_kept=False))
-    assert not Shown(metrics).names & GAUGES
+    assert not Shown(expose(tape.run).revoked).names & GAUGES
 
 
 def test_a_round_that_is_being_closed_stays_due_until_it_is_closed(tmp_path, monkeypatch):

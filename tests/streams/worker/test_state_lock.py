@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,19 @@ with lock_state(Path(sys.argv[1])):
     print("locked", flush=True)
     time.sleep(60)
 """
+
+
+def test_a_new_folder_is_its_owners_alone(tmp_path: Path) -> None:
+    """Ledgers hold personal data."""
+    with lock_state(tmp_path / "parent" / "state"):
+        assert stat.S_IMODE((tmp_path / "parent" / "state").stat().st_mode) == 0o700
+
+
+def test_a_folder_that_everybody_can_read_is_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "state").mkdir(mode=0o755)
+    with lock_state(tmp_path / "state"):
+        assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o755
+    assert "other users of this machine can read" in caplog.text
 
 
 def test_the_second_worker_is_refused_in_one_line_that_names_the_first(tmp_path: Path) -> None:

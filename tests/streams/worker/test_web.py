@@ -18,7 +18,7 @@ class Worker:
 
 async def test_pages_over_a_real_socket() -> None:
     metrics, worker = Metrics(), Worker()
-    metrics.applications.labels("loans").inc(2)
+    metrics.counts["applications"].labels("loans").inc(2)
     app = make_app(metrics, worker.readiness)
 
     async def get(page: str) -> tuple[int, str]:

@@ -77,6 +77,6 @@ def tell_end(
         replaced=replaced,
         model=model,
     )
-    fold.effects.metric_counts.extend([("promises", program, status)] * len(ids))
+    fold.effects.metric_counts.extend([("promises_ended", program, status)] * len(ids))
     identity = joined("promise", program, application, str(recourse.revision), *ids)
     fold.emit(event, identity, time_ms, program, recourse.shard)

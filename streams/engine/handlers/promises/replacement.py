@@ -138,6 +138,7 @@ def _publish(
         applicant=recourse.applicant,
         expires_at=format_time(recourse.until_ms),
         execution_source=program.execution_source,
+        model_sha256=model.bundle.manifest_sha256,
         revision=revision,
     )
     fold.count("recourses", program.name, "revised")

@@ -170,17 +170,16 @@ def _forecast(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -
 
 
 def _aim(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:  # noqa: ARG001
-    open_promises = carried_over(rounds, closing.number)
-    if closing.rejected:
-        expected = prospects(closing.sample, open_promises, closing.number, rounds.places_after(closing))
-        equip_goal(rounds.learners.goal, _bundle(rounds, fold))
-        aim = rounds.learners.goal.aim(expected)
-        # A score that the model does not approve wins no place, however many are left.
-        closing.goal = max(aim.score, rounds.program.spec.model.threshold)
-        closing.forecast, closing.until_round = aim.forecast, aim.until
-        rounds.goal = closing.goal
-    if closing.places:
+    if closing.counts.accepted:
         rounds.threshold = closing.threshold
+    open_promises, goal = carried_over(rounds, closing.number), rounds.learners.goal
+    expected = prospects(rounds, closing, open_promises)
+    if closing.rejected:
+        equip_goal(goal, _bundle(rounds, fold))
+        closing.goal, closing.until_round, closing.forecast = goal.aim(expected)
+        rounds.goal = closing.goal
+    else:
+        goal.expect_returns(expected)
     closing.phase = Phase.ANSWER
     _publish_threshold(rounds, closing, len(open_promises), fold)
     return 1 + len(rounds.promised_scores) // 100
@@ -208,10 +207,11 @@ def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: i
         open_promises=open_promises,
         drift=closing.drift,
         model=_bundle(rounds, fold).version,
+        model_sha256=_bundle(rounds, fold).manifest_sha256,
     )
     fold.count("rounds", program.name)
     for drifted in closing.drift:
-        fold.count("drift", program.name, drifted)
+        fold.count("drift_detected", program.name, drifted)
     fold.emit(event, f"threshold/{program.name}/{closing.number}", closing.end_ms, program.name)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .....agents.options import OptionBatch
 from .....agents.scores import digits_apart
 from .....schemas.encoding import Problem
-from .....schemas.events import APPLY_AGAIN, PromiseChange, PromiseStatus, RoundDecision
+from .....schemas.events import APPLY_AGAIN, PromiseChange, PromiseStatus
 from ...assessment import NO_SCORE, Assessment, Person, assess
 from ...cases import Case, Status
 from ...fold import Fold
@@ -24,7 +24,7 @@ from ...rounds.standing import TOLERANCE, promised_score
 from ...rounds.state import Closing, Member, ProgramRounds
 from ...selection import LookAhead, Selected, select_for_steps
 from ..answer import Terms, publish, publish_none
-from ..decision import apply_waiting
+from ..decision import apply_waiting, publish_decision
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,15 @@ def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Me
         case.time_ms = max(case.time_ms, closing.end_ms)
         _settle(member, accepted[member.name], rounds, closing, fold)
         if member.approved is None:
-            _publish_decision(case, member, accepted[member.name], rounds, closing, fold)
+            publish_decision(
+                case,
+                program,
+                fold,
+                approved=accepted[member.name],
+                round=closing.number,
+                score=member.score if _scored(member) else None,
+                threshold=closing.threshold,
+            )
         if accepted[member.name]:
             case.status, case.forget_ms, case.features = Status.APPROVED, fold.forget_ms(program, case.time_ms), None
         else:
@@ -184,25 +192,6 @@ def _terms(rounds: ProgramRounds, closing: Closing, goal: float) -> Terms:
     return Terms(closing.number, closing.end_ms, goal, closing.until_round, expires_ms)
 
 
-def _publish_decision(
-    case: Case, member: Member, approved: bool, rounds: ProgramRounds, closing: Closing, fold: Fold
-) -> None:
-    program = rounds.program
-    event = RoundDecision(
-        program=program.name,
-        shard=0,
-        application=member.name,
-        round=closing.number,
-        approved=approved,
-        score=member.score if _scored(member) else None,
-        threshold=closing.threshold,
-        model=fold.state.model(program).bundle.version,
-        applicant=case.applicant,
-    )
-    fold.count("decisions", program.name, "approved" if approved else "rejected")
-    fold.emit(event, f"round-decision/{program.name}/{member.name}", closing.end_ms, program.name)
-
-
 # --- the end of a promise ---------------------------------------------------------------------------------------------
 
 
@@ -238,7 +227,7 @@ def _end(
     program, application = promise.key
     setattr(rounds.promise_counts, status, getattr(rounds.promise_counts, status) + 1)
     fold.end_promised_score(promise)
-    fold.count("promises", program, status)
+    fold.count("promises_ended", program, status)
     event = PromiseChange(
         program=program,
         shard=0,

@@ -106,3 +106,46 @@ def test_a_state_that_is_not_finite_is_refused(make: Make) -> None:
 def test_restores_only_its_like(make: Make) -> None:
     with pytest.raises(ValueError, match="another"):
         make(grid(3)).restore({"something": np.zeros(3)})
+
+
+@always
+@given(script=scripts(fewest=1), added=st.integers(0, 4), cut=st.integers(0, 25))
+def test_a_learner_with_more_arms_goes_on_with_what_was_learned_of_the_first_ones(
+    make: Make, script: Script, added: int, cut: int
+) -> None:
+    first = Life(make(script.points)).live(script.lines[:cut])
+    before = first.choice.state()
+    points = np.concatenate([script.points, np.random.default_rng(added).random((added, script.points.shape[1]))])
+    grown, own = make(points), make(points).state()
+    grown.adopt(before)
+    after = grown.state()
+    for name, array in before.items():
+        if name in grown.per_arm:
+            assert (after[name] == np.concatenate([array, own[name][len(array) :]])).all()
+        elif name not in grown.of_arms_alone:
+            assert (after[name] == array).all()
+    restored = make(points)
+    restored.restore(after)
+    later = [first.continued_by(choice).live(script.lines[cut:]) for choice in (grown, restored)]
+    assert later[0].picks == later[1].picks
+
+
+@always
+@given(script=scripts(fewest=1))
+def test_a_learner_with_as_many_arms_adopts_what_it_would_restore(make: Make, script: Script) -> None:
+    state = Life(make(script.points)).live(script.lines).choice.state()
+    one, other = make(script.points), make(script.points)
+    one.adopt(state)
+    other.restore(state)
+    assert frozen(one) == frozen(other)
+
+
+def test_a_learner_goes_on_with_other_values_of_the_parameters_that_are_not_fixed(kind: type[Choice]) -> None:
+    state = rewarded(fresh(kind, apart(4)), 60).choice.state()
+    assert kind.fixed_parameters <= kind.parameters().keys()
+    for name, parameter in kind.parameters().items():
+        other = next(value for value in (2 * parameter.default, parameter.default / 2) if value in parameter.interval)
+        if name not in kind.fixed_parameters:
+            learner = fresh(kind, apart(4), **{name: other})
+            learner.adopt(state)
+            assert frozen(learner) == {one: (a.shape, a.dtype, a.tobytes()) for one, a in state.items()}

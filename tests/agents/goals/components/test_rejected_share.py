@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from onward.agents.goals.components.rejected_share import poisson_binomial, rejected_share
 
@@ -35,6 +36,18 @@ def test_many_people_are_counted_as_a_normal_number():
     assert rejected_share(p[::10], ahead, 150, weight=10.0) == pytest.approx(exact, abs=0.01)
     assert (np.diff(many) > 0).all()
     assert many == pytest.approx(exact, abs=0.02)
+
+
+def test_where_many_compete_for_as_many_places_chance_alone_rejects_some():
+    """Against the distribution of the number: of ten who stand for ten each, and of 400 who are ahead of 20."""
+    number = np.arange(101)
+    expected = (binom.pmf(number, 100, 0.5) * np.maximum(number - 50, 0)).sum() / 50
+    assert rejected_share(np.full((10, 1), 0.5), np.empty((0, 1)), 50, weight=10.0).item() == pytest.approx(
+        expected, rel=0.05
+    )
+    number = np.arange(401)
+    expected = (binom.pmf(number, 400, 0.5) * np.clip(20 - (220 - number), 0, 20)).sum() / 20
+    assert rejected_share(np.ones((20, 1)), np.full((400, 1), 0.5), 220).item() == pytest.approx(expected, rel=0.05)
 
 
 def test_nobody_who_succeeds_is_nobody_who_is_rejected():

@@ -15,19 +15,21 @@ from onward.schemas.events import (
     Application,
     DeadLetter,
     Decision,
+    ModelDecision,
     NoRecourse,
     Outcome,
     PromiseChange,
     Recourse,
     Revalidation,
     Reward,
-    RoundDecision,
     Threshold,
 )
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
 from onward.streams.topics import Topics
 
+ANSWER = "recourse/"
+"""Before program and application it names the answer."""
 POISON = b"poison"
 """Prefix of the key of every record that can only become a dead letter."""
 CLOSING = ("rewarded", "censored", "unseen")
@@ -38,12 +40,12 @@ _decision = msgspec.json.Decoder(Decision).decode
 _outcome = msgspec.json.Decoder(Outcome).decode
 _answer = msgspec.json.Decoder(Recourse | NoRecourse).decode
 _reward = msgspec.json.Decoder(Reward).decode
-_round_decision = msgspec.json.Decoder(RoundDecision).decode
+_model_decision = msgspec.json.Decoder(ModelDecision).decode
 _threshold = msgspec.json.Decoder(Threshold).decode
 _promise = msgspec.json.Decoder(PromiseChange | Revalidation).decode
 _dead_letter = msgspec.json.Decoder(DeadLetter).decode
 
-AboutACase = Application | Decision | Outcome | Recourse | NoRecourse | Reward | RoundDecision | PromiseChange
+AboutACase = Application | Decision | Outcome | Recourse | NoRecourse | Reward | ModelDecision | PromiseChange
 
 
 class RecordPosition(NamedTuple):
@@ -66,11 +68,11 @@ class ExpectedOutputs:
     """The outputs that the inputs require. Answers are named by the ``ce_id`` of their event, outcomes by their own.
 
     ``answers`` has one entry for each rejected applicant: the positions of the records that were sent for it.
-    ``placed`` has one for each applicant of a program with rounds, who must get a decision.
+    ``decided`` has one for each applicant of a program that decides by its own model, whose decision is published.
     """
 
     answers: Mapping[str, set[RecordPosition]]
-    placed: Mapping[str, set[RecordPosition]]
+    decided: Mapping[str, set[RecordPosition]]
     outcomes: Mapping[str, SentOutcome]
     poison: set[RecordPosition]
 
@@ -108,15 +110,15 @@ def expected_outputs(programs: Mapping[str, Program], topics: Topics, inputs: It
             outcome = _outcome(value)
             identity = dict(record.headers)["ce_id"].decode()
             outcomes.setdefault(identity, SentOutcome(_answer_to(outcome), set())).positions.add(position)
-    placed: set[str] = set()
+    decided: set[str] = set()
     for name, applications in applied.items():
-        if programs[name].closes_rounds:
-            placed |= {_answer_to(application) for application in applications.values()}
-        elif programs[name].spec.decisions == "model":
+        if programs[name].spec.decisions == "model":
+            decided |= {_answer_to(application) for application in applications.values()}
+        if programs[name].spec.decisions == "model" and not programs[name].closes_rounds:
             rejected |= _rejected(programs[name], list(applications.values()))
     return ExpectedOutputs(
         {identity: positions[identity] for identity in sorted(rejected)},
-        {identity: positions[identity] for identity in sorted(placed)},
+        {identity: positions[identity] for identity in sorted(decided)},
         outcomes,
         poison,
     )
@@ -150,14 +152,15 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
             dead_letters.add(RecordPosition(letter.topic, letter.partition, letter.offset))
         else:
             promised.add(record, topics)
-    required = {**expected.answers, **{one: expected.placed.get(one, set()) for one in promised.rejected}}
+    required = {**expected.answers, **{one: expected.decided.get(one, set()) for one in promised.rejected}}
     observed = ObservedOutputs({_dead_letter_name(position) for position in expected.poison - dead_letters})
     for identity, positions in required.items():
         if identity not in answers:
             (observed.refused if positions & dead_letters else observed.missing).add(identity)
-    for identity, positions in expected.placed.items():
+    for identity, positions in expected.decided.items():
         if identity not in promised.decisions:
-            (observed.refused if positions & dead_letters else observed.missing).add(f"decision of {identity}")
+            name = f"model-decision/{identity.removeprefix(ANSWER)}"
+            (observed.refused if positions & dead_letters else observed.missing).add(name)
     observed.missing |= promised.faults(answers)
     observed.missing |= promised.open_options
     observed.missing |= {
@@ -175,12 +178,12 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
 
 @dataclass
 class ObservedPromises:
-    """What was published of rounds and promises: decisions by application, closed rounds, ended promises.
+    """What was published of decisions, rounds and promises: decisions by application, closed rounds, ended promises.
 
     ``opened`` and ``ended`` are the options of each event that opens or ends some, with the name of the answer.
     """
 
-    decisions: dict[str, RoundDecision] = field(default_factory=dict)
+    decisions: dict[str, ModelDecision] = field(default_factory=dict)
     thresholds: dict[tuple[str, int], Threshold] = field(default_factory=dict)
     promises: dict[str, PromiseChange] = field(default_factory=dict)
     opened: dict[bytes, list[tuple[str, str]]] = field(default_factory=dict)
@@ -189,8 +192,8 @@ class ObservedPromises:
     def add(self, record: Record, topics: Topics) -> None:
         """Read an output of a round."""
         value = record.value or b""
-        if record.topic == topics.round_decisions:
-            decision = _round_decision(value)
+        if record.topic == topics.model_decisions:
+            decision = _model_decision(value)
             self.decisions[_answer_to(decision)] = decision
         elif record.topic == topics.thresholds:
             threshold = _threshold(value)
@@ -204,12 +207,14 @@ class ObservedPromises:
 
     @property
     def rejected(self) -> set[str]:
-        """Who got no place, and must have an answer."""
+        """Who was rejected, and must have an answer."""
         return {identity for identity, decision in self.decisions.items() if not decision.approved}
 
     def faults(self, answers: Mapping[str, Recourse | NoRecourse]) -> set[str]:
         """Rounds with more approved than places or without a threshold, and promises that have not ended."""
-        approved = Counter((one.program, one.round) for one in self.decisions.values() if one.approved)
+        approved = Counter(
+            (one.program, one.round) for one in self.decisions.values() if one.approved and isinstance(one.round, int)
+        )
         found = {f"threshold of {at}" for at in approved if at not in self.thresholds}
         found |= {f"places of {at}" for at, one in self.thresholds.items() if approved[at] > one.places}
         return found | {
@@ -244,7 +249,7 @@ def _must_be_closed(recourse: Recourse, steps: Mapping[tuple[str, int], int]) ->
 
 
 def _answer_to(event: AboutACase) -> str:
-    return f"recourse/{event.program}/{event.application}"
+    return f"{ANSWER}{event.program}/{event.application}"
 
 
 def _dead_letter_name(position: RecordPosition) -> str:

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from onward.schemas.events import Application
+from onward.streams.cli.process.stall_timeout import StallTimeout
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader
 from onward.streams.records import Record
 from onward.streams.topics import TopicPlan
 from onward.tests.faults.suite.brokers import BROKERS
 from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states, name_of
-from onward.tests.faults.suite.environment import PARTITIONS, ScenarioEnv
-from onward.tests.faults.suite.stall_timeout import StallTimeout
+from onward.tests.faults.suite.environment import MAX_WAIT_SECONDS, PARTITIONS, ScenarioEnv
 from onward.tests.faults.suite.workers.counting_worker import CHANGELOG, Count, name_of_count
 from onward.tests.faults.suite.workers.group import WorkerGroup
 from onward.tests.faults.suite.workers.plan import FaultPlan
@@ -37,7 +37,7 @@ def stock_faust_counter(env: ScenarioEnv) -> Findings:
     before_kills = _kill_repeatedly(env, group)
     env.sender.finish()
     applications = env.read([env.topics.applications])
-    timeout = StallTimeout(env.stall_seconds)
+    timeout = StallTimeout(env.stall_seconds, max_seconds=MAX_WAIT_SECONDS)
     while (count := len(env.read([env.topics.recourse]))) < len(applications) and timeout.keep_waiting(count):
         group.run_for(1.0)
     group.stop()

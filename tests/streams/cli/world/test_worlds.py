@@ -40,13 +40,16 @@ def test_a_spec_s_own_policy_serves_its_world_beside_the_others(loans, tmp_path)
     policy = "{choice: linucb, parameters: {delta: 0.2}, generator: search, options: 3, margin: 0.1, nu: 0.5}"
     named = built(loans, policy, "protoar", "linucb")
     assert isinstance(named.world, TruthWorld)
-    assert (named.own, dict(named.choices)) == ("linucb", {"linucb": {"delta": 0.2}, "protoar": {}})
+    assert (named.own, dict(named.choices)) == (
+        "linucb",
+        {"linucb": {"regularisation": 20.0, "delta": 0.2}, "protoar": {}},
+    )
     own, other = (
         load_spec(path).spec.policy for path in write_programs("x", named.world, tmp_path, named.choices).values()
     )
     assert (own.choice, own.parameters, own.generator, own.margin, own.nu) == (
         "linucb",
-        {"delta": 0.2},
+        {"regularisation": 20.0, "delta": 0.2},
         "search",
         0.1,
         0.5,

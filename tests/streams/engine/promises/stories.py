@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import numpy as np
 
 from onward.schemas.events import Application, Model, PromiseChange, Recourse, Revalidation
 from onward.streams.engine.handlers.promises import revalidation
+from onward.streams.engine.promises.recourse import OpenRecourse
+from onward.streams.engine.promises.state import PromisesRecord
 from onward.streams.engine.work_budget import WorkBudget
+from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
 from onward.tests.support.pipeline import Run, build_program
-from onward.tests.support.tape import MINUTE_MS, Tape
+from onward.tests.support.tape import MINUTE_MS, Tape, rows
 
 WEIGHTS, BIAS = np.array([0.0, 0.0, 6.0, -6.0]), -1.0
 STRICTER = {"v2": -1.05, "v3": -1.2, "v4": -1.8, "v5": -1.0}
@@ -47,7 +52,11 @@ def score_of(bias: float, linear: bool) -> Any:
 
 
 def promising(
-    promise: Mapping[str, Any] | None = None, linear: bool = True, decisions: str = "model", shards: int = 1
+    promise: Mapping[str, Any] | None = None,
+    linear: bool = True,
+    decisions: str = "model",
+    shards: int = 1,
+    threshold: float = 0.5,
 ) -> Program:
     """A program that promises its options under a score of income and debts."""
     return build_program(
@@ -58,6 +67,7 @@ def promising(
         policy={"generator": "search", "options": 2, "choice": "posterior"},
         model=cast(Any, SimpleNamespace(score=score_of(BIAS, linear))),
         features=FEATURES,
+        threshold=threshold,
     )
 
 
@@ -117,8 +127,10 @@ class Story(Tape):
         return self.run.events("promises", PromiseChange | Revalidation)
 
 
-def story(tmp_path: Any, monkeypatch: Any, program: Program | None = None) -> Story:
-    """A journal for a program, whose later models are those of ``STRICTER``."""
+def story(
+    tmp_path: Any, monkeypatch: Any, program: Program | None = None, biases: Mapping[str, float] = STRICTER
+) -> Story:
+    """A journal for a program, whose later models have these ``biases``."""
     own = promising() if program is None else program
     linear = isinstance(own.bundle.model.score, LogisticScore)
     bundles = {
@@ -128,11 +140,23 @@ def story(tmp_path: Any, monkeypatch: Any, program: Program | None = None) -> St
             manifest_sha256=digest_of(version),
             model=cast(Any, SimpleNamespace(score=score_of(bias, linear))),
         )
-        for version, bias in STRICTER.items()
+        for version, bias in biases.items()
     }
     bundles[own.bundle.manifest_sha256] = own.bundle
     monkeypatch.setattr(Program, "load", lambda self, manifest, sha256: bundles[sha256])
     return Story(Run({"loan": own}, tmp_path))
+
+
+def open_recourses(ledger: Path) -> list[OpenRecourse]:
+    """The open recourses at rest in a ledger."""
+    bodies = rows(ledger, "SELECT body FROM promises ORDER BY application")
+    return [msgspec.msgpack.decode(without_checksum(body), type=OpenRecourse) for (body,) in bodies]
+
+
+def record_of(ledger: Path) -> PromisesRecord:
+    """What a ledger holds of its only program's promises beside the open ones."""
+    [(body,)] = rows(ledger, "SELECT body FROM promised")
+    return msgspec.msgpack.decode(without_checksum(body), type=PromisesRecord)
 
 
 def digest_of(version: str) -> str:

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from onward.schemas.events import Recourse
-from onward.tests.streams.engine.promises.stories import HOUR_MS, STRICTER, Story, promising, small_pieces, story
+from onward.streams.engine.promises.option_counts import OptionCounts
+from onward.streams.engine.promises.recourse import rows_of
+from onward.streams.ledger.open_options import program_ledgers
+from onward.streams.programs.models.scoring import LogisticScore
+from onward.tests.streams.engine.promises.stories import (
+    BIAS,
+    HOUR_MS,
+    STRICTER,
+    WEIGHTS,
+    Story,
+    open_recourses,
+    promising,
+    record_of,
+    score_of,
+    small_pieces,
+    story,
+)
 from onward.tests.support.comparison import dump
-from onward.tests.support.tape import rows
+from onward.tests.support.pipeline import START_MS
 
 PEOPLE, HOURS = 40, 16
 PROGRAMS = {
@@ -86,19 +103,64 @@ def test_each_option_ends_once_and_the_count_of_open_ones_is_right(tmp_path, mon
 
 def rows_open(ledger):
     """The options of each open recourse; the record of the program counts as many."""
-    import msgspec
-
-    from onward.streams.engine.promises.recourse import OpenRecourse
-    from onward.streams.engine.promises.state import PromisesRecord
-    from onward.streams.ledger.checksum import without_checksum
-
-    found = [
-        len(msgspec.msgpack.decode(without_checksum(body), type=OpenRecourse).options)
-        for (body,) in rows(ledger, "SELECT body FROM promises")
-    ]
-    [(record,)] = rows(ledger, "SELECT body FROM promised")
-    assert sum(msgspec.msgpack.decode(without_checksum(record), type=PromisesRecord).open.values()) == sum(found)
+    found = [len(recourse.options) for recourse in open_recourses(ledger)]
+    assert sum(record_of(ledger).open.values()) == sum(found)
     return found
+
+
+DUALS = {1: np.inf, 2: 2, "inf": 1}
+"""The norm of points for each norm of parameters."""
+
+
+@pytest.mark.parametrize(("norm", "threshold"), [(1, 0.5), (2, 0.6), ("inf", 0.4)])
+def test_no_recourse_is_left_longer_than_the_nearest_of_its_options_survives(tmp_path, monkeypatch, norm, threshold):
+    """What an option survives is computed anew: its log odds above the threshold's, by the dual norm."""
+    random = np.random.default_rng(7)
+    biases = {f"v{number}": BIAS + random.normal(0, 0.2) for number in range(2, 6)}
+    program = promising({"norm": norm, "radius": 0.03, "valid_for": "PT20H"}, threshold=threshold)
+    tape, checked, revised = story(tmp_path, monkeypatch, program, biases), 0, 0
+    for number in range(PEOPLE):
+        tape.applies_with(f"a{number}", 0, float(random.integers(10, 80)), int(random.integers(0, 7)))
+    for hours, (version, bias) in enumerate(biases.items(), 1):
+        tape.new_model(version, hours)
+        tape.passes(hours + 0.5)
+        ledger = tape.fold()
+        path = record_of(ledger).path
+        for recourse in open_recourses(ledger):
+            points = rows_of(recourse.options)
+            odds = points @ WEIGHTS + bias - np.log(threshold / (1 - threshold))
+            survived = odds / np.linalg.norm(np.column_stack([points, np.ones(len(points))]), DUALS[norm], axis=1)
+            assert path < recourse.path_limit <= path + survived.min() + 1e-12
+            checked += 1
+            revised += len({option.model for option in recourse.options}) > 1
+    assert checked > PEOPLE
+    assert revised  # people of whom one option was replaced, and another was not
+
+
+def test_a_check_before_the_announcement_counts_what_the_announcement_does(tmp_path, monkeypatch, program):
+    random = np.random.default_rng(5)
+    tape = story(tmp_path, monkeypatch, program)
+    linear = isinstance(program.bundle.model.score, LogisticScore)
+    for number in range(PEOPLE):
+        tape.applies_with(f"a{number}", 0, float(random.integers(10, 80)), int(random.integers(0, 7)))
+    for hours, (version, bias) in enumerate(STRICTER.items(), 1):
+        path = record_of(tape.fold()).path
+        before = STRICTER.get(f"v{int(version[1:]) - 1}", BIAS)
+        counts = OptionCounts(
+            program, SimpleNamespace(model=SimpleNamespace(score=score_of(bias, linear))), (), START_MS
+        )
+        for ledger in program_ledgers([tape.fold().parent], "loan"):
+            for people in ledger.pages("loan"):
+                counts.add(people, path + (abs(bias - before) if linear else 2000.0))
+        tape.new_model(version, hours)
+        tape.passes(hours + 0.5)
+        tape.fold()
+        looks = [look for look in tape.looks() if look.model == version]
+        told = [sum(getattr(look, name) for look in looks) for name in ("cleared", "accepted", "honoured", "broken")]
+        # The look does not tell what was honoured before it, and need not be seen again, from what is cleared.
+        found = counts.counts
+        assert (found.accepted, found.broken, found.cleared + found.honoured) == (told[1], told[3], told[0] + told[2])
+        assert program.spec.promise.grandfather or found.honoured == 0
 
 
 def test_a_restart_after_every_other_record_changes_nothing(tmp_path, monkeypatch, program):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from onward.streams.engine.promises.option_counts import OptionCounts, ResultCounts
 from onward.streams.ledger.open_options import program_ledgers
-from onward.tests.streams.engine.promises.stories import promising, score_of, story
+from onward.tests.streams.engine.promises.stories import HOUR_MS, open_recourses, promising, score_of, story
 from onward.tests.support.pipeline import START_MS
 
 INCOMES = (20.0, 30.0, 30.0, 40.0, 55.0)
@@ -41,6 +42,21 @@ def tape(tmp_path, monkeypatch, program):
 def test_within_the_certificate_no_option_is_scored(tape, program):
     # The model would reject everybody, so one that is asked is broken.
     assert counted(tape, program, -9.0, path=0.01).counts == ResultCounts(cleared=10)
+
+
+def test_at_its_end_the_certificate_says_nothing_any_more(tape, program):
+    """As the look reads them: a recourse whose limit the path has reached is read."""
+    [limit] = {recourse.path_limit for recourse in open_recourses(tape.fold())}
+    assert counted(tape, program, -9.0, path=limit).counts == ResultCounts(broken=10)
+    assert counted(tape, program, -9.0, path=np.nextafter(limit, 0)).counts == ResultCounts(cleared=10)
+
+
+@pytest.mark.parametrize(("late_ms", "expired"), [(0, 0), (1, 10)])
+def test_an_option_counts_until_its_last_instant(tape, program, late_ms, expired):
+    new = cast(Any, SimpleNamespace(model=SimpleNamespace(score=score_of(-9.0, linear=True))))
+    counts = OptionCounts(program, new, (), START_MS + 10 * HOUR_MS + late_ms)
+    counts.add(open_recourses(tape.fold()), 1e6)
+    assert (counts.expired, counts.counts.broken) == (expired, 10 - expired)
 
 
 def test_beyond_it_every_option_is_scored(tape, program):

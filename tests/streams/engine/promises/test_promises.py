@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 import pytest
 
-from onward.streams.engine.promises.recourse import OpenRecourse, rows_of
-from onward.streams.ledger.checksum import without_checksum
-from onward.tests.streams.engine.promises.stories import HOUR_MS, STRICTER, promising, score_of, small_pieces, story
+from onward.schemas.events import Application
+from onward.streams.engine.promises.recourse import rows_of
+from onward.tests.streams.engine.promises.stories import (
+    BIAS,
+    HOUR_MS,
+    STRICTER,
+    open_recourses,
+    promising,
+    record_of,
+    score_of,
+    small_pieces,
+    story,
+)
+from onward.tests.support.changed_specs import announce, feature
 from onward.tests.support.tape import rows
-
-decode = msgspec.msgpack.Decoder(OpenRecourse).decode
 
 
 @pytest.fixture
@@ -60,6 +68,28 @@ def test_who_did_what_was_asked_is_approved_and_the_promise_kept(tape):
     assert "b" not in tape.recourses()
 
 
+@pytest.mark.parametrize(
+    ("more", "ended"),
+    [
+        ({"income": 1.0}, "kept"),
+        ({"debts": -1}, "kept"),
+        ({"income": -1.0}, "superseded"),
+        ({"debts": 1}, "superseded"),
+    ],
+)
+def test_who_did_more_than_was_asked_did_it_and_who_did_one_step_less_did_not(tmp_path, monkeypatch, more, ended):
+    # The person of the first option is asked for income alone, the one of the second for fewer debts alone.
+    option = 0 if "income" in more else 1
+    tape = story(tmp_path, monkeypatch)
+    tape.applies_with("a", 0)
+    tape.fold("first")
+    [change] = tape.recourses()["a"].options[option].changes
+    assert change.feature in more
+    comes_back(tape, "b", 4, option, **{change.feature: change.target + more[change.feature]})
+    tape.fold()
+    assert next(event.status for event in tape.ends() if str(option + 1) in event.options) == ended
+
+
 def test_who_comes_back_without_having_done_it_gets_a_new_answer(tape):
     tape.applies_with("a", 0, applicant="ada")
     tape.applies_with("b", 4, income=31.0, applicant="ada")
@@ -76,11 +106,38 @@ def test_who_is_turned_away_because_of_other_features_has_a_broken_promise(tape)
     assert next((event.status, event.reason) for event in tape.ends()) == ("broken", "other_features")
 
 
+def test_a_name_that_is_used_again_supersedes_what_it_was_promised_before(tmp_path, monkeypatch):
+    """The case is forgotten a month after its outcome, and the options are open for two."""
+    tape, month = story(tmp_path, monkeypatch, promising({"valid_for": "P60D"})), 32 * 24
+    tape.applies_with("a", -month)
+    tape.outcome("a", (1 - month) * HOUR_MS, option="1")
+    tape.tick(0)
+    features = {"region": "north", "income": 30.0, "debts": 4}
+    tape.send("applications", Application("loan", "a", features), 0, "again")
+    ledger = tape.fold()
+    [superseded], [recourse] = tape.ends(), open_recourses(ledger)
+    assert (superseded.status, superseded.options, superseded.by) == ("superseded", ("1", "2"), "a")
+    assert (recourse.step, len(recourse.options), record_of(ledger).open) == (1, 2, {0: 2})
+    tape.tick(month * HOUR_MS)
+    tape.fold()
+    assert len(tape.ends()) == 1
+
+
 def test_another_persons_application_settles_nothing(tape):
     tape.applies_with("a", 0, applicant="ada")
     tape.applies_with("b", 1, income=99.0, applicant="bob", previous="a")
     tape.fold()
     assert tape.ends() == []
+
+
+def test_a_return_settles_the_application_that_it_names_and_else_the_newest_of_the_applicant(tape):
+    tape.applies_with("a", 0)
+    tape.applies_with("c", 1, applicant="ada")
+    tape.applies_with("d", 2, applicant="ada", previous="a")
+    tape.applies_with("e", 3, applicant="ada")
+    recourses = open_recourses(tape.fold())
+    assert [(event.application, event.by) for event in tape.ends()] == [("a", "d"), ("d", "e")]
+    assert [recourse.key.application for recourse in recourses] == ["c", "e"]
 
 
 def test_an_external_decision_settles_the_promise(tmp_path, monkeypatch):
@@ -133,6 +190,27 @@ def test_where_its_own_features_cannot_reach_the_score_others_stand_for_an_optio
     assert learned[result] == learned["unseen"]
 
 
+def test_no_other_option_of_the_person_stands_for_a_broken_one(tmp_path, monkeypatch):
+    """More income alone reaches the score no more, and fewer debts alone still do: these the person is told already."""
+    tape = story(tmp_path, monkeypatch, biases={"v4": -1.2})
+    tape.applies_with("a", 0, income=80.0, debts=8)
+    tape.new_model("v4", 2)
+    [recourse] = open_recourses(tape.fold())
+    [revised] = tape.revisions()
+    assert [(option.id, option.arm) for option in recourse.options] == [("1", 2), ("2", 1)]
+    assert [(option.id, option.candidate) for option in revised.options] == [("1", "2")]
+
+
+def test_what_is_honoured_is_asked_about_once(tmp_path, monkeypatch):
+    tape = story(tmp_path, monkeypatch, promising({"grandfather": True}))
+    tape.applies_with("a", 0)
+    for hours, version in enumerate(("v4", "v3", "v5"), 1):
+        tape.new_model(version, hours)
+        tape.passes(hours + 0.5)
+    tape.fold()
+    assert [(look.open, look.honoured, look.accepted) for look in tape.looks()] == [(2, 2, 0), (2, 0, 0), (2, 0, 0)]
+
+
 def comes_back_to_revision(tape, revised):
     """The revised option is promised in its turn."""
     asked = {change.feature: change.target for change in revised.options[0].changes}
@@ -140,6 +218,81 @@ def comes_back_to_revision(tape, revised):
     tape.fold()
     kept = [event for event in tape.ends() if event.status == "kept"]
     assert [(event.application, event.options) for event in kept] == [("p1", (revised.options[0].id,))]
+
+
+def test_a_revised_recourse_holds_as_long_as_a_first_one(tape):
+    """The model came after two hours: what the person did before is over after twelve, and not after ten."""
+    tape.applies_with("a", 0)
+    tape.applies_with("c", 0)
+    tape.new_model("v4", 2)
+    tape.tick(round(11.5 * HOUR_MS))
+    tape.fold("first")
+    revised = {recourse.application: recourse for recourse in tape.revisions()}
+    assert {recourse.expires_at[:16] for recourse in revised.values()} == {"2026-09-22T02:13"}
+    asked = {change.feature: change.target for change in revised["a"].options[0].changes}
+    tape.applies_with("b", 11.5, previous="a", **{"income": 30.0, "debts": 4, **asked})
+    tape.tick(13 * HOUR_MS)
+    tape.fold()
+    ended = {(event.application, event.status) for event in tape.ends() if event.status != "broken"}
+    assert {("a", "kept"), ("c", "expired")} <= ended
+    assert ("a", "expired") not in ended
+
+
+def test_the_worst_margin_is_that_of_the_least_score_that_was_asked_for_and_accepted(tape):
+    for number in range(30):
+        tape.applies_with(f"p{number}", 0, income=20.0 + number)
+    tape.new_model("v3", 2)
+    tape.passes(3)
+    ledger, [look] = tape.fold(), tape.looks()
+    first = [option for recourse in open_recourses(ledger) for option in recourse.options if option.model == "1" * 64]
+    assert len(first) == look.open - look.broken == look.accepted > 10
+    scores = score_of(STRICTER["v3"], linear=True)(rows_of(first))
+    assert look.worst_margin == pytest.approx(scores.min() - 0.5)
+
+
+def test_an_option_at_its_last_instant_is_looked_at_when_the_model_comes(tape):
+    tape.applies_with("a", 0)
+    tape.tick(10 * HOUR_MS)
+    tape.new_model("v4", 10)
+    tape.fold()
+    assert [(event.status, event.options) for event in tape.ends()] == [("broken", ("1", "2"))]
+    assert [(look.open, look.broken) for look in tape.looks()] == [(2, 2)]
+    assert [recourse.application for recourse in tape.revisions()] == ["a"]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_an_older_model_judges_until_the_last_instant_of_its_latest_option(tmp_path, monkeypatch, restart):
+    """The last to apply did so earlier, by event time. Another model comes as the time of the option ends."""
+    tape = story(tmp_path, monkeypatch, promising({"grandfather": True}))
+    tape.applies_with("a", 0.05)
+    tape.applies_with("z", 0)
+    tape.new_model("v4", 2)
+    comes_back(tape, "b", 10.05, 1)
+    b = tape.journal.pop()
+    tape.tick(round(10.05 * HOUR_MS))
+    tape.new_model("v3", 10.05)
+    tape.journal.append(b._replace(offset=len(tape.journal)))
+    tape.fold(parts=[[record] for record in tape.journal] if restart else None)
+    assert ("kept", "approved") in [(event.status, event.reason) for event in tape.ends() if event.by == "b"]
+
+
+def test_what_a_finished_look_did_not_need_is_not_left_to_the_next_one(tape):
+    tape.applies_with("a", 0)
+    tape.new_model("v3", 2)
+    tape.passes(3)
+    assert record_of(tape.fold()).credit == 0
+
+
+def test_every_end_and_every_look_has_an_identity_of_its_own(tape):
+    for number in range(5):
+        tape.applies_with(f"p{number}", 0, income=20.0 + 5 * number)
+    for hours, version in enumerate(STRICTER, 1):
+        tape.new_model(version, hours)
+        tape.passes(hours + 0.5)
+    tape.fold()
+    ids = [dict(record.headers)["ce_id"] for record in tape.run.broker.logs["promises", 0]]
+    assert len(tape.looks()) == len(STRICTER)
+    assert len(set(ids)) == len(ids)
 
 
 def test_a_model_within_the_radius_breaks_nothing_and_nobody_is_looked_at(tape):
@@ -195,11 +348,41 @@ def test_every_open_option_is_accepted_by_the_newest_model_also_those_that_nobod
     assert any(look.cleared for look in tape.looks())
     assert any(look.accepted for look in tape.looks())
     assert any(look.broken for look in tape.looks())
-    recourses = [decode(without_checksum(body)) for (body,) in rows(ledger, "SELECT body FROM promises")]
+    recourses = open_recourses(ledger)
     targets = np.concatenate([rows_of(recourse.options) for recourse in recourses])
     opened = sum(len(answer.options) for answer in tape.recourses().values())
     assert len(targets) == opened + sum(look.replaced - look.broken for look in tape.looks())
     assert (score_of(STRICTER["v3"], linear=True)(targets) > 0.5).all()
+
+
+def test_a_model_that_moves_a_little_at_a_time_breaks_what_it_would_break_at_once(tmp_path, monkeypatch):
+    """Four models, each stricter by .05: none is far from the one before it."""
+    biases = {f"v{number}": BIAS - 0.05 * (number - 1) for number in range(2, 6)}
+    told = {}
+    for name, versions in (("at once", ["v5"]), ("in four", list(biases))):
+        tape = story(tmp_path / name, monkeypatch, biases=biases)
+        random = np.random.default_rng(3)
+        for number in range(100):
+            tape.applies_with(f"p{number}", 0, income=float(random.integers(5, 60)), debts=int(random.integers(0, 6)))
+        for hours, version in enumerate(versions, 1):
+            tape.new_model(version, hours)
+            tape.passes(hours + 0.5)
+        recourses = open_recourses(tape.fold())
+        told[name] = {(event.application, id) for event in tape.ends() for id in event.options}
+        targets = np.concatenate([rows_of(recourse.options) for recourse in recourses])
+        assert (score_of(biases["v5"], linear=True)(targets) > 0.5).all()
+        assert {event.status for event in tape.ends()} == {"broken"}
+    assert told["at once"] == told["in four"]
+    assert len(told["at once"]) > 50
+
+
+def test_who_comes_back_at_the_last_instant_is_in_time(tape):
+    """The clocks of all inputs have reached it too."""
+    tape.applies_with("a", 0)
+    tape.tick(10 * HOUR_MS)
+    comes_back(tape, "b", 10, 1)
+    tape.fold()
+    assert [(event.status, event.options) for event in tape.ends()] == [("kept", ("2",)), ("superseded", ("1",))]
 
 
 def test_an_option_whose_time_was_over_before_the_model_came_is_not_broken(tape):
@@ -221,3 +404,29 @@ def test_who_comes_back_before_a_new_model_was_asked_about_their_options(tmp_pat
     tape.fold()
     assert next((event.status, event.reason) for event in tape.ends() if event.by == "b") == ended
     assert any(look.broken or look.honoured for look in tape.looks())
+
+
+def test_open_options_stay_as_they_were_promised_whatever_the_spec_becomes(tape):
+    tape.applies_with("a", 0)
+    before = rows(tape.fold("before"), "SELECT * FROM promises")
+    announce(tape, feature("income", bounds=(0.0, 31.0), max_change=1.0), HOUR_MS)
+    assert rows(tape.fold("after"), "SELECT * FROM promises") == before
+    assert tape.ends() == []
+
+
+def test_what_replaces_a_broken_option_is_of_the_spec_in_force(tape, monkeypatch):
+    """The spec changes while the open options are looked at under a new model."""
+    small_pieces(monkeypatch)
+    for number in range(8):
+        tape.applies_with(f"a{number}", 0.01 * number)
+    tape.new_model("v4", 1)
+    announce(tape, feature("debts", mutable="none"), HOUR_MS)
+    tape.passes(2)
+    tape.fold()
+    own = tape.run.programs["loan"]
+    changed = own.changed(feature("debts", mutable="none")(own.spec))
+    later = [answer for answer in tape.revisions() if answer.spec == changed.sha256]
+    assert later
+    for answer in later:
+        assert {change.feature for option in answer.options for change in option.changes} == {"income"}
+    assert {look.left for look in tape.looks()} == {0}

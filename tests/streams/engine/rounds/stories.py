@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from onward.agents.goals.sac import goal_policy
 from onward.agents.scores import Score
-from onward.schemas.events import Application, PromiseChange, Round, RoundDecision, Threshold
+from onward.schemas.events import Application, ModelDecision, PromiseChange, Round, Threshold
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
 from onward.tests.support.pipeline import START_MS, Run, build_program
@@ -83,7 +83,7 @@ class Story(Tape):
     def places(self) -> dict[str, bool]:
         """Who got a place."""
         return {
-            decision.application: decision.approved for decision in self.run.events("round-decisions", RoundDecision)
+            decision.application: decision.approved for decision in self.run.events("model-decisions", ModelDecision)
         }
 
     def thresholds(self) -> list[Threshold]:

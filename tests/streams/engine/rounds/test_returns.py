@@ -34,7 +34,7 @@ def test_a_new_promise_supersedes_that_of_an_earlier_answer(tmp_path):
     tape.tick(closed_at(1))
     tape.applies_with("late", 20 * MINUTE_MS, 26, applicant="person low")
     for number in range(2):
-        tape.applies_with(f"rival {number}", closed_at(1), 100)
+        tape.applies_with(f"rival {number}", closed_at(1), 45)
     tape.tick(closed_at(2))
     tape.fold()
     assert tape.promises() == {"low": "superseded"}

@@ -6,14 +6,18 @@ import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pytest
 
 from onward.agents.goals.rounds import logit, sigmoid
 from onward.agents.goals.sac import SPAN, goal_policy
-from onward.schemas.events import Model, NoRecourse, Outcome, Recourse
+from onward.schemas.events import Model, ModelDecision, NoRecourse, Outcome, Recourse
 from onward.schemas.headers import format_time
 from onward.streams.engine.handlers.rounds import closing
+from onward.streams.engine.rounds.state import RoundsRecord
+from onward.streams.ledger.array_codec import unpack
+from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.program import Program
 from onward.tests.streams.engine.rounds.stories import (
     HOUR_MS,
@@ -24,6 +28,7 @@ from onward.tests.streams.engine.rounds.stories import (
     limited,
     story,
 )
+from onward.tests.support.changed_specs import announce, feature, policy
 from onward.tests.support.goal_policies import constant
 from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.spaces import Line
@@ -118,6 +123,22 @@ def test_the_goal_counts_on_the_places_of_the_next_round_not_of_a_later_one(tmp_
         tape.fold()
         goals.append(tape.thresholds()[0].goal)
     assert (goals[0] != goals[1]) is changes
+
+
+def test_places_that_are_announced_late_each_time_count_and_those_of_the_spec_do_not(tmp_path):
+    """Each round has three places by an event that comes when the round before is closed."""
+    found = []
+    for places in (1, 50):
+        tape = story(tmp_path / str(places), places=places, horizon=2)
+        for hour in range(1, 5):
+            tape.send("rounds", announcement(hour, 3), closed_at(hour - 1), f"r{hour}")
+            for number in range(6):
+                tape.applies_with(f"{hour}-{number}", closed_at(hour - 1), 25 + 5 * number + hour)
+            tape.tick(closed_at(hour))
+        tape.fold()
+        found.append([(closed.places, closed.goal) for closed in tape.thresholds()])
+    assert [places for places, _ in found[0]] == [3, 3, 3, 3]
+    assert found[0] == found[1]
 
 
 def test_a_calendar_leaves_out_rounds_in_which_nothing_can_happen(tmp_path):
@@ -240,7 +261,7 @@ def test_features_that_cannot_be_read_are_refused_on_arrival(tmp_path):
 
 
 def test_a_target_out_of_reach_is_a_typed_none(tmp_path):
-    tape = story(tmp_path, places=1)
+    tape = Story(Run({"loan": limited({"places": 1}, goal="fixed", goal_parameters={"score": 0.99995})}, tmp_path))
     tape.applies_with("best", 1, 100, debts=0)
     tape.applies_with("hopeless", 1, 99, debts=1)
     tape.tick(closed_at(1))
@@ -273,6 +294,44 @@ def test_a_threshold_is_estimated_from_decisions_that_others_make(tmp_path, appr
     assert closed.threshold == (1.0 if lowest is None else scores[lowest])
     assert closed.accepted == len(approved)
     assert {answer.application for answer in tape.answers()} == set(FOUR) - set(approved)
+
+
+def test_the_goal_counts_on_as_many_places_as_others_give_whatever_the_spec_says(tmp_path):
+    """Two of six are approved each hour. The spec says one place, or fifty."""
+    found = []
+    for places in (1, 50):
+        tape = story(tmp_path / str(places), decisions="external", places=places, horizon=2)
+        for hour in range(1, 6):
+            for number in range(6):
+                name = f"{hour}-{number}"
+                tape.applies_with(name, closed_at(hour - 1), 25 + 5 * number + hour)
+                tape.decides(name, closed_at(hour - 1) + 1, number > 3)
+            tape.tick(closed_at(hour))
+        tape.fold()
+        found.append([closed.goal for closed in tape.thresholds()])
+    assert len(found[0]) == 5
+    assert found[0] == found[1]
+
+
+def learned_by(ledger):
+    """The arrays that the rounds of the only program have taught."""
+    [(body,)] = rows(ledger, "SELECT body FROM rounds")
+    return unpack(msgspec.msgpack.decode(without_checksum(body), type=RoundsRecord).learned)
+
+
+def test_an_open_promise_is_expected_also_after_a_round_in_which_nobody_was_turned_down(tmp_path):
+    """Somebody comes back two rounds after their own; between them is a round with places for all."""
+    tape = with_four(tmp_path, horizon=3)
+    tape.tick(closed_at(1))
+    tape.applies_with("between", closed_at(1), 60)
+    tape.tick(closed_at(2))
+    expected = learned_by(tape.fold())["goal_expected"]
+    tape.applies_with("again", closed_at(2), 99, previous="low")
+    tape.tick(closed_at(3))
+    learned = learned_by(tape.fold())
+    assert (learned["goal_returned"].round(2).tolist(), expected[0], expected[2]) == ([0.0, 1.0, 0.0], 0.0, 0.0)
+    assert 0.5 < expected[1] < 2.0
+    assert learned["goal_predicted"][1] == pytest.approx(expected[1])
 
 
 def test_who_is_decided_after_the_end_counts_in_the_next_round(tmp_path):
@@ -320,6 +379,44 @@ def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_pat
     assert [closed.model for closed in tape.thresholds()] == ["v1"]
 
 
+def test_a_round_that_has_ended_is_closed_under_the_spec_that_it_had(tmp_path, monkeypatch):
+    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
+    tape = with_four(tmp_path)
+    before = tape.run.programs["loan"]
+    tape.tick(closed_at(1))
+    announce(tape, policy(options=1), closed_at(1))
+    tape.fold()
+    assert len(tape.places()) == 4
+    assert {answer.spec for answer in tape.answers()} == {before.sha256}
+
+
+def test_who_waits_for_the_end_of_a_round_is_placed_and_answered_under_the_spec_of_then(tmp_path):
+    tape = with_four(tmp_path)
+    before = tape.run.programs["loan"].spec
+    changed = msgspec.structs.replace(before.capacity, places=1)
+    announce(tape, lambda spec: msgspec.structs.replace(policy(options=1)(spec), capacity=changed), 30 * MINUTE_MS)
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert [name for name, approved in tape.places().items() if approved] == ["best"]
+    assert {len(answer.options) for answer in tape.answers()} == {1}
+
+
+def test_a_changed_spec_leaves_the_goal_what_it_has_learned(tmp_path):
+    found = []
+    for name in ("same", "changed"):
+        tape = with_four(tmp_path / name, horizon=2)
+        tape.tick(closed_at(1))
+        if name == "changed":
+            announce(tape, feature("income", unit="EUR"), closed_at(1))
+        for number, income in enumerate(FOUR.values()):
+            tape.applies_with(f"later {number}", closed_at(1), income + 5)
+        tape.tick(closed_at(2))
+        tape.fold()
+        found.append(tape.thresholds())
+    assert len(found[0]) == 2
+    assert found[0] == found[1]
+
+
 def expected_goal(tape, incomes, action):
     """What a policy that always does the same says of newcomers with these incomes, with two debts."""
     codec, score = tape.run.programs["loan"].codec, tape.run.programs["loan"].bundle.model.score
@@ -352,6 +449,9 @@ def test_the_policy_of_a_new_model_says_the_goals_of_the_rounds_after_it(tmp_pat
     tape.fold()
     goals = [closed.goal for closed in tape.thresholds()]
     assert goals == pytest.approx([expected_goal(tape, FOUR.values(), action) for action in (0.9, 1.5)])
+    assert [closed.model_sha256 for closed in tape.thresholds()] == ["1" * 64, "3" * 64]
+    decisions = tape.run.events("model-decisions", ModelDecision)
+    assert {(told.model, told.model_sha256) for told in decisions} == {("v1", "1" * 64), ("v2", "3" * 64)}
 
 
 def test_under_a_large_model_other_entries_wait_until_they_have_the_units_of_a_person(tmp_path):

@@ -4,6 +4,8 @@ import asyncio
 
 from onward.streams.kafka.consume.fetch_throttle import throttle_fetches
 
+PAUSE_SECONDS = 60.0
+
 
 class Fetcher:
     """Answers its fetches with these results."""
@@ -11,7 +13,7 @@ class Fetcher:
     def __init__(self, *has_records):
         self.answers, self.notified, self.tasks = iter(has_records), [], []
         self._fetch_waiters = ["waiter"]
-        throttle_fetches(self, 0.05)
+        throttle_fetches(self, PAUSE_SECONDS)
 
     async def _proc_fetch_request(self, assignment, node, request):
         return next(self.answers)
@@ -26,12 +28,13 @@ class Fetcher:
         self.notified.append(waiter)
 
 
-async def test_after_records_the_next_fetch_waits_and_the_waiters_are_notified_at_once():
+async def test_after_records_the_next_fetch_waits_and_the_waiters_are_notified_at_once(held_loop):
     fetcher = Fetcher(True)
     fetching = asyncio.ensure_future(fetcher._proc_fetch_request(None, 0, None))
     await asyncio.sleep(0.01)
     assert fetcher.notified == ["waiter"]
     assert not fetching.done()
+    held_loop.hold(PAUSE_SECONDS)
     assert await fetching is True
 
 

@@ -18,11 +18,11 @@ async def test_partitions_move_when_a_worker_joins_and_leaves(real):
     async with working(broker.options(), {topic: stay}):
         await until(lambda: stay.owned == partitions)
         async with working(broker.options(), {topic: leave}):
-            await until(lambda: len(stay.owned) == len(leave.owned) == 2 and stay.owned | leave.owned == partitions, 30)
+            await until(lambda: len(stay.owned) == len(leave.owned) == 2 and stay.owned | leave.owned == partitions)
             for partition in range(4):
                 broker.fill(topic, 10, partition=partition)
             await until(lambda: len(stay.records) + len(leave.records) == 40)
-        await until(lambda: stay.owned == partitions, 30)
+        await until(lambda: stay.owned == partitions)
         for partition in range(4):
             broker.fill(topic, 10, partition=partition, start=10)
         await until(lambda: len(stay.records) + len(leave.records) == 80)
@@ -44,7 +44,7 @@ async def test_queued_records_of_partitions_that_move_are_processed_once(real, t
             real.fill(topic, 200, partition=partition)
         await until(lambda: len(one.records) > 20)
         async with working(options, {topic: other}):
-            await until(lambda: len(one.records) + len(other.records) >= 800, 60)
+            await until(lambda: len(one.records) + len(other.records) >= 800)
     assert one.records
     assert other.records
     for partition in range(4):
@@ -71,10 +71,10 @@ async def test_partitions_revoked_during_assigned_are_assigned_again(real):
     async with working(real.options(heartbeat_ms=300), {topic: first}):
         await until(lambda: len(first.owned) == 2)
         async with working(real.options(), {topic: second}):
-            await until(lambda: len(first.owned) == len(second.owned) == 1, 20)
+            await until(lambda: len(first.owned) == len(second.owned) == 1)
             for partition in range(2):
                 real.fill(topic, 10, partition=partition)
-            await until(lambda: len(first.records) == len(second.records) == 10, 20)
+            await until(lambda: len(first.records) == len(second.records) == 10)
     assert first.cancelled == 1
 
 
@@ -93,7 +93,7 @@ async def test_an_error_in_a_later_rebalance_ends_the_worker_with_one_log_line(r
     await until(lambda: recorder.owned)
     async with working(real.options(), {topic: Recorder()}):
         with pytest.raises(LedgerError, match="is corrupt"):
-            await asyncio.wait_for(worker, 30)
+            await worker
     assert [line.getMessage() for line in caplog.records if line.name.startswith(("onward", "faust", "mode"))] == [
         "the worker ends: state/journal-0.db is corrupt"
     ]

@@ -32,6 +32,7 @@ SPEC = msgspec.convert(
         ],
         "label": {"name": "repaid"},
         "model": {"manifest": "model/manifest.json"},
+        "policy": {"generator": "instances"},
     },
     ProgramSpec,
     strict=False,
@@ -142,23 +143,27 @@ def test_an_estimator_that_could_not_be_loaded_is_not_written(tmp_path):
     assert not any(tmp_path.iterdir())
 
 
-def test_a_wrong_manifest_hash_is_refused(folder):
-    with pytest.raises(ModelError, match=rf"^.*manifest\.json: sha256 is [0-9a-f]{{64}}, not the expected {'0' * 64}$"):
+def digest_of(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_a_wrong_manifest_hash_is_refused_without_the_right_one(folder):
+    with pytest.raises(ModelError, match=rf"^\S*manifest\.json: sha256 is not the expected {'0' * 64}$"):
         load(folder, sha256="0" * 64)
 
 
-@pytest.mark.parametrize("name", ["model.skops", "instances.csv", "reference.csv"])
+@pytest.mark.parametrize("name", ["model.skops", "instances.csv", "population.json"])
 def test_every_file_must_be_what_the_manifest_says(folder, name):
     file = folder / name
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(ModelError, match=rf"sha256 of file {name} is [0-9a-f]{{64}}, not [0-9a-f]{{64}}$"):
+    with pytest.raises(ModelError, match=rf"sha256 of file {name} is not {digest_of(content)}, which"):
         load(folder)
     file.write_bytes(content + b"\n")
     with pytest.raises(ModelError, match=rf"file {name} has more than {len(content)} bytes$"):
         load(folder)
     file.write_bytes(content[:-1])
-    with pytest.raises(ModelError, match=rf"file {name} has {len(content) - 1} bytes, not {len(content)}$"):
+    with pytest.raises(ModelError, match=rf"file {name} has fewer bytes than {len(content)}, which"):
         load(folder)
     file.unlink()
     with pytest.raises(ModelError, match=f"file {name} is missing$"):

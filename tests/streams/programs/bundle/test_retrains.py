@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from msgspec import UNSET, UnsetType
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -22,13 +23,14 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
+from onward.agents.promises import clopper_pearson
 from onward.agents.scores import LinearScore
 from onward.schemas.encoding import FeatureCodec
-from onward.schemas.spec import ProgramSpec
+from onward.schemas.spec import ProgramSpec, PromiseTerms
 from onward.streams.errors import ModelError
 from onward.streams.programs.bundle import model_files
 from onward.streams.programs.bundle.loader import ModelBundle, load_bundle
-from onward.streams.programs.bundle.manifest import MANIFEST
+from onward.streams.programs.bundle.manifest import MANIFEST, PromiseCalibration
 from onward.streams.programs.bundle.retrains import dump_retrains, load_retrains, retrain_of
 from onward.streams.programs.bundle.writer import write_bundle
 from onward.streams.programs.models.scoring import DecisionModel
@@ -138,11 +140,11 @@ def test_a_file_that_holds_no_retrains_is_refused(content: bytes, says: str) -> 
         load_retrains(content, COLUMNS)
 
 
-def written(folder: Path, models: list[DecisionModel]) -> Path:
+def written(folder: Path, models: list[DecisionModel], **more: Any) -> Path:
     estimator = LogisticRegression().fit(X, Y)
     rows = [{"region": "north", "income": 50.0, "debts": 1}]
     facts = {"version": "v1", "estimator": estimator, "instances": rows, "reference": rows, "metrics": {}}
-    write_bundle(folder, SPEC, CODEC.columns, **facts, retrains=models)
+    write_bundle(folder, SPEC, CODEC.columns, **facts, retrains=models, **more)
     return folder
 
 
@@ -167,15 +169,49 @@ def test_a_bundle_without_retrains_cannot_carry_a_promise_that_needs_them(tmp_pa
         promise_of(SPEC, bundle)
 
 
+RETRAINS = msgspec.structs.replace(SPEC, promise=PromiseTerms("retrains"))
+MEASURED = PromiseCalibration("other", 40, 0.05, 0.0, (0.1, 0.4, 0.8), (0.0, 0.1, 0.3))
+
+
+def guaranteed(folder: Path, measured: PromiseCalibration | UnsetType, **terms: float) -> Any:
+    """What is stated of an option that both certifying retrains of a bundle accept."""
+    bundle = load(written(folder, LINES, promise_calibration=measured))
+    promise = msgspec.structs.replace(RETRAINS.promise, **terms)
+    spec = msgspec.structs.replace(RETRAINS, promise=promise)
+    return promise_of(spec, bundle).guarantee(np.array([1.0, 0.0, 0.5, 0.5]), bundle.model.score, 0.5)
+
+
+def test_the_stated_share_is_the_one_that_was_measured_on_rows_kept_aside(tmp_path: Path) -> None:
+    assert guaranteed(tmp_path / "model", MEASURED) == {"share": 0.8, "bound": 0.3, "models_of_other_rows": 40.0}
+
+
+@pytest.mark.parametrize(
+    ("measured", "terms"), [(UNSET, {}), (MEASURED, {"quantile": 0.1}), (MEASURED, {"margin": 0.1})]
+)
+def test_where_nothing_was_measured_on_these_terms_the_retrains_speak_for_their_own_rows(
+    tmp_path: Path, measured: PromiseCalibration | UnsetType, terms: dict[str, float]
+) -> None:
+    """Bundles of earlier versions hold no measurement: they say what they said."""
+    folder = tmp_path / "model"
+    assert guaranteed(folder, measured, **terms) == {"share": 1.0, "bound": clopper_pearson(2, 2)}
+    assert ("promise_calibration" in (folder / MANIFEST).read_text()) == (measured is not UNSET)
+
+
+def test_a_measurement_of_another_number_of_retrains_is_refused(tmp_path: Path) -> None:
+    measured = msgspec.structs.replace(MEASURED, shares=(0.1, 0.8))
+    with pytest.raises(ValueError, match="the calibration is not of the 2 certifying retrains: give 3 shares"):
+        guaranteed(tmp_path / "model", measured)
+
+
 def test_missing_and_damaged_retrains_are_refused_in_one_line(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", LINES)
     file = folder / "retrains.npz"
     content = file.read_bytes()
     file.write_bytes(content[:-1] + b"x")
-    with pytest.raises(ModelError, match=r"sha256 of file retrains\.npz is"):
+    with pytest.raises(ModelError, match=r"sha256 of file retrains\.npz is not"):
         load(folder)
     file.write_bytes(content[:-1])
-    with pytest.raises(ModelError, match=r"file retrains\.npz has \d+ bytes, not"):
+    with pytest.raises(ModelError, match=r"file retrains\.npz has fewer bytes"):
         load(folder)
     file.unlink()
     with pytest.raises(ModelError, match=r"file retrains\.npz is missing"):

@@ -15,7 +15,7 @@ from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.training.train import ESTIMATORS, train
 
-NO_MARGIN = msgspec.structs.replace(load_spec(SPEC).spec.policy, margin=0.0)
+NO_MARGIN = msgspec.structs.replace(load_spec(SPEC).spec.policy, margin=0.0, generator="adapted")
 """Measuring a margin takes 20 more models; test_margin.py does."""
 LOADED = replace(load_spec(SPEC), spec=msgspec.structs.replace(load_spec(SPEC).spec, policy=NO_MARGIN))
 CODEC = FeatureCodec(LOADED.spec)
@@ -107,7 +107,7 @@ def test_a_threshold_nobody_reaches_is_a_usage_error(data, tmp_path):
 def test_instances_that_break_a_constraint_are_left_out(data, tmp_path):
     narrow = tmp_path / "narrow.yaml"
     rule = "  rules:\n    - {if: {feature: savings, at_least: 0}, then: {feature: savings, at_least: 5000}}\nlabel:"
-    narrow.write_text(SPEC.read_text().replace("label:", rule))
+    narrow.write_text(SPEC.read_text().replace("label:", rule) + "policy: {generator: adapted}\n")
     train(data, load_spec(narrow), tmp_path / "model", estimator="logistic_regression", seed=0)
     bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
     assert min(row["savings"] for row in bundle.instances) >= 5000

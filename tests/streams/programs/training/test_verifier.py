@@ -59,7 +59,7 @@ def table():
 
 def with_choice(choice: str, folder):
     """The packaged program under another policy, its model to be in ``folder``."""
-    policy = msgspec.structs.replace(LOADED.spec.policy, choice=choice, parameters={})
+    policy = msgspec.structs.replace(LOADED.spec.policy, choice=choice, parameters={}, generator="instances")
     model = msgspec.structs.replace(LOADED.spec.model, manifest=str(folder / MANIFEST))
     return replace(LOADED, spec=msgspec.structs.replace(LOADED.spec, policy=policy, model=model))
 
@@ -94,7 +94,7 @@ def test_other_choices_have_no_verifier_and_tap_refuses_a_model_without_one(tabl
         "instances.csv",
         "manifest.json",
         "model.skops",
-        "reference.csv",
+        "population.json",
     ]
     with pytest.raises(UsageError, match="has no verifier, which tap needs"):
         assemble(with_choice("tap", folder))

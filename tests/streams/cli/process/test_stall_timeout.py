@@ -1,8 +1,8 @@
-"""The suite waits for a slow machine, but not for one that makes no progress."""
+"""Commands wait for a slow machine, but not for one that makes no progress."""
 
 from __future__ import annotations
 
-from onward.tests.faults.suite.stall_timeout import StallTimeout
+from onward.streams.cli.process.stall_timeout import StallTimeout
 
 
 class Clock:
@@ -13,12 +13,12 @@ class Clock:
         return self.now
 
 
-def polls(states, seconds=10.0, max_seconds=1000.0):
-    """The number of polls, 6 s apart, until the timeout ends."""
+def polls(states, seconds=2.0, max_seconds=1000.0, apart=1.2):
+    """The number of polls until the timeout ends."""
     clock = Clock()
     timeout = StallTimeout(seconds, max_seconds=max_seconds, clock=clock)
     for number, state in enumerate(states):
-        clock.now += 6.0
+        clock.now += apart
         if not timeout.keep_waiting(state):
             return number
     return len(states)
@@ -37,4 +37,8 @@ def test_a_return_to_an_earlier_state_is_a_change():
 
 
 def test_it_ends_after_the_maximum_time_in_any_case():
-    assert polls(range(100), max_seconds=60.0) == 9
+    assert polls(range(100), max_seconds=12.0) == 9
+
+
+def test_time_in_which_nobody_has_watched_counts_little():
+    assert polls([0, 0, 0], seconds=30.0, apart=3600.0) == 3

@@ -1,0 +1,43 @@
+"""What the verdict of certifying retrains is worth: the share and the bound that are stated in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+Rows = Literal["other", "later"]
+
+
+class ShareCalibration(NamedTuple):
+    """The share and the bound that are stated of an option, by how many of T certifying retrains accept it.
+
+    Parameters
+    ----------
+    shares, bounds
+        Numbers from 0 to 1, T + 1 of each: of none of the retrains, of one, ..., of all. Measured on models of rows
+        that were kept aside: ``shares`` is the share of them that accepts such options, and ``bounds`` what that
+        share of one option is at least, at the promise's confidence.
+    models
+        How many models were asked.
+    rows
+        Which rows they were trained on: ``other`` ones of the same population, or ``later`` ones in time.
+
+    Examples
+    --------
+    >>> calibration = ShareCalibration((0.0, 0.5, 0.8), (0.0, 0.1, 0.4), models=80, rows="other")
+    >>> calibration.stated(2)
+    {'share': 0.8, 'bound': 0.4, 'models_of_other_rows': 80.0}
+    """
+
+    shares: Sequence[float]
+    bounds: Sequence[float]
+    models: int
+    rows: Rows = "other"
+
+    def stated(self, accepting: int) -> dict[str, float]:
+        """The numbers of an option that so many of the certifying retrains accept."""
+        return {
+            "share": self.shares[accepting],
+            "bound": self.bounds[accepting],
+            f"models_of_{self.rows}_rows": float(self.models),
+        }

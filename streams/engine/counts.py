@@ -1,0 +1,32 @@
+"""What the engine counts for the metrics: each has a counter, ``onward_NAME_total``.
+
+A handler counts with ``fold.count(name, *labels)``. One of an input of your own adds its counts to ``COUNTS`` before
+the worker starts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Count(NamedTuple):
+    """The counter's help text, and the names of its labels, of which there are one or two."""
+
+    text: str
+    labels: tuple[str, ...]
+
+
+COUNTS: dict[str, Count] = {
+    "dead_letters": Count("Records that could not be used.", ("reason",)),
+    "duplicates": Count("Repeated events that were left out.", ("event",)),
+    "applications": Count("Applications accepted.", ("program",)),
+    "decisions": Count("Decisions, approved or rejected.", ("program", "decision")),
+    "recourses": Count("Answers to rejected people, recourse or none.", ("program", "kind")),
+    "no_recourse": Count("Rejected people without a recourse.", ("program", "reason")),
+    "fates": Count("What became of recourses and outcomes.", ("program", "fate")),
+    "models": Count("Announced models applied, once in each journal partition.", ("program",)),
+    "rounds": Count("Rounds closed.", ("program",)),
+    "promises_ended": Count("Promises that have ended.", ("program", "status")),
+    "drift_detected": Count("Closed rounds that showed a drift, by what has drifted.", ("program", "drifted")),
+}
+"""By name."""

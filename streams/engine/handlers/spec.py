@@ -1,0 +1,66 @@
+"""Specs: a program begins with its first one, and goes on with another from here on."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ....schemas.events import RawSpec
+from ...errors import LedgerError
+from ...journal.entries import Entry
+from ...programs.announced_spec import SPEC_REFUSED, read_spec
+from ...programs.spec_changes import SpecRefusedError
+from ..fold import Fold
+from ..selection import LookAhead
+from ..state import PartitionState
+from .contract import Handler
+from .rounds.closing import finish
+
+
+class SpecHandler(Handler):
+    """Puts a program under a spec.
+
+    A line without a source is the declaration of a worker that starts: each worker declares its programs before it
+    appends anything of them. The first declaration begins a program. What others have sent to the topic ``specs``
+    changes it. Rounds that have ended are closed first, under the spec that they had.
+    """
+
+    kind: ClassVar[str] = "spec"
+
+    def ends_segment(self, entry: Entry, state: PartitionState) -> bool:
+        """A change, and the beginning of a program."""
+        assert isinstance(entry.body, RawSpec), f"{entry.kind.name} is no spec"
+        return entry.source is not None or entry.body.program not in state.programs
+
+    def apply(self, entry: Entry, event: RawSpec, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+        """Begin the program, or change its spec; a spec that it cannot have is a dead letter."""
+        if entry.source is None:
+            _declare(event, fold)
+        else:
+            _change(entry, event, fold)
+
+
+def _declare(event: RawSpec, fold: Fold) -> None:
+    state = fold.state
+    if event.program in state.programs:
+        return
+    given = state.given_program(event.program)
+    try:
+        state.begin(given.begun_with(read_spec(event, given)))
+    except SpecRefusedError as error:
+        raise LedgerError(
+            f"the journal begins program {given.name!r} with a spec that the worker's cannot follow: {error}"
+        ) from None
+
+
+def _change(entry: Entry, event: RawSpec, fold: Fold) -> None:
+    program = fold.state.program(event.program)
+    try:
+        changed = program.changed(read_spec(event, program))
+    except SpecRefusedError as error:
+        fold.dead_letter(entry, SPEC_REFUSED, str(error))
+        return
+    if changed.sha256 == program.sha256:
+        return
+    if program.closes_rounds:
+        finish(fold.rounds(program), fold)
+    fold.change(changed)

@@ -1,0 +1,101 @@
+"""The programs of a ledger: those that the journal has begun, with all their specs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from ...schemas.spec_document import document, spec_of
+from ..errors import LedgerError
+from ..programs.program import Program
+from ..programs.spec_changes import SpecRefusedError
+from .checksum import with_checksum, without_checksum
+
+
+def programs_in_force(db: sqlite3.Connection, ledger: Path, given: Mapping[str, Program]) -> dict[str, Program]:
+    """The programs that a ledger holds, each under the spec that is in force.
+
+    ``given`` are the worker's programs as their files say. Raise ``LedgerError`` where one is missing, or cannot be the
+    program that the ledger was written with.
+    """
+    found: dict[str, Program] = {}
+    for name, first_model in db.execute("SELECT program, first_model FROM programs ORDER BY id").fetchall():
+        program = given.get(name)
+        if program is None:
+            raise LedgerError(f"ledger {ledger} holds program {name!r}: start the worker with its spec too")
+        if program.bundle.manifest_sha256 != first_model:
+            raise LedgerError(
+                f"the first model of program {name!r} is not the one ledger {ledger} was written with: restore it in "
+                "the spec, give a changed program a new name, or announce a new model with `onward models announce`"
+            )
+        try:
+            found[name] = _in_force(db, ledger, program)
+        except SpecRefusedError as error:
+            raise LedgerError(
+                f"program {name!r} of ledger {ledger} cannot go on with this spec: {error}; restore it, or give a "
+                "changed program a new name"
+            ) from None
+        except msgspec.MsgspecError as error:
+            raise LedgerError(
+                f"ledger {ledger} holds a spec of program {name!r} that this version cannot read ({error}): run the "
+                "version that wrote it"
+            ) from None
+    return found
+
+
+def _in_force(db: sqlite3.Connection, ledger: Path, program: Program) -> Program:
+    """A program under the last of its specs."""
+    rows = db.execute("SELECT body FROM specs WHERE program = ? ORDER BY number", (program.name,)).fetchall()
+    if not rows:
+        _check_file(db, ledger, program)
+        return program.begun_with(program.spec)
+    first, *later = (spec_of(bytes(without_checksum(body)), program.spec.model.manifest) for (body,) in rows)
+    in_force = program.begun_with(first)
+    for spec in later:
+        in_force = in_force.changed(spec)
+    return in_force
+
+
+def _check_file(db: sqlite3.Connection, ledger: Path, program: Program) -> None:
+    """A ledger of an earlier version has no specs, but the hash of a file."""
+    (file_sha256,) = db.execute("SELECT spec FROM programs WHERE program = ?", (program.name,)).fetchone()
+    if program.file_sha256 != file_sha256:
+        raise LedgerError(
+            f"the spec of program {program.name!r} is not the one ledger {ledger} was written with by an earlier "
+            "version, which knew it by the bytes of its file: restore the file for one start, then announce the change "
+            "with `onward specs announce`"
+        )
+
+
+def insert_program(db: sqlite3.Connection, program: Program) -> int:
+    """Add a program, and return the number that stands for it in other tables."""
+    first = program.bundle
+    row = db.execute(
+        "INSERT INTO programs (program, watermark, spec, first_model, version, manifest, sha256) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        (
+            program.name,
+            program.watermark,
+            program.sha256,
+            first.manifest_sha256,
+            first.version,
+            first.address,
+            first.manifest_sha256,
+        ),
+    )
+    id: int = row.fetchone()[0]
+    write_specs(db, program)
+    return id
+
+
+def write_specs(db: sqlite3.Connection, program: Program) -> None:
+    """Write the specs of a program, and the hash of the one that is in force."""
+    rows = [
+        (program.name, number, with_checksum(document(spec)))
+        for number, spec in enumerate((*program.earlier, program.spec))
+    ]
+    db.executemany("INSERT OR IGNORE INTO specs VALUES (?, ?, ?)", rows)
+    db.execute("UPDATE programs SET spec = ? WHERE program = ?", (program.sha256, program.name))

@@ -1,0 +1,59 @@
+"""The version of a program's policy: what recourses are compared by, to evaluate another one."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from ...agents import choices, goals
+from ...agents.promises import NoPromise
+from ...schemas.spec import ProgramSpec
+from .limited_places import closes_rounds
+
+POLICY_VERSION_CHARACTERS = 16
+PAPERS = [("instances", "threshold", "none", 1, margin) for margin in (None, 0.0)]
+
+
+def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: int) -> str:
+    """A hash of everything that decides how a program picks, except what it has learned.
+
+    That is the choice, its revision and parameters, the rest of the policy, and the first model, by the hash of its
+    manifest, with the number of its instances.
+    """
+    policy, time = spec.policy, spec.policy.window.time
+    choice = choices.registry[policy.choice]
+    parameters = {name: parameter.default for name, parameter in choice.parameters().items()} | policy.parameters
+    facts = (
+        policy.choice,
+        choice.revision,
+        parameters,
+        (policy.window.steps, None if time is None else round(time.total_seconds() * 1000)),
+        (policy.cost, nu),
+        (policy.exploration, policy.seed),
+        (first_model, instances),
+        *_beyond_the_defaults(spec),
+        *_of_rounds(spec),
+    )
+    content = msgspec.json.encode(facts, order="deterministic")
+    return hashlib.sha256(content).hexdigest()[:POLICY_VERSION_CHARACTERS]
+
+
+def _beyond_the_defaults(spec: ProgramSpec) -> tuple[object, ...]:
+    """The methods that a spec names beside its choice. The paper's policy has a hash without them."""
+    policy = spec.policy
+    named = (policy.generator, policy.goal, spec.promise.kind, policy.options, policy.margin)
+    if spec.promise.kind != NoPromise.name:
+        return ((*named, spec.promise),)
+    if policy.target is not None:
+        return ((*named, policy.target),)
+    return () if named in PAPERS else (named,)
+
+
+def _of_rounds(spec: ProgramSpec) -> tuple[object, ...]:
+    """What decides how a program with rounds picks, beside its policy."""
+    if not closes_rounds(spec):
+        return ()
+    defaults = {name: known.default for name, known in goals.round_registry[spec.policy.goal].parameters().items()}
+    given = {name: value for name, value in spec.policy.goal_parameters.items() if value != defaults[name]}
+    return spec.capacity, given

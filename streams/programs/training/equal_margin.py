@@ -1,0 +1,68 @@
+"""A plain margin of the score that is as valid under models of other rows as a promise, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .kept_aside import MARGINS, Offer, Trial
+from .margin import LEAST_SERVED
+
+
+class EqualMargin(NamedTuple):
+    """A margin whose cheapest options as many models of other rows accept as those of a promise.
+
+    ``cost`` is the mean cost of its options, ``promised_cost`` of those of the promise, of the same people, and
+    ``accepted`` the share of pairs of a promised option and a model in which it accepts the option.
+    """
+
+    margin: float
+    cost: float
+    promised_cost: float
+    accepted: float
+
+
+def equal_margin(trials: Sequence[Trial]) -> EqualMargin | None:
+    """The margin between two of ``MARGINS`` at which plain options are as valid as the promised ones.
+
+    None where no margin is, or the one that is leaves less than nine of ten people with an option.
+    """
+    promised = [trial.promised for trial in trials]
+    wanted, paid = _accepted(promised), float(np.concatenate([offer.cost for offer in promised]).mean())
+    known: list[tuple[float, float, float]] = []
+    for number in range(len(trials[0].plain)):
+        offers = [trial.plain[number] for trial in trials]
+        if _served(offers) < LEAST_SERVED * _served(promised):
+            break
+        known.append((MARGINS[number], _accepted(offers), _relative_cost(offers, promised)))
+        if known[-1][1] >= wanted:
+            margin, ratio = _between(known[-2:], wanted)
+            return EqualMargin(round(margin, 3), ratio * paid, paid, wanted)
+    return None
+
+
+def _between(known: Sequence[tuple[float, float, float]], wanted: float) -> tuple[float, float]:
+    """The margin and the relative cost at which options are as valid as ``wanted``, between two that are known."""
+    (low, fewer, cheaper), (high, more, dearer) = known[0], known[-1]
+    part = (wanted - fewer) / (more - fewer) if more > fewer else 1.0
+    return low + part * (high - low), cheaper + part * (dearer - cheaper)
+
+
+def _served(offers: Sequence[Offer]) -> int:
+    return sum(len(offer.people) for offer in offers)
+
+
+def _accepted(offers: Sequence[Offer]) -> float:
+    """The mean over the trials, each of which counts the same."""
+    return float(np.mean([offer.accepted.mean() for offer in offers if len(offer.people)]))
+
+
+def _relative_cost(offers: Sequence[Offer], promised: Sequence[Offer]) -> float:
+    """The cost of plain options as a share of that of promised ones, of the people who have both."""
+    plain, paid = 0.0, 0.0
+    for one, other in zip(offers, promised, strict=True):
+        _, mine, theirs = np.intersect1d(one.people, other.people, return_indices=True)
+        plain, paid = plain + float(one.cost[mine].sum()), paid + float(other.cost[theirs].sum())
+    return plain / paid if paid else 1.0

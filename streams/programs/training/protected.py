@@ -1,0 +1,38 @@
+"""Whether a model reads what a spec protects, and how often that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....agents.goals import accepted
+from ....schemas.encoding import FeatureCodec
+
+Floats = NDArray[np.float64]
+
+PREFIX = "protected:"
+"""Of the metrics' names: the feature follows."""
+PEOPLE = 1000
+SHIFTS = (1, 2, 3, 5, 8)
+"""Everybody gets the value of the person so many rows before them."""
+
+
+def protected_use(codec: FeatureCodec, score: Callable[[Floats], Floats], X: Floats) -> dict[str, float]:
+    """For every protected feature that the model reads, the share of decisions that another value alone would change.
+
+    Of people (n, D) the first are looked at, each with the values of five others. A feature is read when the score of
+    somebody changes.
+    """
+    people, spec = X[:PEOPLE], codec.spec
+    own = score(people)
+    approved, found = accepted(own, spec.model.threshold), {}
+    for index, feature in enumerate(spec.features):
+        if feature.protected:
+            columns = codec.feature_of == index
+            scores = [score(np.where(columns, np.roll(people, shift, axis=0), people)) for shift in SHIFTS]
+            if not all(np.array_equal(other, own, equal_nan=True) for other in scores):
+                changed = [accepted(other, spec.model.threshold) != approved for other in scores]
+                found[PREFIX + feature.name] = float(np.mean(changed))
+    return found

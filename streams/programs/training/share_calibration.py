@@ -1,0 +1,153 @@
+"""What is stated of options that so many certifying retrains accept: fitted to trials on rows kept aside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+from sklearn.linear_model import LogisticRegression
+
+from ..bundle.manifest import PromiseCalibration
+from .equal_margin import equal_margin
+from .kept_aside import Training, Trial, cuts, halvings, trials
+
+Floats = NDArray[np.float64]
+
+CONFIDENCE = 0.95
+"""The share of options whose bound holds."""
+FEWEST_GROUPS = 2
+"""Of fewer nobody can say how far apart they are."""
+DIGITS = 4
+
+
+class Measured(NamedTuple):
+    """The calibration of a promise, unset where too few people have options, and metrics of a plain margin beside it.
+
+    ``equal_margin`` is the plain margin whose cheapest options as many models of other rows accept as the promised
+    ones, ``equal_margin_accepted`` that share, ``equal_margin_cost`` the mean cost of its options and
+    ``equal_margin_promised_cost`` that of the promised ones. All are absent where no margin is as valid.
+    """
+
+    calibration: PromiseCalibration | UnsetType
+    metrics: dict[str, float]
+
+
+def measure_share(
+    training: Training,
+    dates: Floats | None,
+    random: np.random.RandomState,
+    on_split: Callable[[int, int], None] = lambda _, __: None,
+) -> Measured:
+    """Measure what the verdict of a program's retrains is worth under models of rows that are kept aside.
+
+    ``dates`` (n,) are those of the table's rows: later rows are kept aside then, else random halves. ``on_split`` is
+    called with the number of each split, from 1, and how many there are. Raises ``ValueError`` where the rows are too
+    few, or too few have one of the labels.
+    """
+    labels = training.table.labels
+    splits = list(halvings(labels, random) if dates is None else cuts(dates, labels, random))
+    found: list[Trial | None] = []
+    for number, trial in enumerate(trials(training, splits, random), 1):
+        on_split(number, len(splits))
+        found.append(trial)
+    together = 2 if dates is None else 1
+    groups = [[trial for trial in found[at : at + together] if trial] for at in range(0, len(found), together)]
+    groups = [group for group in groups if group]
+    if len(groups) < FEWEST_GROUPS:
+        return Measured(UNSET, {})
+    terms, certifying = training.codec.spec.promise, training.retrains // 2
+    shares, bounds = (tuple(each.round(DIGITS).tolist()) for each in stated(groups, certifying))
+    asked = sum(trial.models for group in groups for trial in group)
+    calibration = PromiseCalibration(
+        "other" if dates is None else "later", asked, terms.quantile, terms.margin, shares, bounds
+    )
+    return Measured(calibration, _metrics([trial for group in groups for trial in group]))
+
+
+def _metrics(found: Sequence[Trial]) -> dict[str, float]:
+    margin = equal_margin(found)
+    if margin is None:
+        return {}
+    return {
+        "equal_margin_accepted": margin.accepted,
+        "equal_margin_promised_cost": margin.promised_cost,
+        "equal_margin": margin.margin,
+        "equal_margin_cost": margin.cost,
+    }
+
+
+class Stated(NamedTuple):
+    """The share and the bound, (T + 1,), of an option that 0, 1, ..., T certifying retrains accept."""
+
+    shares: Floats
+    bounds: Floats
+
+
+def stated(groups: Sequence[Sequence[Trial]], certifying: int) -> Stated:
+    """The shares and bounds by trials of programs with so many ``certifying`` retrains; each trial counts the same.
+
+    The trials of one group err in opposite directions, as those of the two halves of the rows do: what one half has too
+    much, the other has too little. So each group counts once in the standard error.
+
+    The share is a sigmoid of the retrains' log odds (Platt), less the standard error of the trials' mean. The bound is
+    below it by the log odds that 19 of 20 options of a further trial miss it by at most: a prediction limit from those
+    of the trials, whose accident all options of a trial share.
+    """
+    trials = [trial for group in groups for trial in group]
+    weight = np.concatenate([np.full(len(trial.accepted), 1.0 / len(trial.accepted)) for trial in trials])
+    certified = np.concatenate([trial.certified for trial in trials])
+    found = np.concatenate([trial.accepted for trial in trials])
+    shares = _sigmoid(certified, found, trials[0].models * weight, certifying)
+    gaps = [np.mean([(trial.accepted - shares[trial.certified]).mean() for trial in group]) for group in groups]
+    error = float(np.std(gaps, ddof=1)) / math.sqrt(len(gaps))
+    mean = float(np.average(found, weights=weight))
+    shares *= max(0.0, 1.0 - error / mean) if mean else 0.0
+    # Models that all accept show no share of 1.
+    asked = sum(trial.models for trial in trials)
+    shares = np.minimum(shares, (asked + 0.5) / (asked + 1.0))
+    missed = [_missed(trial, shares) for trial in trials]
+    bounds = _expit(_logit(shares) - max(0.0, _prediction_limit(np.array(missed))))
+    return Stated(shares, np.minimum(shares, bounds))
+
+
+def _missed(trial: Trial, shares: Floats) -> float:
+    """The log odds by which 19 of 20 options of a trial miss their shares at most."""
+    # By the rule of succession models that all reject are not beyond all odds.
+    found = (trial.models * trial.accepted + 0.5) / (trial.models + 1.0)
+    return float(np.quantile(_logit(shares[trial.certified]) - _logit(found), CONFIDENCE))
+
+
+def _prediction_limit(values: Floats) -> float:
+    """What a further value of a normal distribution is at most, by the values so far (n,), n from 2 on."""
+    spread = float(np.std(values, ddof=1)) * math.sqrt(1.0 + 1.0 / len(values))
+    return float(values.mean() + stdtrit(len(values) - 1, CONFIDENCE) * spread)
+
+
+def _sigmoid(certified: NDArray[np.intp], found: Floats, weight: Floats, certifying: int) -> Floats:
+    """The probability of acceptance by the number of accepting retrains, (T + 1,); it never falls."""
+    odds = _logit((np.arange(certifying + 1) + 0.5) / (certifying + 1.0))[:, np.newaxis]
+    # Each option was accepted by a part of the models, and rejected by the others.
+    weights = np.concatenate([weight * found, weight * (1.0 - found)])
+    labels = np.repeat([1, 0], len(found))
+    rows = np.concatenate([odds[certified], odds[certified]])
+    counted = weights > 0.0
+    if len(np.unique(labels[counted])) < 2:
+        return np.full(certifying + 1, found[0])
+    fitted = LogisticRegression().fit(rows[counted], labels[counted], sample_weight=weights[counted])
+    if fitted.coef_[0, 0] < 0.0:
+        return np.full(certifying + 1, np.average(found, weights=weight))
+    return np.asarray(fitted.predict_proba(odds)[:, 1])
+
+
+def _logit(share: NDArray[np.floating[Any]]) -> Floats:
+    inside = np.clip(share, 1e-6, 1.0 - 1e-6)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
+
+
+def _expit(odds: Floats) -> Floats:
+    return np.asarray(1.0 / (1.0 + np.exp(-odds)))

@@ -1,0 +1,150 @@
+"""A model's trial: its first load, in a process of its own that has little memory and time.
+
+    async with Trials(LoadLimits()) as trials:
+        await trials.hold(Trial(Model("loans", "v2", "s3://models/loans/v2/manifest.json", sha256), spec))
+
+Importing what loads models takes seconds, so one process (``trial_server.py``) stays for a while and forks another for
+each trial. It is started anew by its own command and shares nothing with this one. Signals that end a worker do not
+reach it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Self
+
+import msgspec
+from msgspec import Struct
+
+from ...schemas.events import Model
+from ...schemas.spec import ProgramSpec
+from ..errors import ModelError, OnwardError
+from .load_limits import LoadLimits
+
+_COMMAND = (sys.executable, "-P", "-m", "onward.streams.programs.trial_server")
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""A process that forks should have no other threads."""
+_IDLE_SECONDS = 60.0
+"""How long the process stays for another trial."""
+Process = subprocess.Popen[bytes]
+SENT_TO_WORKERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Trial(Struct, frozen=True):
+    """The model that is announced, the spec of its program, and the ``bounds`` that its features are encoded with."""
+
+    model: Model
+    spec: ProgramSpec
+    bounds: Mapping[str, tuple[float, float]] = {}
+
+
+class Request(Struct, frozen=True):
+    """A trial and its limits, as a line of JSON."""
+
+    trial: Trial
+    limits: LoadLimits
+
+
+class Verdict(Struct, frozen=True):
+    """The ``problem`` for which a model is refused; or the signal that ended its process."""
+
+    problem: str | None = None
+    signal: int | None = None
+
+
+class Trials:
+    """Holds trials, one after the other. Leaving the context ends the process."""
+
+    def __init__(self, limits: LoadLimits) -> None:
+        self._limits = limits
+        self._one_at_a_time = asyncio.Lock()
+        self._process: Process | None = None
+        self._idle: asyncio.TimerHandle | None = None
+
+    async def hold(self, trial: Trial) -> None:
+        """Return when the model can be loaded within the limits; raise ``ModelError`` when it is refused.
+
+        Raises ``OnwardError`` where the process cannot do its work.
+        """
+        async with self._one_at_a_time:
+            if self._idle is not None:
+                self._idle.cancel()
+            try:
+                verdict = await self._verdict(trial)
+            except BaseException:
+                self._end()
+                raise
+            self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._end)
+        if verdict.signal is not None:
+            raise self._ended(trial, verdict.signal)
+        if verdict.problem is not None:
+            raise ModelError(verdict.problem)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        self._end()
+
+    async def _verdict(self, trial: Trial) -> Verdict:
+        if self._process is None:
+            self._process = _start()
+            # The first line says that everything is imported.
+            await self._line(trial)
+        request = msgspec.json.encode(Request(trial, self._limits)) + b"\n"
+        return msgspec.json.decode(await self._line(trial, request), type=Verdict)
+
+    async def _line(self, trial: Trial, request: bytes = b"") -> bytes:
+        """Send the request, and read a line."""
+        assert self._process is not None
+        process = self._process
+        if line := await asyncio.to_thread(_answer, process, request):
+            return line
+        assert process.stderr is not None
+        said = (await asyncio.to_thread(process.stderr.read)).decode(errors="replace").strip().rpartition("\n")[2]
+        raise OnwardError(f"{trial.model.manifest}: the process that tries models has ended: {said or 'no message'}")
+
+    def _ended(self, trial: Trial, number: int) -> OnwardError:
+        address, limits, name = trial.model.manifest, self._limits, signal.Signals(number).name
+        if number == signal.SIGXCPU:
+            return ModelError(
+                f"{address}: loading it takes more than {limits.seconds:g} s of processor time (setting "
+                "max_model_seconds)"
+            )
+        if number in SENT_TO_WORKERS:
+            return OnwardError(f"{address}: its trial was ended by {name}")
+        return ModelError(
+            f"{address}: loading it ended its process ({name}), which may take {limits.memory_bytes} bytes of memory "
+            "(setting max_model_bytes)"
+        )
+
+    def _end(self) -> None:
+        """End the process and those that it has forked."""
+        if self._process is not None:
+            process, self._process = self._process, None
+            with process, contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def _start() -> Process:
+    pipe = subprocess.PIPE
+    environment = {**os.environ, **_ONE_THREAD}
+    return subprocess.Popen(_COMMAND, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=environment)
+
+
+def _answer(process: Process, request: bytes) -> bytes:
+    """The next line of the process; nothing when it has ended."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(request)
+        process.stdin.flush()
+    return process.stdout.readline()

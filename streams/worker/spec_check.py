@@ -1,0 +1,69 @@
+"""Whether a worker's spec files are those of the journal, which decides.
+
+A worker that has folded the journal to its end knows every spec that its programs have had. A file that is none of
+them, and is not announced either, would be ignored without a word: it ends the worker.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import msgspec
+
+from ...schemas.events import RawSpec
+from ...schemas.kinds import kinds
+from ..engine.state import PartitionState
+from ..errors import LedgerError
+from ..programs.announced_spec import read_spec
+from ..programs.program import Program
+from ..programs.spec_changes import SpecRefusedError
+from ..records import Publisher, Record, TopicPartition
+from ..topics import Topics
+
+log = logging.getLogger(__name__)
+
+TAIL_RECORDS = 1000
+"""Records of a partition of ``specs`` in which an announcement is looked for that has not been folded yet."""
+
+
+async def check_given_specs(
+    given: Mapping[str, Program], state: PartitionState, publisher: Publisher, topics: Topics
+) -> None:
+    """Raise ``LedgerError`` where a program's file says what its spec has never been, and will not be soon.
+
+    ``state`` is that of a journal partition at its end.
+    """
+    for name, program in given.items():
+        in_force = state.programs.get(name)
+        if in_force is None or program.sha256 == in_force.sha256:
+            continue
+        if program.sha256 not in in_force.specs_sha256 and not await _is_announced(program, state, publisher, topics):
+            raise LedgerError(
+                f"the spec of program {name!r} (sha256 {program.sha256}) is not the one in force ({in_force.sha256}), "
+                "and has not been announced: run `onward specs announce` with its file, or restore the file"
+            )
+        extra = {"program": name, "sha256": in_force.sha256, "partition": state.partition}
+        log.warning("the spec in force is not that of the file: the journal decides", extra=extra)
+
+
+async def _is_announced(program: Program, state: PartitionState, publisher: Publisher, topics: Topics) -> bool:
+    """Whether the topic of specs holds a program's spec that this journal partition has not folded yet."""
+    topic = topics.specs
+
+    def is_new(record: Record) -> bool:
+        folded = state.positions.get(TopicPartition(topic, record.partition), -1)
+        return record.offset > folded and _holds(record, program)
+
+    for partition in range(await publisher.partitions(topic)):
+        if any(await publisher.tail(topic, partition, is_new, TAIL_RECORDS)):
+            return True
+    return False
+
+
+def _holds(record: Record, program: Program) -> bool:
+    try:
+        event: RawSpec = kinds["spec"].decode_body(record.value or b"")
+        return event.program == program.name and program.begun_with(read_spec(event, program)).sha256 == program.sha256
+    except (msgspec.MsgspecError, SpecRefusedError):
+        return False

@@ -1,0 +1,101 @@
+"""Rounds in which goals are tried: people of whom everything is known compete for a few places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onward.agents.goals import ClosedRound, Prospects, RoundGoal
+from onward.agents.goals.rounds import logit, sigmoid
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Told:
+    """People turned down in a round: the goal, and after how many rounds each comes back with it; 0 for never."""
+
+    number: int
+    goal: float
+    back_after: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LimitedPlaces:
+    """Rounds of a program, in which people come back after one or two rounds with the score that they were told.
+
+    Parameters
+    ----------
+    places
+        The places of a round, by its number.
+    reach
+        Of the people turned down each reaches a goal of logit z with the probability sigmoid(reach - z).
+    newcomers, triers
+        How many people come to a round, and how many of those turned down try.
+    centre, scale
+        The logits of newcomers are normal: their mean, by the number of a round, and their standard deviation.
+        ``reach`` and z are relative to the first mean, in these deviations.
+    announced
+        Whether the places of the next round are known.
+    stay, late
+        The share of those who succeed that comes back at all, and the share of these that comes one round late. The
+        predictions know nothing of either.
+    """
+
+    places: Callable[[int], int] = lambda number: 9
+    reach: float = 2.0
+    newcomers: int = 10
+    triers: int = 8
+    centre: Callable[[int], float] = lambda number: 0.0
+    scale: float = 1.0
+    announced: bool = False
+    stay: float = 1.0
+    late: float = 0.0
+
+    def coverage(self, goal: RoundGoal, rounds: int, seed: int) -> Array:
+        """The accepted share of those who reached their goal, by round (R,); NaN where nobody did."""
+        random, told, shares = np.random.default_rng(seed), list[Told](), np.full(rounds, np.nan)
+        for number in range(rounds):
+            shares[number] = self._close(goal, number, told, random)
+            score = goal.aim(self._prospects(goal, number, told)).score
+            success = random.random(self.triers) < self.chance(score) * self.stay
+            late = random.random(self.triers) < self.late
+            told = [*told, Told(number, score, np.where(success, 1 + late, 0))][-goal.horizon :]
+        return shares
+
+    def chance(self, score: Array | float) -> Array:
+        """The probability that a person who tries reaches scores."""
+        chance: Array = np.asarray(sigmoid(self.reach - (logit(score) - self.centre(0)) / self.scale))
+        return chance
+
+    def _close(self, goal: RoundGoal, number: int, told: list[Told], random: np.random.Generator) -> float:
+        """Give the places, by score and a draw; the accepted share of those who come back with their goal."""
+        newcomers = sigmoid(self.centre(number) + self.scale * random.normal(size=self.newcomers))
+        back = [(one.goal, number - one.number) for one in told for lag in one.back_after if number - one.number == lag]
+        own_goal, lag = np.array([score for score, _ in back]), np.array([lag for _, lag in back], np.int64)
+        score, places = np.concatenate([newcomers, own_goal]), self.places(number)
+        place = np.zeros(len(score), bool)
+        place[np.lexsort((random.random(len(score)), -score))[:places]] = True
+        accepted = place[len(newcomers) :]
+        threshold = 0.0 if place.all() else float(score[place].min(initial=1.0))
+        goal.observe(
+            ClosedRound(number, places, threshold, newcomers, own_goal, lag, np.ones(len(back), bool), accepted)
+        )
+        return float(accepted.mean()) if len(accepted) else float("nan")
+
+    def _prospects(self, goal: RoundGoal, number: int, told: list[Told]) -> Prospects:
+        places = self.places(number + 1) if self.announced else None
+        if not goal.needs_prospects:
+            return Prospects(places=places)
+        waiting = [
+            (one.goal, number + 1 - one.number)
+            for one in told
+            for after in one.back_after
+            if number + 1 - one.number <= goal.horizon and not 0 < after <= number - one.number
+        ]
+        open_goal, open_lag = np.array([score for score, _ in waiting]), np.array([lag for _, lag in waiting], np.int64)
+        success = np.tile(self.chance(goal.candidates), (self.triers, 1))
+        return Prospects(success, 1.0, open_goal, open_lag, self.chance(open_goal), places)

@@ -1,0 +1,138 @@
+"""A model is tried in a process of its own, which has little memory and time."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.events import Model
+from onward.schemas.specfile import load_spec
+from onward.streams.errors import ModelError, OnwardError
+from onward.streams.programs import trial as trials
+from onward.streams.programs import trial_server
+from onward.streams.programs.load_limits import LoadLimits, limited_memory
+from onward.streams.programs.program import check_model, load_model
+from onward.streams.programs.trial import Request, Trial, Trials
+from onward.tests.support.kafka_handlers import until
+from onward.tests.support.model_bombs import bomb_bundle, onnx_bomb, trees_bomb
+from onward.tests.support.programs import POLICIES, write_programs
+
+LIMITS = LoadLimits()
+
+
+async def try_model(trial, limits):
+    async with Trials(limits) as held:
+        await held.hold(trial)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("program")
+    [spec] = write_programs(folder, {"steps": POLICIES["steps"]})
+    return load_spec(spec).spec, folder / "steps-v1"
+
+
+def trial_of(spec, bundle, program="steps", version="v1"):
+    manifest = bundle / "manifest.json"
+    return Trial(Model(program, version, str(manifest), hashlib.sha256(manifest.read_bytes()).hexdigest()), spec)
+
+
+async def test_a_good_model_passes(program):
+    await try_model(trial_of(*program), LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"version": "v2"}, r"its version is 'v1', the event says 'v2'"),
+        ({"program": "cards"}, r"it was trained for program steps: train or import it with the spec of cards"),
+    ],
+)
+async def test_a_model_of_another_version_or_program_than_its_event_says_is_refused(program, changes, problem):
+    trial = trial_of(*program, **changes)
+    with pytest.raises(ModelError, match=problem):
+        await try_model(trial, LIMITS)
+    with pytest.raises(ModelError, match=problem):
+        check_model(load_model(trial.spec, FeatureCodec(trial.spec), trial.model.manifest, None), trial.model)
+
+
+async def test_a_model_is_refused_for_the_reason_that_loading_it_here_has(program):
+    with pytest.raises(ModelError, match=r"^nowhere/manifest.json: file manifest.json is missing$"):
+        await try_model(Trial(Model("steps", "v1", "nowhere/manifest.json", "0" * 64), program[0]), LIMITS)
+
+
+BOMBS = {
+    "ONNX of 240 MB": ("m.onnx", lambda: onnx_bomb(60_000_000, 4), {"onnx": {"column": 1, "rows": 1}}),
+    "npz of 240 MB": ("m.npz", lambda: trees_bomb(240_000_000), {}),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+async def test_a_model_that_takes_more_memory_is_refused_and_the_limit_is_named(program, tmp_path, name):
+    spec, bundle = program
+    file, content, changes = BOMBS[name]
+    address, digest = bomb_bundle(bundle, tmp_path / "bomb", file, content(), **changes)
+    with pytest.raises(
+        ModelError, match=r"bomb/manifest.json: file m\.(onnx|npz) takes more memory than .* max_model_bytes"
+    ):
+        await try_model(Trial(Model("steps", "v1", address, digest), spec), LoadLimits(memory_bytes=200 << 20))
+
+
+async def test_a_model_that_takes_more_time_is_refused_and_the_limit_is_named(program, tmp_path):
+    spec, bundle = program
+    changes = {"onnx": {"column": 1, "rows": 1}}
+    address, digest = bomb_bundle(bundle, tmp_path / "slow", "m.onnx", onnx_bomb(40_000_000, 4), **changes)
+    with pytest.raises(ModelError, match=r"takes more than 1 s of processor time \(setting max_model_seconds\)"):
+        await try_model(Trial(Model("steps", "v1", address, digest), spec), LoadLimits(seconds=1))
+
+
+def test_a_model_whose_file_never_comes_is_refused(program, monkeypatch):
+    for name in ("_WAITING_SECONDS", "_WAITING_FACTOR"):
+        monkeypatch.setattr(trial_server, name, 1)
+    request = Request(Trial(Model("steps", "v1", "data", ""), program[0]), LoadLimits(seconds=1))
+    monkeypatch.setattr(trial_server, "load_model", lambda *_: time.sleep(60))
+    assert trial_server._tried(request).problem == "data: loading it does not end"
+
+
+async def test_a_trial_that_somebody_ends_refuses_no_model(program, monkeypatch):
+    """Signals to a whole group of processes must not make a dead letter of a good model."""
+    monkeypatch.setattr(trials, "_COMMAND", ("sh", "-c", """echo ready; read line; echo '{"signal": 15}'"""))
+    with pytest.raises(OnwardError, match="was ended by SIGTERM") as raised:
+        await try_model(trial_of(*program), LIMITS)
+    assert not isinstance(raised.value, ModelError)
+
+
+async def test_a_trial_that_cannot_begin_refuses_no_model(program, monkeypatch):
+    monkeypatch.setattr(trials, "_COMMAND", ("sh", "-c", "echo broken >&2; exit 3"))
+    with pytest.raises(OnwardError, match="the process that tries models has ended: broken") as raised:
+        await try_model(trial_of(*program), LIMITS)
+    assert not isinstance(raised.value, ModelError)
+
+
+def read(path):
+    return path.read_text().strip() if path.exists() else ""
+
+
+async def test_a_cancelled_trial_leaves_no_process(program, monkeypatch, tmp_path):
+    monkeypatch.setattr(trials, "_COMMAND", ("sh", "-c", f"echo $$ > {tmp_path}/pid; sleep 60"))
+    trying = asyncio.create_task(try_model(trial_of(*program), LIMITS))
+    await until(lambda: read(tmp_path / "pid"))
+    trying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await trying
+    assert read(Path("/proc") / read(tmp_path / "pid") / "status") == ""
+
+
+def test_memory_is_limited_within_a_block_alone():
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with limited_memory(64 << 20), pytest.raises(MemoryError):
+        np.ones(128 << 20, dtype=np.uint8)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert np.ones(128 << 20, dtype=np.uint8).size

@@ -1,0 +1,51 @@
+"""The SQLite connections that tests open, so that none is left open.
+
+Python 3.13 warns of a connection that nobody closes, whenever it happens to be collected, and a later test is blamed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_opened: list[TrackedConnection] = []
+
+
+class TrackedConnection(sqlite3.Connection):
+    """A connection that is known until it is closed."""
+
+    def __init__(self, database: Any, *args: Any, **options: Any) -> None:
+        super().__init__(database, *args, **options)
+        self.database = str(database)
+        _opened.append(self)
+
+    def close(self) -> None:
+        """Close it."""
+        super().close()
+        if self in _opened:
+            _opened.remove(self)
+
+
+def track_connections() -> None:
+    """Let every connection of this process be a tracked one."""
+    connect = sqlite3.connect
+
+    def connect_tracked(database: Any, *args: Any, **options: Any) -> sqlite3.Connection:
+        return connect(database, *args, factory=TrackedConnection, **options)
+
+    sqlite3.connect = connect_tracked  # type: ignore[assignment]
+
+
+@contextmanager
+def closing_connections() -> Iterator[list[str]]:
+    """Close at the end of the block what is left open in it, and list the files."""
+    left: list[str] = []
+    before = list(_opened)
+    try:
+        yield left
+    finally:
+        for connection in [one for one in _opened if one not in before]:
+            left.append(connection.database)
+            connection.close()
