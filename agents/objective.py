@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from .costs import Cost
 from .improvement import Improvement
+from .options import Outlook
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 class Objective(NamedTuple):
@@ -33,10 +35,66 @@ class Objective(NamedTuple):
 
     @property
     def aims(self) -> bool:
-        """Whether options are to help, and not only to cost little."""
-        return self.improvement is not None
+        """Whether options are to help, and something is known about what helps."""
+        return self.improvement is not None and not self.improvement.is_flat
+
+    @property
+    def by_cost(self) -> Objective:
+        """The cost alone."""
+        return Objective(self.cost)
 
     def value(self, log_odds: Array, cost: Array) -> Array:
         """The logarithm of that probability, of any shape, from the log odds that it helps, and the cost."""
         value: Array = -np.logaddexp(0.0, -log_odds) - self.nu * cost
         return value
+
+    def loss_of_pairs(self, targets: Array, people: Array, which: Indices, whose: Indices) -> Array:
+        """What the best options have least of, (P,): the cost, or the negative value.
+
+        It is that of the targets ``which`` (P,) of (M, D), for the people ``whose`` (P,) of (n, D).
+        """
+        cost = self.cost.of_pairs(targets, people, which, whose)
+        if self.improvement is None or not self.aims:
+            return cost
+        return -self.value(self.improvement.log_odds(targets[which], people[whose]), cost)
+
+    def outlook(
+        self, people: Array, targets: Array, ends: Indices, execution: Array, feature_of: Indices
+    ) -> Outlook | None:
+        """What is expected of the options of n people (n, D); None without an improvement.
+
+        ``targets`` (P, D) are by person, those of person i from ``ends[i]`` to ``ends[i + 1]``, with the execution
+        probabilities (P,). ``feature_of`` (D,) is the feature of each column.
+        """
+        if self.improvement is None:
+            return None
+        features = int(feature_of[-1]) + 1
+        whose = np.repeat(np.arange(len(people)), np.diff(ends))
+        shift = np.zeros((len(targets), features))
+        np.add.at(shift, (slice(None), feature_of), np.abs(targets - people[whose]))
+        option, feature = np.nonzero(shift)
+        without = np.where(feature_of == feature[:, np.newaxis], people[whose[option]], targets[option])
+        rows, owner = np.concatenate([targets, without]), np.concatenate([whose, whose[option]])
+        log_odds = self._log_odds(people, rows, owner)
+        effects = np.zeros_like(shift)
+        effects[option, feature] = log_odds[option] - log_odds[len(targets) :]
+        total = shift.sum(axis=1, keepdims=True)
+        share = np.divide(shift, total, out=np.zeros_like(shift), where=total > 0.0)
+        difficulty = -np.log(np.maximum(execution, SMALLEST_EXECUTION))
+        return Outlook(log_odds[: len(targets)], effects, share * difficulty[:, np.newaxis])
+
+    def _log_odds(self, people: Array, rows: Array, owner: Indices) -> Array:
+        """The log odds of the rows (R, D) of people, person by person: rows that agree are quick together."""
+        assert self.improvement is not None
+        found = np.empty(len(rows))
+        order = np.argsort(owner, kind="stable")
+        ends = np.searchsorted(owner[order], np.arange(len(people) + 1))
+        for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+            own = order[first:last]
+            if len(own):
+                found[own] = self.improvement.log_odds(rows[own], people[owner[own]])
+        return found
+
+
+SMALLEST_EXECUTION = 1e-12
+"""Execution probabilities count as no smaller, so that their logarithms are finite."""

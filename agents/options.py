@@ -87,7 +87,8 @@ class Options(NamedTuple):
 class OptionBatch(NamedTuple):
     """The options of n people (n, D). Those of person i are ``first[i] : last[i]`` of the arrays of shape (P,).
 
-    ``arm``, ``point``, ``execution`` and ``outlook`` are as in ``Options``, ``cost`` is in the unit of the program's cost.
+    ``arm``, ``point``, ``execution`` and ``outlook`` are as in ``Options``, ``cost`` is in the unit of the program's
+    cost.
     """
 
     people: Array

@@ -24,6 +24,7 @@ import numpy as np
 from onward.agents.candidates import Mutable, RecourseInstances
 from onward.agents.choices import Choice, Pull
 from onward.agents.costs import L1, execution_probability
+from onward.agents.objective import Objective
 from onward.agents.options import OptionBatch
 from onward.benchmarks import face
 from onward.benchmarks.arena.decisions import COLUMNS, IMMUTABLE, Decisions, draw
@@ -117,7 +118,7 @@ def _decides_alone(method: Method) -> bool:
 
 def _measure(method: Method, decisions: Decisions, args: Args) -> Cost:
     mutable: list[Mutable] = ["none" if column < IMMUTABLE else "any" for column in range(COLUMNS)]
-    instances = RecourseInstances.build(scaled_space(np.arange(COLUMNS), mutable), decisions.points, L1())
+    instances = RecourseInstances.build(scaled_space(np.arange(COLUMNS), mutable), decisions.points, Objective(L1()))
     _assess(instances, decisions, args.chunk)  # compiles before the measured calls
     batches, together = _assess(instances, decisions, args.chunk)
     _, alone = _assess(instances, decisions, 1)

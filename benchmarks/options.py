@@ -14,6 +14,7 @@ from pathlib import Path
 
 from onward.agents.candidates import Space, registry
 from onward.agents.costs import L1
+from onward.agents.objective import Objective
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.recourse.cases import DATA_SETS, MODELS, POPULATION, Case, case_of, options_of, sources
@@ -126,7 +127,7 @@ def _rows(title: str, space: Space, case: Case) -> Iterator[Row]:
 
 def _margin(name: str, space: Space, case: Case) -> float:
     """The margin as ``onward train`` measures it."""
-    generator, people = registry[name].build(space, case.instances, L1()), case.people[:PEOPLE]
+    generator, people = registry[name].build(space, case.instances, Objective(L1())), case.people[:PEOPLE]
     return smallest_margin(generator, L1(), case.score, 0.5, case.retrained, people, space.feature_of).margin
 
 

@@ -6,13 +6,12 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..costs import Cost
 from ..goals import Goal
 from ..scores import models_in_words
 from .components.explanations import smallest_relaxation
 from .components.grid import Grid, Steps
 from .components.scoring_generator import ScoringGenerator, in_words
-from .contract import Array, Explanation, Indices, Mask, Proposals, Score, Space
+from .contract import Array, Explanation, Indices, Mask, Objective, Proposals, Score, Space
 
 ENOUGH = 16
 """Instances that a person's options are made from: the easiest of those that reach the goal."""
@@ -29,13 +28,15 @@ EMPTY = np.zeros(0, dtype=np.intp)
 class _Rows(NamedTuple):
     """R targets on their way: the numbers of their people and instances (R,), steps (R, M), and which of them are fine.
 
-    ``allowed`` are those that keep the constraints, ``valid`` those that reach the goal, ``score`` (R,) is theirs.
+    ``allowed`` are those that keep the constraints, ``valid`` those that reach the goal, ``score`` (R,) is theirs. The
+    best have the least ``loss`` (R,).
     """
 
     whose: Indices
     arm: Indices
     steps: Steps
     score: Array
+    loss: Array
     allowed: Mask
     valid: Mask
 
@@ -55,7 +56,8 @@ class Adapted(ScoringGenerator):
     Every feature moves towards the instance's value, in whole steps from the person's own, as far as its direction and
     bounds allow. Then changes are given back, the most expensive first, wherever the goal is reached without them, and
     what is left of them is made smaller. So a person reads a few changes in the direction of an example, not the
-    example.
+    example. Under an objective that aims, only what does not help is given back, and targets are round numbers. People
+    for whom this leads nowhere get the cheapest options.
 
     The work per person is bounded: of the instances that reach the goal only the ``ENOUGH`` easiest are used. Of
     instances that lead to changes of the same features the easiest counts.
@@ -66,8 +68,8 @@ class Adapted(ScoringGenerator):
         The rules of the features.
     instances
         Encoded rows that the program's first model accepts, (K, D).
-    cost
-        What makes an instance easy and a change expensive.
+    objective
+        Which instances are best. Its cost is what makes a change expensive.
     score, goal
         The current model, and what its score must reach.
     """
@@ -75,21 +77,27 @@ class Adapted(ScoringGenerator):
     name: ClassVar[str] = "adapted"
 
     def __init__(
-        self, space: Space, instances: Array, cost: Cost, score: Score | None = None, goal: Goal | None = None
+        self,
+        space: Space,
+        instances: Array,
+        objective: Objective,
+        score: Score | None = None,
+        goal: Goal | None = None,
     ) -> None:
-        super().__init__(space, cost, score, goal)
+        super().__init__(space, objective, score, goal)
         self.arms = instances
-        self._grid = Grid(space)
+        self._grid = Grid(space, rounded=objective.aims)
         self._most_changes = space.max_changes or len(self._grid.features)
 
     @classmethod
-    def build(cls, space: Space, instances: Array, cost: Cost) -> Self:
+    def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:
         """The generator of a program."""
-        return cls(space, instances, cost)
+        cls.check(parameters)
+        return cls(space, instances, objective, **parameters)
 
-    def under(self, score: Score, goal: Goal) -> Self:
+    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:
         """The same instances under a model."""
-        return type(self)(self.space, self.arms, self._cost, score, goal)
+        return type(self)(self.space, self.arms, objective or self._objective, score, goal)
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
@@ -98,10 +106,14 @@ class Adapted(ScoringGenerator):
         whose = np.concatenate([EMPTY, *(rows.whose + start for rows, start in zip(made, blocks, strict=True))])
         arm = np.concatenate([EMPTY, *(rows.arm for rows in made)])
         steps = np.concatenate([np.zeros((0, len(self._grid.features)), np.int64), *(rows.steps for rows in made)])
+        points = self._grid.moved(people[whose], steps)
+        others = np.setdiff1d(np.arange(len(people)), whose)
+        if self._objective.aims and len(others):
+            cheapest = self._by_cost().propose(people[others])
+            whose, arm = np.concatenate([whose, others[cheapest.people]]), np.concatenate([arm, cheapest.arm])
+            points = np.concatenate([points, cheapest.points])
         order = np.lexsort((arm, whose))
-        return Proposals(
-            whose[order], arm[order], self._grid.moved(people[whose[order]], steps[order]), np.arange(len(order))
-        )
+        return Proposals(whose[order], arm[order], points[order], np.arange(len(order)))
 
     def explain(self, person: Array) -> Explanation:
         """How far the instances lead, and the smallest relaxation of the rules that would help.
@@ -114,6 +126,8 @@ class Adapted(ScoringGenerator):
         options = self._options(person[np.newaxis])
         if len(options.arm):
             raise ValueError(f"{len(options.arm)} options are feasible for this person")
+        if self._objective.aims:
+            return self._by_cost().explain(person)
         if not len(self.arms):
             return Explanation("no_candidates", "the model came without recourse instances")
         steps = self._grid.toward(person, self.arms)
@@ -137,13 +151,17 @@ class Adapted(ScoringGenerator):
             "out_of_reach", f"{detail}above {required}{models} is required, {reached}{self._relaxation(person)}"
         )
 
+    def _by_cost(self) -> Adapted:
+        """The same by cost alone."""
+        return Adapted(self.space, self.arms, self._objective.by_cost, *self._model())
+
     # --- some people -------------------------------------------------------------------------------------------------
 
     def _options(self, people: Array) -> _Rows:
         """The options of people (n, D), by person, the easiest first."""
         rows = self._smaller(people, self._fewer(people, self._reaching(people)))
         rows = rows.at(rows.valid & rows.allowed & ((rows.steps != 0).sum(axis=1) <= self._most_changes))
-        order = np.lexsort((self._costs(people, rows.whose, rows.steps), rows.whose))
+        order = np.lexsort((rows.loss, rows.whose))
         sets = np.column_stack((rows.whose, rows.steps != 0))[order]
         _, first = np.unique(sets, axis=0, return_index=True)
         return _Rows._make(field[order[np.sort(first)]] for field in rows)
@@ -152,9 +170,9 @@ class Adapted(ScoringGenerator):
         """Each person's easiest instances that reach the goal as far as the person may follow them."""
         count, arms, movable = len(people), len(self.arms), len(self._grid.features)
         steps = np.stack([self._grid.toward(person, self.arms) for person in people])
-        costs = self._costs(people, np.repeat(np.arange(count), arms), steps.reshape(count * arms, movable))
-        costs = np.where((steps != 0).any(axis=2), costs.reshape(count, arms), np.inf)
-        order, useful = np.argsort(costs, axis=1, kind="stable"), np.isfinite(costs).sum(axis=1)
+        losses = self._losses(people, np.repeat(np.arange(count), arms), steps.reshape(count * arms, movable))
+        losses = np.where((steps != 0).any(axis=2), losses.reshape(count, arms), np.inf)
+        order, useful = np.argsort(losses, axis=1, kind="stable"), np.isfinite(losses).sum(axis=1)
         found, parts = np.zeros(count, dtype=np.intp), [self._scored(people, EMPTY, EMPTY, steps[0, :0])]
         for start in range(0, arms, AT_ONCE):
             chosen = (found < ENOUGH)[:, np.newaxis] & (
@@ -206,6 +224,9 @@ class Adapted(ScoringGenerator):
         found = self._scored(people, rows.whose[tried], rows.arm[tried], steps[tried])
         taken = np.zeros(len(steps), dtype=np.bool_)
         better = found.valid & (found.allowed | ~rows.allowed[tried])
+        if self._objective.aims:
+            few = (rows.steps[tried] != 0).sum(axis=1) <= self._most_changes
+            better &= (found.loss <= rows.loss[tried]) | ~rows.allowed[tried] | ~few
         taken[tried[better]] = True
         fields = [field.copy() for field in rows]
         for field, new in zip(fields, found, strict=True):
@@ -217,14 +238,19 @@ class Adapted(ScoringGenerator):
         targets = self._grid.moved(people[whose], steps)
         scores = score(targets)
         allowed = np.asarray(self.space.allowed(targets), dtype=bool)
-        return _Rows(whose, arm, steps, scores, allowed, goal.reached(scores))
+        loss = self._objective.loss_of_pairs(targets, people, np.arange(len(steps)), whose)
+        return _Rows(whose, arm, steps, scores, loss, allowed, goal.reached(scores))
 
     def _costs(self, people: Array, whose: Indices, steps: Steps) -> Array:
         targets = self._grid.moved(people[whose], steps)
-        return self._cost.of_pairs(targets, people, np.arange(len(steps)), whose)
+        return self._objective.cost.of_pairs(targets, people, np.arange(len(steps)), whose)
+
+    def _losses(self, people: Array, whose: Indices, steps: Steps) -> Array:
+        targets = self._grid.moved(people[whose], steps)
+        return self._objective.loss_of_pairs(targets, people, np.arange(len(steps)), whose)
 
     def _relaxed(self, space: Space) -> Adapted:
-        return type(self)(space, self.arms, self._cost, *self._model())
+        return type(self)(space, self.arms, self._objective, *self._model())
 
     def _relaxation(self, person: Array) -> str:
         """The smallest relaxation of the rules that gives the person an option, in words."""

@@ -9,8 +9,9 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..costs import Cost
 from ..goals import Goal
+from ..objective import Objective as Objective
+from ..parameters import Parametrised
 from ..scores import LinearScore as LinearScore
 from ..scores import Score as Score
 from .components.ranges import Ranges as Ranges
@@ -74,11 +75,12 @@ class Explanation(NamedTuple):
     detail: str
 
 
-class CandidateGenerator(ABC):
+class CandidateGenerator(Parametrised, ABC):
     """Proposes options for people, each with the arm that a choice learns about.
 
     A generator is deterministic. It never proposes a target that the rules forbid. A person's options do not depend on
-    the others in the batch.
+    the others in the batch. A parameter is a keyword of the constructor, declared once, as
+    ``name: Annotated[float, Interval(...)] = default``.
     """
 
     name: ClassVar[str]
@@ -98,15 +100,19 @@ class CandidateGenerator(ABC):
 
     @classmethod
     @abstractmethod
-    def build(cls, space: Space, instances: Array, cost: Cost) -> Self:
+    def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:
         """The generator of a program. Call ``under`` before anything is proposed.
 
-        ``instances`` (K, D) are encoded rows that the program's first model accepts.
+        ``instances`` (K, D) are encoded rows that the program's first model accepts. Options are compared by the
+        ``objective``. Where it has an improvement, the arms are those of a program whose options are to help.
         """
 
     @abstractmethod
-    def under(self, score: Score, goal: Goal) -> Self:
-        """The same arms under a model: its scores of options must reach the goal."""
+    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:
+        """The same arms under a model: its scores of options must reach the goal.
+
+        The ``objective`` is the one under this model, by default that of ``build``.
+        """
 
     def with_difficulty(self, difficulty: Array, beta: float) -> Self:  # noqa: ARG002 -- few generators use them
         """The same, knowing how hard each feature is to change, (F,), and how likely changes succeed."""

@@ -7,11 +7,21 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from ..costs import Cost
 from ..goals import Goal
 from .components.patterns import Patterns
 from .components.scan import find_feasible
-from .contract import TOLERANCE, Array, CandidateGenerator, Explanation, Mask, Mutable, Proposals, Score, Space
+from .contract import (
+    TOLERANCE,
+    Array,
+    CandidateGenerator,
+    Explanation,
+    Mask,
+    Mutable,
+    Objective,
+    Proposals,
+    Score,
+    Space,
+)
 
 Reason = Literal[
     "no_candidates",
@@ -120,11 +130,12 @@ class RecourseInstances(CandidateGenerator):
         self._groups = np.cumsum(counts) - counts, counts, members
 
     @classmethod
-    def build(cls, space: Space, instances: Array, cost: Cost) -> Self:  # noqa: ARG003
+    def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:  # noqa: ARG003
         """The generator of a program whose first model accepts all ``instances`` (K, D)."""
+        cls.check(parameters)
         return cls(space, instances, np.ones(len(instances), dtype=bool))
 
-    def under(self, score: Score, goal: Goal) -> Self:
+    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:  # noqa: ARG002
         """The same instances under a model."""
         return type(self)(self.space, self.arms, goal.reached(score(self.arms)))
 

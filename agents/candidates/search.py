@@ -1,17 +1,19 @@
-"""Search: the cheapest allowed changes that reach the goal, for any model with a score."""
+"""Search: the best allowed changes that reach the goal, for any model with a score."""
 
 from __future__ import annotations
 
 from copy import copy
 from functools import cached_property, lru_cache, partial
 from itertools import chain
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..costs import L1, Cost
+from ..costs import L1
 from ..goals import Goal
+from ..parameters import Interval
 from ..scores import WorstCase, models_in_words
+from .components.aimed import AimedSearch
 from .components.effects import MOVES_BY_SIZE, Effects
 from .components.explanations import best_rows, neighbours, smallest_relaxation
 from .components.feature_sets import FeatureSets
@@ -19,7 +21,7 @@ from .components.grid import Grid, Limits, Steps, count_targets, every_target, s
 from .components.linear_sets import LinearSets, Solutions
 from .components.scored import Measured, ScoredTargets
 from .components.scoring_generator import ScoringGenerator, in_words
-from .contract import Array, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
+from .contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space
 
 EXHAUSTIVE = 1500
 """All targets of a person are scored where there are no more than this."""
@@ -68,13 +70,17 @@ class _Found(NamedTuple):
 
 
 class Search(ScoringGenerator):
-    """The cheapest option of every set of features that a person could change.
+    """The best option of every set of features that a person could change.
 
-    An arm is a set of features: learners learn which kinds of change help. Targets lie on the grid of the features'
-    steps, counted from the person's own values. Where the grid is small all of it is scored. Elsewhere single changes
-    are scored, and combined by the sum of their effects on the log odds; the best combinations are scored and made
-    cheaper change by change. A person whom this does not serve gets a beam search for the highest score. An option
-    that changes more features than another, the same ones among them, and costs no less is left out.
+    An arm is a set of features: learners learn which kinds of change help. Under an objective that aims, the options
+    are those that are most probably carried out and help (``AimedSearch``); near options have arms of their own.
+
+    People for whom this finds none, and all people where costs alone count, get the cheapest option of every set.
+    Targets lie then on the grid of the features' steps, counted from the person's own values. Where the grid is small
+    all of it is scored. Elsewhere single changes are scored, and combined by the sum of their effects on the log odds;
+    the best combinations are scored and made cheaper change by change. A person whom this does not serve gets a beam
+    search for the highest score. An option that changes more features than another, the same ones among them, and costs
+    no less is left out.
 
     Under a linear score and the l1 cost the options follow from a closed form (``LinearSets``) instead. People for whom
     one of its options breaks a cross-feature constraint are searched as under any model.
@@ -83,43 +89,62 @@ class Search(ScoringGenerator):
     ----------
     space
         The rules of the features.
-    cost
+    objective
         What options are compared by.
     score, goal
         The current model, and what its score must reach.
+    dearest
+        How many times the cost of a person's best option their other options may cost, where they are to help.
     """
 
     name: ClassVar[str] = "search"
     uses_instances: ClassVar[bool] = False
 
-    def __init__(self, space: Space, cost: Cost, score: Score | None = None, goal: Goal | None = None) -> None:
-        super().__init__(space, cost, score, goal)
+    def __init__(
+        self,
+        space: Space,
+        objective: Objective,
+        score: Score | None = None,
+        goal: Goal | None = None,
+        *,
+        dearest: Annotated[float, Interval(above=1)] = 3.0,
+    ) -> None:
+        super().__init__(space, objective, score, goal)
+        self._dearest = dearest
         self._grid = Grid(space)
         movable = len(self._grid.features)
         self._most_changes = min(movable, space.max_changes or movable)
         self._sets = FeatureSets(self._grid, len(space.feature_of), self._most_changes)
-        self.arms = self._sets.rows
+        # In halves, so that no arm has the columns of another.
+        near = self._sets.rows / 2.0 if objective.improvement is not None else self._sets.rows[:0]
+        self.arms = np.concatenate([self._sets.rows, near])
 
     @classmethod
-    def build(cls, space: Space, instances: Array, cost: Cost) -> Self:  # noqa: ARG003
+    def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:  # noqa: ARG003
         """The generator of a program; instances are not used."""
-        return cls(space, cost)
+        cls.check(parameters)
+        return cls(space, objective, **parameters)
 
-    def under(self, score: Score, goal: Goal) -> Self:
+    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:
         """The same sets of features under a model."""
         # Grid and sets take much longer to make than to share, and a round of limited places needs several goals.
         other = copy(self)
-        other._score, other._goal = score, goal
-        other.__dict__.pop("_linear", None)
+        other._score, other._goal, other._objective = score, goal, objective or self._objective
+        for name in ("_linear", "_aimed"):
+            other.__dict__.pop(name, None)
         return other
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
         none = np.zeros(0, dtype=np.intp)
         parts, unsolved = [_Options(none, none, people[:0])], np.arange(len(people))
-        if self._linear is not None:
-            solved, unsolved = self._solved(people, self._linear)
-            parts.append(solved)
+        if self._aimed is not None:
+            parts += [self._aimed_options(number, people[number], self._aimed) for number in range(len(people))]
+            unsolved = np.setdiff1d(unsolved, np.concatenate([part.people for part in parts]))
+        if self._linear is not None and len(unsolved):
+            solved, others = self._solved(people[unsolved], self._linear)
+            parts.append(solved._replace(people=unsolved[solved.people]))
+            unsolved = unsolved[others]
         for number in unsolved.tolist():
             options = self._searched(people[number]).options
             rows = np.array(list(options.values())).reshape(-1, people.shape[1])
@@ -136,9 +161,10 @@ class Search(ScoringGenerator):
         ValueError
             When the person has an option.
         """
+        aimed = [] if self._aimed is None else self._aimed_options(0, person, self._aimed).arm.tolist()
         options, best, proven = self._options(person)
-        if options:
-            raise ValueError(f"{len(options)} options are feasible for this person")
+        if options or aimed:
+            raise ValueError(f"{len(options) + len(aimed)} options are feasible for this person")
         limits = self._grid.limits(person)
         names = [
             self.space.feature_names[feature]
@@ -159,6 +185,24 @@ class Search(ScoringGenerator):
         detail = f"{changes} a score above {required}{models}; {reached}{relaxation}"
         return Explanation("out_of_reach", detail)
 
+    # --- options that help -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _aimed(self) -> AimedSearch | None:
+        """The search for options that help, where something is known about it."""
+        if not self._objective.aims or not self._most_changes:
+            return None
+        return AimedSearch(self.space, self._objective, self._most_changes, self._dearest)
+
+    def _aimed_options(self, number: int, person: Array, aimed: AimedSearch) -> _Options:
+        """The options of a person with this number that are most probably carried out and help."""
+        found = aimed.options(person, *self._model())
+        arms = self._sets.arms(found.steps) + found.near * len(self._sets.rows)
+        # Large sets share arms: the best of each counts.
+        _, first = np.unique(arms, return_index=True)
+        first.sort()
+        return _Options(np.full(len(first), number), arms[first], found.rows[first])
+
     # --- linear scores -----------------------------------------------------------------------------------------------
 
     @cached_property
@@ -167,7 +211,7 @@ class Search(ScoringGenerator):
         score, goal = self._model()
         if isinstance(score, WorstCase):
             score = score.linear
-        if not (isinstance(score, LinearScore) and isinstance(self._cost, L1) and 0.0 < goal.required < 1.0):
+        if not (isinstance(score, LinearScore) and isinstance(self._objective.cost, L1) and 0.0 < goal.required < 1.0):
             return None
         return LinearSets(self._grid, score, goal.required, self._most_changes)
 
@@ -182,7 +226,7 @@ class Search(ScoringGenerator):
         solved = ~found.accepted & sure
         solved[found.people[~good]] = False
         arm = self._sets.arms(found.steps)
-        cost = self._cost.of_pairs(rows, people, np.arange(len(rows)), found.people)
+        cost = self._objective.cost.of_pairs(rows, people, np.arange(len(rows)), found.people)
         order = np.lexsort((cost, arm, found.people))
         # Large sets share arms: the cheapest of each counts.
         new = np.ones(len(order), dtype=np.bool_)
@@ -329,12 +373,12 @@ class Search(ScoringGenerator):
         score, goal = self._model()
         rows = self._grid.targets(person, steps)
         scores, none = score(rows), np.zeros(len(rows), dtype=np.intp)
-        cost = self._cost.of_pairs(rows, person[np.newaxis], np.arange(len(rows)), none)
+        cost = self._objective.cost.of_pairs(rows, person[np.newaxis], np.arange(len(rows)), none)
         allowed = np.asarray(self.space.allowed(rows), dtype=bool)
         return Measured(steps, rows, scores, cost, allowed, allowed & goal.reached(scores))
 
     def _relaxed(self, space: Space) -> Search:
-        return type(self)(space, self._cost, *self._model())
+        return type(self)(space, self._objective, *self._model(), dearest=self._dearest)
 
     def _relaxation(self, person: Array) -> str:
         """The smallest relaxation of the rules that gives the person an option, in words."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,103 +12,223 @@ from ..options import Options, Outlook
 from ..parameters import Interval
 from .contract import Array, Choice, Pick, Pull, State
 
-A, S, KAPPA, RATE = range(4)
-SD = np.array([0.5, 0.3, 1.0, 0.5])
-OMEGA_SD, DELTA_SD, ARM_SD = 0.4, 0.5, 0.5
-MAX_EXPECTED = 0.95
+LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
+"""The places of a, s, kappa and r among the weights. Those of omega and delta follow, one a feature."""
+NUMBERS = 3
+"""The numbers before the gradient in a pull's context."""
+PRIOR_SD = (0.5, 0.3, 1.0, 0.5)
+FEATURE_SD = {"omega": 0.4, "delta": 0.5}
+ARM_SD = 0.5
+LOWEST, HIGHEST = (-np.inf, -0.9, -3.0, -np.inf), (np.inf, 2.0, 4.0, np.inf)
+FEATURE_RANGES = {"omega": (-0.5, 1.2), "delta": (-0.9, 5.0)}
+"""Weights count as no lower and no higher: far away the model means nothing."""
+
+MOST_EXPECTED = 0.95
+"""Expected rewards count as no more, so that no single outcome is conclusive."""
+LEAST_EXECUTION = 1e-12
+ROUNDING = 2.0**-20
+"""Evidence is added in multiples of it, so that sums are exact and their order does not matter."""
+
+
+class _Expected(NamedTuple):
+    """The logarithm of the expected reward of F options (F,), its gradient (F, W), and the execution (F,)."""
+
+    log_reward: Array
+    gradient: Array
+    execution: Array
+
 
 class Residual(Choice):
+    r"""What is expected of options, corrected by what comes of them.
+
+    An option is rewarded when its person carries it out and it helps:
+
+    $$\log q = \log \sigma\bigl(a + (1 + s)(L - \textstyle\sum_f \omega_f \varphi_f)\bigr)
+    - e^\kappa \textstyle\sum_f (1 + \delta_f)\, \nu |\Delta_f| + r + u_k$$
+
+    $L$ are the log odds that it helps, $\varphi_f$ what these lose when feature $f$ is put back, and $\nu|\Delta_f|$ is
+    the effort that its change is thought to take: the ``Outlook`` of the options. To be learned are how far the log
+    odds are off ($a$, $s$), which features help less than thought ($\omega$), how hard changes are ($\kappa$, and
+    $\delta$ by feature), which share of improvements is reported ($r$), and what is particular to an arm ($u_k$). All
+    are 0 where the outlook is right; their prior is normal around that. Options without an outlook have $L = 0$.
+
+    An outcome is learned from the gradient of $\log q$ at the pick, the pull's context: its Fisher information and its
+    score are added to $\Lambda$ and $b$. So outcomes may come in any order, and the evidence of several learners adds
+    up. The step takes the option with the largest $q (1 + c\,\mathrm{sd}(\log q))$, the first of equals.
+
+    Parameters
+    ----------
+    points
+        The K arms, shape (K, D).
+    window
+        Not used: a pull counts when its outcome comes, or its window closes.
+    optimism
+        Number $c$ of posterior standard deviations.
+
+    Examples
+    --------
+    >>> points, both = np.array([[0.9], [0.1]]), np.array([0, 1])
+    >>> residual = Residual(points, window=10)
+    >>> options = Options(np.array([0.5]), both, points, both, execution=np.array([0.6, 0.7]))
+    >>> pick = residual.choose(options, np.random.default_rng)
+    >>> pick.arm
+    1
+
+    An outcome says something of its arm, and less of all others.
+
+    >>> for step in range(20):
+    ...     residual.update(Pull(step, pick.arm, pick.execution, pick.context), reward=0.0)
+    >>> residual.choose(options, np.random.default_rng).arm
+    0
+
+    References
+    ----------
+    Chapelle, O. and Li, L. (2011). An Empirical Evaluation of Thompson Sampling. NeurIPS. Algorithm 3: a normal
+    posterior of a generalised linear model, by its Laplace approximation.
+    """
+
     name: ClassVar[str] = "residual"
     learns: ClassVar[bool] = True
     learns_execution: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
+    per_arm: ClassVar[frozenset[str]] = frozenset({"arm_information", "arm_target"})
 
     def __init__(
-        self,
-        points: Array,
-        window: int,
-        optimism: Annotated[float, Interval(above=-10, below=1000)] = 0.5,
+        self, points: Array, window: int, optimism: Annotated[float, Interval(above=-1, below=1000)] = 0.5
     ) -> None:
         super().__init__(points, window, optimism=optimism)
         self.optimism = optimism
+        self._arm_evidence = np.zeros((2, self.arms))
         self._start(0)
 
     def equip(self, **artefacts: Any) -> None:
+        """Take the number M of ``features``, before anything is picked."""
         super().equip(**artefacts)
         self._start(artefacts["features"])
 
     def _start(self, features: int) -> None:
         self._features = features
-        sd = np.concatenate([SD, np.full(features, OMEGA_SD), np.full(features, DELTA_SD)])
-        self._precision = 1.0 / sd**2
-        self._information = np.zeros((len(sd), len(sd)))
-        self._target = np.zeros(len(sd))
-        self._arm_information, self._arm_target = np.zeros(self.arms), np.zeros(self.arms)
-        self._t = 0
+        each = np.ones(features)
+        of_features = FEATURE_SD["omega"] * each, FEATURE_SD["delta"] * each
+        self._precision = np.concatenate([PRIOR_SD, *of_features]) ** -2.0
+        bounds = (FEATURE_RANGES["omega"], FEATURE_RANGES["delta"])
+        self._lowest, self._highest = (
+            np.concatenate([ends, *(pair[side] * each for pair in bounds)])
+            for side, ends in enumerate((LOWEST, HIGHEST))
+        )
+        weights = len(self._precision)
+        self._information, self._target = np.zeros((weights, weights)), np.zeros(weights)
         self._solve()
 
     def _solve(self) -> None:
-        self._covariance = np.linalg.inv(self._information + np.diag(self._precision))
-        self._theta = self._covariance @ self._target
+        """Find the posterior of the weights. Those that no outcome says anything of keep their prior."""
+        seen = np.flatnonzero(self._information.diagonal())
+        self._covariance, self._weights = np.diag(1.0 / self._precision), np.zeros(len(self._precision))
+        if len(seen):
+            among = np.ix_(seen, seen)
+            found = np.linalg.inv(self._information[among] + np.diag(self._precision[seen]))
+            self._covariance[among], self._weights[seen] = found, found @ self._target[seen]
+        self._weights = np.clip(self._weights, self._lowest, self._highest)
 
-    def begin(self, options: Options, random) -> None:
-        self._t += 1
+    @property
+    def omega(self) -> Array:
+        """How much less each feature's changes help than expected, (M,): 0 as expected, 1 not at all."""
+        return self._weights[FEATURES:][: self._features]
 
-    def pick(self, options: Options, random) -> Pick:
-        q, e, g, arm_mean, arm_var = self.evaluate(options)
-        var = ((g @ self._covariance) * g).sum(axis=1) + arm_var
-        best = int((q * (1.0 + self.optimism * np.sqrt(var))).argmax())
-        qq = min(q[best], MAX_EXPECTED)
-        k = options.arm.item(best)
-        offset = g[best] @ self._theta_clipped + arm_mean[best]
-        context = np.concatenate([[qq, offset], g[best]]).tobytes()
-        return Pick(k, 1.0, min(float(e[best]), 1.0), context)
+    @property
+    def difficulty(self) -> Array:
+        """How many times as hard as assumed each feature's changes are, (M,)."""
+        return np.asarray(np.exp(self._weights[EFFORT]) * (1.0 + self._weights[FEATURES + self._features :]))
 
-    def evaluate(self, options):
-        M = self._features
-        th = self._theta.copy()
-        th[S] = min(max(th[S], -0.9), 2.0); th[KAPPA] = min(max(th[KAPPA], -3.0), 4.0)
-        omega = th[4:4+M] = np.clip(th[4:4+M], -0.5, 1.2); delta = th[4+M:] = np.clip(th[4+M:], -0.9, 5.0)
-        self._theta_clipped = th
-        o = options.outlook
-        n = len(options)
-        g = np.zeros((n, len(th)))
-        if o is None:
-            L = np.zeros(n); z = np.full(n, th[A]); total = -np.log(np.maximum(options.execution, 1e-9)); ek = math.exp(th[KAPPA])
-            p = 1/(1+np.exp(-z)); loge = -ek*total
-            g[:, A] = 1-p
-        else:
-            L = o.log_odds - o.effects @ omega
-            z = th[A] + (1+th[S])*L
-            p = 1/(1+np.exp(-z))
-            ek = math.exp(th[KAPPA])
-            eff = o.effort
-            total = eff @ (1+delta); loge = -ek*total
-            g[:, A] = 1-p; g[:, S] = (1-p)*L
-            g[:, 4:4+M] = -((1-p)*(1+th[S]))[:, None]*o.effects
-            g[:, 4+M:] = -ek*eff
-        g[:, KAPPA] = loge
-        g[:, RATE] = 1.0
-        k = options.arm
-        ai = self._arm_information[k] + 1/ARM_SD**2
-        am = self._arm_target[k]/ai if USE_ARMS else np.zeros(n)
-        av = 1/ai if USE_ARMS else np.zeros(n)
-        e = np.exp(loge)
-        q = p*e*np.exp(th[RATE] + am)
-        return q, e, g, am, av
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
+        """Pick the option of the largest expected reward, with some optimism."""
+        log_reward, gradient, execution = self._expected(options)
+        information, target = self._arm_evidence[:, options.arm]
+        arm_variance = 1.0 / (information + ARM_SD**-2.0)
+        own = target * arm_variance
+        variance = np.einsum("fw,wv,fv->f", gradient, self._covariance, gradient) + arm_variance
+        reward = np.exp(log_reward + own)
+        best = int((reward * (1.0 + self.optimism * np.sqrt(variance))).argmax())
+        expected, slopes = min(reward.item(best), MOST_EXPECTED), gradient[best]
+        context = np.concatenate([[expected, slopes @ self._weights, own[best]], self._packed(slopes)])
+        return Pick(options.arm.item(best), 1.0, min(execution.item(best), 1.0), context.tobytes())
 
     def update(self, pull: Pull, reward: float) -> None:
-        if not pull.context: return
-        data = np.frombuffer(pull.context)
-        q, offset, g = data[0], data[1], data[2:]
-        w = q/(1-q)
-        score = (reward-q)/(1-q)
-        self._information += w*np.outer(g, g)
-        self._target += g*(w*(g @ np.zeros(0) if False else 0) ) if False else g*(w*offset_main(data) + score)
+        """Learn from a pull; a reward between 0 and 1 counts in part.
+
+        Raises
+        ------
+        ValueError
+            When the pull's context is not one of such a learner.
+        """
+        expected, predictor, own, gradient = self._read(pull.context)
+        weight, score = expected / (1.0 - expected), (reward - expected) / (1.0 - expected)
+        self._information += _rounded(weight * np.outer(gradient, gradient))
+        self._target += _rounded((weight * predictor + score) * gradient)
+        self._arm_evidence[:, pull.arm] += _rounded(np.array([weight, weight * own + score]))
         self._solve()
 
-    def retract(self, pull: Pull) -> None: ...
-    def state(self): return {"t": np.array(self._t), "information": self._information.copy(), "target": self._target.copy()}
-    def restore(self, state): ...
-USE_ARMS = False
-def offset_main(data): return data[1]
+    def retract(self, pull: Pull) -> None:
+        """Do nothing: a pull counts when its outcome comes."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """``information`` (W, W) and ``target`` (W,) of the W = 4 + 2M weights, and those of the arms (K,)."""
+        own, of_own = self._arm_evidence.copy()
+        return {
+            "information": self._information.copy(),
+            "target": self._target.copy(),
+            "arm_information": own,
+            "arm_target": of_own,
+        }
+
+    def restore(self, state: State) -> None:
+        """Continue exactly where a learner of the same arms, features and parameters stood."""
+        self.check_state(state)
+        self._information, self._target = state["information"].copy(), state["target"].copy()
+        self._arm_evidence = np.stack([state["arm_information"], state["arm_target"]])
+        self._solve()
+
+    def _expected(self, options: Options) -> _Expected:
+        """What the weights, without those of the arms, say of F options."""
+        log_odds, effects, effort = options.outlook or _unknown(len(options), self._features)
+        level, slope, harder, reported = self._weights[:FEATURES]
+        omega, delta = np.split(self._weights[FEATURES:], 2)
+        log_odds = log_odds - effects @ omega
+        log_help = -np.logaddexp(0.0, -(level + (1.0 + slope) * log_odds))
+        factor, fails = np.exp(harder), 1.0 - np.exp(log_help)
+        assumed = -np.log(np.maximum(options.execution, LEAST_EXECUTION))
+        log_execution = -factor * (assumed + effort @ delta)
+        shared = np.stack([fails, fails * log_odds, log_execution, np.ones(len(options))], axis=1)
+        of_features = -(1.0 + slope) * fails[:, np.newaxis] * effects, -factor * effort
+        gradient = np.concatenate([shared, *of_features], axis=1)
+        return _Expected(log_help + log_execution + reported, gradient, np.exp(log_execution))
+
+    def _packed(self, gradient: Array) -> Array:
+        """The gradient (W,) without the zeros of features that stay: its first weights, then feature by feature."""
+        of_features = gradient[FEATURES:].reshape(2, -1)
+        changed = np.flatnonzero(of_features.any(axis=0))
+        return np.concatenate([gradient[:FEATURES], np.stack([changed, *of_features[:, changed]], axis=1).ravel()])
+
+    def _read(self, context: bytes) -> tuple[float, float, float, Array]:
+        """What a pick has packed: its expected reward, the predictor of all weights and of its arm, the gradient."""
+        numbers = np.frombuffer(context)
+        parts = numbers[NUMBERS + FEATURES :]
+        changed = parts[::3].astype(np.intp)
+        if len(numbers) < NUMBERS + FEATURES or len(parts) % 3 or (changed >= self._features).any():
+            raise ValueError(f"a context of {len(context)} bytes is not of a {self.name} of {self._features} features")
+        gradient = np.zeros(len(self._target))
+        gradient[:FEATURES] = numbers[NUMBERS : NUMBERS + FEATURES]
+        for side in range(2):
+            gradient[FEATURES + side * self._features + changed] = parts[1 + side :: 3]
+        expected, predictor, own = numbers[:NUMBERS].tolist()
+        return expected, predictor, own, gradient
+
+
+def _unknown(options: int, features: int) -> Outlook:
+    """The outlook of options of which nothing is known but their execution probabilities."""
+    none = np.zeros((options, features))
+    return Outlook(np.zeros(options), none, none)
+
+
+def _rounded(evidence: Array) -> Array:
+    return np.asarray(np.rint(evidence / ROUNDING) * ROUNDING)

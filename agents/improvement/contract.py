@@ -1,4 +1,4 @@
-"""What every estimate of improvement is: the probability that people have the desired outcome once they have changed."""
+"""What every estimate of improvement is: how probably people have the desired outcome once they have changed."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ class Improvement(ABC):
 
     name: ClassVar[str]
     """What a model's manifest calls it."""
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it says the same of everybody, so that nothing is known about what helps."""
+        return False
 
     @abstractmethod
     def log_odds(self, after: Array, before: Array) -> Array:

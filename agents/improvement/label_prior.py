@@ -97,8 +97,8 @@ class LabelPrior(Improvement):
             "value": trees.value,
             "group": group.astype(np.int64),
             "weights": weights,
-            "base": np.float64(trees.base),
-            "forest_weight": np.float64(forest_weight),
+            "base": np.asarray(trees.base, dtype=np.float64),
+            "forest_weight": np.asarray(forest_weight, dtype=np.float64),
         }
 
     @classmethod

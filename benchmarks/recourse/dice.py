@@ -18,6 +18,7 @@ from onward.agents.candidates import Space, registry
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.objective import Objective
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.recourse.cases import Case, Options, cheapest, mean, options_of
 from onward.benchmarks.recourse.figures import SEPARATOR, figures, row
@@ -45,7 +46,12 @@ def beside_dice(title: str, space: Space, case: Case, people: int, patience_seco
     for name in GENERATORS:
         found = search if name == "search" else options_of(registry[name], space, case)
         yield from figures(title, name, case, found)
-        made = registry[name].build(space, case.instances, L1()).under(case.score, Threshold(0.5)).propose(case.people)
+        made = (
+            registry[name]
+            .build(space, case.instances, Objective(L1()))
+            .under(case.score, Threshold(0.5))
+            .propose(case.people)
+        )
         yield _broken_rules(title, name, _broken(case, space, made.people, made.points[made.point]), len(made.people))
     for method in METHODS:
         answer = _asked(method, case, patience_seconds)

@@ -14,6 +14,7 @@ from onward.agents.candidates.components.grid import Grid, count_targets, every_
 from onward.agents.candidates.contract import Score
 from onward.agents.costs import L1
 from onward.agents.goals import Goal, Threshold
+from onward.agents.objective import Objective
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.recourse.cases import Case, Floats, Options, cheapest
 from onward.benchmarks.recourse.figures import AIM_COST_RATIO, AIM_NONE_ABOVE, figures, row
@@ -99,7 +100,9 @@ def _sweep_rows(title: str, name: str, gaps: Sequence[Gap]) -> Iterator[Row]:
 
 def _options(name: str, spaces: Sequence[Space], case: Case, goal: Goal) -> Options:
     """The cheapest option that a generator proposes to each of the case's people, each in their own space."""
-    generators = [registry[name].build(space, case.instances, L1()).under(case.score, goal) for space in spaces]
+    generators = [
+        registry[name].build(space, case.instances, Objective(L1())).under(case.score, goal) for space in spaces
+    ]
     return _of_each(case, [partial(_proposed, generator) for generator in generators])
 
 

@@ -18,6 +18,7 @@ from onward.agents.candidates import registry
 from onward.agents.candidates.contract import Score
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.objective import Objective
 from onward.agents.promises import (
     EllipsoidPromise,
     EnsembleScore,
@@ -178,14 +179,14 @@ def _promised(file: File, name: str, promise: Promise) -> dict[str, float]:
 def _proposed(file: File, score: Score) -> Options:
     """The cheapest option of each person who has one, by the search on a score."""
     codec = file.source.codec
-    build = registry["search"].build(space_of(codec), file.people[:0], L1())
+    build = registry["search"].build(space_of(codec), file.people[:0], Objective(L1()))
     whose, _, points, point = build.under(score, Threshold(THRESHOLD)).propose(file.people)
     return cheapest(codec, file.people, whose, points[point])
 
 
 def _search_ms(file: File, score: Score) -> float:
     """The median processor time of a search for one person."""
-    search = registry["search"].build(space_of(file.source.codec), file.people[:0], L1())
+    search = registry["search"].build(space_of(file.source.codec), file.people[:0], Objective(L1()))
     generator = search.under(score, Threshold(THRESHOLD))
     generator.propose(file.people[:1])
     taken = []

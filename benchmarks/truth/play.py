@@ -18,6 +18,7 @@ from onward.agents import candidates
 from onward.agents.candidates import CandidateGenerator, LinearScore
 from onward.agents.choices import Choice, Pick, Pull
 from onward.agents.costs import L1, execution_probability
+from onward.agents.objective import Objective
 from onward.agents.options import OptionBatch, Options
 from onward.benchmarks.truth.aims import Aim
 from onward.environments.truth import Chances, TruthWorld
@@ -74,7 +75,7 @@ def offer(generator: type[CandidateGenerator], world: TruthWorld, aim: Aim) -> O
     """
     codec, people = world.codec, world.distinct
     instances = codec.encode_many(world.instances)
-    built = generator.build(space_of(codec), instances, L1())
+    built = generator.build(space_of(codec), instances, Objective(L1()))
     if generator.needs_linear_score and not isinstance(aim.score, LinearScore):
         raise ValueError("the model's score is not linear")
     whose, arm, points, point = built.under(aim.score, aim.goal).propose(people)

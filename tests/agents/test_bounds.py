@@ -20,6 +20,7 @@ from onward.agents.compiled import compiled
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.goals.components.rejected_share import rejected_share
+from onward.agents.objective import Objective
 from onward.agents.options import Options
 from onward.agents.promises import Ellipsoid, LpBall, WorstCaseScore
 from onward.schemas.encoding import FeatureCodec
@@ -75,7 +76,7 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
             linear = LogisticScore(np.linspace(-1.0, 1.0, codec.dimension), -1.0)
             sets = LpBall(0.1, 2), Ellipsoid(np.eye(codec.dimension + 1), 0.1)
             for score in (lambda X: X[:, 0], linear, *(WorstCaseScore(linear, models) for models in sets)):
-                generator.build(space_of(codec), rows, L1()).under(score, Threshold(0.3)).propose(people)
+                generator.build(space_of(codec), rows, Objective(L1())).under(score, Threshold(0.3)).propose(people)
     people = np.random.default_rng(0).uniform(0.1, 0.9, (8, 6))  # with difficulties at which plans need a proof
     for hardest, steepest, bias in ((0.005, 5.0, -11.0), (0.01, 9.0, -20.0)):
         hard = MaximalSuccess(np.geomspace(hardest, 10 * hardest, 6))

@@ -3,6 +3,7 @@ import pytest
 
 from onward.agents.candidates import RecourseInstances
 from onward.agents.costs import L1
+from onward.agents.objective import Objective
 from onward.environments.improvement import ImprovementWorld
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.table import Table
@@ -61,7 +62,7 @@ def test_at_most_the_wanted_number_of_instances_is_kept(loans, specs):
 
 
 def test_what_the_world_calls_feasible_is_what_the_product_calls_feasible(world, codec, specs):
-    product = RecourseInstances.build(space_of(codec), world.points, L1())
+    product = RecourseInstances.build(space_of(codec), world.points, Objective(L1()))
     arrivals = [t for t in range(300) if world.is_rejected(t)]
     proposals = product.propose(codec.encode_many([world.application(t)[1] for t in arrivals]))
     expected = np.zeros((len(arrivals), len(world.instances)), dtype=bool)

@@ -12,6 +12,7 @@ from onward.agents.candidates import RecourseInstances
 from onward.agents.choices import Choice, Exploration, Pick, Pull, registry
 from onward.agents.costs import L1, Cost, MaxPercentileShift, execution_probability
 from onward.agents.goals import Threshold
+from onward.agents.objective import Objective
 from onward.agents.options import OptionBatch
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import (
@@ -113,7 +114,7 @@ def draw(random: Random, instances: int, people: int) -> Drawn:
     rows, crowd = ([any_row(random, spec) for _ in range(count)] for count in (instances, people))
     points, encoded = codec.encode_many(rows), codec.encode_many(crowd)
     cost: Cost = L1() if spec.policy.cost == "l1" or not len(points) else MaxPercentileShift(points)
-    every = RecourseInstances.build(space_of(codec), points, cost)
+    every = RecourseInstances.build(space_of(codec), points, Objective(cost))
     generator = every.under(lambda X: X[:, 0], Threshold(spec.model.threshold))
     whose, arm, targets, point = generator.propose(encoded)
     costs = cost.of_pairs(targets, encoded, point, whose)

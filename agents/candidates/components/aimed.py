@@ -12,15 +12,29 @@ from ..contract import Array, Indices, Mask, Score, Space
 from .combination import combined, undominated
 from .effects import log_odds
 from .grid import Grid, Limits, Steps, spread
+from .scored import without_parts
 
 MOVES = 24
-"""Most moves of one feature that are looked at first."""
-BASES = 12
-EXTENDED = 64
-"""Most combinations of one size that the model scores."""
-LARGEST_SET = 4
+"""Most moves of one feature that are measured."""
 MOST_MOVES = 96
+"""Most of them that are combined: those of the largest values."""
+BEAM = 12
+"""Combinations of one size that are extended by another move: those of the largest values."""
+EXTENDED = 64
+"""Most combinations of one size that are measured."""
+LARGEST_SET = 4
+"""Most features that a combination changes."""
 REFINED = 6
+"""Sets whose best target is varied by a few steps of each feature."""
+REFINEMENTS = (-4, -2, -1, 1, 2, 4)
+MOST_OPTIONS = 12
+"""Most sets of features that a person is offered."""
+LEAST_GAIN = 0.01
+"""What each change must add to the logarithm of the probability that an option is carried out and helps."""
+HARDER = 4.0
+"""A near option is the best of its set where effort is this many times as hard as assumed."""
+MUCH_NEARER = 0.7
+"""It is offered beside the best one where it costs no more than this share of it."""
 
 
 class Targets(NamedTuple):
@@ -40,83 +54,144 @@ class Targets(NamedTuple):
         """Some of the targets."""
         return Targets._make([field[which] for field in self])
 
+    def beside(self, other: Targets) -> Targets:
+        """These and others."""
+        return Targets._make([np.concatenate(fields) for fields in zip(self, other, strict=True)])
+
+    @property
+    def effects(self) -> tuple[Array, Array, Array]:
+        """The log odds that they help, the costs, and the log odds of the scores."""
+        return self.helps, self.cost, log_odds(self.score)
+
+
+class AimedOptions(NamedTuple):
+    """A person's options, best first: their steps (R, M) and rows (R, D).
+
+    ``near`` (R,) are those beside a better one of the same features.
+    """
+
+    steps: Steps
+    rows: Array
+    near: Mask
+
 
 class AimedSearch:
-    def __init__(self, space: Space, objective: Objective, most_changes: int) -> None:
-        self._space, self._objective, self._grid = space, objective, Grid(space, rounded=True)
-        self._most_changes = min(most_changes, LARGEST_SET)
+    """A person's options that are most probably carried out and help, among those that reach the goal.
 
-    def search(self, person: Array, score: Score, goal: Goal):
-        self.person, self.score, self.goal = person, score, goal
+    Moves of single features are measured: how much they cost and help, and what the model makes of them. Those that
+    another move of the same feature replaces are left out. The others are combined by the sum of their effects; the
+    combinations that promise most are measured, and the best of these are combined again. Then the best target of each
+    set of features is varied.
+
+    Offered is the best target of each set of features that costs at most ``dearest`` times the best of all. A set is
+    left out where a part of it is as good. Near targets stand beside far ones, for people who find changes harder than
+    assumed.
+
+    Parameters
+    ----------
+    space
+        The rules of the features.
+    objective
+        What options are compared by; it aims.
+    most_changes
+        The most features that an option changes.
+    dearest
+        How many times the cost of the best option an option may cost.
+    """
+
+    def __init__(self, space: Space, objective: Objective, most_changes: int, dearest: float) -> None:
+        assert objective.improvement is not None, "without an improvement there is nothing to aim at"
+        self._space, self._objective, self._improvement = space, objective, objective.improvement
+        self._grid = Grid(space, rounded=True)
+        self._most_changes, self._dearest = min(most_changes, LARGEST_SET), dearest
+
+    def options(self, person: Array, score: Score, goal: Goal) -> AimedOptions:
+        """The options of a person (D,) under a model; none where no target was found that is one."""
+        found = self._found(person, score, goal)
+        return self._offered(found)
+
+    def _found(self, person: Array, score: Score, goal: Goal) -> Targets:
+        """All targets that were measured."""
         limits = self._grid.limits(person)
-        steps = _single(limits)
-        if not len(steps): return None
-        single = self._measured(steps)
-        own = self._objective.improvement.log_odds(person[None], person[None])[0], log_odds(score(person[np.newaxis]))[0]
-        feature = (steps != 0).argmax(axis=1)
-        effects = single.helps, single.cost, log_odds(single.score)
-        useful = undominated(feature, effects)
-        kept = np.flatnonzero(useful)
-        if len(kept) > MOST_MOVES:
-            v = self._objective.value(single.helps, single.cost)[kept]
-            kept = np.sort(kept[np.argsort(-v, kind="stable")[:MOST_MOVES]])
-        moves = single.at(kept); mf = feature[kept]; me = tuple(e[kept] for e in effects)
-        found = [single]
-        bases = moves
-        need = log_odds(np.array([self.goal.required]))[0]
-        for size in range(2, self._most_changes + 1):
-            be = bases.helps, bases.cost, log_odds(bases.score)
-            value, pairs = combined(bases.steps, be, mf, me, own, self._objective.nu, need)
-            if not len(value): break
-            pairs = pairs[np.argsort(-value, kind="stable")[:EXTENDED]]
-            steps = bases.steps[pairs[:, 0]] + moves.steps[pairs[:, 1]]
-            newest = self._measured(steps)
-            found.append(newest)
-            v = self._objective.value(newest.helps, newest.cost)
-            bases = newest.at(np.argsort(-v, kind="stable")[:BASES])
-        every = Targets._make(map(np.concatenate, zip(*found, strict=True)))
-        v = np.where(every.accepted, self._objective.value(every.helps, every.cost), -np.inf)
-        sets, number = np.unique(every.steps != 0, axis=0, return_inverse=True)
-        order = np.argsort(-v, kind="stable")
-        _, first = np.unique(number[order], return_index=True)
-        best = order[np.sort(first)]
-        best = best[np.isfinite(v[best])][:REFINED]
-        if len(best) and REFINE:
-            near = self._near(every.steps[best], limits)
-            if len(near):
-                more = self._measured(near)
-                every = Targets._make(map(np.concatenate, zip(every, more, strict=True)))
-        return every
+        found = self._measured(person, _single(limits), score, goal)
+        if not len(found.cost):
+            return found
+        moves = self._useful(found)
+        feature, base = (moves.steps != 0).argmax(axis=1), moves
+        odds = log_odds(np.append(score(person[np.newaxis]), goal.required)).tolist()
+        own = self._improvement.log_odds(person[np.newaxis], person[np.newaxis]).item(), odds[0]
+        for _ in range(2, self._most_changes + 1):
+            worth, pairs = combined(base.steps, base.effects, feature, moves.effects, own, self._objective.nu, odds[1])
+            if not len(worth):
+                break
+            pairs = pairs[np.argsort(-worth, kind="stable")[:EXTENDED]]
+            more = self._measured(person, base.steps[pairs[:, 0]] + moves.steps[pairs[:, 1]], score, goal)
+            found, base = found.beside(more), more.at(np.argsort(-self._value(more), kind="stable")[:BEAM])
+        varied = self._varied(found.steps[self._best(found)[:REFINED]], limits)
+        return found.beside(self._measured(person, varied, score, goal)) if len(varied) else found
 
-    def _near(self, steps: Steps, limits: Limits) -> Steps:
-        rows = []
-        o, f = np.nonzero((steps != 0) & self._grid.is_number)
-        for delta in REFINE:
-            r = steps[o]; d = r.copy()
-            d[np.arange(len(o)), f] += delta
-            rows.append(d)
-        rows = np.concatenate(rows); ff = np.tile(f, len(REFINE)); val = rows[np.arange(len(rows)), ff]
-        src = np.tile(steps[o, f], len(REFINE))
-        ok = (val >= limits.fewest[ff]) & (val <= limits.most[ff]) & (np.sign(val) == np.sign(src))
-        return rows[ok]
+    def _useful(self, single: Targets) -> Targets:
+        """The single moves that no other replaces, at most ``MOST_MOVES``, in their order."""
+        kept = np.flatnonzero(undominated((single.steps != 0).argmax(axis=1), single.effects))
+        value = self._value(single)[kept]
+        return single.at(np.sort(kept[np.argsort(-value, kind="stable")[:MOST_MOVES]]))
 
-    def _measured(self, steps: Steps) -> Targets:
-        person = self.person
+    def _best(self, found: Targets) -> Indices:
+        """The best accepted target of each set of features, best first."""
+        accepted = np.flatnonzero(found.accepted)
+        changed = found.steps[accepted] != 0
+        order = np.argsort(LEAST_GAIN * changed.sum(axis=1) - self._value(found)[accepted], kind="stable")
+        _, first = np.unique(changed[order], axis=0, return_index=True)
+        best: Indices = accepted[order[np.sort(first)]]
+        return best
+
+    def _offered(self, found: Targets) -> AimedOptions:
+        best = self._best(found)
+        best = best[without_parts(found.steps[best])]
+        best = best[found.cost[best] <= self._dearest * found.cost[best[:1]]][:MOST_OPTIONS]
+        near = self._near(found, best)
+        chosen = np.concatenate([best, near])
+        return AimedOptions(found.steps[chosen], found.rows[chosen], np.arange(len(chosen)) >= len(best))
+
+    def _near(self, found: Targets, best: Indices) -> Indices:
+        """The best targets of the same sets where effort is much harder, as far as they are much nearer."""
+        value = np.where(found.accepted, self._value(found, HARDER), -np.inf)
+        changed = found.steps != 0
+        near = np.array([np.where((changed == changed[far]).all(axis=1), value, -np.inf).argmax() for far in best])
+        nearer: Indices = near.astype(np.intp)
+        return nearer[found.cost[nearer] <= MUCH_NEARER * found.cost[best]]
+
+    def _varied(self, steps: Steps, limits: Limits) -> Steps:
+        """Rows of steps (R, M), each with a few steps more or less of one number, in the same direction."""
+        row, feature = np.nonzero((steps != 0) & self._grid.is_number)
+        row, feature = np.tile(row, len(REFINEMENTS)), np.tile(feature, len(REFINEMENTS))
+        varied, each = steps[row], np.arange(len(row))
+        own = varied[each, feature]
+        moved = own + np.repeat(REFINEMENTS, len(row) // len(REFINEMENTS))
+        varied[each, feature] = moved
+        within = (moved >= limits.fewest[feature]) & (moved <= limits.most[feature])
+        allowed: Steps = varied[within & (np.sign(moved) == np.sign(own))]
+        return allowed
+
+    def _value(self, targets: Targets, harder: float = 1.0) -> Array:
+        return self._objective._replace(nu=harder * self._objective.nu).value(targets.helps, targets.cost)
+
+    def _measured(self, person: Array, steps: Steps, score: Score, goal: Goal) -> Targets:
         rows = self._grid.targets(person, steps)
-        helps = self._objective.improvement.log_odds(rows, rows)
-        cost = self._objective.cost.of_pairs(rows, person[np.newaxis], np.arange(len(rows)), np.zeros(len(rows), np.intp))
-        s = self.score(rows)
-        accepted = np.asarray(self._space.allowed(rows), dtype=bool) & self.goal.reached(s)
-        return Targets(steps, rows, helps, cost, s, accepted)
-
-REFINE = (-4, -2, -1, 1, 2, 4)
+        one, none = person[np.newaxis], np.zeros(len(rows), dtype=np.intp)
+        helps = self._improvement.log_odds(rows, np.broadcast_to(person, rows.shape))
+        cost = self._objective.cost.of_pairs(rows, one, np.arange(len(rows)), none)
+        scores = score(rows)
+        accepted = np.asarray(self._space.allowed(rows), dtype=bool) & goal.reached(scores)
+        return Targets(steps, rows, helps, cost, scores, accepted)
 
 
 def _single(limits: Limits) -> Steps:
-    parts = []
+    """Moves of single features, more of the small than of the large ones, by feature."""
+    parts = [np.zeros((0, len(limits.most)), dtype=np.int64)]
     for feature, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
         share = MOVES if 0 in (fewest, most) else MOVES // 2
-        counts = sorted([-s for s in spread(-fewest, share)] + list(spread(most, share)))
+        counts = [*(-count for count in spread(-fewest, share)), *spread(most, share)]
         part = np.zeros((len(counts), len(limits.most)), dtype=np.int64)
         part[:, feature] = counts
         parts.append(part)

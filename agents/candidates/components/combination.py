@@ -44,7 +44,10 @@ def combined(
     The value is the logarithm of exp(-nu cost) p. Of bases that change one feature, only later ones are added.
     """
     features = bases.shape[1]
-    value, found = np.full((len(bases), features, PER_SET), -math.inf), np.zeros((len(bases), features, PER_SET), np.intp)
+    value, found = (
+        np.full((len(bases), features, PER_SET), -math.inf),
+        np.zeros((len(bases), features, PER_SET), np.intp),
+    )
     of_set = np.zeros(len(bases), np.intp)
     for b in range(len(bases)):
         changed, last = 0, -1

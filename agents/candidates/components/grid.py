@@ -197,7 +197,7 @@ def _step(space: Space, feature: int, column: int) -> float:
 def _round_step(space: Space, feature: int, column: int) -> float:
     """The step that a feature has, else a round number of its range."""
     width = space.scale.item(column)
-    if space.smallest_change[feature] or space.digits[feature] <= 0 and width < ROUND_STEPS_IN_A_RANGE:
+    if space.smallest_change[feature] or (space.digits[feature] <= 0 and width < ROUND_STEPS_IN_A_RANGE):
         return _step(space, feature, column)
     number = _round_number(width / ROUND_STEPS_IN_A_RANGE)
     return max(1.0, number) if space.digits[feature] <= 0 else number

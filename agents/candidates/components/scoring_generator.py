@@ -6,28 +6,30 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ...costs import Cost
 from ...goals import Goal
+from ...objective import Objective
 from ...scores import digits_apart, rounded_down
 from ..contract import Array, CandidateGenerator, Mask, Score, Space
 from .explanations import Question
 
 
 class ScoringGenerator(CandidateGenerator):
-    """A generator that asks the current model for the scores of its targets, and compares them by a cost.
+    """A generator that asks the current model for the scores of its targets, and compares them by an objective.
 
     Parameters
     ----------
     space
         The rules of the features.
-    cost
+    objective
         What options are compared by.
     score, goal
         The current model, and what its score must reach. Without them nothing can be proposed.
     """
 
-    def __init__(self, space: Space, cost: Cost, score: Score | None = None, goal: Goal | None = None) -> None:
-        self.space, self._cost, self._score, self._goal = space, cost, score, goal
+    def __init__(
+        self, space: Space, objective: Objective, score: Score | None = None, goal: Goal | None = None
+    ) -> None:
+        self.space, self._objective, self._score, self._goal = space, objective, score, goal
 
     @abstractmethod
     def _relaxed(self, space: Space) -> CandidateGenerator:

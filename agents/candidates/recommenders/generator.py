@@ -8,10 +8,9 @@ from typing import Self
 
 import numpy as np
 
-from ...costs import Cost
 from ...goals import Goal
 from ..components.grid import Steps
-from ..contract import Array, Explanation, Indices, LinearScore, Mask, Proposals, Score, Space
+from ..contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space
 from ..search import Search
 from .contract import Bounds, Recommender, Task, gained, task_of
 from .whole_steps import whole_steps
@@ -30,8 +29,8 @@ class RecommenderGenerator(Search):
     ----------
     space
         The rules of the features.
-    cost
-        What the options of ``Search`` are compared by.
+    objective
+        Its cost is what the options of ``Search`` are compared by: a recommender has an aim of its own.
     score, goal
         The current model, and what its score must reach.
     difficulty
@@ -43,18 +42,22 @@ class RecommenderGenerator(Search):
     def __init__(
         self,
         space: Space,
-        cost: Cost,
+        objective: Objective,
         score: Score | None = None,
         goal: Goal | None = None,
         difficulty: Array | None = None,
         beta: float = 0.05,
     ) -> None:
-        super().__init__(space, cost, score, goal)
+        super().__init__(space, objective.by_cost, score, goal)
         self._difficulty = np.full(len(space.mutable), 0.5) if difficulty is None else difficulty
         self._beta = beta
         column, categories, size, _, _, scale = self._grid.layout
         self._column, self._is_number = column, categories == 0
         self._size = size / scale
+
+    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:  # noqa: ARG002
+        """The same under a model, by cost."""
+        return super().under(score, goal)
 
     def with_difficulty(self, difficulty: Array, beta: float) -> Self:
         """The same with other difficulties (F,), say those learned meanwhile."""
@@ -87,6 +90,9 @@ class RecommenderGenerator(Search):
         if count := len(self._planned(person[np.newaxis])[0]):
             raise ValueError(f"{count} options are feasible for this person")
         return super().explain(person)
+
+    def _relaxed(self, space: Space) -> RecommenderGenerator:
+        return type(self)(space, self._objective, *self._model())
 
     def _planned(self, people: Array) -> tuple[Indices, Indices, Array]:
         """The recommender's options: whose they are, their arms (P,), and the targets (P, D)."""

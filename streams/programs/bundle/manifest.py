@@ -31,7 +31,8 @@ class VerifierFile(BundleFile, frozen=True, forbid_unknown_fields=True):
 class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
     """How far predicted probabilities can be believed, on held-out rows.
 
-    ``reliability`` is by tenths of the rows, by ascending prediction: mean prediction, share of the desired label, rows.
+    ``reliability`` is by tenths of the rows, by ascending prediction: mean prediction, share of the desired label,
+    rows.
     """
 
     brier_score: float

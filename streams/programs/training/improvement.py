@@ -13,7 +13,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from ....agents.improvement import LabelPrior
 from ....agents.improvement.label_prior import SMALLEST_SHARE, Ensemble
-from ....agents.trees import TreeSum, joined
+from ....agents.trees import joined
 from ..bundle.manifest import Calibration
 from ..models.boosting import gradient_boosting
 from ..models.forests import Forest

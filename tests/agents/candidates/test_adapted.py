@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from onward.agents.candidates.adapted import Adapted
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.objective import Objective
 from onward.tests.support.spaces import scaled_space
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +31,7 @@ def test_every_change_leads_towards_the_instance_and_no_set_of_changes_comes_twi
     random = np.random.default_rng(seed)
     weights = random.normal(0, 1, len(FEATURE_OF))
     instances, people = rows(random, 30), rows(random, 5)
-    adapted = Adapted.build(scaled_space(FEATURE_OF, ("any", "up", "any"), STEPS), instances, L1())
+    adapted = Adapted.build(scaled_space(FEATURE_OF, ("any", "up", "any"), STEPS), instances, Objective(L1()))
     found = adapted.under(lambda X: X @ weights, Threshold(0.6)).propose(people)
     for whose in range(len(people)):
         own = found.people == whose
@@ -46,6 +47,6 @@ def test_every_change_leads_towards_the_instance_and_no_set_of_changes_comes_twi
 
 def test_where_nothing_may_change_nobody_has_an_option() -> None:
     instances = rows(np.random.default_rng(0), 3)
-    adapted = Adapted.build(scaled_space(FEATURE_OF, ("none", "none", "none"), STEPS), instances, L1())
+    adapted = Adapted.build(scaled_space(FEATURE_OF, ("none", "none", "none"), STEPS), instances, Objective(L1()))
     found = adapted.under(lambda X: X[:, 0], Threshold(0.0)).propose(instances)
     assert not len(found.arm)

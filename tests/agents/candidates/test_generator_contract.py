@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from onward.agents.candidates import CandidateGenerator, Proposals, Ranges, Space, registry
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.objective import Objective
 from onward.tests.support.spaces import scaled_space
 
 FEATURE_OF = np.array([0, 1, 2, 2, 3])
@@ -76,7 +77,7 @@ def build(name: str, seed: int, instances: int) -> tuple[CandidateGenerator, Spa
     names = ("age", "income", "housing", "debt")
     most = random.choice([None, 1, 2])
     space = scaled_space(FEATURE_OF, mutable, smallest, most, names, keeps_together, drawn_ranges(random, 4, 2))
-    generator = registry[name].build(space, rows(random, instances), L1())
+    generator = registry[name].build(space, rows(random, instances), Objective(L1()))
     return generator.under(model_of(name, seed), GOAL), space, rows(random, PEOPLE)
 
 
@@ -241,7 +242,7 @@ def build_many(name: str, seed: int, required: float) -> tuple[CandidateGenerato
     line = Line(random) if registry[name].needs_linear_score else Bumps(random)
     instances = many_rows(random, 20 * INSTANCES)
     instances = instances[np.argsort(-line(instances), kind="stable")[:INSTANCES]]
-    generator, counted = registry[name].build(space, instances, L1()), Counted(line)
+    generator, counted = registry[name].build(space, instances, Objective(L1())), Counted(line)
     people = many_rows(random, 4)
     people = people[line(people) <= required]
     return generator.under(counted, Threshold(required)), counted, people

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from onward.agents.candidates import RecourseInstances, Space
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.objective import Objective
 from onward.tests.support.spaces import scaled_space
 
 GRID = [0.0, 0.25, 0.5, 1.0]
@@ -213,7 +214,7 @@ def test_a_row_does_not_depend_on_the_batch() -> None:
     generator = np.random.default_rng(0)
     points, people = generator.integers(0, 4, (2000, 5)) / 3, generator.integers(0, 4, (50, 5)) / 3
     space = scaled_space(np.arange(5), ("none", "up", "down", "any", "any"), np.full(5, 0.5), 3)
-    instances = RecourseInstances.build(space, points, L1())
+    instances = RecourseInstances.build(space, points, Objective(L1()))
     batch = mask(instances, people)
     assert batch.any()
     for person, row in zip(people, batch, strict=True):

@@ -15,6 +15,7 @@ from onward.agents.candidates import Ranges
 from onward.agents.candidates.search import EXHAUSTIVE, Search
 from onward.agents.costs import L1, Cost, MaxPercentileShift
 from onward.agents.goals import Threshold
+from onward.agents.objective import Objective
 from onward.agents.promises import LpBall
 from onward.agents.promises.lp import WorstCaseScore
 from onward.schemas.encoding import FeatureCodec
@@ -65,7 +66,7 @@ def test_finds_an_option_wherever_there_is_one_and_nearly_the_cheapest() -> None
         targets = every_target(person, [0, 1, 2], 2)
         assert len(targets) > EXHAUSTIVE / 2
         valid = targets[goal.reached(score(targets))]
-        found = Search.build(space, targets[:0], L1()).under(score, goal).propose(person[np.newaxis])
+        found = Search.build(space, targets[:0], Objective(L1())).under(score, goal).propose(person[np.newaxis])
         assert bool(len(found.arm)) == bool(len(valid)), f"seed {seed}"
         if len(valid):
             costs.append((lowest(found.points, person), lowest(valid, person)))
@@ -81,7 +82,7 @@ def test_what_people_read_keeps_the_spec_s_rules_and_encodes_to_the_row_that_was
     random = Random(seed)
     spec = any_spec(random)
     codec = FeatureCodec(spec)
-    generator = Search.build(space_of(codec), np.zeros((0, codec.dimension)), L1())
+    generator = Search.build(space_of(codec), np.zeros((0, codec.dimension)), Objective(L1()))
     generator = generator.under(lambda X: X[:, 0], Threshold(spec.model.threshold))
     people = [any_row(random, spec) for _ in range(4)]
     proposals = generator.propose(codec.encode_many(people))
@@ -105,7 +106,7 @@ def test_what_people_read_keeps_the_spec_s_rules_and_encodes_to_the_row_that_was
 
 def test_an_option_with_a_change_that_is_not_needed_is_left_out() -> None:
     space = scaled_space(np.arange(3), ("any", "any", "any"), np.full(3, 0.25))
-    generator = Search.build(space, np.zeros((0, 3)), L1()).under(lambda X: X[:, 0], Threshold(0.6))
+    generator = Search.build(space, np.zeros((0, 3)), Objective(L1())).under(lambda X: X[:, 0], Threshold(0.6))
     found = generator.propose(np.array([[0.0, 0.5, 0.5]]))
     assert found.points.tolist() == [[0.75, 0.5, 0.5]]
     assert generator.arms[found.arm].tolist() == [[1.0, 0.0, 0.0]]
@@ -118,7 +119,7 @@ def test_no_option_of_a_rough_score_has_a_change_that_is_not_needed(cost: Cost) 
     for seed in range(40):
         random = np.random.default_rng(seed)
         score, person, goal = bumpy(random), np.round(random.random(4), 2), Threshold(0.6)
-        found = Search.build(space, np.zeros((0, 4)), cost).under(score, goal).propose(person[np.newaxis])
+        found = Search.build(space, np.zeros((0, 4)), Objective(cost)).under(score, goal).propose(person[np.newaxis])
         for target in found.points:
             changed = np.flatnonzero(target != person)
             without = np.where(np.arange(4) == changed[:, np.newaxis], person, target)
@@ -143,7 +144,7 @@ def test_hardly_any_change_of_a_smooth_score_could_be_smaller_by_one_step() -> N
     for seed in range(40):
         random = np.random.default_rng(seed)
         score, person = curved(random), np.round(0.6 * random.random(4), 2)
-        found = Search.build(space, np.zeros((0, 4)), L1()).under(score, goal).propose(person[np.newaxis])
+        found = Search.build(space, np.zeros((0, 4)), Objective(L1())).under(score, goal).propose(person[np.newaxis])
         for target in found.points:
             changed = np.flatnonzero(target != person)
             less = np.where(np.arange(4) == changed[:, np.newaxis], target - 0.01 * np.sign(target - person), target)
@@ -172,7 +173,9 @@ def test_hardly_any_change_of_a_smooth_score_could_be_smaller_by_one_step() -> N
 )
 def test_explains_how_far_the_allowed_changes_lead(mutable: Any, most: int | None, detail: str) -> None:
     space = scaled_space(np.arange(3), mutable, np.full(3, 0.25), most, ("income", "savings", "age"))
-    generator = Search.build(space, np.zeros((0, 3)), L1()).under(lambda X: X @ [0.5, 0.5, 0.0] * 0.96, Threshold(0.9))
+    generator = Search.build(space, np.zeros((0, 3)), Objective(L1())).under(
+        lambda X: X @ [0.5, 0.5, 0.0] * 0.96, Threshold(0.9)
+    )
     assert generator.explain(np.array([0.25, 0.25, 0.5])).detail == detail
 
 
@@ -191,7 +194,7 @@ def test_names_the_smallest_relaxation_of_a_feature(rules: Any, step: float, wor
     ranges = ranges._replace(**{name: np.array([value]) for name, value in rules.items()})
     space = scaled_space(np.arange(1), ("up",), np.array([step]), None, ("income",), ranges=ranges)
     required = 0.95 if "ceiling" not in rules or step == 0.5 else 1.1
-    generator = Search.build(space, np.zeros((0, 1)), L1()).under(lambda X: X[:, 0], Threshold(required))
+    generator = Search.build(space, np.zeros((0, 1)), Objective(L1())).under(lambda X: X[:, 0], Threshold(required))
     assert generator.explain(np.array([0.25])).detail.endswith(f"; it would help if income {words}")
 
 
@@ -204,7 +207,7 @@ def test_the_work_is_bounded_however_many_features_may_change() -> None:
         scored += len(X)
         return X.mean(axis=1) * 0.5
 
-    generator = Search.build(scaled_space(np.arange(60), ("up",) * 60), np.zeros((0, 60)), L1())
+    generator = Search.build(scaled_space(np.arange(60), ("up",) * 60), np.zeros((0, 60)), Objective(L1()))
     person = np.full(60, 0.5)
     assert not len(generator.under(score, Threshold(0.9)).propose(person[np.newaxis]).arm)
     assert scored < 20_000
@@ -217,12 +220,19 @@ def test_the_work_is_bounded_however_many_features_may_change() -> None:
 def test_a_none_under_a_promise_says_under_which_models() -> None:
     robust = WorstCaseScore(LogisticScore(np.array([4.0]), -2.0), LpBall(9.0, 1))
     space = scaled_space(np.arange(1), ("any",), np.array([STEP]))
-    detail = Search.build(space, np.zeros((0, 1)), L1()).under(robust, Threshold(0.5)).explain(np.array([0.2])).detail
+    detail = (
+        Search.build(space, np.zeros((0, 1)), Objective(L1()))
+        .under(robust, Threshold(0.5))
+        .explain(np.array([0.2]))
+        .detail
+    )
     assert " reaches a score above 0.50 under all models that the promise is for; the best " in detail
     assert detail.endswith(" there")
 
 
 def test_scores_that_are_told_together_have_digits_enough_to_differ() -> None:
     space = scaled_space(np.arange(1), ("any",), np.array([STEP]))
-    generator = Search.build(space, np.zeros((0, 1)), L1()).under(lambda X: X[:, 0] * 0.9962, Threshold(0.9971))
+    generator = Search.build(space, np.zeros((0, 1)), Objective(L1())).under(
+        lambda X: X[:, 0] * 0.9962, Threshold(0.9971)
+    )
     assert " a score above 0.997; the best reaches 0.996" in generator.explain(np.array([0.2])).detail

@@ -13,6 +13,7 @@ import pytest
 from onward.agents.candidates import CandidateGenerator, registry
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.objective import Objective
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import Constraints, Feature, Label, ModelReference, ProgramSpec
 from onward.streams.programs.models.scoring import LogisticScore
@@ -80,7 +81,7 @@ class Case:
         """The generator under a spec, and the person."""
         codec = FeatureCodec(spec)
         instances = codec.encode_many(self.instances).reshape(-1, 4)
-        generator = registry[self.name].build(space_of(codec), instances, L1())
+        generator = registry[self.name].build(space_of(codec), instances, Objective(L1()))
         return generator.under(self.score(codec), self.required), codec.encode_many([self.person])
 
     def helped(self, spec: ProgramSpec) -> bool:

@@ -16,6 +16,7 @@ from onward.agents.candidates.recommenders.generator import RecommenderGenerator
 from onward.agents.candidates.recommenders.whole_steps import whole_steps
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.objective import Objective
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.tests.support.spaces import scaled_space
 
@@ -39,7 +40,7 @@ def drawn(name: str, seed: int) -> tuple[CandidateGenerator, CandidateGenerator,
     people = random.integers(0, 11, (30, 6)) / 10
     people[:, 4:] = np.eye(2)[random.integers(2, size=30)]
     people = people[np.asarray(space.allowed(people)) & (score(people) < GOAL.required)]
-    build = [registry[kind].build(space, people[:0], L1()).under(score, GOAL) for kind in (name, "search")]
+    build = [registry[kind].build(space, people[:0], Objective(L1())).under(score, GOAL) for kind in (name, "search")]
     return build[0], build[1], people
 
 
@@ -81,7 +82,7 @@ def test_explains_whom_it_does_not_serve_and_nobody_else(name: str) -> None:
 def test_a_person_gets_the_plan_and_plans_with_fewer_changes(name: str) -> None:
     space = scaled_space(np.arange(8), ["any"] * 8, np.full(8, 0.01))
     score = LogisticScore(np.full(8, 3.0), -14.0)
-    generator = registry[name].build(space, np.zeros((0, 8)), L1()).under(score, GOAL)
+    generator = registry[name].build(space, np.zeros((0, 8)), Objective(L1())).under(score, GOAL)
     found = generator.propose(np.full((1, 8), 0.5) + np.arange(8) / 100)
     counts = (np.abs(found.points - np.full(8, 0.5) - np.arange(8) / 100) > 1e-9).sum(axis=1)
     assert len(set(found.arm.tolist())) == len(found.arm) >= 1
@@ -94,7 +95,7 @@ def test_difficulties_decide_which_features_change() -> None:
     score = LogisticScore(np.array([3.0, 3.0]), -3.2)
     people = np.full((1, 2), 0.5)
     for name in ("minimal_l1", "maximal_success"):
-        generator = registry[name].build(space, people[:0], L1()).under(score, GOAL)
+        generator = registry[name].build(space, people[:0], Objective(L1())).under(score, GOAL)
         assert isinstance(generator, RecommenderGenerator)
         for easy in (0, 1):
             difficulty = np.where(np.arange(2) == easy, 0.1, 0.9)

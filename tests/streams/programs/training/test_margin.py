@@ -12,13 +12,16 @@ from onward import load_program
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.objective import Objective
 from onward.streams.cli import main
 from onward.streams.programs.training.margin import smallest_margin
 from onward.tests.support.loans import write_loans
 from onward.tests.support.spaces import scaled_space
 
 PEOPLE = np.linspace(0.0, 0.45, 10)[:, np.newaxis] * [1.0, 0.0]
-GENERATOR = Search.build(scaled_space(np.arange(2), ("up", "none"), np.full(2, 0.01)), np.zeros((0, 2)), L1())
+GENERATOR = Search.build(
+    scaled_space(np.arange(2), ("up", "none"), np.full(2, 0.01)), np.zeros((0, 2)), Objective(L1())
+)
 
 
 def score(X):
