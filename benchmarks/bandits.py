@@ -167,7 +167,7 @@ def _steps(learner: Choice, decisions: Decisions, batches: list[OptionBatch], pa
         spent.append(time.process_time() - started)
         if pick is not None:
             improved = bool(decisions.uniform[t] < decisions.chance[t, pick.arm])
-            open_pulls.append((Pull(t, pick.arm, pick.execution), improved))
+            open_pulls.append((Pull(t, pick.arm, pick.execution, pick.context), improved))
     return np.array(spent)
 
 

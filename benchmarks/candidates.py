@@ -145,7 +145,7 @@ def _steps(learner: Choice, steps: int, patience_seconds: float, random: np.rand
         cpu.append(time.thread_time() - started_cpu)
         clock.append(time.perf_counter() - started)
         if pick is not None:
-            learner.update(Pull(step, pick.arm, pick.execution), 1.0)
+            learner.update(Pull(step, pick.arm, pick.execution, pick.context), 1.0)
         if time.monotonic() > deadline:
             break
     return np.array(clock), np.array(cpu)

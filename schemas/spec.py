@@ -7,10 +7,12 @@ explains every error with its line. All values are raw, in the units of the appl
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
 from .events import ProgramName, Value
 
@@ -110,11 +112,16 @@ DEFAULT_WINDOW = Window(time=timedelta(days=90))
 """Long enough to change something, and to see whether it helped. Steps may pass within seconds."""
 
 
+CHOICES: Mapping[str, str] = {"improvement": "residual", "cost": "posterior"}
+"""The choice of a policy that names none, by its objective."""
+
+
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """Which suggestion is chosen and how its difficulty is counted.
 
-    ``generator`` and ``goal`` name methods, as ``choice`` does. ``options`` is the most options that a
-    recourse may have.
+    ``objective`` says what options are for: that they are carried out and help (``improvement``), or that they are easy
+    (``cost``). ``generator`` and ``goal`` name methods, as ``choice`` does, which follows from the objective where none
+    is named. ``options`` is the most options that a recourse may have.
 
     ``margin`` is how far above the threshold an option must score. ``auto`` takes the one that training measured, and
     refuses a model without one. Without a margin in the spec the measured one is taken where the model has one.
@@ -122,14 +129,16 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
     A goal for rounds with limited places takes ``goal_parameters``, and needs ``capacity``, which no other goal takes.
 
-    ``nu`` scales cost in the execution probability exp(-nu cost); by default 1/D with D the encoded features.
-    ``parameters`` are those of the choice (its page in docs/ lists them). ``exploration`` is the share of steps whose
+    ``nu`` scales cost in the execution probability exp(-nu cost); by default 4/D with D the encoded columns, and 1/D
+    where the objective is ``cost``. ``parameters`` are those of the choice (its page in docs/ lists them). ``exploration`` is the share of steps whose
     candidate is drawn evenly among the feasible ones instead, so that another policy can be evaluated.
     """
 
-    choice: Name = "posterior"
+    objective: Literal["improvement", "cost"] = "improvement"
+    choice: Annotated[str, Meta(max_length=100)] = ""
     parameters: dict[str, float] = {}
     generator: Name = "search"
+    generator_parameters: dict[str, float] = {}
     goal: Name = "threshold"
     goal_parameters: dict[str, float] = {}
     margin: Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None = None
@@ -140,6 +149,10 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     exploration: Annotated[float, Meta(ge=0, le=1)] = 0.0
     window: Window = DEFAULT_WINDOW
     seed: Annotated[int, Meta(ge=0)] = 0
+
+    def __post_init__(self) -> None:
+        if not self.choice:
+            force_setattr(self, "choice", CHOICES[self.objective])
 
 
 class Retention(Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,6 +22,8 @@ from .spec import ProgramSpec
 Document = dict[str, Any]
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+BEFORE_OBJECTIVES = "cost"
+"""What options were compared by before a spec could say it."""
 LARGEST_EXACT = 2.0**53
 """Below it a float that is whole is the same number as the integer."""
 
@@ -30,6 +32,12 @@ def document(spec: ProgramSpec) -> bytes:
     """The document, as JSON: every field with its value but those that say nothing; equal for specs of one meaning."""
     fields: Document = _plain(spec)
     del fields["model"]["manifest"]
+    policy = fields["policy"]
+    # Specs of earlier versions meant this without saying it, and keep their hashes.
+    if policy["objective"] == BEFORE_OBJECTIVES:
+        del policy["objective"]
+    if not policy["generator_parameters"]:
+        del policy["generator_parameters"]
     return _encode(fields)
 
 
@@ -44,9 +52,11 @@ def spec_of(data: bytes | Raw, manifest: str) -> ProgramSpec:
     Raise ``msgspec.MsgspecError`` for one that this version cannot read.
     """
     fields: Document = msgspec.json.decode(data, type=Document)
-    model = fields.get("model")
+    model, policy = fields.get("model"), fields.get("policy")
     if isinstance(model, dict):
         fields = {**fields, "model": {**model, "manifest": manifest}}
+    if isinstance(policy, dict):
+        fields = {**fields, "policy": {"objective": BEFORE_OBJECTIVES, **policy}}
     return msgspec.convert(fields, ProgramSpec)
 
 

@@ -16,9 +16,8 @@ LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
 """The places of a, s, kappa and r among the weights. Those of omega and delta follow, one a feature."""
 NUMBERS = 3
 """The numbers before the gradient in a pull's context."""
-PRIOR_SD = (0.5, 0.3, 1.0, 0.5)
-FEATURE_SD = {"omega": 0.4, "delta": 0.5}
-ARM_SD = 0.5
+PRIOR_SD = (0.25, 0.15, 1.0, 0.3)
+FEATURE_SD = {"omega": 0.2, "delta": 0.25}
 LOWEST, HIGHEST = (-np.inf, -0.9, -3.0, -np.inf), (np.inf, 2.0, 4.0, np.inf)
 FEATURE_RANGES = {"omega": (-0.5, 1.2), "delta": (-0.9, 5.0)}
 """Weights count as no lower and no higher: far away the model means nothing."""
@@ -64,11 +63,14 @@ class Residual(Choice):
         Not used: a pull counts when its outcome comes, or its window closes.
     optimism
         Number $c$ of posterior standard deviations.
+    arm_sd
+        Standard deviation of $u_k$ before any outcome; 0 where an outlook says all of an option.
 
     Examples
     --------
     >>> points, both = np.array([[0.9], [0.1]]), np.array([0, 1])
-    >>> residual = Residual(points, window=10)
+    >>> residual = Residual(points, window=10, arm_sd=0.5)
+    >>> residual.equip(features=1)
     >>> options = Options(np.array([0.5]), both, points, both, execution=np.array([0.6, 0.7]))
     >>> pick = residual.choose(options, np.random.default_rng)
     >>> pick.arm
@@ -94,10 +96,14 @@ class Residual(Choice):
     per_arm: ClassVar[frozenset[str]] = frozenset({"arm_information", "arm_target"})
 
     def __init__(
-        self, points: Array, window: int, optimism: Annotated[float, Interval(above=-1, below=1000)] = 0.5
+        self,
+        points: Array,
+        window: int,
+        optimism: Annotated[float, Interval(above=-1, below=1000)] = 0.5,
+        arm_sd: Annotated[float, Interval(above=-1, below=100)] = 0.0,
     ) -> None:
-        super().__init__(points, window, optimism=optimism)
-        self.optimism = optimism
+        super().__init__(points, window, optimism=optimism, arm_sd=arm_sd)
+        self.optimism, self.arm_sd = optimism, arm_sd
         self._arm_evidence = np.zeros((2, self.arms))
         self._start(0)
 
@@ -144,7 +150,7 @@ class Residual(Choice):
         """Pick the option of the largest expected reward, with some optimism."""
         log_reward, gradient, execution = self._expected(options)
         information, target = self._arm_evidence[:, options.arm]
-        arm_variance = 1.0 / (information + ARM_SD**-2.0)
+        arm_variance = self.arm_sd**2 / (1.0 + information * self.arm_sd**2)
         own = target * arm_variance
         variance = np.einsum("fw,wv,fv->f", gradient, self._covariance, gradient) + arm_variance
         reward = np.exp(log_reward + own)
@@ -156,11 +162,11 @@ class Residual(Choice):
     def update(self, pull: Pull, reward: float) -> None:
         """Learn from a pull; a reward between 0 and 1 counts in part.
 
-        Raises
-        ------
-        ValueError
-            When the pull's context is not one of such a learner.
+        Of a pull without a context, which is another learner's, nothing is learned. Raise ``ValueError`` for a context
+        that is not one of such a learner.
         """
+        if not pull.context:
+            return
         expected, predictor, own, gradient = self._read(pull.context)
         weight, score = expected / (1.0 - expected), (reward - expected) / (1.0 - expected)
         self._information += _rounded(weight * np.outer(gradient, gradient))

@@ -50,7 +50,7 @@ class Follower:
         if set(wanted) != set(taken):
             choice.restore(before)
             picks = force(choice, options, options.arm.searchsorted(sorted(taken)).tolist(), random)
-        self._pulls[step] = {pick.arm: Pull(step, pick.arm, pick.execution) for pick in picks}
+        self._pulls[step] = {pick.arm: Pull(step, pick.arm, pick.execution, pick.context) for pick in picks}
         return wanted
 
     def reward(self, step: int, rewards: dict[int, float]) -> None:

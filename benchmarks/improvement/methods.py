@@ -83,7 +83,7 @@ def warm_up(method: Method) -> None:
         options = Options(points[step % 8], arms, points, arms, np.full(8, 0.9))
         pick = learner.choose(options, lambda: np.random.default_rng(0))
         if pick is not None:
-            learner.update(Pull(step, pick.arm, pick.execution), float(step % 2))
+            learner.update(Pull(step, pick.arm, pick.execution, pick.context), float(step % 2))
 
 
 def _pair(text: str) -> tuple[str, float]:

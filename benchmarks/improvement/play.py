@@ -120,10 +120,10 @@ def _suggest(
     world: ImprovementWorld, delayed: _DelayedRewards, t: int, pick: Pick, observed: Floats, exact: Floats
 ) -> None:
     k = pick.arm
-    delayed.open.append(Pull(t, k, pick.execution))
+    delayed.open.append(Pull(t, k, pick.execution, pick.context))
     if world.improves(t, k) and world.delay(t) <= delayed.learner.window:
         counted = exact.item(k) if pick.execution == observed.item(k) else pick.execution
-        delayed.due.setdefault(t + world.delay(t) - 1, []).append(Pull(t, k, counted))
+        delayed.due.setdefault(t + world.delay(t) - 1, []).append(Pull(t, k, counted, pick.context))
 
 
 def _generator(seed: int, step: int) -> np.random.Generator:

@@ -68,21 +68,31 @@ class Played(NamedTuple):
     changes: float
 
 
-def offer(generator: type[CandidateGenerator], world: TruthWorld, aim: Aim) -> Offered:
+def offer(
+    generator: type[CandidateGenerator],
+    world: TruthWorld,
+    aim: Aim,
+    objective: Objective | None = None,
+    most_changes: int | None = None,
+) -> Offered:
     """The options that a generator proposes to the world's distinct people, who must reach the aim.
 
-    Raises ``ValueError`` when the generator refuses the world's model.
+    Options are compared by the ``objective``, by default by cost, and change at most ``most_changes`` features. Raises
+    ``ValueError`` when the generator refuses the world's model.
     """
     codec, people = world.codec, world.distinct
-    instances = codec.encode_many(world.instances)
-    built = generator.build(space_of(codec), instances, Objective(L1()))
+    objective = objective or Objective(L1(), 1.0 / codec.dimension)
+    instances, space = codec.encode_many(world.instances), space_of(codec)
+    built = generator.build(space._replace(max_changes=most_changes or space.max_changes), instances, objective)
     if generator.needs_linear_score and not isinstance(aim.score, LinearScore):
         raise ValueError("the model's score is not linear")
     whose, arm, points, point = built.under(aim.score, aim.goal).propose(people)
     cost = L1().of_pairs(points, people, point, whose)
     ends = np.searchsorted(whose, np.arange(len(people) + 1))
-    execution = execution_probability(cost, 1.0 / codec.dimension)
-    return Offered(built.arms, OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution))
+    execution = execution_probability(cost, objective.nu)
+    outlook = objective.outlook(people, points[point], ends, execution, codec.feature_of)
+    batch = OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution, outlook)
+    return Offered(built.arms, batch)
 
 
 def play(game: Game, learner: Choice, most_options: int, seed: int) -> Played:

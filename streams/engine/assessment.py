@@ -120,4 +120,8 @@ def propose(program: Program, model: CurrentModel, people: Array, predict: Predi
         execution = execution_probability(cost, program.nu)
     else:
         execution = predict(people[proposals.people], proposals.points[proposals.point])
-    return OptionBatch(people, ends[:-1], ends[1:], proposals.arm, proposals.points, proposals.point, cost, execution)
+    outlook = model.objective.outlook(
+        people, proposals.points[proposals.point], ends, execution, program.codec.feature_of
+    )
+    _, arm, points, point = proposals
+    return OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution, outlook)

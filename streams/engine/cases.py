@@ -26,6 +26,8 @@ class Status(IntEnum):
 class CaseOption(Struct, frozen=True, gc=False, array_like=True):
     """An option that a person was given: its arm, and the execution probability that the learner counts it with.
 
+    ``context`` is what the learner wants to know again when the outcome comes.
+
     ``revised_arm`` is the arm of the option that stands for it, where a new model broke it and left none on its own.
     The learner did not pick that one, so it learns nothing from what comes of it.
     """
@@ -33,6 +35,7 @@ class CaseOption(Struct, frozen=True, gc=False, array_like=True):
     arm: int
     execution: float
     revised_arm: int | None = None
+    context: bytes = b""
 
     @property
     def arm_name(self) -> str:

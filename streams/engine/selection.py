@@ -32,7 +32,7 @@ class Selected(Struct, frozen=True, gc=False):
 
     ``index`` is that of the option in the batch's arrays, ``point`` the row of its target in the batch's points.
     ``cost`` and ``execution`` are those of the person, ``propensity`` is the probability of the pick,
-    ``learner_execution`` the one that the learner counts the pick with.
+    ``learner_execution`` the one that the learner counts the pick with, and ``context`` what it wants to know again.
     """
 
     index: int
@@ -42,6 +42,7 @@ class Selected(Struct, frozen=True, gc=False):
     execution: float
     propensity: float
     learner_execution: float
+    context: bytes = b""
 
 
 class _Run(NamedTuple):
@@ -178,8 +179,8 @@ def _selected(batch: OptionBatch, picks: Sequence[tuple[BatchPick, ...]]) -> lis
     return [
         tuple(
             [
-                Selected(i, arm(i), point(i), cost(i), execution(i), propensity, learner_execution)
-                for i, propensity, learner_execution in of_person
+                Selected(i, arm(i), point(i), cost(i), execution(i), propensity, learner_execution, context)
+                for i, propensity, learner_execution, context in of_person
             ]
         )
         for of_person in picks

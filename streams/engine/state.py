@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
+from ...agents.objective import Objective
 from ...agents.promises import NoPromise, Promise
 from ..errors import LedgerError
 from ..journal.entries import Entry
@@ -47,16 +48,22 @@ class Shard:
 
 @dataclass(frozen=True)
 class CurrentModel:
-    """The model that a program decides with now, the generator that proposes what it accepts, and what is promised."""
+    """The model that a program decides with now, and what follows from it.
+
+    That is the generator that proposes what it accepts, what options are compared by, and what is promised.
+    """
 
     bundle: ModelBundle
     generator: CandidateGenerator
+    objective: Objective
     promise: Promise = field(default_factory=NoPromise)
 
     @classmethod
     def of(cls, program: Program, bundle: ModelBundle) -> CurrentModel:
         """A model of a program."""
-        return cls(bundle, program.generator_under(bundle), program.promise_under(bundle))
+        return cls(
+            bundle, program.generator_under(bundle), program.objective_under(bundle), program.promise_under(bundle)
+        )
 
 
 @dataclass

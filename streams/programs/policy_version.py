@@ -33,6 +33,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         (policy.exploration, policy.seed),
         (first_model, instances),
         *_beyond_the_defaults(spec),
+        *_of_improvement(spec),
         *_of_rounds(spec),
     )
     content = msgspec.json.encode(facts, order="deterministic")
@@ -48,6 +49,12 @@ def _beyond_the_defaults(spec: ProgramSpec) -> tuple[object, ...]:
     if policy.target is not None:
         return ((*named, policy.target),)
     return () if named in PAPERS else (named,)
+
+
+def _of_improvement(spec: ProgramSpec) -> tuple[object, ...]:
+    """What options are for, where that is not to be easy."""
+    policy = spec.policy
+    return () if policy.objective == "cost" else (policy.objective, policy.generator_parameters)
 
 
 def _of_rounds(spec: ProgramSpec) -> tuple[object, ...]:

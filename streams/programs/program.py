@@ -21,6 +21,7 @@ from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
 from ...agents.costs import L1, Cost, MaxPercentileShift
 from ...agents.goals import Goal, RoundGoal, Threshold, accepted
+from ...agents.objective import Objective
 from ...agents.options import OptionBatch
 from ...agents.promises import NoPromise, Promise
 from ...schemas.encoding import ChangedCodes, FeatureCodec, FilledValues, Values
@@ -37,9 +38,9 @@ from .encoding import bounds_of, codec_of
 from .limited_places import closes_rounds, lacks_for_rounds, round_goal
 from .margin import margin_fault, margin_of
 from .models.scoring import score_of_options
+from .objective import generator_of, nu_of, objective_of
 from .policy_version import policy_version
 from .promised import promise_of
-from .space import space_of
 from .spec_changes import Bounds, SpecRefusedError, check_changes
 from .spec_check import policy_faults
 
@@ -195,12 +196,16 @@ class Program:
     @cached_property
     def generator(self) -> CandidateGenerator:
         """The generator of options, before it knows which of them a model accepts."""
-        return candidates.registry[self.spec.policy.generator].build(space_of(self.codec), self.points, self.cost)
+        return generator_of(self.codec, self.points, self.objective_under(self.bundle))
+
+    def objective_under(self, bundle: ModelBundle) -> Objective:
+        """What options are compared by under a model."""
+        return objective_of(self.spec, self.cost, self.nu, bundle.improvement, bundle.model.score)
 
     def generator_under(self, bundle: ModelBundle) -> CandidateGenerator:
         """The generator of options that reach the goal under a model, and keep the promise."""
         score = self.promise_under(bundle).robust(score_of_options(bundle.model.score))
-        return self.generator.under(score, self.goal_under(bundle))
+        return self.generator.under(score, self.goal_under(bundle), self.objective_under(bundle))
 
     @cached_property
     def numbering(self) -> Arms:
@@ -345,7 +350,7 @@ def assemble(loaded: LoadedSpec) -> Program:
             )
     points = codec.encode_many(instances)
     cost = cost_of(codec, bundle.reference)
-    nu = 1.0 / codec.dimension if spec.policy.nu is None else spec.policy.nu
+    nu = nu_of(spec, codec.dimension)
     return Program(spec, loaded.file_sha256, codec, bundle, instances, points, cost, nu)
 
 

@@ -24,6 +24,8 @@ ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
     ("promise", "kind"): promises.registry,
 }
 """The methods that each of these fields may name; the goal may also be one for rounds."""
+ARMS_PARAMETER, INSTANCES_DIFFER = "arm_sd", 0.5
+"""Sets of features say all of an option that a learner needs. Instances may differ in what no feature tells."""
 
 
 def load_program_spec(path: str | Path) -> LoadedSpec:
@@ -37,12 +39,19 @@ def load_program_spec(path: str | Path) -> LoadedSpec:
 
 def _completed(spec: ProgramSpec) -> ProgramSpec:
     """The spec with all parameters of its methods."""
-    policy = spec.policy
-    parameters = _defaults(choices.registry[policy.choice]) | policy.parameters
+    policy, generator = spec.policy, candidates.registry[spec.policy.generator]
+    parameters = _defaults(choices.registry[policy.choice])
+    if ARMS_PARAMETER in parameters and generator.uses_instances:
+        parameters[ARMS_PARAMETER] = INSTANCES_DIFFER
+    parameters |= policy.parameters
+    of_generator = policy.generator_parameters
+    if policy.objective == "improvement":
+        of_generator = _defaults(generator) | of_generator
     of_goal = policy.goal_parameters
     if policy.goal in goals.round_registry:
         of_goal = _defaults(goals.round_registry[policy.goal]) | of_goal
-    return replace(spec, policy=replace(policy, parameters=parameters, goal_parameters=of_goal))
+    completed = {"parameters": parameters, "generator_parameters": of_generator, "goal_parameters": of_goal}
+    return replace(spec, policy=replace(policy, **completed))
 
 
 def _defaults(method: type[Parametrised]) -> dict[str, float]:
@@ -59,13 +68,20 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
         yield from _round_faults(spec)
     elif policy.goal in goals.registry:
         yield from _faults_without_rounds(spec)
-    if policy.choice not in choices.registry:
-        return
-    for name, value in policy.parameters.items():
+    yield from _wrong_parameters("parameters", choices.registry.get(policy.choice), policy.parameters)
+    generator = candidates.registry.get(policy.generator)
+    yield from _wrong_parameters("generator_parameters", generator, policy.generator_parameters)
+
+
+def _wrong_parameters(
+    field: str, method: type[Parametrised] | None, parameters: Mapping[str, float]
+) -> Iterator[Violation]:
+    """Parameters that a method does not take; nothing where it is unknown."""
+    for name, value in parameters.items() if method else ():
         try:
-            choices.registry[policy.choice].check({name: value})
+            method.check({name: value})
         except ValueError as error:
-            yield ("policy", "parameters", name), str(error)
+            yield ("policy", field, name), str(error)
 
 
 def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
@@ -130,11 +146,7 @@ def _round_faults(spec: ProgramSpec) -> Iterator[Violation]:
     for field, value in (("margin", policy.margin), ("target", policy.target)):
         if value is not None:
             yield ("policy", field), f"{policy.goal} says which score people must reach: take `{field}` out"
-    for name, value in policy.goal_parameters.items():
-        try:
-            goals.round_registry[policy.goal].check({name: value})
-        except ValueError as error:
-            yield ("policy", "goal_parameters", name), str(error)
+    yield from _wrong_parameters("goal_parameters", goals.round_registry[policy.goal], policy.goal_parameters)
     if policy.goal == goals.Fixed.name:
         yield from _fixed_faults(spec)
 

@@ -35,7 +35,7 @@ def confidence(people: np.ndarray) -> np.ndarray:
 VERIFIER = Verifier(agreement, confidence, tolerance=0.2)
 """Trusts some options, and for some people none."""
 
-ARTEFACTS = {"verifier": VERIFIER}
+ARTEFACTS = {"verifier": VERIFIER, "features": 3}
 """All artefacts that a choice may need."""
 
 
@@ -128,7 +128,7 @@ class Life:
         step = len(self.picks)
         picks = self.choice.select(line.options(self.choice.points), self.most, generator_of(step))
         self.picks.append(picks[0] if picks else None)
-        self.waiting += [Pull(step, pick.arm, pick.execution) for pick in picks]
+        self.waiting += [Pull(step, pick.arm, pick.execution, pick.context) for pick in picks]
         return self.picks[-1]
 
     def continued_by(self, choice: Choice) -> Life:

@@ -35,7 +35,7 @@ from onward.tests.support.memory_broker import MemoryBroker as MemoryBroker
 from onward.tests.support.programs import FEATURES as FEATURES
 
 START_MS = 1_790_000_000_000
-PLAIN: Mapping[str, Any] = {"generator": "instances", "options": 1}
+PLAIN: Mapping[str, Any] = {"objective": "cost", "generator": "instances", "options": 1}
 """What a test's program does where the test says nothing else: its options are few and known."""
 """Event time of the first event of a test."""
 

@@ -152,7 +152,10 @@ def teach(learner: Choice, step: int, pick: Pick | None, random: Random) -> None
     """A pick is rewarded, in full, in part or not, or was never seen, or has no outcome."""
     if pick is None:
         return
-    pull, outcome = Pull(step, pick.arm, pick.execution), random.choice(["reward", "reward", "retract", "nothing"])
+    pull, outcome = (
+        Pull(step, pick.arm, pick.execution, pick.context),
+        random.choice(["reward", "reward", "retract", "nothing"]),
+    )
     if outcome == "reward":
         learner.update(pull, random.choice([0.0, 0.5, 1.0, 1.0]))
     elif outcome == "retract":

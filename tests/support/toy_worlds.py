@@ -50,7 +50,7 @@ class ToyWorld:
             expected = self.chance[pick.arm] * self.execution[t, pick.arm]
             total += expected
             if self.draw[t] < expected and self.delay[t] <= WINDOW:
-                due.setdefault(t + self.delay[t] - 1, []).append(Pull(t, pick.arm, pick.execution))
+                due.setdefault(t + self.delay[t] - 1, []).append(Pull(t, pick.arm, pick.execution, pick.context))
             for pull in due.pop(t, ()):
                 choice.update(pull, 1.0)
         return total / len(self.people)

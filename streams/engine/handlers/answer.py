@@ -122,7 +122,9 @@ def _publish_recourse(
     fold: Fold,
     terms: Terms | None,
 ) -> None:
-    case.options = tuple([CaseOption(option.arm, option.learner_execution) for option in selected])
+    case.options = tuple(
+        [CaseOption(option.arm, option.learner_execution, None, option.context) for option in selected]
+    )
     closes_at = _open(case, program, shard)
     expires_ms = program.goal.until_ms(case.time_ms) if terms is None else terms.expires_ms
     if program.promises:

@@ -50,7 +50,7 @@ def learn(shard: Shard, case: Case, reward: float | None, option_index: int | No
     assert case.step is not None, f"{case.key} has options without a step"
     taken_up = _taken_up(case, option_index, reward)
     for number, suggested in enumerate(case.options):
-        pull = Pull(case.step, suggested.arm, suggested.execution)
+        pull = Pull(case.step, suggested.arm, suggested.execution, suggested.context)
         if reward is not None and number == taken_up and suggested.revised_arm is None:
             shard.learner.update(pull, reward)
         else:

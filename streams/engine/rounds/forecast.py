@@ -27,7 +27,9 @@ UNCHANGED = 1e-12
 def model_for(rounds: ProgramRounds, bundle: ModelBundle, score: float) -> CurrentModel:
     """A model with the generator of options that score more than ``score``."""
     generator = rounds.program.generator.with_difficulty(rounds.learners.difficulty.difficulty, rounds.capacity.beta)
-    return CurrentModel(bundle, generator.under(score_of_options(bundle.model.score), Threshold(score)))
+    objective = rounds.program.objective_under(bundle)
+    under = generator.under(score_of_options(bundle.model.score), Threshold(score), objective)
+    return CurrentModel(bundle, under, objective)
 
 
 def success_of(rounds: ProgramRounds, people: Array, targets: Array) -> Array:

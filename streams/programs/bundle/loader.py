@@ -9,6 +9,7 @@ A bundle is a folder (any fsspec address) that is never written to again:
                      versions reference.csv, raw rows
     verifier.skops   (or verifier.npz) a classifier of pairs, where the policy needs one (``training/artefacts.py``)
     retrains.npz     models of resamples of the data, where the promise needs them (``retrains.py``)
+    improvement.npz  what says whether a change helps, where options are to (``improvement.py``)
     goal.npz         a learned policy, where the goal needs one (``goal_policy.py``)
 """
 
@@ -26,6 +27,7 @@ from msgspec import UNSET, UnsetType
 
 from ....agents.actor import Actor
 from ....agents.choices.components.verifier import Verifier
+from ....agents.improvement import Improvement
 from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Value
 from ....schemas.problems import JSON_ERRORS
@@ -34,7 +36,8 @@ from ...errors import ModelError, one_line
 from ..models.scoring import DecisionModel
 from ..onnx.score import OnnxScore
 from .goal_policy import load_goal_policy
-from .manifest import BundleFile, FeatureColumn, Manifest, VerifierFile
+from .improvement import load_improvement
+from .manifest import BundleFile, FeatureColumn, ImprovementFile, Manifest, VerifierFile
 from .model_files import NotAModelError, read_model
 from .population import read_population
 from .raw_rows import read_rows
@@ -61,7 +64,8 @@ class ModelBundle:
 
     ``reference`` are raw rows with the values of the population, feature by feature; in bundles of older versions they
     are people. ``retrains`` are models of resamples of the data, by which promises are measured: every second one takes
-    no part in choosing options. ``goal_policy`` is the learned policy of a goal for rounds.
+    no part in choosing options. ``goal_policy`` is the learned policy of a goal for rounds, and ``improvement`` says
+    whether changes help.
     """
 
     version: str
@@ -74,11 +78,14 @@ class ModelBundle:
     verifier: BundledVerifier | None = None
     retrains: Sequence[DecisionModel] = ()
     goal_policy: Actor | None = None
+    improvement: Improvement | None = None
 
     def artefact(self, name: str) -> Any:
         """An artefact that a choice or a goal for rounds ``needs``, None where the bundle lacks it."""
         if name == "goal_policy":
             return self.goal_policy
+        if name == "features":
+            return len(self.manifest.features)
         if name != "verifier" or self.verifier is None:
             return None
         return Verifier(self.verifier.model.score, self.model.score, self.verifier.tolerance)
@@ -133,6 +140,7 @@ def _load(folder: _Folder, sha256: str | None, columns: tuple[str, ...], codec: 
         verifier=_load_verifier(folder, manifest.verifier, len(columns)),
         retrains=_load_retrains(folder, manifest.retrains, len(columns), codec),
         goal_policy=_load_goal_policy(folder, manifest.goal_policy),
+        improvement=_load_improvement(folder, manifest.improvement, len(columns)),
     )
 
 
@@ -251,6 +259,16 @@ def _load_goal_policy(folder: _Folder, entry: BundleFile | UnsetType) -> Actor |
     content = folder.read_checked(entry)
     try:
         return load_goal_policy(content)
+    except Exception as error:  # the libraries' errors have no base class
+        raise ModelError(f"{folder.address}: file {entry.file} {_refusal(error)}") from None
+
+
+def _load_improvement(folder: _Folder, entry: ImprovementFile | UnsetType, columns: int) -> Improvement | None:
+    if isinstance(entry, UnsetType):
+        return None
+    content = folder.read_checked(entry)
+    try:
+        return load_improvement(content, entry.method, columns)
     except Exception as error:  # the libraries' errors have no base class
         raise ModelError(f"{folder.address}: file {entry.file} {_refusal(error)}") from None
 

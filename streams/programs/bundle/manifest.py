@@ -96,6 +96,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ``reference``. ``margin`` is the one at which retrained models accept the options too (``training/margin.py``).
     ``retrains`` holds models of resamples of the data, by which promises are measured, ``promise_calibration`` what
     their verdict is worth under models of other rows, and ``goal_policy`` the learned policy of a goal for rounds.
+    ``improvement`` says which changes help (``agents/improvement/``).
     """
 
     format: Literal[1] = 1
@@ -112,6 +113,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     retrains: BundleFile | UnsetType = UNSET
     promise_calibration: PromiseCalibration | UnsetType = UNSET
     goal_policy: BundleFile | UnsetType = UNSET
+    improvement: ImprovementFile | UnsetType = UNSET
     onnx: OnnxScore | UnsetType = UNSET
     margin: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     metrics: dict[str, float] = {}

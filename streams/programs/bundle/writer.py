@@ -19,7 +19,16 @@ from ....schemas.events import Value
 from ....schemas.spec import ProgramSpec
 from ...errors import ModelError, UsageError, one_line
 from ..models.scoring import DecisionModel
-from .manifest import MANIFEST, BundleFile, FeatureColumn, Manifest, PromiseCalibration, VerifierFile
+from .improvement import FittedImprovement, dump_improvement
+from .manifest import (
+    MANIFEST,
+    BundleFile,
+    FeatureColumn,
+    ImprovementFile,
+    Manifest,
+    PromiseCalibration,
+    VerifierFile,
+)
 from .model_files import ModelFile, model_file
 from .population import population_of
 from .raw_rows import write_rows
@@ -57,13 +66,15 @@ def write_bundle(
     retrains: Sequence[DecisionModel] = (),
     promise_calibration: PromiseCalibration | UnsetType = UNSET,
     goal_policy: bytes | None = None,
+    improvement: FittedImprovement | None = None,
 ) -> Manifest:
     """Write a bundle to a folder that does not exist yet (or is empty); it appears whole or not at all.
 
     ``columns`` are the encoded columns of the program, and ``estimator`` is a fitted estimator or an imported model
     (``model_files.py``). ``instances`` are raw rows that the model accepts, kept where the spec's generator uses them,
     and ``reference`` raw rows of the population, of which quantiles are kept. ``retrains`` are models of resamples of
-    its data (``retrains.py``), and ``goal_policy`` is the content of a file that ``goal_policy.py`` loads. Raises
+    its data (``retrains.py``), and ``goal_policy`` is the content of a file that ``goal_policy.py`` loads. ``improvement``
+    says whether changes help. Raises
     ``UsageError`` when the folder is not empty or cannot be written, ``ModelError`` when a model could not be loaded
     again.
     """
@@ -81,6 +92,8 @@ def write_bundle(
         files["retrains"] = ("retrains.npz", _retrains_file(folder, retrains))
     if goal_policy is not None:
         files["goal_policy"] = ("goal.npz", goal_policy)
+    if improvement is not None:
+        files["improvement"] = ("improvement.npz", dump_improvement(improvement.improvement))
     entries = {role: _entry(name, content) for role, (name, content) in files.items()}
     manifest = Manifest(
         program=spec.program,
@@ -95,6 +108,7 @@ def write_bundle(
         retrains=entries.get("retrains", UNSET),
         promise_calibration=promise_calibration,
         goal_policy=entries.get("goal_policy", UNSET),
+        improvement=UNSET if improvement is None else _improvement_entry(entries["improvement"], improvement),
         onnx=model.onnx,
         margin=margin,
         metrics=dict(metrics),
@@ -146,6 +160,10 @@ def _entry(name: str, content: bytes) -> BundleFile:
 
 def _verifier_entry(entry: BundleFile, tolerance: float) -> VerifierFile:
     return VerifierFile(entry.file, entry.size, entry.sha256, tolerance)
+
+
+def _improvement_entry(entry: BundleFile, fitted: FittedImprovement) -> ImprovementFile:
+    return ImprovementFile(entry.file, entry.size, entry.sha256, fitted.improvement.name, fitted.calibration)
 
 
 def _write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:

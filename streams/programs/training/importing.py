@@ -1,6 +1,6 @@
 """Importing a classifier in ONNX as the model of a program.
 
-Nothing is fitted. Every row of the data is scored: those that the model accepts become the recourse instances, and all
+The model is not fitted. Every row of the data is scored: those that the model accepts become the recourse instances, and all
 of them measure it.
 """
 
@@ -38,6 +38,7 @@ from ..program import check_linear
 from ..promised import measured_promise, needs_retrains
 from .artefacts import needed_artefacts
 from .goal_policy import read_goal_policy
+from .improvement import fit_improvement, measured_improvement
 from .margin import measured_margin, retrained
 from .protected import protected_use
 from .retrains import RETRAINS, check_carries, check_number
@@ -48,6 +49,8 @@ Floats = NDArray[np.float64]
 
 CHECKED_ROWS = 2000
 """Rows on which flattened trees must score as onnxruntime does."""
+FITTED = 0.75
+"""The share of the rows that say whether changes help. The others measure how far that can be believed."""
 ROUNDING = 1e-5
 """How far sums of float32 may be from those of float64."""
 
@@ -96,15 +99,18 @@ def import_model(
     instances = accepted_rows(csv, table, order, model, codec)[: loaded.spec.candidates]
     reference = [table.rows[index] for index in order[:REFERENCE_ROWS]]
     rejected = table.X[order][~accepted(scores[order], loaded.spec.model.threshold)]
+    fit, held_out = np.split(order, [round(FITTED * len(order))])
+    with threadpool_limits(1):
+        prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
     margin: float | UnsetType = UNSET
     measured: dict[str, float] = {}
     if uses_margin(loaded.spec):
         on_margin()
         others = surrogates(scores, table, random)
-        margin, share = measured_margin(codec, model.score, instances, reference, others, rejected)
+        margin, share = measured_margin(codec, model.score, instances, reference, others, rejected, prior)
         measured = {} if share is None else {"retrained_accept": share}
     promise = measured_promise(loaded.spec.promise, model, again)
-    measured |= measure_served(codec, model.score, instances, reference, margin, rejected, promise)
+    measured |= measure_served(codec, model.score, instances, reference, margin, rejected, promise, prior)
     measured |= protected_use(codec, model.score, table.X[order])
     return write_bundle(
         output,
@@ -117,6 +123,7 @@ def import_model(
         margin=margin,
         retrains=again,
         goal_policy=policy,
+        improvement=measured_improvement(prior, table.X[held_out], table.labels[held_out]),
         metrics=metrics_of(table, order, model, loaded.spec.model.threshold) | {"instances": len(instances)} | measured,
     )
 

@@ -14,6 +14,8 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from ....agents.improvement import LabelPrior
 from ....agents.improvement.label_prior import SMALLEST_SHARE, Ensemble
 from ....agents.trees import joined
+from ....schemas.spec import ProgramSpec
+from ..bundle.improvement import FittedImprovement
 from ..bundle.manifest import Calibration
 from ..models.boosting import gradient_boosting
 from ..models.forests import Forest
@@ -39,6 +41,19 @@ FAMILIES: Sequence[Build] = (
     lambda random, _: LogisticRegression(max_iter=1000, random_state=random),
 )
 BOOSTER, FOREST, REGRESSION = range(3)
+
+
+def measured_improvement(prior: LabelPrior | None, X: Floats, labels: Labels) -> FittedImprovement | None:
+    """A prior with its calibration on rows (n, D) that it was not fitted on; None without one."""
+    return None if prior is None else FittedImprovement(prior, measured_calibration(prior, X, labels))
+
+
+def fit_improvement(spec: ProgramSpec, X: Floats, labels: Labels, seed: int) -> LabelPrior | None:
+    """What says whether changes help, from training rows (n, D) with labels (n,).
+
+    None where the spec does not ask for it, and where the labels cannot say it.
+    """
+    return None if spec.policy.objective == "cost" else fit_prior(X, labels, seed)
 
 
 def fit_prior(X: Floats, labels: Labels, seed: int) -> LabelPrior | None:

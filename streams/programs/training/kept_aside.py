@@ -16,22 +16,22 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from ....agents import candidates
 from ....agents.candidates import CandidateGenerator, Proposals
-from ....agents.costs import Cost
 from ....agents.goals import accepted
+from ....agents.objective import Objective
 from ....agents.promises import RetrainsPromise, accepting
 from ....agents.scores import Score
 from ....schemas.encoding import FeatureCodec
 from ....schemas.table import Table
 from ..bundle.retrains import retrain_of
 from ..models.scoring import score_of_options, scorer
+from ..objective import generator_of, nu_of, objective_of
 from ..program import cost_of
 from ..promised import measured_promise
-from ..space import space_of
+from .improvement import fit_improvement
 from .retrains import fit_retrains
 from .seeding import seeded
-from .served import cheapest_options, goal_of
+from .served import best_options, goal_of
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -164,16 +164,16 @@ def _trial(training: Training, split: Split, random: np.random.RandomState) -> T
     instances = [row for row in rest[approved].tolist() if codec.violated_constraint(table.rows[row]) is None]
     if not len(people) or not instances:
         return None
-    build = candidates.registry[spec.policy.generator].build
-    generator = build(space_of(codec), X[instances][: spec.candidates], cost)
-    score = score_of_options(model.score)
-    return _asked(codec, generator, cost, promise, score, people, others)
+    improvement = fit_improvement(spec, X[fit], labels[fit], 0)
+    objective = objective_of(spec, cost, nu_of(spec, codec.dimension), improvement, model.score)
+    generator = generator_of(codec, X[instances][: spec.candidates], objective)
+    return _asked(codec, generator, objective, promise, score_of_options(model.score), people, others)
 
 
 def _asked(
     codec: FeatureCodec,
     generator: CandidateGenerator,
-    cost: Cost,
+    objective: Objective,
     promise: RetrainsPromise,
     score: Score,
     people: Floats,
@@ -186,14 +186,14 @@ def _asked(
         return generator.under(under, goal_of(spec, margin)).propose(people)
 
     def cheapest(proposals: Proposals) -> Offer:
-        whose, targets = cheapest_options(proposals, cost, people, 1)
-        costs = cost.of_pairs(targets, people, np.arange(len(targets)), whose)
+        whose, targets = best_options(proposals, objective, people, 1)
+        costs = objective.cost.of_pairs(targets, people, np.arange(len(targets)), whose)
         return Offer(whose, costs, accepting(targets, others, required))
 
     promised = proposed(promise.robust(score), spec.promise.margin)
     if not len(promised.people):
         return None
-    _, targets = cheapest_options(promised, cost, people, spec.policy.options)
+    _, targets = best_options(promised, objective, people, spec.policy.options)
     return Trial(
         promise.certified(targets, required),
         accepting(targets, others, required),

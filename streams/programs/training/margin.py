@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....agents import candidates
 from ....agents.candidates import CandidateGenerator
-from ....agents.costs import Cost
 from ....agents.goals import Threshold, accepted
+from ....agents.improvement import Improvement
+from ....agents.objective import Objective
 from ....schemas.encoding import FeatureCodec
 from ...advice import ACCEPTED
 from ..models.scoring import scorer
+from ..objective import generator_of, nu_of, objective_of
 from ..program import Features, cost_of
-from ..space import space_of
 from .retrains import refitted
-from .served import cheapest_options
+from .served import best_options
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
@@ -60,20 +60,21 @@ def measured_margin(
     reference: Sequence[Features],
     others: Sequence[Score],
     rejected: Floats,
+    improvement: Improvement | None = None,
 ) -> MeasuredMargin:
     """The margin for the program of a codec's spec: of the options that its generator proposes to ``rejected`` (n, D).
 
-    ``instances`` and ``reference`` are the raw rows of its bundle.
+    ``instances`` and ``reference`` are the raw rows of its bundle, and ``improvement`` is its own.
     """
     spec, cost = codec.spec, cost_of(codec, reference)
-    build = candidates.registry[spec.policy.generator].build
-    generator = build(space_of(codec), codec.encode_many(instances), cost)
-    return smallest_margin(generator, cost, score, spec.model.threshold, others, rejected[:PEOPLE], codec.feature_of)
+    objective = objective_of(spec, cost, nu_of(spec, codec.dimension), improvement, score)
+    generator, threshold = generator_of(codec, codec.encode_many(instances), objective), spec.model.threshold
+    return smallest_margin(generator, objective, score, threshold, others, rejected[:PEOPLE], codec.feature_of)
 
 
 def smallest_margin(
     generator: CandidateGenerator,
-    cost: Cost,
+    objective: Objective,
     score: Score,
     threshold: float,
     others: Sequence[Score],
@@ -89,7 +90,7 @@ def smallest_margin(
     margin, share, served = 0.0, None, 0
     for number in range(max(1, round((1.0 - threshold) / STEP))):
         proposals = generator.under(score, Threshold(threshold, number * STEP)).propose(people)
-        whose, targets = cheapest_options(proposals, cost, people, 1)
+        whose, targets = best_options(proposals, objective, people, 1)
         served = served or len(targets)
         if not len(targets) or len(targets) < LEAST_SERVED * served:
             break

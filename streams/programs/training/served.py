@@ -8,18 +8,19 @@ import numpy as np
 from msgspec import UnsetType
 from numpy.typing import NDArray
 
-from ....agents import candidates, goals
+from ....agents import goals
 from ....agents.candidates import Proposals
-from ....agents.costs import Cost
 from ....agents.goals import Goal, Threshold
+from ....agents.improvement import Improvement
+from ....agents.objective import Objective
 from ....agents.promises import NoPromise, Promise
 from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec
 from ...advice import MANY_CHANGES
 from ..margin import margin_of
 from ..models.scoring import score_of_options
+from ..objective import generator_of, nu_of, objective_of
 from ..program import Features, cost_of
-from ..space import space_of
 
 Floats = NDArray[np.float64]
 
@@ -35,11 +36,12 @@ def measure_served(
     measured: float | UnsetType,
     rejected: Floats,
     promise: Promise | None = None,
+    improvement: Improvement | None = None,
 ) -> Mapping[str, float]:
     """What the program of a codec's spec can propose to the first of some ``rejected`` people (n, D).
 
     ``rejected_sampled`` is their number, ``without_option`` the share without an option, and
-    ``without_option_at_threshold`` the same for the bare threshold, without a promise. Of everybody's cheapest options,
+    ``without_option_at_threshold`` the same for the bare threshold, without a promise. Of everybody's best options,
     as many as the spec allows, ``many_changes`` is the share with more than ``MANY_CHANGES``, and ``promise_...`` are
     the means of what the promise guarantees; its radius is told also where there are none. ``measured`` is the model's
     margin. The result is empty where nobody is rejected.
@@ -48,7 +50,8 @@ def measure_served(
     if not len(people):
         return {}
     spec, cost = codec.spec, cost_of(codec, reference)
-    generator = candidates.registry[spec.policy.generator].build(space_of(codec), codec.encode_many(instances), cost)
+    objective = objective_of(spec, cost, nu_of(spec, codec.dimension), improvement, score)
+    generator = generator_of(codec, codec.encode_many(instances), objective)
     threshold, margin = spec.model.threshold, margin_of(spec, measured)
     goal, bare = goal_of(spec, margin), goal_of(spec, 0.0)
     promise = promise or NoPromise()
@@ -59,7 +62,7 @@ def measure_served(
         served = generator.under(score, bare).propose(people[without]).people
         facts["without_option_at_threshold"] = (len(without) - len(np.unique(served))) / len(people)
     if len(proposals.people):
-        options = cheapest_options(proposals, cost, people, spec.policy.options)
+        options = best_options(proposals, objective, people, spec.policy.options)
         facts["many_changes"] = float((_changes(options, people, codec.feature_of) > MANY_CHANGES).mean())
         kept = [promise.guarantee(target, score, threshold) or {} for target in options[1]]
         facts |= {f"promise_{name}": float(np.mean([each[name] for each in kept])) for name in kept[0]}
@@ -74,10 +77,12 @@ def goal_of(spec: ProgramSpec, margin: float) -> Goal:
     return kind(spec.model.threshold, margin)
 
 
-def cheapest_options(proposals: Proposals, cost: Cost, people: Floats, most: int) -> tuple[NDArray[np.intp], Floats]:
-    """The people and targets, (m,) and (m, D), of everybody's cheapest options, at most ``most`` of each."""
+def best_options(
+    proposals: Proposals, objective: Objective, people: Floats, most: int
+) -> tuple[NDArray[np.intp], Floats]:
+    """The people and targets, (m,) and (m, D), of everybody's best options, at most ``most`` of each."""
     whose, _, points, point = proposals
-    order = np.lexsort((cost.of_pairs(points, people, point, whose), whose))
+    order = np.lexsort((objective.loss_of_pairs(points, people, point, whose), whose))
     rank = np.arange(len(order)) - np.searchsorted(whose[order], whose[order])
     kept = order[rank < most]
     return whose[kept], points[point[kept]]

@@ -39,6 +39,7 @@ from ..promised import measured_promise
 from .artefacts import fit_artefacts
 from .dates import read_dates
 from .goal_policy import read_goal_policy
+from .improvement import fit_improvement, measured_improvement
 from .kept_aside import Training
 from .margin import measured_margin, retrained
 from .protected import protected_use
@@ -141,20 +142,21 @@ def _train(
     kept = instances[: loaded.spec.candidates]
     reference = [table.rows[index] for index in fit[:REFERENCE_ROWS]]
     rejected = table.X[recourse][~accepted(model.score(table.X[recourse]), threshold)]
+    prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
     margin: float | UnsetType = UNSET
     measured: dict[str, float] = {}
     if uses_margin(loaded.spec):
         on_margin()
         unseen = np.concatenate([recourse, held_out])
         scores = retrained(fitted, table.X[unseen], table.labels[unseen], random)
-        margin, share = measured_margin(codec, model.score, kept, reference, scores, rejected)
+        margin, share = measured_margin(codec, model.score, kept, reference, scores, rejected, prior)
         measured = {} if share is None else {"retrained_accept": share}
     artefacts = fit_artefacts(loaded.spec.policy.choice, fitted, table.X[fit], table.labels[fit], random)
     # Last, so that nothing else of a model depends on how many retrains it has.
     others = _retrains(fitted, table, count, len(fit), random, on_retrains)
     calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, on_split)
     promise = measured_promise(loaded.spec.promise, model, others, calibration)
-    measured |= measure_served(codec, model.score, kept, reference, margin, rejected, promise)
+    measured |= measure_served(codec, model.score, kept, reference, margin, rejected, promise, prior)
     measured |= protected_use(codec, model.score, table.X[held_out])
     return write_bundle(
         output,
@@ -177,6 +179,7 @@ def _train(
         retrains=others,
         promise_calibration=calibration,
         goal_policy=policy,
+        improvement=measured_improvement(prior, table.X[held_out], table.labels[held_out]),
         metrics=metrics_of(table, held_out, model, threshold)
         | {"training_rows": len(fit), "instances": len(instances)}
         | measured

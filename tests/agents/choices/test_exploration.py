@@ -28,7 +28,7 @@ def warm(name: str) -> Choice:
     choice.equip(**{name: ARTEFACTS[name] for name in choice.needs})
     for t in range(3):
         pick = choice.choose(options(t), lambda t=t: np.random.default_rng(t))
-        choice.update(Pull(t, pick.arm, pick.execution), float(t == 0))
+        choice.update(Pull(t, pick.arm, pick.execution, pick.context), float(t == 0))
     return choice
 
 
@@ -65,7 +65,7 @@ def test_a_learner_counts_the_replacement_as_its_own_pick(name: str) -> None:
         assert own is not None
         assert (own.arm, own.execution) == (pick.arm, pick.execution)
         for choice in (explored, forced):
-            choice.update(Pull(t, pick.arm, pick.execution), float(t % 3 == 0))
+            choice.update(Pull(t, pick.arm, pick.execution, pick.context), float(t % 3 == 0))
     states = explored.state(), forced.state()
     assert all(np.array_equal(states[0][array], states[1][array]) for array in states[0])
 

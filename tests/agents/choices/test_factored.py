@@ -73,7 +73,7 @@ def test_weights_are_those_of_a_plain_regression() -> None:
         expected = known / (1 + known)
         if expected_of_all is not None:
             assert expected == pytest.approx(min(expected_of_all[pick.arm] * pick.execution, 0.98))
-        pull, rewarded = Pull(t, pick.arm, pick.execution), pick.arm % 3 == 0
+        pull, rewarded = Pull(t, pick.arm, pick.execution, pick.context), pick.arm % 3 == 0
         pulls.append((change, expected, predictor, None if rewarded else pull))
         if rewarded:
             factored.update(pull, 1.0)
@@ -94,9 +94,9 @@ def test_a_late_reward_contributes_to_the_weights_as_one_in_time(reward: float) 
     for factored in (in_time, late):
         pick = take(factored, people(1)[0])
         if factored is in_time:
-            factored.update(Pull(0, pick.arm, pick.execution), reward)
+            factored.update(Pull(0, pick.arm, pick.execution, pick.context), reward)
         skip(factored, 8)
-    late.update(Pull(0, pick.arm, pick.execution), reward)
+    late.update(Pull(0, pick.arm, pick.execution, pick.context), reward)
     np.testing.assert_allclose(weight_sums(late), weight_sums(in_time), atol=1e-12)
     assert not len(late.state()["steps"])
 
@@ -108,7 +108,7 @@ def test_an_assumed_failure_is_weighted_by_current_estimates_without_its_own_con
     for factored in (with_it, without):
         for t in range(9):
             pick = take(factored, person)
-            factored.update(Pull(t, pick.arm, pick.execution), float(t % 2))
+            factored.update(Pull(t, pick.arm, pick.execution, pick.context), float(t % 2))
     pick = take(with_it, person)
     skip(without)
     skip(with_it, 9)
@@ -122,7 +122,7 @@ def test_a_forgotten_pull_leaves_no_trace_in_the_weights_however_late() -> None:
     factored, pulls = Factored(POINTS, 3), []
     for t, person in enumerate(people(200)):
         pick = take(factored, person)
-        pulls.append(Pull(t, pick.arm, pick.execution))
+        pulls.append(Pull(t, pick.arm, pick.execution, pick.context))
         if t >= 50:
             factored.retract(pulls.pop(0))
     for pull in pulls:
@@ -136,7 +136,7 @@ def test_pulls_beyond_the_memory_contribute_nothing_to_the_weights() -> None:
     pulls = []
     for t, person in enumerate(people(20)):
         pick = take(factored, person)
-        pulls.append(Pull(t, pick.arm, pick.execution))
+        pulls.append(Pull(t, pick.arm, pick.execution, pick.context))
     assert factored.state()["steps"].tolist() == [0, 1, 2, 3, 4]
     before = weight_sums(factored)
     factored.update(pulls[7], 1.0)
@@ -169,7 +169,7 @@ def share_of_the_best(kind: type[Choice], delay: int, seed: int, steps: int, can
         earned, best = earned + worth[pick.arm], best + worth[feasible].max()
         news = int(random.geometric(1 / delay)) if random.random() < worth[pick.arm] else 5 * delay + 1
         late = news > 5 * delay
-        pull = Pull(t, pick.arm, pick.execution)
+        pull = Pull(t, pick.arm, pick.execution, pick.context)
         heapq.heappush(due, (t + min(news, 5 * delay), pull, 0.0 if late else 1.0))
     return earned / best
 
@@ -184,7 +184,7 @@ def test_late_rewards_teach_the_weights_as_well(delay: int) -> None:
 def test_a_forgotten_pull_leaves_no_trace() -> None:
     shown, unseen = Factored(POINTS, 3), Factored(POINTS, 3)
     pick = take(unseen, people(1)[0])
-    unseen.retract(Pull(0, pick.arm, pick.execution))
+    unseen.retract(Pull(0, pick.arm, pick.execution, pick.context))
     skip(shown, 6)
     skip(unseen, 5)
     left, right = shown.state(), unseen.state()

@@ -27,7 +27,7 @@ def lived(steps: int, **parameters: float) -> GPUCB:
     for step in range(steps):
         pick = learner.choose(options(generator.random(2)), lambda step=step: np.random.default_rng(step))
         assert pick is not None
-        pulls.append(Pull(step, pick.arm, pick.execution))
+        pulls.append(Pull(step, pick.arm, pick.execution, pick.context))
         if step > 3 and step % 3 == 0:
             learner.update(pulls[step - 3], float(generator.random() < 0.7))
         if step % 11 == 10:

@@ -214,7 +214,7 @@ def test_small_probabilities_are_told_apart() -> None:
         assert pick is not None
         picks.append(pick.arm)
         if pick.arm and random.random() < execution[pick.arm]:
-            posterior.update(Pull(t, pick.arm, pick.execution), 1.0)
+            posterior.update(Pull(t, pick.arm, pick.execution, pick.context), 1.0)
     assert picks[2000:].count(0) < 50
 
 
@@ -227,7 +227,7 @@ def test_a_pull_counts_with_the_estimate() -> None:
         assert pick is not None
     assert pick.execution == pytest.approx(world.execution[199, pick.arm], abs=0.05)
     before = posterior.state()["log_likelihood"][pick.arm]
-    posterior.update(Pull(199, pick.arm, pick.execution), 1.0)
+    posterior.update(Pull(199, pick.arm, pick.execution, pick.context), 1.0)
     gain = posterior.state()["log_likelihood"][pick.arm] - before
     grid = (np.arange(GRID_SIZE) + 0.5) / GRID_SIZE * pick.execution
     np.testing.assert_allclose(gain, np.log(grid / (1 - grid)), rtol=1e-9)

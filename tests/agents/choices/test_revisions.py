@@ -42,7 +42,7 @@ def picked(kind: type[Choice]) -> str:
         picks.append(pick.arm)
         delay, luck = int(random.integers(1, 30)), random.random()
         fate = None if luck > 0.95 else float(luck < chance[pick.arm])
-        due.setdefault(step + delay, []).append((Pull(step, pick.arm, pick.execution), fate))
+        due.setdefault(step + delay, []).append((Pull(step, pick.arm, pick.execution, pick.context), fate))
     return hashlib.sha256(np.array(picks, dtype="<i8").tobytes()).hexdigest()[:16]
 
 

@@ -141,7 +141,7 @@ def test_a_choice_that_learns_forgets_the_options_that_were_not_taken_up(kind: t
     for step in range(200):
         picks = choice.select(everything(4, columns=4).options(choice.points), 2, generator_of(step))
         for pick in picks:
-            pull = Pull(step, pick.arm, pick.execution)
+            pull = Pull(step, pick.arm, pick.execution, pick.context)
             if pick.arm == 3:
                 choice.update(pull, 1.0)
             elif any(other.arm == 3 for other in picks):
