@@ -70,8 +70,7 @@ class Objective(NamedTuple):
             return None
         features = int(feature_of[-1]) + 1
         whose = np.repeat(np.arange(len(people)), np.diff(ends))
-        shift = np.zeros((len(targets), features))
-        np.add.at(shift, (slice(None), feature_of), np.abs(targets - people[whose]))
+        shift = np.abs(targets - people[whose]) @ (feature_of[:, np.newaxis] == np.arange(features))
         option, feature = np.nonzero(shift)
         without = np.where(feature_of == feature[:, np.newaxis], people[whose[option]], targets[option])
         rows, owner = np.concatenate([targets, without]), np.concatenate([whose, whose[option]])

@@ -6,6 +6,7 @@ target, a cost and an execution probability of their own.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+
+LARGEST_ODDS = 700.0
+"""Of log odds beyond it no exponential is a number."""
 
 
 class Outlook(NamedTuple):
@@ -30,6 +35,10 @@ class Outlook(NamedTuple):
     def at(self, which: Indices | NDArray[np.bool_] | slice) -> Outlook:
         """That of some of the options."""
         return Outlook(self.log_odds[which], self.effects[which], self.effort[which])
+
+    def probability(self, option: int) -> float:
+        """How probably an option helps who carries it out."""
+        return 1.0 / (1.0 + math.exp(-max(self.log_odds.item(option), -LARGEST_ODDS)))
 
     @property
     def main_change(self) -> Indices:

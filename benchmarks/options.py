@@ -127,8 +127,9 @@ def _rows(title: str, space: Space, case: Case) -> Iterator[Row]:
 
 def _margin(name: str, space: Space, case: Case) -> float:
     """The margin as ``onward train`` measures it."""
-    generator, people = registry[name].build(space, case.instances, Objective(L1())), case.people[:PEOPLE]
-    return smallest_margin(generator, L1(), case.score, 0.5, case.retrained, people, space.feature_of).margin
+    objective, people = Objective(L1()), case.people[:PEOPLE]
+    generator = registry[name].build(space, case.instances, objective)
+    return smallest_margin(generator, objective, case.score, 0.5, case.retrained, people, space.feature_of).margin
 
 
 if __name__ == "__main__":

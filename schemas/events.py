@@ -43,6 +43,7 @@ PromiseReason = Literal["approved", "model", "other_features", "decision", "answ
 Drifted = Literal["threshold", "newcomers"]
 Result = Literal["improved", "not_improved", "unseen"]
 ExecutionSource = Literal["assumed", "told", "learned"]
+ImprovementSource = Literal["labels", "score"]
 
 
 class Application(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -191,8 +192,10 @@ class Option(Suggested, frozen=True, gc=False):
 
     ``id`` names the option within its recourse, ``candidate`` the arm that the choice learns about. ``cost`` is in the
     unit of the program's cost function (dimensionless for l1). ``execution_probability`` is exp(-nu cost),
-    ``learned_execution_probability`` the choice's own estimate, None where it does not learn one. ``promise`` holds
-    what the program's promise guarantees, as numbers by name; ``status`` is then open, until the recourse expires.
+    ``learned_execution_probability`` the choice's own estimate, None where it does not learn one.
+    ``improvement_probability`` is how probably the option helps who carries it out, before anything is learned; absent
+    where the program compares options by cost. ``promise`` holds what the program's promise guarantees, as numbers by
+    name; ``status`` is then open, until the recourse expires.
 
     Examples
     --------
@@ -215,6 +218,7 @@ class Option(Suggested, frozen=True, gc=False):
     promise: dict[str, float] | None = None
     learned_execution_probability: float | None = None
     status: Literal["open"] | UnsetType = UNSET
+    improvement_probability: float | UnsetType = UNSET
 
     def __str__(self) -> str:
         return self.in_words()
@@ -276,6 +280,10 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     the cost and the default nu. ``told``: from the cost and the nu in the program's spec. ``learned``: the choice
     learns it from outcomes, as ``learned_execution_probability``. None stands in events of older versions.
 
+    ``improvement_source`` says where the probability that an option helps comes from: from the ``labels`` of the
+    training data, or from the ``score`` of the model, which came without an estimate. It is absent where the program
+    compares options by cost.
+
     Examples
     --------
     >>> option = Option("3", (Change("debts", 6, 4),), cost=0.222, execution_probability=0.95, propensity=1.0)
@@ -310,6 +318,7 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     until_round: int | UnsetType = UNSET
     valid_from: str | UnsetType = UNSET
     revision: int | UnsetType = UNSET
+    improvement_source: ImprovementSource | UnsetType = UNSET
 
     @property
     def is_revision(self) -> bool:

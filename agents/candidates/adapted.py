@@ -93,7 +93,7 @@ class Adapted(ScoringGenerator):
     def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:
         """The generator of a program."""
         cls.check(parameters)
-        return cls(space, instances, objective, **parameters)
+        return cls(space, instances, objective)
 
     def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:
         """The same instances under a model."""
@@ -190,7 +190,7 @@ class Adapted(ScoringGenerator):
 
     def _fewer(self, people: Array, rows: _Rows) -> _Rows:
         """Give changes back, one feature of every row at a time, the most expensive first."""
-        for which in self._by_cost(people, rows):
+        for which in self._dearest_first(people, rows):
             rows, _ = self._replaced(people, rows, which, np.zeros(len(which), dtype=np.int64))
         return rows
 
@@ -200,7 +200,7 @@ class Adapted(ScoringGenerator):
         The category of a one-hot feature has no half way: it stays the instance's.
         """
         changes = int((rows.steps != 0).sum(axis=1).max(initial=0))
-        for which in self._by_cost(people, rows)[:changes]:
+        for which in self._dearest_first(people, rows)[:changes]:
             too_few = np.zeros(len(which), dtype=np.int64)
             for _ in range(HALVINGS):
                 own = rows.steps[np.arange(len(which)), which]
@@ -209,7 +209,7 @@ class Adapted(ScoringGenerator):
                 too_few = np.where(taken, too_few, half)
         return rows
 
-    def _by_cost(self, people: Array, rows: _Rows) -> Steps:
+    def _dearest_first(self, people: Array, rows: _Rows) -> Steps:
         """Which feature of each of R rows is the most expensive, which the next, and so on: (M, R)."""
         costs = np.empty(rows.steps.T.shape)
         for feature in range(len(costs)):

@@ -123,7 +123,7 @@ class Search(ScoringGenerator):
     def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:  # noqa: ARG003
         """The generator of a program; instances are not used."""
         cls.check(parameters)
-        return cls(space, objective, **parameters)
+        return cls(space, objective, None, None, **parameters)
 
     def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:
         """The same sets of features under a model."""

@@ -133,6 +133,7 @@ class ImprovementWorld(Arrivals):
             self._base,
             program=program,
             policy=Policy(
+                objective="cost",
                 choice=choice,
                 generator="instances",
                 options=1,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from ...agents import candidates, choices, goals
@@ -25,7 +26,7 @@ from ...agents.objective import Objective
 from ...agents.options import OptionBatch
 from ...agents.promises import NoPromise, Promise
 from ...schemas.encoding import ChangedCodes, FeatureCodec, FilledValues, Values
-from ...schemas.events import Change, ExecutionSource, Model, Value
+from ...schemas.events import Change, ExecutionSource, ImprovementSource, Model, Value
 from ...schemas.kinds import WatermarkName
 from ...schemas.spec import ProgramSpec
 from ...schemas.spec_document import document, sha256_of, spec_of
@@ -247,6 +248,12 @@ class Program:
         if self.closes_rounds or choices.registry[self.spec.policy.choice].learns_execution:
             return "learned"
         return "assumed" if self.spec.policy.nu is None else "told"
+
+    def improvement_source(self, bundle: ModelBundle) -> ImprovementSource | UnsetType:
+        """Where the probability that an option helps comes from under a model; unset where costs alone count."""
+        if self.spec.policy.objective == "cost":
+            return UNSET
+        return "score" if bundle.improvement is None else "labels"
 
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version that was announced to this program; raise ``ModelError`` when it is refused."""

@@ -77,7 +77,9 @@ def _wrong_parameters(
     field: str, method: type[Parametrised] | None, parameters: Mapping[str, float]
 ) -> Iterator[Violation]:
     """Parameters that a method does not take; nothing where it is unknown."""
-    for name, value in parameters.items() if method else ():
+    if method is None:
+        return
+    for name, value in parameters.items():
         try:
             method.check({name: value})
         except ValueError as error:

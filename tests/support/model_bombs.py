@@ -19,7 +19,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 from onnx import TensorProto, helper
 
-from onward.streams.programs.models.trees import LAYOUT
+from onward.agents.trees import LAYOUT
 
 _PIECE = bytes(1 << 20)
 

@@ -89,7 +89,7 @@ def any_spec(random: Random) -> ProgramSpec:
         tuple(features),
         Label("good"),
         ModelReference("manifest.json", random.choice([0.0, 0.25, 0.5])),
-        Policy("posterior", cost=random.choice(["l1", "max_percentile_shift"]), window=Window(steps=3)),
+        Policy("cost", "posterior", cost=random.choice(["l1", "max_percentile_shift"]), window=Window(steps=3)),
         any_constraints(random, features),
     )
 

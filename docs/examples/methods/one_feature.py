@@ -7,8 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from onward.agents.candidates import CandidateGenerator, Explanation, Proposals, Space, registry
-from onward.agents.candidates.contract import Array, Score
-from onward.agents.costs import Cost
+from onward.agents.candidates.contract import Array, Objective, Score
 from onward.agents.goals import Goal, Threshold
 
 ENDS = {"up": 1.0, "any": 1.0, "down": 0.0}
@@ -33,11 +32,12 @@ class OneFeature(CandidateGenerator):
         self.arms = np.eye(len(space.feature_of))[self._columns]
 
     @classmethod
-    def build(cls, space: Space, instances: Array, cost: Cost) -> Self:
-        """Needs no instances."""
+    def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:
+        """Needs no instances, and compares nothing: each feature is an arm of its own."""
+        cls.check(parameters)
         return cls(space, lambda rows: np.zeros(len(rows)), Threshold(0.0))
 
-    def under(self, score: Score, goal: Goal) -> Self:
+    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:
         """The same features under a model."""
         return type(self)(self._space, score, goal)
 

@@ -124,6 +124,7 @@ def _spec(built: CompetitionWorld, program: str, choice: str) -> ProgramSpec:
         label=Label("placed"),
         model=ModelReference(f"{MODEL_FOLDER}/manifest.json", threshold=0.0),
         policy=Policy(
+            objective="cost",
             choice=choice,
             generator="maximal_success",
             goal="capacity",

@@ -216,7 +216,7 @@ def _newcomers(models: _Models, settings: WorldSettings, people: int) -> Sequenc
 
 
 def _spec(program: str, choice: str, promise: PromiseTerms, margin: float | None) -> ProgramSpec:
-    policy = Policy(choice=choice, options=OPTIONS, margin=margin, window=Window(time=WINDOW))
+    policy = Policy(objective="cost", choice=choice, options=OPTIONS, margin=margin, window=Window(time=WINDOW))
     loan = load_program_spec(SPEC).spec
     # Who comes back late is still remembered, so that every outcome has a fate at once.
     return msgspec.structs.replace(

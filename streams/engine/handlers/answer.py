@@ -146,6 +146,7 @@ def _publish_recourse(
         None if expires_ms is None else format_time(expires_ms),
         program.execution_source,
         model.bundle.manifest_sha256,
+        improvement_source=program.improvement_source(model.bundle),
     )
     if terms is not None:
         event = replace(
@@ -174,6 +175,7 @@ def options_of(
     assert batch is not None, "only a rejected person has options"
     values, changed, guarantee = assessment.values, assessment.changed, model.promise.guarantee
     learned, status = program.execution_source == "learned", OPEN if program.promises else UNSET
+    helps = None if batch.outlook is None else batch.outlook.probability
     options: list[Option] = []
     # A comprehension would reach all these names through cells, which costs more than it saves.
     for id, option in selected.items():
@@ -188,6 +190,7 @@ def options_of(
                 guarantee(batch.points[option.point], score, program.spec.model.threshold),
                 option.learner_execution if learned else None,
                 status,
+                UNSET if helps is None else helps(option.index),
             )
         )
     return tuple(options)

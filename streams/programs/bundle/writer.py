@@ -73,8 +73,8 @@ def write_bundle(
     ``columns`` are the encoded columns of the program, and ``estimator`` is a fitted estimator or an imported model
     (``model_files.py``). ``instances`` are raw rows that the model accepts, kept where the spec's generator uses them,
     and ``reference`` raw rows of the population, of which quantiles are kept. ``retrains`` are models of resamples of
-    its data (``retrains.py``), and ``goal_policy`` is the content of a file that ``goal_policy.py`` loads. ``improvement``
-    says whether changes help. Raises
+    its data (``retrains.py``), ``goal_policy`` is the content of a file that ``goal_policy.py`` loads, and
+    ``improvement`` says whether changes help. Raises
     ``UsageError`` when the folder is not empty or cannot be written, ``ModelError`` when a model could not be loaded
     again.
     """

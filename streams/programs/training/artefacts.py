@@ -19,8 +19,8 @@ ARTEFACTS: Mapping[str, Fit] = {"verifier": fit_verifier}
 
 
 def needed_artefacts(choice: str) -> frozenset[str]:
-    """The names of the artefacts that a choice needs, from ``ARTEFACTS``."""
-    return registry[choice].needs
+    """The names of the artefacts that are fitted for a choice."""
+    return registry[choice].needs & ARTEFACTS.keys()
 
 
 def fit_artefacts(

@@ -1,7 +1,7 @@
 """Importing a classifier in ONNX as the model of a program.
 
-The model is not fitted. Every row of the data is scored: those that the model accepts become the recourse instances, and all
-of them measure it.
+The model is not fitted. Every row of the data is scored: those that the model accepts become the recourse instances,
+and all of them measure it. What says whether changes help is fitted to their labels.
 """
 
 from __future__ import annotations

@@ -140,6 +140,7 @@ def _publish(
         execution_source=program.execution_source,
         model_sha256=model.bundle.manifest_sha256,
         revision=revision,
+        improvement_source=program.improvement_source(model.bundle),
     )
     fold.count("recourses", program.name, "revised")
     fold.emit(event, f"recourse/{program.name}/{application}/{revision}", time_ms, program.name, recourse.shard)

@@ -28,7 +28,7 @@ def test_a_written_spec_with_every_field_reads_back_as_it_was():
     spec = msgspec.structs.replace(
         spec,
         constraints=Constraints(3, (("monthly_debt_payments", "monthly_income"),), (rule,)),
-        policy=Policy("linucb", {"delta": 0.1}, window=Window(time=timedelta(days=90))),
+        policy=Policy(choice="linucb", parameters={"delta": 0.1}, window=Window(time=timedelta(days=90))),
         shards=3,
         candidates=17,
     )

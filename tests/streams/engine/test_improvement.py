@@ -1,0 +1,126 @@
+"""A program whose options are to help: from training to what an outcome teaches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from onward.schemas.events import Recourse
+from onward.streams.ledger.ledger import Ledger
+from onward.streams.programs.bundle.manifest import MANIFEST, Manifest
+from onward.streams.programs.program import Program, assemble
+from onward.streams.programs.spec_check import load_program_spec
+from onward.streams.programs.training.train import train
+from onward.tests.support.loans import write_loans
+from onward.tests.support.pipeline import Run
+from onward.tests.support.tape import Tape, cases
+
+SPEC = """\
+program: loan
+features:
+  - {name: income, type: integer, bounds: [0, 200], unit: kEUR, mutable: up}
+  - {name: debts, type: integer, bounds: [0, 20], mutable: down}
+  - {name: region, type: categorical, categories: [north, south], mutable: none}
+label: {name: repaid, desired: 1}
+model: {manifest: model/manifest.json}
+policy: {window: {steps: 4}%s}
+"""
+POOR = {"region": "north", "income": 42, "debts": 7}
+
+
+def program(folder: Path, policy: str = "") -> Program:
+    """The program of a spec file, with a logistic regression."""
+    write_loans(folder / "loans.csv")
+    spec = folder / "loan.yaml"
+    spec.write_text(SPEC % policy)
+    if not (folder / "model").exists():
+        train(folder / "loans.csv", load_program_spec(spec), folder / "model", estimator="logistic_regression", seed=0)
+    return assemble(load_program_spec(spec))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Program:
+    return program(tmp_path_factory.mktemp("trained"))
+
+
+def story_of(one: Program, tmp_path: Path) -> Tape:
+    return Tape(Run({"loan": one}, tmp_path))
+
+
+def test_a_spec_without_an_objective_asks_for_options_that_help(trained, tmp_path):
+    policy = trained.spec.policy
+    assert (policy.objective, policy.choice, trained.nu) == ("improvement", "residual", 4.0 / trained.codec.dimension)
+    story = story_of(trained, tmp_path)
+    story.applies("x", features=POOR)
+    story.fold()
+    [answer] = story.answers()
+    assert isinstance(answer, Recourse)
+    assert (answer.policy, answer.execution_source) == ("residual", "learned")
+    helps = trained.bundle.improvement
+    best, row = answer.options[0], trained.codec.encode_many([POOR])
+    after = trained.codec.encode_many([{**POOR, **{change.feature: change.target for change in best.changes}}])
+    assert helps(after, row)[0] > helps(row, row)[0] + 0.3
+
+
+def learned(ledger: Path, one: Program) -> dict[str, np.ndarray]:
+    with Ledger.open(ledger, 0, {"loan": one}) as opened:
+        return opened.state().shard(one, 0).learner.state()
+
+
+def test_an_outcome_teaches_what_a_silence_and_a_retraction_do_not(trained, tmp_path):
+    def weights(folder: str, result: str | None) -> np.ndarray:
+        story = story_of(trained, tmp_path / folder)
+        (tmp_path / folder).mkdir(exist_ok=True)
+        story.applies("x", features=POOR)
+        if result:
+            story.outcome("x", 1000, result=result, option="1")
+        for number in range(6):
+            story.applies(f"y{number}", 2000 + number, features=POOR)
+        story.fold()
+        options = [option for case in story.answers() for option in case.options]
+        return np.array([option.learned_execution_probability for option in options[-3:]])
+
+    assert (weights("good", "improved") > weights("bad", "not_improved")).all()
+
+
+def test_what_a_pick_was_made_with_stays_with_its_case(trained, tmp_path):
+    story = story_of(trained, tmp_path)
+    story.applies("x", features=POOR)
+    [case] = cases(story.fold())
+    assert all(len(option.context) >= 7 * 8 for option in case.options)
+
+
+def test_the_manifest_tells_how_far_the_estimate_can_be_believed(trained):
+    entry = trained.bundle.manifest.improvement
+    assert entry.method == "label_prior"
+    assert entry.calibration.roc_auc > 0.9
+    assert sum(rows for _, _, rows in entry.calibration.reliability) == 100
+    assert 0.0 < entry.calibration.brier_score < 0.15
+
+
+def test_by_cost_a_program_is_what_it_was(tmp_path):
+    one = program(tmp_path, ", objective: cost")
+    policy = one.spec.policy
+    assert (policy.choice, one.nu) == ("posterior", 1.0 / one.codec.dimension)
+    assert not (tmp_path / "model" / "improvement.npz").exists()
+    assert one.objective_under(one.bundle).improvement is None
+
+
+def test_a_bundle_without_an_estimate_is_judged_by_its_score(trained, tmp_path):
+    folder = Path(trained.bundle.address).parent
+    (tmp_path / "model").mkdir()
+    for file in folder.iterdir():
+        (tmp_path / "model" / file.name).write_bytes(file.read_bytes())
+    manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+    older = msgspec.structs.replace(manifest, improvement=msgspec.UNSET)
+    (tmp_path / "model" / MANIFEST).write_bytes(msgspec.json.encode(older))
+    one = program(tmp_path)
+    story = story_of(one, tmp_path)
+    story.applies("x", features=POOR)
+    story.fold()
+    [answer] = story.answers()
+    assert isinstance(answer, Recourse)
+    assert answer.improvement_source == "score"
