@@ -158,7 +158,7 @@ class LinUCB(Choice):
 
 def _picks_of(places: list[int], executions: list[float]) -> tuple[BatchPick, ...]:
     """One person's picks, without the places of those that there are not."""
-    return tuple([_batch_pick((place, 1.0, e)) for place, e in zip(places, executions, strict=True) if place >= 0])
+    return tuple([_batch_pick((place, 1.0, e, b"")) for place, e in zip(places, executions, strict=True) if place >= 0])
 
 
 @compiled

@@ -69,7 +69,7 @@ class Residual(Choice):
     Examples
     --------
     >>> points, both = np.array([[0.9], [0.1]]), np.array([0, 1])
-    >>> residual = Residual(points, window=10, arm_sd=0.5)
+    >>> residual = Residual(points, window=10)
     >>> residual.equip(features=1)
     >>> options = Options(np.array([0.5]), both, points, both, execution=np.array([0.6, 0.7]))
     >>> pick = residual.choose(options, np.random.default_rng)
@@ -100,7 +100,7 @@ class Residual(Choice):
         points: Array,
         window: int,
         optimism: Annotated[float, Interval(above=-1, below=1000)] = 0.5,
-        arm_sd: Annotated[float, Interval(above=-1, below=100)] = 0.0,
+        arm_sd: Annotated[float, Interval(above=-1, below=100)] = 0.5,
     ) -> None:
         super().__init__(points, window, optimism=optimism, arm_sd=arm_sd)
         self.optimism, self.arm_sd = optimism, arm_sd

@@ -24,8 +24,8 @@ ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
     ("promise", "kind"): promises.registry,
 }
 """The methods that each of these fields may name; the goal may also be one for rounds."""
-ARMS_PARAMETER, INSTANCES_DIFFER = "arm_sd", 0.5
-"""Sets of features say all of an option that a learner needs. Instances may differ in what no feature tells."""
+ARMS_PARAMETER = "arm_sd"
+"""0 where arms are sets of features: an option's outlook tells more. Instances differ in what no feature tells."""
 
 
 def load_program_spec(path: str | Path) -> LoadedSpec:
@@ -41,8 +41,8 @@ def _completed(spec: ProgramSpec) -> ProgramSpec:
     """The spec with all parameters of its methods."""
     policy, generator = spec.policy, candidates.registry[spec.policy.generator]
     parameters = _defaults(choices.registry[policy.choice])
-    if ARMS_PARAMETER in parameters and generator.uses_instances:
-        parameters[ARMS_PARAMETER] = INSTANCES_DIFFER
+    if ARMS_PARAMETER in parameters and policy.objective == "improvement" and not generator.uses_instances:
+        parameters[ARMS_PARAMETER] = 0.0
     parameters |= policy.parameters
     of_generator = policy.generator_parameters
     if policy.objective == "improvement":

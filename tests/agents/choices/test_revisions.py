@@ -20,6 +20,7 @@ PICKED = {
     "linucb": (1, "10d013e03760dbcf"),
     "posterior": (2, "2c191cf11cdd90be"),
     "protoar": (1, "c3a220f58833f06e"),
+    "residual": (1, "00c32342cb9bd520"),
     "tap": (1, "48e2e83f98bacabd"),
 }
 

@@ -146,6 +146,8 @@ def test_a_choice_that_learns_forgets_the_options_that_were_not_taken_up(kind: t
                 choice.update(pull, 1.0)
             elif any(other.arm == 3 for other in picks):
                 choice.retract(pull)
+            elif not kind.ignores_zero_reward:
+                choice.update(pull, 0.0)
     best = choice.choose(everything(4, columns=4).options(choice.points), generator_of(200))
     assert best is not None
     assert (best.arm == 3) == kind.learns
@@ -180,6 +182,9 @@ def test_tries_another_arm_when_successes_end(kind: type[Choice], make: Make, su
     for _ in range(successes):
         life.take(everything(candidates))
         life.choice.update(life.waiting.pop(), 1.0)
-    life.live([everything(candidates)] * 300)
+    for _ in range(300):
+        life.live([everything(candidates)])
+        if not kind.ignores_zero_reward:
+            life.choice.update(life.waiting.pop(), 0.0)
     late = [pick.arm for pick in life.picks[200:] if pick]
     assert (len(set(late)) > 1) == kind.learns

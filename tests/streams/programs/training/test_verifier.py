@@ -91,6 +91,7 @@ def test_other_choices_have_no_verifier_and_tap_refuses_a_model_without_one(tabl
     folder = tmp_path / "model"
     train(written(table, tmp_path), with_choice("linucb", folder), folder, estimator="logistic_regression", seed=0)
     assert sorted(file.name for file in folder.iterdir()) == [
+        "improvement.npz",
         "instances.csv",
         "manifest.json",
         "model.skops",
