@@ -30,13 +30,14 @@ HEAD = """\
 """
 POLICY = """\
 policy:
-  generator: search  # the cheapest changes for this person; instances: the situation of another person of the data
+  generator: search  # changes that fit this person; instances: the situation of another person of the data
+  # objective: cost  # the easiest changes that the model accepts; by default those that most probably help
   # An outcome counts within 90 days after the recourse: long enough to change something, and to see whether it helped.
   window: {{time: P90D}}
   options: 3  # the most ways forward that one person gets
   # choice: protoar  # suggests the easiest first, and does not learn from outcomes; by default a learner decides
   # margin: 0        # the bare threshold: less to change, and a retrained model may reject it; by default measured
-  # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 1 / encoded columns
+  # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 4 / encoded columns
 # constraints: {{max_changes: {most}}}  # the most features that an option changes
 # promise: {{kind: retrains}}  # in place of a margin: what models of other data accept too; takes more computing
 """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import names
 from .columns import Column, Mask
@@ -23,6 +25,9 @@ UNDECIDED_ORDERED = "can a person change it, and which way? `mutable: none` if n
 
 MOST_EARNED = "50%"
 """The most that a draft asks people to earn more."""
+ROUNDING = 1.0 + 1e-9
+UNCOUNTED = 20.0
+"""Numbers of a smaller range are units that people count; every change of them is one that somebody can make."""
 
 
 class DraftedFeature(NamedTuple):
@@ -89,6 +94,9 @@ def _number(column: Column, desired: Mask) -> DraftedFeature:
     # A share of nothing is nothing: people who earn nothing could change nothing.
     if direction.mutable == "up" and column.words & names.EARNED and low > 0:
         kind, guesses = f"{kind}, max_change: {MOST_EARNED}", (*guesses, "at most half as much again")
+    elif direction.mutable != "none" and high - low >= UNCOUNTED:
+        kind += f", max_change: {number_text(max(step or 0.0, _usual_difference(column.values, high - low)))}"
+        guesses = (*guesses, "at most by what the middle half of people differ")
     return DraftedFeature(_fields(column.name, kind, missing), direction, guesses)
 
 
@@ -108,6 +116,17 @@ def _code_guess(column: Column, direction: Direction) -> tuple[str, ...]:
     is_open = direction == ANY or names.is_housing(column.words)
     is_code = column.is_whole and 2 < distinct <= MOST_CODES and column.words & names.CODED and is_open
     return ("a number; if it is a code: type categorical, with the codes as texts",) if is_code else ()
+
+
+def _usual_difference(values: NDArray[np.float64], width: float) -> float:
+    """By how much the middle half of the values differ, of a range of ``width``: 1, 2 or 5 times a power of ten.
+
+    Where these are equal, a quarter of the range stands for it.
+    """
+    low, high = np.quantile(values, [0.25, 0.75]).tolist()
+    size = (high - low) or width / 4.0
+    power = 10.0 ** math.floor(math.log10(size))
+    return max(digit * power for digit in (1.0, 2.0, 5.0) if digit * power <= size * ROUNDING)
 
 
 def _median(column: Column) -> float:

@@ -1,10 +1,14 @@
-"""What a spec leaves to people: features marked ``decide``, and personal ones that somebody may be told to change."""
+"""What a spec leaves to people: features marked ``decide``, and those that somebody may be told to change though
+they are personal, or by any amount."""
 
 from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from ..spec import ProgramSpec
+from .features import UNCOUNTED
 from .names import PERSONAL, words_of
 
 _MARKED = re.compile(r"\s*-.*#.*\bdecide\b")
@@ -26,3 +30,12 @@ def unprotected(spec: ProgramSpec) -> list[str]:
     are protected."""
     open_ones = (feature for feature in spec.features if feature.mutable != "none" and feature.protected is None)
     return [feature.name for feature in open_ones if words_of(feature.name) & PERSONAL]
+
+
+def unlimited(spec: ProgramSpec) -> list[str]:
+    """The numbers that somebody may be told to change by any amount within their bounds.
+
+    A range of a few units is no amount to speak of.
+    """
+    open_ones = (feature for feature in spec.features if feature.mutable != "none" and feature.max_change is None)
+    return [feature.name for feature in open_ones if feature.bounds and np.ptp(feature.bounds) >= UNCOUNTED]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import UNSET, UnsetType
 from rich.console import Console
 from rich.table import Table
@@ -82,6 +83,7 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     lines = (
         *_margin(manifest),
         *_promise(manifest, spec),
+        *_improvement(manifest, spec),
         *_served(manifest, spec),
         *_instances(manifest, spec),
         f"manifest: {output / MANIFEST}",
@@ -95,6 +97,24 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
         _tell(line)
     if _serves_nobody(manifest):
         _tell(f"warning: with this spec nobody is served; {_what_to_do(manifest, spec)[0]}")
+
+
+def _improvement(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
+    """What says whether an option helps, and how far it can be believed."""
+    if spec.policy.objective == "cost":
+        return
+    if isinstance(manifest.improvement, UnsetType):
+        yield "whether options help: by the model's score, since the labels cannot say it"
+        return
+    brier, auc, reliability = msgspec.structs.astuple(manifest.improvement.calibration)
+    predicted = [f"{mean:.2f}" for mean, _, _ in reliability]
+    if len(set(predicted)) == 1:
+        yield "whether options help: the labels do not tell it, so options are the easiest that the model accepts"
+        return
+    observed = " ".join(f"{share:.2f}" for _, share, _ in reliability)
+    yield f"whether options help: by the labels, Brier score {brier:.3f}, area under the curve {auc:.3f}"
+    yield f"  by tenths of the rows kept aside, predicted: {' '.join(predicted)}"
+    yield f"  by tenths of the rows kept aside, observed:  {observed}"
 
 
 def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:

@@ -116,7 +116,7 @@ def test_a_booster_over_encoded_columns_becomes_trees(folder, tmp_path):
 
 
 def test_a_margin_is_measured_with_models_that_score_alike(folder, pipeline, tmp_path):
-    (folder / "auto.yaml").write_text(SPEC.replace("MARGIN", "auto"))
+    (folder / "auto.yaml").write_text(SPEC.replace("MARGIN", "auto, objective: cost"))
     manifest, bundle = import_bytes(folder, tmp_path / "made", exported(pipeline[0]), "auto.yaml")
     assert 0.0 < manifest.margin < 0.3
     table = read_table(folder / "loans.csv", load_program_spec(folder / "auto.yaml").spec)

@@ -63,7 +63,9 @@ def folder(tmp_path_factory):
         main(["spec", "draft", str(folder / "loans.csv"), "--label", "repaid", "--output", str(folder / "bare.yaml")])
         == 0
     )
-    drafted = (folder / "bare.yaml").read_text()
+    drafted = (
+        (folder / "bare.yaml").read_text().replace("  generator: search", "  objective: cost\n  generator: search")
+    )
     (folder / "bare.yaml").write_text(drafted.replace("# margin: 0 ", "margin: 0 "))
     (folder / "auto.yaml").write_text(drafted.replace("# margin: 0 ", "margin: auto "))
     return folder
