@@ -12,11 +12,11 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ AIM_CANDIDATES, AIM_CHOICE_SECONDS = 100_000, 0.005
 MOST_CELLS = 20_000_000
 """Applications times candidates of one figure: with many candidates fewer applications do."""
 LEAST_APPLICATIONS = 200
-CHOICES = ("posterior", "factored", "linucb", "protoar", "tap", "bwo_ucb", "gp_ucb")
+CHOICES = ("residual", "posterior", "linucb", "protoar", "tap", "bwo_ucb", "gp_ucb")
 """The default first, those whose cost grows with the picks they remember last."""
 WINDOW = 10
 COLUMNS = 13
@@ -129,7 +129,7 @@ def _verifier() -> Verifier:
     return Verifier(agreement.score, confidence.score, fitted.tolerance)
 
 
-_ARTEFACTS = {"verifier": _verifier}
+_ARTEFACTS: Mapping[str, Callable[[], Any]] = {"verifier": _verifier, "features": lambda: COLUMNS}
 
 
 def _steps(learner: Choice, steps: int, patience_seconds: float, random: np.random.Generator) -> tuple[Floats, Floats]:

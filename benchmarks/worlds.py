@@ -20,13 +20,15 @@ from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.truth.aims import AUTO, PROMISES, Aim, Aims
 from onward.benchmarks.truth.baselines import METHODS
+from onward.benchmarks.truth.improvement import Figure, Trials, figures
 from onward.benchmarks.truth.play import GENERATORS, WINDOW, Game, Played, offer, play
 from onward.benchmarks.truth.settings import NAMES, available, setting
 from onward.environments.truth import Conditions, TruthWorld
 from onward.streams.errors import OnwardError, UsageError
 
-SHOWN = ("protoar", "evenly", "thompson", "posterior", "factored", "linucb")
+SHOWN = ("protoar", "evenly", "thompson", "posterior", "residual", "linucb")
 METRICS = ("mer", "of the oracle's", "improvement", "changes", "none")
+PARTS = ("choices", "improvement")
 SEPARATOR = "; "
 MARGIN = re.compile(r"0?\.\d+|0")
 NO_MARGIN = ("0", "0.0")
@@ -48,6 +50,10 @@ class Args(face.Args):
         metadata={"help": "how far above the threshold options score; auto: as training measures, or a promise's name"},
     )
     inert: tuple[float, ...] = field(default=(0.0,), metadata={"help": "shares of features without an effect"})
+    parts: tuple[str, ...] = field(
+        default=("choices",),
+        metadata={"help": "choices: learners; improvement: options that are to help"},
+    )
     drift: tuple[float, ...] = field(default=(0.0,), metadata={"help": "shares that lose theirs at half-time"})
 
 
@@ -66,9 +72,9 @@ class Trial(NamedTuple):
 
 
 def worlds(args: Args) -> Iterator[Row]:
-    """All figures: by world, trial, generator and method."""
+    """All figures: by world, trial, generator and method; then those of options that are to help."""
     _check(args)
-    for name in available(args.worlds, args.data):
+    for name in available(args.worlds, args.data) if "choices" in args.parts else ():
         found: dict[tuple[Trial, str, str], dict[int, Played]] = {}
         for seed in args.seeds:
             for trial, generator, method, played in _played(name, seed, args):
@@ -76,8 +82,30 @@ def worlds(args: Args) -> Iterator[Row]:
         for (trial, generator, method), by_seed in found.items():
             yield from _rows(SEPARATOR.join((trial.title(name, args.model), generator, method)), by_seed)
 
+    for name in available(args.worlds, args.data) if "improvement" in args.parts else ():
+        yield from _improvement(name, args)
+
+
+def _improvement(name: str, args: Args) -> Iterator[Row]:
+    """What options lead to that are to help in one world."""
+    found: dict[str, dict[int, Figure]] = {}
+    for seed in args.seeds:
+        base = setting(name, args.data, args.model, seed, args.rows)
+        for figure in figures(Trials(base, args.people, args.model), name):
+            found.setdefault(figure.name, {})[seed] = figure
+            progress(f"seed {seed}: {figure.name} {figure.value:.3f}")
+    for title, by_seed in found.items():
+        values, first = {seed: one.value for seed, one in by_seed.items()}, by_seed[args.seeds[0]]
+        aims = [one.aim for one in by_seed.values() if one.aim is not None]
+        aim = float(np.mean(aims)) if aims else None
+        mean = float(np.mean(list(values.values())))
+        yield Row(title, mean, first.unit, aim=aim, better=first.better, by_seed=values)
+
 
 def _check(args: Args) -> None:
+    for part in args.parts:
+        if part not in PARTS:
+            raise UsageError(f"--parts: there is no {part!r}, use some of {','.join(PARTS)}")
     for flag, names, known in (("methods", args.methods, METHODS), ("generators", args.generators, GENERATORS)):
         for name in names:
             if name not in known:
@@ -142,14 +170,21 @@ def _share(mer: float, oracle: float) -> float:
 def tables(rows: Sequence[Row]) -> Iterable[Table]:
     """A table for each world: a line for each generator and method; means with their standard errors."""
     lines: dict[str, dict[tuple[str, str], list[str]]] = {}
+    helping = Table("options that help", "mean", "aim", title_justify="left", box=None)
     for row in rows:
+        if SEPARATOR not in row.name:
+            aim = "" if row.aim is None else f"{row.aim:.3f}"
+            helping.add_row(row.name, _figure(row), aim if row.reached is not False else f"{aim} missed")
+            continue
         title, generator, method, _ = row.name.split(SEPARATOR)
         lines.setdefault(title, {}).setdefault((generator, method), []).append(_figure(row))
     for title, of_world in lines.items():
         table = Table("generator", "choice", *METRICS, title=title, title_justify="left", box=None)
-        for names, figures in of_world.items():
-            table.add_row(*names, *figures)
+        for names, cells in of_world.items():
+            table.add_row(*names, *cells)
         yield table
+    if helping.row_count:
+        yield helping
 
 
 def _figure(row: Row) -> str:

@@ -124,7 +124,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     is named. ``options`` is the most options that a recourse may have.
 
     ``margin`` is how far above the threshold an option must score. ``auto`` takes the one that training measured, and
-    refuses a model without one. Without a margin in the spec the measured one is taken where the model has one.
+    refuses a model without one. Without a margin in the spec the measured one is taken where the objective is
+    ``cost`` and the model has one.
     ``target`` names the score that an option must exceed instead.
 
     A goal for rounds with limited places takes ``goal_parameters``, and needs ``capacity``, which no other goal takes.

@@ -6,11 +6,11 @@ from .bwo_ucb import BwOUCB
 from .components.verifier import Verifier
 from .contract import BatchPick, Choice, FixedChoice, Pick, Pull, State, select_one_by_one
 from .exploration import Exploration
-from .factored import Factored
 from .gp_ucb import GPUCB
 from .linucb import LinUCB
 from .posterior import Posterior
 from .protoar import ProtoAR
+from .residual import Residual
 from .tap import TAP
 
 registry = Registry(Choice, __name__, __path__)  # type: ignore[type-abstract]
@@ -23,7 +23,6 @@ __all__ = [
     "BwOUCB",
     "Choice",
     "Exploration",
-    "Factored",
     "FixedChoice",
     "Interval",
     "LinUCB",
@@ -32,6 +31,7 @@ __all__ = [
     "Posterior",
     "ProtoAR",
     "Pull",
+    "Residual",
     "State",
     "Verifier",
     "registry",

@@ -34,6 +34,9 @@ class Pick(NamedTuple):
     execution: float
     context: bytes = b""
 
+    def __repr__(self) -> str:
+        return f"Pick(arm={self.arm}, propensity={self.propensity}, execution={self.execution})"
+
 
 class BatchPick(NamedTuple):
     """A pick in a batch: ``option_index`` is the index of its option in the batch's arrays."""

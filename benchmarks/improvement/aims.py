@@ -11,7 +11,6 @@ NOISES = (0.0, 0.25)
 MER: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
         "posterior": {"Credit": 0.890, "Diabetes": 0.863, "COMPAS": 0.925},
-        "factored": {"Credit": 0.875, "Diabetes": 0.850, "COMPAS": 0.900},
     }
 )
 """Mean expected reward by choice: the default where the execution probability is known, and where it is not."""

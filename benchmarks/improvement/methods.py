@@ -23,7 +23,10 @@ IGNORES_EXECUTION = frozenset({"bwo_ucb", "gp_ucb"})
 
 WARM_UP = 20
 
-STAND_INS = {"verifier": Verifier(lambda pairs: np.zeros(len(pairs)), lambda people: np.zeros(len(people)), 1.0)}
+STAND_INS = {
+    "verifier": Verifier(lambda pairs: np.zeros(len(pairs)), lambda people: np.zeros(len(people)), 1.0),
+    "features": 0,
+}
 """The artefacts that a choice may need, for steps that are not measured."""
 
 

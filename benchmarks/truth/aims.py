@@ -11,6 +11,7 @@ import numpy as np
 
 from onward.agents.candidates import Score
 from onward.agents.goals import Goal, Threshold, accepted
+from onward.agents.improvement import Improvement
 from onward.environments.improvement import THRESHOLD
 from onward.environments.truth import TruthWorld
 from onward.schemas.encoding import FeatureCodec
@@ -42,23 +43,41 @@ class Aims:
         self._world = world
         self._model = scorer(world.estimator, world.codec.dimension)
 
-    def of(self, margin: str, generator: str) -> Aim:
-        """What options of a generator must reach by a margin: a number, ``auto``, or a promise's name."""
+    def of(
+        self, margin: str, generator: str, improvement: Improvement | None = None, changes: int | None = None
+    ) -> Aim:
+        """What options of a generator must reach by a margin: a number, ``auto``, or a promise's name.
+
+        Options are the cheapest, or those that help by an ``improvement``, of at most so many ``changes``.
+        """
         score = self._model.score
         if margin in PROMISES:
             promise = measured_promise(PromiseTerms(margin), self._model, self._retrains)
             return Aim(promise.robust(score), Threshold(THRESHOLD, 0.0))
-        return Aim(score, Threshold(THRESHOLD, self._measured(generator) if margin == AUTO else float(margin)))
+        return Aim(
+            score,
+            Threshold(THRESHOLD, self._measured(generator, improvement, changes) if margin == AUTO else float(margin)),
+        )
 
-    def _measured(self, generator: str) -> float:
+    def _measured(self, generator: str, improvement: Improvement | None, changes: int | None) -> float:
         """The margin that ``onward train`` writes to the manifest of a program with this generator; 0 without one."""
         world, score = self._world, self._model.score
-        policy = msgspec.structs.replace(world.codec.spec.policy, generator=generator)
+        policy = msgspec.structs.replace(
+            world.codec.spec.policy,
+            objective="cost" if improvement is None else "improvement",
+            generator=generator,
+            nu=None,
+        )
         spec = msgspec.structs.replace(world.spec("margin", policy.choice), policy=policy)
+        most = changes or spec.constraints.max_changes
+        constraints = msgspec.structs.replace(spec.constraints, max_changes=most)
+        spec = msgspec.structs.replace(spec, constraints=constraints)
         if not uses_margin(spec):
             return 0.0
         rejected = world.unseen[0][~accepted(score(world.unseen[0]), THRESHOLD)]
-        return measured_margin(FeatureCodec(spec), score, world.instances, (), self._others, rejected).margin
+        return measured_margin(
+            FeatureCodec(spec), score, world.instances, (), self._others, rejected, improvement
+        ).margin
 
     @cached_property
     def _others(self) -> list[Score]:

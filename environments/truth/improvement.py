@@ -44,3 +44,7 @@ class Improvement:
         same = np.maximum(p1 - p0, 0.0) / np.maximum(1.0 - p0, np.finfo(np.float64).tiny)
         probability: Floats = self._luck_kept * same + (1.0 - self._luck_kept) * p1
         return probability
+
+    def without(self, columns: Mask) -> Improvement:
+        """The same where changes of these encoded columns (D,) have no effect either."""
+        return Improvement(self._truth, self._luck_kept, self._ineffective | columns)

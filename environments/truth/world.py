@@ -117,6 +117,11 @@ class TruthWorld(Arrivals):
             for half in draws.ineffective(seed, mutable, conditions)
         )
 
+    def make_inert(self, feature: str) -> None:
+        """Let changes of a feature please the model only."""
+        named = np.array([each.name == feature for each in self._base.features])[self.codec.feature_of]
+        self._improvement = tuple(each.without(named) for each in self._improvement)
+
     # --- the program -----------------------------------------------------------------------------------------------
 
     def spec(self, program: str, choice: str, parameters: Mapping[str, float] | None = None) -> ProgramSpec:

@@ -16,7 +16,7 @@ from ...schemas.specfile import LoadedSpec, SpecError
 from ...schemas.table import TableError
 from ..errors import UsageError
 from ..programs.spec_check import load_program_spec
-from .display.undecided import tell_undecided
+from .display.undecided import tell_undecided, tell_unlimited
 from .display.words import printable
 from .flags.parsing import CommandParser
 
@@ -47,6 +47,7 @@ def check(paths: Sequence[Path]) -> int:
         try:
             print(printable(_summary(load_program_spec(file))))
             tell_undecided(file)
+            tell_unlimited(file)
         except SpecError as error:
             for line, column, path, message in error.problems:
                 parts = (f"{file}:{line}:{column}", path, message)

@@ -20,14 +20,16 @@ NO_FIT = (
 def uses_margin(spec: ProgramSpec) -> bool:
     """Whether a program takes the margin that its model was trained with.
 
-    Instances are taken as they are, at the bare threshold, unless the spec asks for a margin. A promise has its own,
-    and rounds say which score people must reach.
+    Instances are taken as they are, at the bare threshold, unless the spec asks for a margin. So are options that are
+    to help: how far they go beyond the threshold follows from what helps. A promise has its own margin, and rounds say
+    which score people must reach.
     """
     if replaces_margin(spec.promise) or closes_rounds(spec):
         return False
     margin, target = spec.policy.margin, spec.policy.target
     given = margin is not None or target is not None
-    return margin == "auto" or (not given and not candidates.registry[spec.policy.generator].copies_instances)
+    by_cost = spec.policy.objective == "cost" and not candidates.registry[spec.policy.generator].copies_instances
+    return margin == "auto" or (not given and by_cost)
 
 
 def margin_of(spec: ProgramSpec, measured: float | UnsetType) -> float:

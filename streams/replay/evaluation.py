@@ -187,7 +187,8 @@ class _Shard:
         self._expectation = Expectation(len(program.arms))
         # Rounds learn how probably options succeed, whatever a policy makes of costs.
         same_cost = (program.spec.policy.cost, program.nu) == (target.spec.policy.cost, target.nu)
-        self._same_execution = program.closes_rounds or same_cost
+        same_objective = program.spec.policy.objective == target.spec.policy.objective
+        self._same_execution = same_objective and (program.closes_rounds or same_cost)
         self.rows: dict[int, _Row] = {}
         self.without_recourse = 0
 
@@ -241,7 +242,8 @@ class _Shard:
         target, whose = self._target, np.zeros(len(options), dtype=np.intp)
         cost = target.cost.of_pairs(options.points, options.person[np.newaxis], options.point, whose)
         execution = execution_probability(cost, target.nu)
-        return options._replace(execution=execution, outlook=self._outlook(options, execution))
+        outlook = self._outlook(options, execution)
+        return Options(options.person, options.arm, options.points, options.point, execution, outlook)
 
     def _outlook(self, options: Options, execution: NDArray[np.float64]) -> Outlook | None:
         """What the target expects of the options, by its first model."""

@@ -16,13 +16,17 @@ from onward.agents import candidates
 from onward.agents.candidates.recommenders import Bounds, MaximalSuccess
 from onward.agents.candidates.robust import RobustEllipsoid, RobustLinear, Rules
 from onward.agents.choices import registry
+from onward.agents.choices.components.execution_kernels import best_option
 from onward.agents.compiled import compiled
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.goals.components.rejected_share import rejected_share
+from onward.agents.improvement import LabelPrior
+from onward.agents.improvement.label_prior import Ensemble
 from onward.agents.objective import Objective
 from onward.agents.options import Options
 from onward.agents.promises import Ellipsoid, LpBall, WorstCaseScore
+from onward.agents.trees import TreeSum
 from onward.schemas.encoding import FeatureCodec
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.space import space_of
@@ -58,7 +62,17 @@ def noted(name: str, function: Callable[..., Any], ran: set[str]) -> Callable[..
     return call
 
 
-@pytest.mark.parametrize("name", ["linucb", "posterior", "factored"])
+def prior(columns: int) -> LabelPrior:
+    """A booster, a forest and a regression, of a tree of three nodes each."""
+    nodes = np.array([[0, 1, 2], [-1, 0, 0], [-1, 0, 0]] * 2, dtype=np.int32)
+    nodes[3, 1:] += 3
+    threshold, value = np.full(6, 0.5, dtype=np.float32), np.array([0.0, -1.0, 1.0, 0.0, 0.2, 0.8])
+    trees = TreeSum(np.array([0, 3]), nodes, threshold, value, 0.0, logistic=True)
+    trees.score(np.eye(columns))
+    return LabelPrior(Ensemble(trees, np.array([0, 1]), np.linspace(-1.0, 2.0, columns), 0.5))
+
+
+@pytest.mark.parametrize("name", ["linucb", "posterior", "residual"])
 def test_an_index_beyond_the_end_is_found(interpreted: set[str], name: str) -> None:
     """An arm that the learner does not have."""
     points, arms = np.ones((3, 1)), np.array([3])
@@ -74,9 +88,12 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
             codec = FeatureCodec(any_spec(random))
             rows, people = (codec.encode_many([any_row(random, codec.spec) for _ in range(5)]) for _ in range(2))
             linear = LogisticScore(np.linspace(-1.0, 1.0, codec.dimension), -1.0)
+            helping = Objective(L1(), 0.5, prior(codec.dimension))
             sets = LpBall(0.1, 2), Ellipsoid(np.eye(codec.dimension + 1), 0.1)
             for score in (lambda X: X[:, 0], linear, *(WorstCaseScore(linear, models) for models in sets)):
-                generator.build(space_of(codec), rows, Objective(L1())).under(score, Threshold(0.3)).propose(people)
+                for objective in (Objective(L1()), helping):
+                    built = generator.build(space_of(codec), rows, objective).under(score, Threshold(0.3))
+                    built.propose(people)
     people = np.random.default_rng(0).uniform(0.1, 0.9, (8, 6))  # with difficulties at which plans need a proof
     for hardest, steepest, bias in ((0.005, 5.0, -11.0), (0.01, 9.0, -20.0)):
         hard = MaximalSuccess(np.geomspace(hardest, 10 * hardest, 6))
@@ -93,6 +110,9 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
         robust.price(people, Rules(np.full(6, -np.inf), np.full(6, np.inf)), 0.1)
     around = RobustEllipsoid(np.linspace(-2.0, 5.0, 6), -4.0, Ellipsoid(0.01 * np.eye(7), 1.0))
     around.least_cost(people, Rules(np.zeros(6), np.ones(6)), 0.5)
+    at = np.arange(8)
+    certain = people[0], at, people, at, np.linspace(0.1, 0.9, 8)
+    best_option(certain, np.ones(6), 0.0, 0.0, np.linspace(0.9, 0.1, 8), 1.0)
     for name in registry:
         for instances in MANY:
             for seed in range(2):

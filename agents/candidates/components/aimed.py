@@ -22,6 +22,10 @@ BEAM = 12
 """Combinations of one size that are extended by another move: those of the largest values."""
 EXTENDED = 64
 """Most combinations of one size that are measured."""
+FARTHEST = 24
+"""Most combinations that are measured because their scores promise to be high."""
+WIDE = 500
+"""About this number of combinations is measured whatever they promise."""
 LARGEST_SET = 4
 """Most features that a combination changes."""
 REFINED = 6
@@ -116,25 +120,56 @@ class AimedSearch:
         found = self._measured(person, _single(limits), score, goal)
         if not len(found.cost):
             return found
-        moves = self._useful(found)
+        moves, single = self._useful(found), found
         feature, base = (moves.steps != 0).argmax(axis=1), moves
         odds = log_odds(np.append(score(person[np.newaxis]), goal.required)).tolist()
         own = self._improvement.log_odds(person[np.newaxis], person[np.newaxis]).item(), odds[0]
         for _ in range(2, self._most_changes + 1):
-            worth, pairs = combined(base.steps, base.effects, feature, moves.effects, own, self._objective.nu, odds[1])
-            if not len(worth):
+            pairs = self._promising(base, moves, feature, own, odds[1])
+            if not len(pairs):
                 break
-            pairs = pairs[np.argsort(-worth, kind="stable")[:EXTENDED]]
-            more = self._measured(person, base.steps[pairs[:, 0]] + moves.steps[pairs[:, 1]], score, goal)
+            steps = base.steps[pairs[:, 0]] + moves.steps[pairs[:, 1]]
+            if base is moves:
+                steps = np.concatenate([steps, self._widely(single)])
+            more = self._measured(person, steps, score, goal)
             found, base = found.beside(more), more.at(np.argsort(-self._value(more), kind="stable")[:BEAM])
         varied = self._varied(found.steps[self._best(found)[:REFINED]], limits)
         return found.beside(self._measured(person, varied, score, goal)) if len(varied) else found
 
+    def _promising(
+        self, base: Targets, moves: Targets, feature: Indices, own: tuple[float, float], need: float
+    ) -> Indices:
+        """The pairs (R, 2) of a base and a move that promise most, and those that promise the highest scores.
+
+        Scores of models with steps are more than the sum of what single moves do: where no predicted combination is
+        accepted, the farthest may be.
+        """
+        worth, pairs = combined(base.steps, base.effects, feature, moves.effects, own, self._objective.nu, need)
+        by_score = [(odds, np.zeros_like(odds), odds) for _, _, odds in (base.effects, moves.effects)]
+        highest, far = combined(base.steps, by_score[0], feature, by_score[1], (own[1], own[1]), 0.0, -np.inf)
+        best = np.argsort(-worth, kind="stable")[:EXTENDED], np.argsort(-highest, kind="stable")[:FARTHEST]
+        return np.unique(np.concatenate([pairs[best[0]], far[best[1]]]), axis=0)
+
+    def _widely(self, single: Targets) -> Steps:
+        """The best moves of the best features with every move of another, as far as these are few: (R, M).
+
+        Rough models accept combinations that no effect of single moves predicts.
+        """
+        order = np.argsort(-self._value(single), kind="stable")
+        _, first = np.unique((single.steps[order] != 0).argmax(axis=1), return_index=True)
+        base = single.steps[order[np.sort(first)[: WIDE // len(order)]]]
+        row, move = np.nonzero(~((base != 0)[:, np.newaxis] & (single.steps != 0)).any(axis=2))
+        steps: Steps = base[row] + single.steps[move]
+        return steps
+
     def _useful(self, single: Targets) -> Targets:
-        """The single moves that no other replaces, at most ``MOST_MOVES``, in their order."""
-        kept = np.flatnonzero(undominated((single.steps != 0).argmax(axis=1), single.effects))
-        value = self._value(single)[kept]
-        return single.at(np.sort(kept[np.argsort(-value, kind="stable")[:MOST_MOVES]]))
+        """The single moves that no other replaces, at most ``MOST_MOVES``, and the farthest, in their order."""
+        useful = undominated((single.steps != 0).argmax(axis=1), single.effects)
+        value = np.where(useful, self._value(single), -np.inf)
+        # The farthest moves may do together what none of them does alone.
+        farthest = np.concatenate([single.steps.argmax(axis=0), single.steps.argmin(axis=0)])
+        best = np.argsort(-value, kind="stable")[: min(MOST_MOVES, int(useful.sum()))]
+        return single.at(np.union1d(best, farthest))
 
     def _best(self, found: Targets) -> Indices:
         """The best accepted target of each set of features, best first."""

@@ -68,12 +68,6 @@ class ArmPosteriors:
         if self._unrewarded[arm] >= 1.0:
             self._count(arm, arm + 1, execution, -1.0, 0.0)
 
-    def means_without(self, arms: NDArray[np.int64], executions: Array) -> Array:
-        """The posterior mean of each of n arms without one unrewarded pull of this execution probability, (n,)."""
-        means = np.empty(len(arms))
-        find_means_without(arms, executions, self._evidence, means)
-        return means
-
     def update_prior(self) -> None:
         """Set the prior to the current posteriors' mean, and all posteriors to those under the new prior."""
         prior = np.full(GRID_SIZE, PRIOR_STRENGTH / GRID_SIZE)
@@ -186,15 +180,3 @@ def has_no_outcome(log_likelihood: Array, k: int) -> bool:
     for g in range(log_likelihood.shape[1]):
         flat = flat and log_likelihood[k, g] == 0.0
     return flat
-
-
-@compiled
-def find_means_without(arms: NDArray[np.int64], executions: Array, evidence: Evidence, means: Array) -> None:
-    """Put the posterior means of n arms, each without one unrewarded pull, into ``means`` (n,)."""
-    log_likelihood, unrewarded, prior = evidence
-    without = np.empty(GRID_SIZE)
-    for i in range(len(arms)):
-        k, e = arms[i], min(max(executions[i], MIN_EXECUTION), 1.0 - MIN_EXECUTION)
-        for g in range(GRID_SIZE):
-            without[g] = log_likelihood[k, g] - math.log(1.0 - grid_value(g) * e)
-        means[i], _ = moments(without, max(unrewarded[k] - 1.0, 0.0), prior)

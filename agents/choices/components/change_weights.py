@@ -39,14 +39,6 @@ class ChangeWeights:
         """Update the weights to the current sums."""
         solve(self._ridge)
 
-    def learn(self, change: Array, score: float, weight: float, predictor: float) -> None:
-        """Add an outcome, and update the weights.
-
-        ``score`` is the derivative of the outcome's log-likelihood with respect to the linear predictor w |change|,
-        ``weight`` the Fisher information of the outcome, both at ``predictor``.
-        """
-        learn(change, score, weight, predictor, self._ridge)
-
     def state(self) -> dict[str, NDArray[Any]]:
         """``information`` (D, D) and ``target`` (D,)."""
         return {"information": self.information.copy(), "target": self.target.copy()}
@@ -86,14 +78,3 @@ def solve(ridge: Ridge) -> None:
         weights[i] = total / factor[i, i]
     for i in range(columns):
         weights[i] = max(weights[i], 0.0)
-
-
-@compiled
-def learn(change: Array, score: float, weight: float, predictor: float, ridge: Ridge) -> None:
-    """Add an outcome, as ``ChangeWeights.learn`` says, in place."""
-    information, target = ridge[0], ridge[1]
-    for a in range(len(change)):
-        target[a] += change[a] * (score + weight * predictor)
-        for b in range(a + 1):
-            information[a, b] += weight * change[a] * change[b]
-    solve(ridge)

@@ -11,26 +11,24 @@ from .words import printable
 
 
 def tell_undecided(spec: Path) -> None:
-    """Name on standard error what people must still say of a good spec; nothing where that is nothing.
-
-    That are lines marked ``decide``, personal features that somebody may be told to change, and features that somebody
-    may be told to change by any amount.
-    """
+    """Name on standard error the lines of a good spec that are still marked ``decide``, and personal features that
+    somebody may be told to change; nothing where there is neither."""
     lines = undecided_lines(spec.read_text(encoding="utf-8"))
     if lines:
         numbers = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
         print(
             f"{spec}: {numbers} still marked decide: say what a person can change, and delete the mark", file=sys.stderr
         )
-    loaded = load_spec(spec).spec
-    for name in unlimited(loaded):
-        print(
-            printable(f"{spec}: {name}: people may be told to change it by any amount: give a `max_change`"),
-            file=sys.stderr,
-        )
-    for name in unprotected(loaded):
+    for name in unprotected(load_spec(spec).spec):
         told = (
             f"{spec}: {name}: people may be told to change it, and it looks personal: write "
             "`mutable: none, protected: true`, or `protected: false` where it is not"
         )
+        print(printable(told), file=sys.stderr)
+
+
+def tell_unlimited(spec: Path) -> None:
+    """Name on standard error the numbers that somebody may be told to change by any amount."""
+    for name in unlimited(load_spec(spec).spec):
+        told = f"{spec}: {name}: people may be told to change it by any amount: give a `max_change`"
         print(printable(told), file=sys.stderr)

@@ -15,7 +15,6 @@ STEPS, CANDIDATES, COLUMNS, WINDOW = 200, 400, 3, 10
 
 PICKED = {
     "bwo_ucb": (1, "12111576c62c074e"),
-    "factored": (2, "fb977b86ebf1b6c8"),
     "gp_ucb": (2, "7eb9d51f0c79e481"),
     "linucb": (1, "10d013e03760dbcf"),
     "posterior": (2, "2c191cf11cdd90be"),

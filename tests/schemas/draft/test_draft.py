@@ -119,9 +119,10 @@ def test_nobody_is_asked_to_earn_much_more_where_everybody_earns_something(tmp_p
     drafted = draft_spec(written(tmp_path, columns, [i // 2 % 2 for i in range(100)]), "y")
     assert {name: feature.max_change for name, feature in features(drafted).items()} == {
         "income": "50%",
-        "wage": None,
-        "savings": None,
+        "wage": 20.0,
+        "savings": 20.0,
     }
+    assert "at most by what the middle half of people differ" in drafted.text
     assert "# guess: at most half as much again; better when higher, by its name" in drafted.text
 
 

@@ -252,7 +252,7 @@ def test_no_option_leads_outside_narrower_bounds(tmp_path, generator, highest):
 # --- what is learned ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("choice", ["posterior", "factored", "linucb", "bwo_ucb", "gp_ucb"])
+@pytest.mark.parametrize("choice", ["posterior", "residual", "linucb", "bwo_ucb", "gp_ucb"])
 def test_what_was_learned_of_arms_that_stay_is_kept(tmp_path, choice):
     story = tape(tmp_path, **{**SEARCH, "choice": choice})
     for number in range(12):
@@ -318,7 +318,7 @@ def test_an_open_recourse_keeps_its_window(tmp_path):
     assert story.fates() == [("short", "censored"), ("long", "censored")]
 
 
-@pytest.mark.parametrize("choice", ["posterior", "factored", "linucb"])
+@pytest.mark.parametrize("choice", ["posterior", "residual", "linucb"])
 def test_a_window_of_steps_may_become_one_of_time(tmp_path, choice):
     story = tape(tmp_path, **{**SEARCH, "choice": choice, "window": {"steps": 2, "lateness": "PT5M"}})
     story.applies("a", 0)

@@ -29,7 +29,7 @@ PEOPLE, CHANGES_TOLD, MINUTES = 20, 6, 600
 SEARCH: Mapping[str, Any] = {"policy": {"generator": "search", "options": 2}, "features": FEATURES, **TIMED}
 PROGRAMS: Mapping[str, Callable[[], Program]] = {
     "posterior": lambda: build_program(choice="posterior", **SEARCH),
-    "factored, of two shards": lambda: build_program(choice="factored", shards=2, **SEARCH),
+    "residual, of two shards": lambda: build_program(choice="residual", shards=2, **SEARCH),
     "linucb in steps": lambda: build_program(**{**SEARCH, "window": {"steps": 4}}),
     "decided by others": lambda: build_program(choice="posterior", decisions="external", **SEARCH),
     "instances": lambda: build_program(choice="posterior", candidates=24, **TIMED),

@@ -19,7 +19,7 @@ TOLD = {"nu": 0.5}
 
 @pytest.mark.parametrize(
     ("choice", "policy", "source"),
-    [("linucb", {}, "assumed"), ("linucb", TOLD, "told"), ("factored", {}, "learned"), ("factored", TOLD, "learned")],
+    [("linucb", {}, "assumed"), ("linucb", TOLD, "told"), ("residual", {}, "learned"), ("residual", TOLD, "learned")],
 )
 def test_a_recourse_names_the_source(tmp_path, choice, policy, source):
     story = tape(tmp_path, choice=choice, policy=policy)
@@ -31,7 +31,7 @@ def test_a_recourse_names_the_source(tmp_path, choice, policy, source):
 
 
 def test_every_option_of_a_learner_has_its_own_estimate(tmp_path):
-    story = tape(tmp_path, policy={"generator": "search", "choice": "factored", "options": 3})
+    story = tape(tmp_path, policy={"generator": "search", "choice": "residual", "options": 3})
     story.applies("x", features={"region": "north", "income": 60.0, "debts": 4})
     story.fold()
     estimates = [option.learned_execution_probability for option in story.answers()[0].options]
@@ -41,7 +41,7 @@ def test_every_option_of_a_learner_has_its_own_estimate(tmp_path):
 
 def test_a_learned_probability_follows_the_outcomes_and_the_assumed_one_does_not(tmp_path):
     def shown(folder, result):
-        story = tape(tmp_path / folder, choice="factored", candidates=2, **TIMED)
+        story = tape(tmp_path / folder, choice="residual", candidates=2, **TIMED)
         for number in range(30):
             story.applies(f"p{number}", number * MINUTE_MS)
             story.outcome(f"p{number}", number * MINUTE_MS + 1, result=result)

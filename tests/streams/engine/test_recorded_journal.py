@@ -37,7 +37,7 @@ def programs():
         "loan": build_program("loan", candidates=24),
         "timed": build_program("timed", window=by_time, decisions="external", choice="posterior", candidates=24),
         "sharded": build_program(
-            "sharded", window={"steps": 6}, decisions="external", shards=3, choice="factored", candidates=24
+            "sharded", window={"steps": 6}, decisions="external", shards=3, choice="gp_ucb", candidates=24
         ),
         "quick": build_program(
             "quick", window={"time": "PT20M", "lateness": "PT1M"}, shards=2, choice="bwo_ucb", candidates=24

@@ -23,7 +23,7 @@ from onward.tests.support.tape import MINUTE_MS, RICH, Tape
 PEOPLE, SHARE = 40, 0.5
 JOURNAL = TopicPartition("journal", 0)
 WINDOWS = {"steps": {"steps": 3}, "time": {"time": "PT10M", "lateness": "PT1M"}}
-DETERMINISTIC = ["factored", "linucb", "posterior", "protoar"]
+DETERMINISTIC = ["residual", "linucb", "posterior", "protoar"]
 
 
 def with_policy(program, **changes):

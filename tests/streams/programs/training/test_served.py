@@ -8,7 +8,10 @@ from onward.schemas.specfile import parse_spec
 from onward.streams.programs.training.served import PEOPLE, measure_served
 
 FEATURES = [f"{{name: f{number}, type: integer, bounds: [0, 10], mutable: up}}" for number in range(6)]
-SPEC = f"program: p\nfeatures: [{', '.join(FEATURES)}]\nlabel: {{name: y}}\nmodel: {{manifest: m}}\n"
+SPEC = (
+    f"program: p\nfeatures: [{', '.join(FEATURES)}]\nlabel: {{name: y}}\nmodel: {{manifest: m}}\n"
+    "policy: {objective: cost}\n"
+)
 
 
 def measured(score, margin, people):
