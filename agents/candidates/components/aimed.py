@@ -14,22 +14,26 @@ from .effects import log_odds
 from .grid import Grid, Limits, Steps, spread
 from .scored import without_parts
 
-MOVES = 24
+MOVES = 16
 """Most moves of one feature that are measured."""
 MOST_MOVES = 96
 """Most of them that are combined: those of the largest values."""
 BEAM = 12
 """Combinations of one size that are extended by another move: those of the largest values."""
-EXTENDED = 64
+EXTENDED = 40
 """Most combinations of one size that are measured."""
-FARTHEST = 24
+PER_SET = 3
+"""Combinations of one set of features that are compared at least."""
+MOST_BITS = 62
+FARTHEST = 12
 """Most combinations that are measured because their scores promise to be high."""
 WIDE = 500
 """About this number of combinations is measured whatever they promise."""
 LARGEST_SET = 4
 """Most features that a combination changes."""
-REFINED = 6
+REFINED = 3
 """Sets whose best target is varied by a few steps of each feature."""
+ROUNDS = 2
 REFINEMENTS = (-4, -2, -1, 1, 2, 4)
 MOST_OPTIONS = 12
 """Most sets of features that a person is offered."""
@@ -131,10 +135,14 @@ class AimedSearch:
             steps = base.steps[pairs[:, 0]] + moves.steps[pairs[:, 1]]
             if base is moves:
                 steps = np.concatenate([steps, self._widely(single)])
-            more = self._measured(person, steps, score, goal)
+            more = self._measured(person, _new(steps, found.steps[:0]), score, goal)
             found, base = found.beside(more), more.at(np.argsort(-self._value(more), kind="stable")[:BEAM])
-        varied = self._varied(found.steps[self._best(found)[:REFINED]], limits)
-        return found.beside(self._measured(person, varied, score, goal)) if len(varied) else found
+        for _ in range(ROUNDS):
+            varied = _new(self._varied(found.steps[self._best(found)[:REFINED]], limits), found.steps)
+            if not len(varied):
+                break
+            found = found.beside(self._measured(person, varied, score, goal))
+        return found
 
     def _promising(
         self, base: Targets, moves: Targets, feature: Indices, own: tuple[float, float], need: float
@@ -144,11 +152,14 @@ class AimedSearch:
         Scores of models with steps are more than the sum of what single moves do: where no predicted combination is
         accepted, the farthest may be.
         """
-        worth, pairs = combined(base.steps, base.effects, feature, moves.effects, own, self._objective.nu, need)
+        sets = base.steps.shape[1] * (base.steps.shape[1] - 1) // 2
+        most = max(PER_SET, EXTENDED // max(1, sets))
+        worth, pairs = combined(base.steps, base.effects, feature, moves.effects, own, self._objective.nu, need, most)
         by_score = [(odds, np.zeros_like(odds), odds) for _, _, odds in (base.effects, moves.effects)]
-        highest, far = combined(base.steps, by_score[0], feature, by_score[1], (own[1], own[1]), 0.0, -np.inf)
+        highest, far = combined(base.steps, by_score[0], feature, by_score[1], (own[1], own[1]), 0.0, -np.inf, PER_SET)
         best = np.argsort(-worth, kind="stable")[:EXTENDED], np.argsort(-highest, kind="stable")[:FARTHEST]
-        return np.unique(np.concatenate([pairs[best[0]], far[best[1]]]), axis=0)
+        chosen: Indices = np.concatenate([pairs[best[0]], far[best[1]]])
+        return chosen
 
     def _widely(self, single: Targets) -> Steps:
         """The best moves of the best features with every move of another, as far as these are few: (R, M).
@@ -176,7 +187,7 @@ class AimedSearch:
         accepted = np.flatnonzero(found.accepted)
         changed = found.steps[accepted] != 0
         order = np.argsort(LEAST_GAIN * changed.sum(axis=1) - self._value(found)[accepted], kind="stable")
-        _, first = np.unique(changed[order], axis=0, return_index=True)
+        _, first = np.unique(_sets(changed)[order], return_index=True)
         best: Indices = accepted[order[np.sort(first)]]
         return best
 
@@ -191,8 +202,8 @@ class AimedSearch:
     def _near(self, found: Targets, best: Indices) -> Indices:
         """The best targets of the same sets where effort is much harder, as far as they are much nearer."""
         value = np.where(found.accepted, self._value(found, HARDER), -np.inf)
-        changed = found.steps != 0
-        near = np.array([np.where((changed == changed[far]).all(axis=1), value, -np.inf).argmax() for far in best])
+        sets = _sets(found.steps != 0)
+        near = np.array([np.where(sets == sets[far], value, -np.inf).argmax() for far in best])
         nearer: Indices = near.astype(np.intp)
         return nearer[found.cost[nearer] <= MUCH_NEARER * found.cost[best]]
 
@@ -219,6 +230,20 @@ class AimedSearch:
         scores = score(rows)
         accepted = np.asarray(self._space.allowed(rows), dtype=bool) & goal.reached(scores)
         return Targets(steps, rows, helps, cost, scores, accepted)
+
+
+def _sets(changed: Mask) -> Indices:
+    """A number for each of the sets of features that R targets change, (R, M)."""
+    if changed.shape[1] > MOST_BITS:
+        return np.asarray(np.unique(changed, axis=0, return_inverse=True)[1].ravel())
+    return np.asarray(changed @ (1 << np.arange(changed.shape[1])))
+
+
+def _new(steps: Steps, known: Steps) -> Steps:
+    """The rows of steps (R, M) that are not among the known ones, each once."""
+    seen = set(map(bytes, known))
+    new = [number for number, row in enumerate(map(bytes, steps)) if row not in seen and not seen.add(row)]
+    return steps[new]
 
 
 def _single(limits: Limits) -> Steps:

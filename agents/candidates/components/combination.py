@@ -10,8 +10,6 @@ from ...compiled import compiled
 from ..contract import Array, Indices, Mask
 from .grid import Steps
 
-PER_SET = 3
-"""Combinations of one set of features that are kept."""
 SHORT = 1.0
 """By how much the logarithm of the chance counts less where the model is predicted to reject the combination."""
 
@@ -36,17 +34,26 @@ def undominated(feature: Indices, effects: Effects) -> Mask:
 
 @compiled
 def combined(
-    bases: Steps, base: Effects, feature: Indices, move: Effects, own: tuple[float, float], nu: float, need: float
+    bases: Steps,
+    base: Effects,
+    feature: Indices,
+    move: Effects,
+    own: tuple[float, float],
+    nu: float,
+    need: float,
+    most: int,
 ) -> tuple[Array, Indices]:
     """The best combinations of each base (B, M) with a move of another feature, (C, 2) indices, and their values (C,).
+
+    ``most`` is how many are kept of one base and feature.
 
     Effects add up: ``own`` are the person's log odds of being helped, and of the score, which must reach ``need``.
     The value is the logarithm of exp(-nu cost) p. Of bases that change one feature, only later ones are added.
     """
     features = bases.shape[1]
     value, found = (
-        np.full((len(bases), features, PER_SET), -math.inf),
-        np.zeros((len(bases), features, PER_SET), np.intp),
+        np.full((len(bases), features, most), -math.inf),
+        np.zeros((len(bases), features, most), np.intp),
     )
     of_set = np.zeros(len(bases), np.intp)
     for b in range(len(bases)):
@@ -82,9 +89,9 @@ def combined(
 @compiled
 def insert(value: Array, found: Indices, worth: float, code: int) -> None:
     """Put a value among the largest, in descending order, with its code."""
-    if worth <= value[PER_SET - 1]:
+    at = len(value) - 1
+    if worth <= value[at]:
         return
-    at = PER_SET - 1
     while at > 0 and value[at - 1] < worth:
         value[at], found[at] = value[at - 1], found[at - 1]
         at -= 1
