@@ -242,8 +242,9 @@ def _sets(changed: Mask) -> Indices:
 def _new(steps: Steps, known: Steps) -> Steps:
     """The rows of steps (R, M) that are not among the known ones, each once."""
     seen = set(map(bytes, known))
-    new = [number for number, row in enumerate(map(bytes, steps)) if row not in seen and not seen.add(row)]
-    return steps[new]
+    keys = list(map(bytes, steps))
+    new = [number for key, number in dict(zip(keys, range(len(keys)), strict=True)).items() if key not in seen]
+    return steps[np.array(new, dtype=np.intp)]
 
 
 def _single(limits: Limits) -> Steps:

@@ -18,7 +18,16 @@ NO_WIZARD = f"policy.choice: there is no choice 'wizard': use one of {', '.join(
 
 def test_check_summarises_a_good_spec_in_one_line(capsys):
     assert check([CREDIT]) == 0
-    assert "program credit: 13 features (10 mutable) in 13 columns, policy posterior" in capsys.readouterr().out
+    assert "program credit: 13 features (10 mutable) in 13 columns, policy residual" in capsys.readouterr().out
+
+
+def test_check_names_the_numbers_that_people_may_be_told_to_change_by_any_amount(tmp_path, capsys):
+    spec = tmp_path / "credit.yaml"
+    text = CREDIT.read_text()
+    spec.write_text(text.replace("bounds: [0, 36]", "bounds: [0, 36], max_change: 6"))
+    for file, told in ((CREDIT, True), (spec, False)):
+        assert check([file]) == 0
+        assert (f"{file}: TotalMonthsOverdue: people may be told to change it" in capsys.readouterr().err) is told
 
 
 def test_what_is_wrong_in_a_spec_cannot_give_orders_to_the_terminal(tmp_path, capsys):
@@ -104,7 +113,8 @@ def test_check_reports_all_types_together_and_then_all_rules(replaced, policy, p
     assert check([CREDIT, bad]) == 2
     streams = capsys.readouterr()
     assert streams.out.count("\n") == 1
-    assert streams.err.splitlines() == [f"{bad}:{problem}" for problem in problems]
+    told = [line for line in streams.err.splitlines() if not line.startswith(str(CREDIT))]
+    assert told == [f"{bad}:{problem}" for problem in problems]
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ MANIFEST = Manifest(
     ],
 )
 def test_it_tells_who_gets_no_option_what_the_margin_reaches_and_what_to_do(tmp_path, capsys, metrics, margin, told):
-    spec = parse_spec(SPEC.replace("[0, 99]", "[0, 99], mutable: up").encode())
+    spec = parse_spec((SPEC.replace("[0, 99]", "[0, 99], mutable: up") + "policy: {objective: cost}\n").encode())
     manifest = msgspec.structs.replace(MANIFEST, margin=margin, metrics={"instances": 9, **metrics})
     print_model(manifest, spec, tmp_path)
     printed = capsys.readouterr().out

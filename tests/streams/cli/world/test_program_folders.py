@@ -36,7 +36,7 @@ def test_a_written_spec_with_every_field_reads_back_as_it_was():
 
 
 def test_the_policy_is_written_even_where_it_is_the_default():
-    assert "policy: {choice: posterior" in spec_yaml(load_spec(PACKAGED[0]).spec)
+    assert "policy: {choice: residual" in spec_yaml(load_spec(PACKAGED[0]).spec)
 
 
 def test_names_are_kept_short_enough_for_a_program():

@@ -36,7 +36,8 @@ def test_nobody_rejected_is_nothing_to_say(margin):
 
 
 def test_people_of_a_program_with_limited_places_must_reach_the_threshold():
-    limited = SPEC + "policy: {goal: capacity, window: {time: P9D}}\ncapacity: {places: 3, round: P1D}\n"
+    limited = SPEC.replace("cost}", "cost, goal: capacity, window: {time: P9D}}")
+    limited += "capacity: {places: 3, round: P1D}\n"
     codec = FeatureCodec(parse_spec(limited.encode()))
     served = measure_served(codec, lambda X: X.mean(axis=1), [], [], 0.0, np.zeros((3, 6)))
     assert served["without_option"] == 0.0
