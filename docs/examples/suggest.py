@@ -19,7 +19,7 @@ features:
   - {name: region, type: categorical, categories: [north, south], mutable: none}
 label: {name: repaid, desired: 1}
 model: {manifest: model/manifest.json}
-policy: {objective: cost, choice: protoar, options: 3}
+policy: {objective: cost, generator: search, choice: protoar, options: 3}
 """
 
 data = Path(sys.argv[1])

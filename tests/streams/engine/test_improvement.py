@@ -8,8 +8,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from onward.agents.choices import Pull
 from onward.schemas.events import Recourse
-from onward.streams.ledger.ledger import Ledger
+from onward.streams.engine.assessment import propose
+from onward.streams.engine.state import CurrentModel
 from onward.streams.programs.bundle.manifest import MANIFEST, Manifest
 from onward.streams.programs.program import Program, assemble
 from onward.streams.programs.spec_check import load_program_spec
@@ -31,9 +33,11 @@ policy: {window: {steps: 4}%s}
 POOR = {"region": "north", "income": 42, "debts": 7}
 
 
-def program(folder: Path, policy: str = "") -> Program:
-    """The program of a spec file, with a logistic regression."""
+def program(folder: Path, policy: str = "", rows: int = 400) -> Program:
+    """The program of a spec file, with a logistic regression of some rows."""
     write_loans(folder / "loans.csv")
+    lines = (folder / "loans.csv").read_text().splitlines(keepends=True)
+    (folder / "loans.csv").write_text("".join(lines[: rows + 1]))
     spec = folder / "loan.yaml"
     spec.write_text(SPEC % policy)
     if not (folder / "model").exists():
@@ -65,12 +69,7 @@ def test_a_spec_without_an_objective_asks_for_options_that_help(trained, tmp_pat
     assert helps(after, row)[0] > helps(row, row)[0] + 0.3
 
 
-def learned(ledger: Path, one: Program) -> dict[str, np.ndarray]:
-    with Ledger.open(ledger, 0, {"loan": one}) as opened:
-        return opened.state().shard(one, 0).learner.state()
-
-
-def test_an_outcome_teaches_what_a_silence_and_a_retraction_do_not(trained, tmp_path):
+def test_what_comes_of_an_option_changes_what_the_next_people_are_told(trained, tmp_path):
     def weights(folder: str, result: str | None) -> np.ndarray:
         story = story_of(trained, tmp_path / folder)
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -91,6 +90,19 @@ def test_what_a_pick_was_made_with_stays_with_its_case(trained, tmp_path):
     story.applies("x", features=POOR)
     [case] = cases(story.fold())
     assert all(len(option.context) >= 7 * 8 for option in case.options)
+
+
+def test_outcomes_are_learned_under_a_retrained_model_with_another_estimate(trained, tmp_path):
+    second = program(tmp_path, rows=200).bundle
+    point = np.array([[0.3, 0.2, 1.0, 0.0]])
+    assert second.improvement.log_odds(point, point) != trained.bundle.improvement.log_odds(point, point)
+
+    people, learner = trained.codec.encode_many([POOR]), trained.learner()
+    older, newer = (propose(trained, CurrentModel.of(trained, one), people).of(0) for one in (trained.bundle, second))
+    pick = learner.choose(older, np.random.default_rng)
+    learner.update(Pull(0, pick.arm, pick.execution, pick.context), 0.0)
+    assert learner.state()["information"].any()
+    assert learner.choose(newer, np.random.default_rng).execution < pick.execution
 
 
 def test_the_manifest_tells_how_far_the_estimate_can_be_believed(trained):

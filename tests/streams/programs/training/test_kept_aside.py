@@ -27,9 +27,7 @@ FOLDERS = iter(range(1000))
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kept_aside")
     write_loans(folder / "loans.csv")
-    (folder / "spec.yaml").write_text(
-        reviewed_spec().replace("policy: {", "policy: {objective: cost, ") + "\npromise: {kind: retrains}\n"
-    )
+    (folder / "spec.yaml").write_text(reviewed_spec() + "\npromise: {kind: retrains}\n")
     return folder
 
 
