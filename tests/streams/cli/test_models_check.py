@@ -25,7 +25,13 @@ from onward.tests.support.programs import features, write_programs
 from onward.tests.support.stricter_models import write_stricter
 
 PROGRAM = {
-    "policy": {"objective": "cost", "choice": "posterior", "generator": "search", "options": 2, "window": {"time": "P60D"}},
+    "policy": {
+        "objective": "cost",
+        "choice": "posterior",
+        "generator": "search",
+        "options": 2,
+        "window": {"time": "P60D"},
+    },
     "promise": {"kind": "lp", "radius": 0.1, "valid_for": "PT10H"},
     "shards": 1,
 }
