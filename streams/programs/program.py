@@ -62,13 +62,12 @@ NOT_LINEAR = (
 class Program:
     """One decision process.
 
-    ``file_sha256`` is the hash of the spec file's bytes. ``points`` are the recourse instances, encoded, shape (K, D),
-    and ``instances`` the same, raw. ``nu`` scales cost in the execution probability. ``earlier`` are the specs that
-    were in force before, oldest first, and ``earlier_arms`` the arms under them, None where the spec changes none.
+    ``points`` are the recourse instances, encoded, shape (K, D), and ``instances`` the same, raw. ``nu`` scales cost in
+    the execution probability. ``earlier`` are the specs that were in force before, oldest first, and ``earlier_arms``
+    the arms under them, None where the spec changes none.
     """
 
     spec: ProgramSpec
-    file_sha256: str
     codec: FeatureCodec
     bundle: ModelBundle
     instances: tuple[Features, ...]
@@ -346,7 +345,7 @@ def assemble(loaded: LoadedSpec) -> Program:
     points = codec.encode_many(instances)
     cost = cost_of(codec, bundle.reference)
     nu = 1.0 / codec.dimension if spec.policy.nu is None else spec.policy.nu
-    return Program(spec, loaded.file_sha256, codec, bundle, instances, points, cost, nu)
+    return Program(spec, codec, bundle, instances, points, cost, nu)
 
 
 def _decides_arms(spec: ProgramSpec) -> object:
