@@ -41,7 +41,7 @@ async def check_given_specs(
         if program.sha256 not in in_force.specs_sha256 and not await _is_announced(program, state, publisher, topics):
             raise LedgerError(
                 f"the spec of program {name!r} (sha256 {program.sha256}) is not the one in force ({in_force.sha256}), "
-                "and has not been announced: run `onward specs announce` with its file, or restore the file"
+                "and has not been announced: announce it with `onward specs announce FILE`, or restore the file"
             )
         extra = {"program": name, "sha256": in_force.sha256, "partition": state.partition}
         log.warning("the spec in force is not that of the file: the journal decides", extra=extra)
