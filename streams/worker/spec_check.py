@@ -9,10 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-import msgspec
-
 from ...schemas.events import RawSpec
 from ...schemas.kinds import kinds
+from ...schemas.problems import JSON_ERRORS
 from ..engine.state import PartitionState
 from ..errors import LedgerError
 from ..programs.announced_spec import read_spec
@@ -65,5 +64,5 @@ def _holds(record: Record, program: Program) -> bool:
     try:
         event: RawSpec = kinds["spec"].decode_body(record.value or b"")
         return event.program == program.name and program.begun_with(read_spec(event, program)).sha256 == program.sha256
-    except (msgspec.MsgspecError, SpecRefusedError):
+    except (*JSON_ERRORS, SpecRefusedError):
         return False
