@@ -146,7 +146,9 @@ def test_it_is_part_of_an_application_s_history_whatever_comes_at_the_same_time(
     for record in [*records, *sent]:
         history.feed(record)
     told = [happening.kind for happening in history.happenings]
-    assert told == ["application", "recourse", "outcome", "reward", "withdrawal", "confirmation"]
+    assert told == [
+        "application", "model-decision", "recourse", "outcome", "reward", "withdrawal", "confirmation",
+    ]  # fmt: skip
     [words] = show._in_words(history.happenings[4])
     assert "withdrawal     withdrawals/0@0" in words
 
