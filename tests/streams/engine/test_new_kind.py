@@ -149,7 +149,7 @@ def test_it_is_part_of_an_application_s_history_whatever_comes_at_the_same_time(
     assert told == [
         "application", "model-decision", "recourse", "outcome", "reward", "withdrawal", "confirmation",
     ]  # fmt: skip
-    [words] = show._in_words(history.happenings[4])
+    [words] = show._in_words(history.happenings[5])
     assert "withdrawal     withdrawals/0@0" in words
 
 
