@@ -12,10 +12,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from onward.schemas.events import Application, Outcome
+from onward.schemas.events import Application, Outcome, RawSpec
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.cli import main
+from onward.streams.journal.lines import read_entries
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.programs.program import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
@@ -24,7 +25,7 @@ from onward.tests.faults.suite.check.checker import Findings, compare_outputs, c
 from onward.tests.faults.suite.check.reference_run import reference_run
 from onward.tests.faults.suite.environment import read_to_end
 from onward.tests.faults.suite.workers import worker
-from onward.tests.support.comparison import dump, ledger_position
+from onward.tests.support.comparison import LedgerPosition, dump, ledger_position
 from onward.tests.support.forked_process import ForkedProcess
 from onward.tests.support.programs import features, write_programs
 
@@ -104,6 +105,17 @@ class Installation:
             found[event["application"].rstrip("0123456789")].append(event)
         return found
 
+    def learned_around_the_change(self):
+        """What the shards have learned, in the ledger before and after the record that changes the spec."""
+        journal = self.read(self.topics.journal)
+        # A worker that was killed may have appended it twice.
+        offset, *_ = [record.offset for record in journal for entry in read_entries(record) if is_change(entry)]
+        programs = assemble_all([load_program_spec(self.spec)])
+        places = [LedgerPosition(0, offset), LedgerPosition(0, offset + 1)]
+        dumps = reference_run(programs, self.topics, journal, places, self.folder / "around").dumps
+        assert dumps[places[0]] != dumps[places[1]]
+        return [[line for line in dumps[place] if line.startswith('INSERT INTO "shards"')] for place in places]
+
     def findings(self):
         """The outputs and the ledger beside those of a run over the same journal without faults."""
         [path] = (self.folder / "state").glob("*.sqlite")
@@ -115,6 +127,11 @@ class Installation:
         named = [{str(position): state for position, state in found.items()} for found in (states, reference.dumps)]
         compare_states(*named, findings)
         return findings
+
+
+def is_change(entry):
+    """Whether a journal entry is a spec that was announced."""
+    return isinstance(entry.body, RawSpec) and entry.source is not None
 
 
 @pytest.fixture
@@ -171,7 +188,10 @@ def test_a_spec_changes_while_workers_come_and_go(installation, capsys):
         for answer in group:
             steps[answer["shard"]].append(answer["step"])
     assert all(sorted(own) == list(range(len(own))) for own in steps.values()), "each shard has one learner"
-    assert there.findings().is_clean, there.findings()
+    before, after = there.learned_around_the_change()
+    assert before == after != [], "what was learned is kept"
+    findings = there.findings()
+    assert findings.is_clean, findings
     assert main(["status", *there.connection, "--state-dir", str(there.folder / "state"), "--json"]) == 0
     [ledger] = json.loads(capsys.readouterr().out)["ledgers"]
     assert [program["spec"] for program in ledger["programs"]] == [tight]
