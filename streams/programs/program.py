@@ -249,7 +249,7 @@ class Program:
 
     def load_new(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version that is to be announced; raise ``ModelError`` also where it does not fit the spec."""
-        return load_model(self.spec, self.codec, manifest, sha256)
+        return _fitting(self.load(manifest, sha256), self.spec, manifest)
 
     def approves(self, scores: Array) -> NDArray[np.bool_]:
         """Which scores, shape (n,), the program's own model approves."""
@@ -304,7 +304,10 @@ class Program:
 
 def load_model(spec: ProgramSpec, codec: FeatureCodec, manifest: str, sha256: str | None) -> ModelBundle:
     """A model version of a program; raise ``ModelError`` when it is refused."""
-    bundle = load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec)
+    return _fitting(load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec), spec, manifest)
+
+
+def _fitting(bundle: ModelBundle, spec: ProgramSpec, manifest: str) -> ModelBundle:
     if fault := _misfit(bundle, spec):
         raise ModelError(f"{manifest}: {fault}")
     return bundle
