@@ -236,23 +236,25 @@ class Option(Suggested, frozen=True, gc=False):
         for field, population in POPULATIONS.items():
             if field in promise:
                 return (
-                    f", accepted by about {_percent(promise['share'])} of models trained on {population}; "
+                    f", accepted by about {whole_percent(promise['share'])} of models trained on {population}; "
                     f"{promise[field]:.0f} were asked, and for 19 of 20 such options at least "
-                    f"{_percent(promise['bound'])} accept"
+                    f"{whole_percent(promise['bound'])} accept"
                 )
         if "share" in promise:
-            least = _percent(promise["bound"])
-            return (
-                f", accepted by at least {least} of models of resamples of its own data; of other data none was asked"
+            asked = promise.get("models_of_resamples")
+            number = (
+                "of other data none was asked" if asked is None else f"{asked:.0f} were asked, and of other data none"
             )
+            least = whole_percent(promise["bound"])
+            return f", accepted by at least {least} of models of resamples of its own data; {number}"
         if "alpha_max" in promise:
             return f", holds while the model changes by less than {promise['alpha_max']:.3g}"
         return ""
 
 
-def _percent(share: float) -> str:
-    """A share in whole per cent, rounded down: what is nearly sure is not told as sure."""
-    return f"{math.floor(100.0 * share)}%"
+def whole_percent(share: float) -> str:
+    """A share of models in whole per cent, rounded down and below 100: no number of models makes one sure."""
+    return f"{min(99, math.floor(100.0 * share))}%"
 
 
 class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse"):

@@ -97,7 +97,6 @@ def build_program(
             "promise": promise or {},
         },
         ProgramSpec,
-        strict=False,
     )
     codec = FeatureCodec(spec)
     rows = instances(candidates, regions)
