@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.agents.goals import ClosedRound, Prospects
-from onward.agents.goals.capacity import STEPS, Capacity
+from onward.agents.goals.capacity import Capacity
+from onward.agents.goals.components.search import STEPS
 from onward.agents.goals.rounds import logit, sigmoid
 from onward.tests.agents.goals.limited_places import LimitedPlaces
 
