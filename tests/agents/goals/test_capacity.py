@@ -227,8 +227,10 @@ def test_promises_of_higher_goals_that_are_still_open_raise_the_goal_and_lower_o
 
 
 def test_who_was_promised_the_same_goal_is_not_ahead_of_those_who_are_told_it_now():
-    lower, same, higher = (told(returned=True, open_goal=None, beyond=beyond) for beyond in (-1e-6, 0.0, 1e-6))
-    assert lower == same < higher
+    lower, same, rounded, higher = (
+        told(returned=True, open_goal=None, beyond=beyond) for beyond in (-1e-6, 0.0, 1e-12, 1e-6)
+    )
+    assert lower == same == rounded < higher
 
 
 def test_nobody_is_expected_a_round_late_before_anybody_came_late():
