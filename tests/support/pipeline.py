@@ -183,6 +183,14 @@ class Run:
         return [msgspec.json.decode(record.value or b"", type=kind) for record in self.broker.logs[topic, 0]]
 
 
+def models_in(run: Run) -> set[tuple[str, str, str | None]]:
+    """The topic, version and hash of every model that an output names."""
+    events = [
+        (topic, msgspec.json.decode(value)) for topic, outputs in run.outputs().items() for _, value, _, _ in outputs
+    ]
+    return {(topic, event["model"], event.get("model_sha256")) for topic, event in events if "model" in event}
+
+
 def idle_tick(run: Run, time_ms: int) -> Record:
     """Make a journal record that moves the clock of every input to ``time_ms``."""
     sources = tuple(SourcePosition(run.topics.of(kind), 0, time_ms) for kind in kinds.of("input") if kind.clocks)
