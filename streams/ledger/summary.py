@@ -14,7 +14,7 @@ from ..engine.rounds.state import RoundsRecord
 from ..engine.timers import WINDOW
 from ..errors import LedgerError
 from .checksum import without_checksum
-from .schema import READABLE, SCHEMA_VERSION
+from .schema import SCHEMA_VERSION
 
 
 class RoundsSummary(NamedTuple):
@@ -96,7 +96,7 @@ def _summary(path: Path) -> LedgerSummary | None:
             if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 return None
             meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
-            if meta["schema"] not in READABLE:
+            if meta["schema"] != SCHEMA_VERSION:
                 raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
             (watermark,) = db.execute(_WATERMARK).fetchone()
             waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]

@@ -115,7 +115,7 @@ def build_program(
     verifier = BundledVerifier(AgreementModel(), tolerance=0.3)
     bundle = ModelBundle("v1", "memory", "1" * 64, manifest, model or IncomeModel(), rows, rows, verifier, retrains)
     points = codec.encode_many(rows)
-    return Program(spec, "2" * 64, codec, bundle, tuple(rows), points, L1(), 1.0 / codec.dimension)
+    return Program(spec, codec, bundle, tuple(rows), points, L1(), 1.0 / codec.dimension)
 
 
 @dataclass

@@ -171,6 +171,8 @@ def test_what_cannot_change_is_a_dead_letter_with_the_reason(tmp_path, change, w
         (RawSpec("loan", Raw(b"[]"), "1" * 64), "spec_refused"),
         (RawSpec("loan", Raw(b"{}"), "2" * 64), "spec_refused"),
         (RawSpec("loan", Raw(b'{"program": "x", "program": "y"}'), "1" * 64), "duplicate_key"),
+        (RawSpec("loan", Raw(b'{"program": "\xff"}'), "1" * 64), "spec_refused"),
+        (RawSpec("loan", Raw(b'{"program": ' + b"[" * 300 + b"]" * 300 + b"}"), "1" * 64), "spec_refused"),
         (RawSpec("nobody", Raw(b"{}"), "1" * 64), "unknown_program"),
     ],
 )
