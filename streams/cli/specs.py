@@ -13,26 +13,21 @@ from ...schemas.headers import cloud_event_headers
 from ...schemas.kinds import ce_type
 from ...schemas.specfile import LoadedSpec
 from ..errors import OnwardError, UsageError
-from ..ingest.partitioning import partition_of
-from ..journal.entries import journal_key
 from ..kafka import connection
-from ..kafka.admin.offsets import partition_offsets
 from ..kafka.admin.preflight import preflight
-from ..kafka.client import EventWriter, records_between
+from ..kafka.client import EventWriter
 from ..kafka.options import KafkaOptions
 from ..programs.announced_spec import spec_event
 from ..programs.load_limits import limited_memory
 from ..programs.program import Program
 from ..programs.spec_changes import SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
-from ..records import TopicPartition
-from ..replay.spec_history import SpecHistory
 from ..settings import SpecSettings
 from ..topics import Topics
-from .display.read_progress import ReadProgress
 from .display.words import printable
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
+from .process.spec_history import read_spec_history
 
 SOURCE = "onward/specs"
 USAGE = """usage: onward specs announce FILE [FLAGS]
@@ -65,7 +60,7 @@ def announce(settings: SpecSettings) -> int:
     topics, options = connection.topics(settings), connection.connection(settings)
     with quiet_kafka_clients():
         asyncio.run(preflight(options, [topics.journal, topics.specs]))
-        history = _history(loaded.spec.program, topics, options)
+        history = read_spec_history(loaded.spec.program, topics, options)
     if not history.has_begun:
         raise OnwardError(
             f"{topics.journal} knows no program {loaded.spec.program!r}: a worker that is started with {loaded.path} "
@@ -83,23 +78,6 @@ def announce(settings: SpecSettings) -> int:
     _send(changed, topics, options)
     _print(loaded, in_force, changed, topics)
     return 0
-
-
-def _history(program: str, topics: Topics, options: KafkaOptions) -> SpecHistory:
-    """The specs of a program. All of its shards' journal partitions hold the same ones: that of the first is read."""
-    history = SpecHistory(program)
-    journal = partition_offsets(options, [topics.journal])
-    own = [journal[partition_of(journal_key(program, 0), len(journal))]]
-    progress = ReadProgress(sum(one.end - one.begin for one in own))
-    for record in records_between(options, own, progress.add):
-        history.feed_journal(record)
-    ahead = [
-        one._replace(begin=max(one.begin, history.read.get(TopicPartition(one.topic, one.partition), -1) + 1))
-        for one in partition_offsets(options, [topics.specs])
-    ]
-    for record in records_between(options, ahead, lambda _: None):
-        history.feed_announced(record)
-    return history
 
 
 def _send(program: Program, topics: Topics, options: KafkaOptions) -> None:

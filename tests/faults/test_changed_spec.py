@@ -178,7 +178,7 @@ def test_a_spec_changes_while_workers_come_and_go(installation, capsys):
     )
 
     answers = there.answers()
-    tight = load_program_spec(there.spec).sha256
+    tight, tight_spec = load_program_spec(there.spec).sha256, there.spec.read_text()
     there.spec.write_text(there.first)
     first = load_program_spec(there.spec).sha256
     assert {answer["spec"] for answer in answers["first"] + answers["commented"]} == {first}
@@ -192,6 +192,11 @@ def test_a_spec_changes_while_workers_come_and_go(installation, capsys):
     assert before == after != [], "what was learned is kept"
     findings = there.findings()
     assert findings.is_clean, findings
+    for spec in (tight_spec, there.first):
+        there.spec.write_text(spec)
+        assert main(["evaluate", *there.connection, "--spec", str(there.spec), "--choice", "factored", "--json"]) == 0
+        evaluation = json.loads(capsys.readouterr().out)
+        assert evaluation["steps"] + sum(evaluation["left_out"].values()) == 5 * PEOPLE
     assert main(["status", *there.connection, "--state-dir", str(there.folder / "state"), "--json"]) == 0
     [ledger] = json.loads(capsys.readouterr().out)["ledgers"]
     assert [program["spec"] for program in ledger["programs"]] == [tight]

@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from onward.schemas.events import Model, RawSpec
 from onward.streams.cli.process.stall_timeout import StallTimeout
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader
@@ -84,7 +85,7 @@ class ScenarioEnv:
 
     def __enter__(self) -> Self:
         create_topics(self.options, plan(self.topics, PARTITIONS, BROKERS))
-        announced = [*announcements(self.context.folder), *changed_specs(self.context.programs)]
+        announced: list[Model | RawSpec] = [*announcements(self.context.folder), *changed_specs(self.context.programs)]
         turns = applicant_turns(self.topics, self.applicant_random, announced)
         shuffled = self.order_random if self.is_shuffled else None
         sender = Sender(self.options, turns, self.turns_per_second, self.seconds, shuffled=shuffled)

@@ -210,7 +210,7 @@ def renamed_column(manifest, _):
             lambda _, own: with_promise(own, kind="lp", radius=0.2),
             [],
             LedgerError.exit_code,
-            "the spec of program 'loan' is not the one ledger",
+            "the spec of program 'loan' is not the one in force in ledger",
         ),
         (renamed_column, [], ModelError.exit_code, "it lacks debts and adds overdraft"),
         (
