@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
+from onward.streams.engine.rounds.promised_scores import PromisedScore
+from onward.streams.engine.rounds.standing import promised_score
+from onward.streams.journal.entries import CaseKey
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, announcement, story
 from onward.tests.streams.engine.rounds.test_rounds import closed_at, with_four
 from onward.tests.support.comparison import dump
@@ -20,10 +26,11 @@ def test_another_applicant_who_names_an_application_does_not_come_back_with_its_
     assert tape.thresholds()[-1].returned == 0
 
 
-def test_an_application_from_before_the_answer_is_no_return(tmp_path):
+@pytest.mark.parametrize("applied_ms", [20 * MINUTE_MS, HOUR_MS])
+def test_an_application_from_before_the_answer_is_no_return(tmp_path, applied_ms):
     tape = with_four(tmp_path, horizon=3)
     tape.tick(closed_at(1))
-    tape.applies_with("late", 20 * MINUTE_MS, 26, applicant="person low")
+    tape.applies_with("late", applied_ms, 26, applicant="person low")
     tape.tick(closed_at(2))
     tape.fold()
     assert tape.thresholds()[-1].returned == 0
@@ -82,3 +89,16 @@ def _decided_by_others(folder):
     for hour in range(3, 9):
         tape.tick(closed_at(hour + 1))
     return tape
+
+
+def test_under_another_model_a_promise_asks_for_what_its_worst_option_scores():
+    """The score of a model is here the only feature."""
+
+    def promised(model: str, *targets: float) -> float:
+        rows = [np.array([value]).tobytes() for value in (0.1, *targets)]
+        promise = PromisedScore(CaseKey("loan", "a"), None, 1, 2, 0.9, 0.5, model, rows[0], tuple(rows[1:]), 0)
+        return promised_score(promise, SimpleNamespace(manifest_sha256="now", model=SimpleNamespace(score=np.ravel)))
+
+    assert promised("now", 0.7, 0.6) == 0.9
+    assert promised("before", 0.7, 0.6, 0.8) == 0.6
+    assert promised("before") == 0.1, "who has no option was told to apply again as they are"

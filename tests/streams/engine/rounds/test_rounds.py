@@ -159,6 +159,15 @@ def test_who_comes_later_than_lateness_joins_the_next_round(tmp_path):
     assert [closed.applicants for closed in tape.thresholds()] == [4, 1]
 
 
+def test_who_comes_at_the_end_of_a_round_belongs_to_it(tmp_path):
+    tape = story(tmp_path)
+    tape.applies_with("last", HOUR_MS, 90)
+    tape.applies_with("next", HOUR_MS + 1, 90)
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert tape.places() == {"last": True}
+
+
 def test_an_applicant_counts_once_in_a_round(tmp_path):
     tape = with_four(tmp_path)
     tape.applies_with("best again", 11 * MINUTE_MS, 100, applicant="person best")
@@ -313,10 +322,40 @@ def test_the_goal_counts_on_as_many_places_as_others_give_whatever_the_spec_says
     assert found[0] == found[1]
 
 
+def kept_of_rounds(ledger):
+    """What the ledger holds of the rounds of the only program."""
+    [(body,)] = rows(ledger, "SELECT body FROM rounds")
+    return msgspec.msgpack.decode(without_checksum(body), type=RoundsRecord)
+
+
 def learned_by(ledger):
     """The arrays that the rounds of the only program have taught."""
-    [(body,)] = rows(ledger, "SELECT body FROM rounds")
-    return unpack(msgspec.msgpack.decode(without_checksum(body), type=RoundsRecord).learned)
+    return unpack(kept_of_rounds(ledger).learned)
+
+
+def test_a_round_without_places_tells_nothing_of_the_score_that_is_needed(tmp_path):
+    tape = with_four(tmp_path, horizon=3)
+    tape.send("rounds", announcement(2, 0), 0, "r")
+    tape.applies_with("later", HOUR_MS + 1, 90)
+    tape.tick(closed_at(2))
+    ledger = tape.fold()
+    first, second = tape.thresholds()
+    assert (second.places, second.applicants, second.threshold) == (0, 1, 1.0)
+    assert kept_of_rounds(ledger).threshold == first.threshold
+    assert learned_by(ledger)["threshold_drift_count"] == [1]
+
+
+def test_who_comes_back_with_less_and_finds_a_place_keeps_the_promise_and_does_not_count_as_having_reached(tmp_path):
+    tape = with_four(tmp_path)
+    tape.tick(closed_at(1))
+    tape.applies_with("as told", closed_at(1), 90, previous="low")
+    tape.applies_with("less", closed_at(1), 31, previous="middle")
+    tape.tick(closed_at(2))
+    tape.fold()
+    assert tape.places()["less"]
+    assert tape.promises() == {"low": "kept", "middle": "kept"}
+    closed = tape.thresholds()[-1]
+    assert (closed.returned, closed.reached, closed.coverage.achieved) == (2, 1, 1.0)
 
 
 def test_an_open_promise_is_expected_also_after_a_round_in_which_nobody_was_turned_down(tmp_path):
