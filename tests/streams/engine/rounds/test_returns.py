@@ -7,12 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from onward.streams.engine.handlers.rounds import closing
 from onward.streams.engine.rounds.promised_scores import PromisedScore
 from onward.streams.engine.rounds.standing import promised_score
 from onward.streams.journal.entries import CaseKey
-from onward.tests.streams.engine.rounds.stories import HOUR_MS, announcement, story
+from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
 from onward.tests.streams.engine.rounds.test_rounds import closed_at, with_four
 from onward.tests.support.comparison import dump
+from onward.tests.support.pipeline import Run
 from onward.tests.support.tape import MINUTE_MS
 
 
@@ -76,6 +78,28 @@ def test_a_restart_changes_nothing_where_others_decide_and_a_person_has_two_answ
     assert dump(cut.fold(parts=[[record] for record in cut.journal])) == expected
     assert cut.run.outputs() == whole.run.outputs()
     assert list(whole.promises().values()) == ["superseded", "kept"]
+
+
+def test_who_is_decided_while_their_round_is_being_closed_counts_in_the_next_one(tmp_path, monkeypatch):
+    """The decision is late: by its event time it belongs to the round that is being closed."""
+    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1, other=1))
+    found = []
+    for name in ("whole", "cut"):
+        program = limited({"horizon": 3}, decisions="external", goal="last_threshold")
+        tape = Story(Run({"loan": program}, tmp_path / name))
+        for number in range(6):
+            tape.applies_with(f"a{number}", MINUTE_MS, 20.0 + number)
+        for number in range(5):
+            tape.decides(f"a{number}", 2 * MINUTE_MS, False)
+        tape.tick(closed_at(1))
+        tape.decides("a5", 2 * MINUTE_MS, True)
+        cut = len(tape.journal)
+        for number in range(80):
+            tape.tick(closed_at(4) + number)
+        tape.fold(parts=[tape.journal[:cut], tape.journal[cut:]] if name == "cut" else None)
+        found.append([(closed.round, closed.applicants) for closed in tape.thresholds()])
+    assert found[0][:2] == [(1, 5), (2, 1)]
+    assert found[0] == found[1]
 
 
 def _decided_by_others(folder):

@@ -251,6 +251,18 @@ def test_a_round_that_cannot_be_is_a_dead_letter(tmp_path, event, ms, reason):
     assert tape.reasons() == [reason]
 
 
+def test_no_round_is_announced_before_one_that_has_ended_and_waits_to_be_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
+    tape = with_four(tmp_path, round=None)
+    for hour in (1, 3):
+        tape.send("rounds", announcement(hour, 1), 0, f"r{hour}")
+    tape.tick(closed_at(3))
+    tape.send("rounds", announcement(2, 1), 0, "between")
+    tape.fold()
+    assert tape.thresholds() == [], "the first of the two is still being closed"
+    assert tape.reasons() == ["round_already_closed"]
+
+
 def test_a_program_without_rounds_has_none(tmp_path):
     from onward.tests.support.tape import tape as plain
 
@@ -522,6 +534,26 @@ def test_who_has_the_next_goal_already_is_told_to_apply_again_and_the_step_is_ke
     assert (answer.until_round, answer.valid_from) == (2, format_time(START_MS + HOUR_MS))
     assert str(answer).startswith("good: nothing need change until 2026-09-21: ")
     assert rows(ledger, "SELECT step FROM shards") == [(1,)]
+
+
+def test_who_gets_no_options_takes_a_step_of_the_learner_all_the_same(tmp_path, monkeypatch):
+    """One option of several is drawn by the step. Answered one by one, people are told what they are told together."""
+    found, score = [], Line(np.array([0.0, 0.0, 6.0, -6.0]), 0.0)
+    for units in (1000, 1):
+        monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=units))
+        program = limited(score=score, goal="fixed", goal_parameters={"score": 0.9}, options=1, exploration=0.5)
+        tape = Story(Run({"loan": program}, tmp_path / str(units)))
+        tape.send("rounds", announcement(1, 0), 0, "r")
+        for number in range(12):
+            applicant = f"person {number - number % 3 // 2}"  # every third has applied before
+            tape.applies_with(f"a{number:02}", MINUTE_MS, 20.0 + 2 * number, applicant, debts=5)
+        for number in range(40):
+            tape.tick(closed_at(1) + number)
+        tape.fold()
+        found.append([(answer.application, answer.step, str(answer)) for answer in tape.answers()])
+    assert [step for _, step, _ in found[0]] == list(range(12))
+    assert {words for words in ("income", "debts") for _, _, told in found[0] if words in told} == {"income", "debts"}
+    assert found[0] == found[1]
 
 
 def test_a_promise_counts_for_one_of_those_who_name_it(tmp_path):
