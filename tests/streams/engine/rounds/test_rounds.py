@@ -15,12 +15,14 @@ from onward.agents.goals.sac import SPAN, goal_policy
 from onward.schemas.events import Model, ModelDecision, NoRecourse, Outcome, Recourse
 from onward.schemas.headers import format_time
 from onward.streams.engine.handlers.rounds import closing
+from onward.streams.engine.rounds.promised_scores import PromisedScore
 from onward.streams.engine.rounds.state import RoundsRecord
 from onward.streams.ledger.array_codec import unpack
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.program import Program
 from onward.tests.streams.engine.rounds.stories import (
     HOUR_MS,
+    LINE,
     Story,
     announcement,
     as_a_large_model,
@@ -111,6 +113,7 @@ def test_a_promise_holds_for_as_many_rounds_as_the_horizon_says(tmp_path):
     tape.fold()
     assert tape.promises() == {"low": "kept", "middle": "expired"}
     assert [closed.round for closed in tape.thresholds()] == [1, 2, 3, 4], "rounds go on while promises are open"
+    assert [closed.open_promises for closed in tape.thresholds()] == [0, 2, 2, 0]
 
 
 @pytest.mark.parametrize(("hour", "changes"), [(2, True), (7, False)])
@@ -534,6 +537,36 @@ def test_who_has_the_next_goal_already_is_told_to_apply_again_and_the_step_is_ke
     assert (answer.until_round, answer.valid_from) == (2, format_time(START_MS + HOUR_MS))
     assert str(answer).startswith("good: nothing need change until 2026-09-21: ")
     assert rows(ledger, "SELECT step FROM shards") == [(1,)]
+
+
+def test_who_has_exactly_the_next_goal_is_told_how_to_be_above_it(tmp_path):
+    program = limited()
+    own = LINE(program.codec.encode_many([{"region": "north", "income": 60.0, "debts": 2}])).item()
+    tape = Story(Run({"loan": limited(goal="fixed", goal_parameters={"score": own})}, tmp_path))
+    tape.send("rounds", announcement(1, 0), 0, "r")
+    tape.applies_with("equal", MINUTE_MS, 60)
+    tape.tick(closed_at(1))
+    tape.fold()
+    [answer] = tape.answers()
+    assert (type(answer), answer.target_score) == (Recourse, own)
+
+
+def test_a_promise_holds_the_most_probable_option_and_who_is_placed_is_so_since_the_end_of_the_round(tmp_path):
+    score = Line(np.array([0.0, 0.0, 6.0, -6.0]), 0.0)
+    tape = Story(Run({"loan": limited(score=score, goal="fixed", goal_parameters={"score": 0.9})}, tmp_path))
+    for number in range(4):
+        tape.applies_with(f"a{number}", MINUTE_MS, 20.0 + 10 * number, debts=5)
+    tape.tick(closed_at(1))
+    ledger = tape.fold()
+    promises = [
+        msgspec.msgpack.decode(without_checksum(body), type=PromisedScore)
+        for (body,) in rows(ledger, "SELECT body FROM promises ORDER BY application")
+    ]
+    answers = sorted(tape.answers(), key=lambda answer: answer.application)
+    chances = [[option.execution_probability for option in answer.options] for answer in answers]
+    assert any(len(set(chance)) > 1 for chance in chances)
+    assert [promise.success for promise in promises] == [max(chance) for chance in chances]
+    assert {case.time_ms for case in cases(ledger)} == {START_MS + HOUR_MS}
 
 
 def test_who_gets_no_options_takes_a_step_of_the_learner_all_the_same(tmp_path, monkeypatch):
