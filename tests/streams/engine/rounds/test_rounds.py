@@ -254,6 +254,15 @@ def test_a_round_that_cannot_be_is_a_dead_letter(tmp_path, event, ms, reason):
     assert tape.reasons() == [reason]
 
 
+def test_a_round_may_be_announced_until_its_lateness_is_over(tmp_path):
+    tape = with_four(tmp_path)
+    tape.send("rounds", announcement(1, 1), HOUR_MS + MINUTE_MS, "r")
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert tape.reasons() == []
+    assert [closed.places for closed in tape.thresholds()] == [1]
+
+
 def test_no_round_is_announced_before_one_that_has_ended_and_waits_to_be_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
     tape = with_four(tmp_path, round=None)
