@@ -34,9 +34,9 @@ def test_the_range_doubles_at_either_end_up_to_all_scores_and_halves_elsewhere(w
 
 def test_a_goal_within_reach_is_taken_as_it_is_also_where_all_are_sure_of_a_higher_one():
     search = Search(Spread())
-    for success in (POSSIBLE, np.ones((3, len(STEPS)))):
-        search.take(-0.3, success)
-        assert search.centre[0] == -0.3
+    for goal, success in ((-0.3, POSSIBLE), (-0.5, np.ones((3, len(STEPS))))):
+        search.take(goal, success)
+        assert search.centre[0] == goal
 
 
 def test_no_goal_is_lower_than_what_all_are_sure_of_where_any_will_do():
