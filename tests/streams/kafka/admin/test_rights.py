@@ -228,7 +228,7 @@ async def test_a_refused_right_is_named_by_every_client(owner, user):
         await preflight(user, ["recourse"])
     await allow(owner, user, {"recourse": ("READ",), "journal": ("WRITE",)})
     with pytest.raises(BrokerError, match="this user may not DESCRIBE group onward"):
-        partition_offsets(user, ["recourse"])
+        partition_offsets(user, ["recourse"], of_group=True)
     async with KafkaPublisher(user) as publisher:
         with pytest.raises(BrokerError, match="this user may not DESCRIBE topic rewards"):
             await publisher.partitions("rewards")
@@ -269,6 +269,17 @@ def test_a_command_names_the_right_that_it_lacks(owner, user, tmp_path, monkeypa
 def _signs_in(user):
     sasl = ["--security-protocol", "SASL_PLAINTEXT", "--sasl-mechanism", "PLAIN"]
     return ["--brokers", user.bootstrap, *sasl, "--sasl-username", "onward", "--sasl-password", "hunter2"]
+
+
+@pytest.mark.kafka
+@pytest.mark.timeout(180)
+def test_what_only_reads_needs_no_right_to_a_group(owner, user, capsys):
+    asyncio.run(allow(owner, user, dict.fromkeys(NEEDED, ("READ",))))
+    assert main(["dead-letters", "list", *_signs_in(user)]) == 0
+    assert main(["show", "nobody", *_signs_in(user)]) == 1
+    assert "nothing is known of application 'nobody'" in capsys.readouterr().err
+    assert main(["status", *_signs_in(user)]) == 3
+    assert "this user may not DESCRIBE group onward" in capsys.readouterr().err
 
 
 @pytest.mark.kafka
