@@ -245,7 +245,7 @@ def _wait_until_read(options: KafkaOptions, partitions: Set[TopicPartition], sec
     names = sorted({partition.topic for partition in partitions})
 
     def offsets() -> list[PartitionOffsets]:
-        return [own for own in partition_offsets(options, names) if own[:2] in partitions]
+        return [own for own in partition_offsets(options, names, of_group=True) if own[:2] in partitions]
 
     ends = {own[:2]: own.end for own in offsets()}
     deadline = time.monotonic() + seconds

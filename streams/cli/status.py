@@ -53,7 +53,7 @@ def run(args: Sequence[str]) -> int:
     topics = topic_names(settings)
     names = (*topics.inputs, topics.journal, *topics.outputs)
     ledgers = [] if settings.state_dir is None else _ledgers(settings.state_dir)
-    found = partition_offsets(replace(connection(settings), group=settings.group), names)
+    found = partition_offsets(replace(connection(settings), group=settings.group), names, of_group=True)
     partitions = [_status(offsets, topics, ledgers) for offsets in found]
     known = any(offsets.committed is not None for offsets in found)
     if settings.as_json:

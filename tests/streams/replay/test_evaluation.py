@@ -89,6 +89,18 @@ def test_a_journal_folded_again_gives_what_was_published(window, tmp_path):
     assert options.execution[options.arm.tolist().index(arm)] == answers[7].options[0].execution_probability
 
 
+def test_a_window_closes_by_the_events_of_another_program_in_a_replay_too(tmp_path):
+    program, other = (build_program(name, window=WINDOWS["time"]) for name in ("loan", "other"))
+    tape = Tape(Run({"loan": program, "other": other}, tmp_path))
+    tape.applies("p")
+    tape.applies("q", 60 * MINUTE_MS, program="other")
+    tape.outcome("q", 60 * MINUTE_MS, program="other")
+    tape.fold()
+    assert ("p", "censored") in tape.fates()
+    closings = [one for one in replayed(program, tape.journal, tmp_path / "again") if isinstance(one, Closing)]
+    assert [one.censored for one in closings] == [True]
+
+
 @pytest.mark.parametrize("choice", DETERMINISTIC)
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_policy_on_its_own_log_wants_what_was_taken_unless_that_was_drawn(choice, window, tmp_path):

@@ -81,6 +81,13 @@ def test_records_of_the_topic_that_are_no_spec_of_the_program_announce_nothing(s
         restart(story, policy(options=2))
 
 
+def test_an_event_of_another_program_announces_nothing_whatever_spec_it_holds(story):
+    change, given = policy(options=2), story.run.programs["loan"]
+    sent(story, msgspec.structs.replace(spec_event(given, change(given.spec)), program="other"))
+    with pytest.raises(LedgerError, match=UNHEARD):
+        restart(story, change)
+
+
 def test_a_spec_that_was_read_and_refused_is_not_announced(story):
     change, given = policy(parameters={"optimism": -1.0}), story.run.programs["loan"]
     story.again(sent(story, spec_event(given, change(given.spec))))
