@@ -45,6 +45,11 @@ def test_what_is_protected_may_not_be_changed(tmp_path, capsys):
     assert "features[0].protected: sex: nobody is to be told to change what is protected: write `mutable: none`" in told
     assert check([with_sex(tmp_path, ", protected: true, mutable: any")]) == 2
     assert check([with_sex(tmp_path, ", protected: true, mutable: none")]) == 0
+    for direction, code in {"up": 2, "down": 2, "none": 0}.items():
+        spec = with_sex(tmp_path, "")
+        number = f"{{name: age, type: integer, bounds: [18, 99], mutable: {direction}, protected: true}}"
+        spec.write_text(spec.read_text().replace("features:\n", f"features:\n  - {number}\n", 1))
+        assert check([spec]) == code
 
 
 @pytest.mark.parametrize(
