@@ -262,12 +262,13 @@ class Program:
         people = np.repeat(np.arange(len(batch)), batch.last - batch.first)
         return self.codec.changed_codes(batch.people[people], batch.points[batch.point])
 
-    def changes(
-        self, values: Values, batch: OptionBatch, changed: ChangedCodes | None, index: int
-    ) -> tuple[Change, ...]:
-        """The changes from a person's raw values to an option of a batch, in the spec's order."""
+    def changes(self, values: Values, changed: ChangedCodes | None, index: int, point: int) -> tuple[Change, ...]:
+        """The changes from a person's raw values to an option of a batch, in the spec's order.
+
+        ``index`` is that of the option in the batch's arrays, ``point`` the row of its target in the batch's points.
+        """
         if changed is None:
-            targets = self._instance_targets[batch.point.item(index)]
+            targets = self._instance_targets[point]
         else:
             targets = self._with_units(self.codec.changed_values(changed, index))
         changes = [

@@ -77,6 +77,6 @@ def tell_end(
         replaced=replaced,
         model=model,
     )
-    fold.effects.metric_counts.extend([("promises_ended", program, status)] * len(ids))
+    fold.count("promises_ended", program, status, times=len(ids))
     identity = joined("promise", program, application, str(recourse.revision), *ids)
     fold.emit(event, identity, time_ms, program, recourse.shard)
