@@ -187,6 +187,13 @@ class ModelSettings(BrokerSettings):
     max_model_bytes: ModelBytes = LoadLimits.memory_bytes
 
 
+class SpecSettings(BrokerSettings):
+    """Settings of ``onward specs announce``."""
+
+    file: CliPositionalArg[Path] = Field(description="The changed spec.")
+    max_model_bytes: ModelBytes = LoadLimits.memory_bytes
+
+
 class WorkerSettings(BrokerSettings):
     """Settings of ``onward worker``."""
 

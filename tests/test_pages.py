@@ -46,7 +46,7 @@ def test_every_anchor_is_a_heading(page: Path) -> None:
 
 def test_the_methods_of_a_handler_are_named_as_they_are() -> None:
     page = (DOCS / "how-to" / "add-an-input.md").read_text(encoding="utf-8")
-    named = re.findall(r"`(\w+)", "".join(re.findall(r"^   \| (`[^|]*)\|", page, re.MULTILINE)))
+    named = re.findall(r"`(\w+)", "".join(re.findall(r"^\| (`[^|]*)\|", page, re.MULTILINE)))
     assert {"touch", "apply", "give_up"} < set(named)
     assert not [name for name in named if not hasattr(Handler, name)]
 

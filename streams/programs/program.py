@@ -62,13 +62,12 @@ NOT_LINEAR = (
 class Program:
     """One decision process.
 
-    ``file_sha256`` is the hash of the spec file's bytes. ``points`` are the recourse instances, encoded, shape (K, D),
-    and ``instances`` the same, raw. ``nu`` scales cost in the execution probability. ``earlier`` are the specs that
-    were in force before, oldest first, and ``earlier_arms`` the arms under them, None where the spec changes none.
+    ``points`` are the recourse instances, encoded, shape (K, D), and ``instances`` the same, raw. ``nu`` scales cost in
+    the execution probability. ``earlier`` are the specs that were in force before, oldest first, and ``earlier_arms``
+    the arms under them, None where the spec changes none.
     """
 
     spec: ProgramSpec
-    file_sha256: str
     codec: FeatureCodec
     bundle: ModelBundle
     instances: tuple[Features, ...]
@@ -249,7 +248,7 @@ class Program:
 
     def load_new(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version that is to be announced; raise ``ModelError`` also where it does not fit the spec."""
-        return load_model(self.spec, self.codec, manifest, sha256)
+        return _fitting(self.load(manifest, sha256), self.spec, manifest)
 
     def approves(self, scores: Array) -> NDArray[np.bool_]:
         """Which scores, shape (n,), the program's own model approves."""
@@ -305,7 +304,10 @@ class Program:
 
 def load_model(spec: ProgramSpec, codec: FeatureCodec, manifest: str, sha256: str | None) -> ModelBundle:
     """A model version of a program; raise ``ModelError`` when it is refused."""
-    bundle = load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec)
+    return _fitting(load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec), spec, manifest)
+
+
+def _fitting(bundle: ModelBundle, spec: ProgramSpec, manifest: str) -> ModelBundle:
     if fault := _misfit(bundle, spec):
         raise ModelError(f"{manifest}: {fault}")
     return bundle
@@ -347,7 +349,7 @@ def assemble(loaded: LoadedSpec) -> Program:
     points = codec.encode_many(instances)
     cost = cost_of(codec, bundle.reference)
     nu = 1.0 / codec.dimension if spec.policy.nu is None else spec.policy.nu
-    return Program(spec, loaded.file_sha256, codec, bundle, instances, points, cost, nu)
+    return Program(spec, codec, bundle, instances, points, cost, nu)
 
 
 def _decides_arms(spec: ProgramSpec) -> object:

@@ -30,7 +30,7 @@ from onward.tests.streams.engine.rounds.stories import (
 )
 from onward.tests.support.changed_specs import announce, feature, policy
 from onward.tests.support.goal_policies import constant
-from onward.tests.support.pipeline import START_MS, Run
+from onward.tests.support.pipeline import START_MS, Run, models_in
 from onward.tests.support.spaces import Line
 from onward.tests.support.tape import MINUTE_MS, cases, rows
 
@@ -366,6 +366,9 @@ def test_after_a_new_model_the_promised_options_say_what_must_be_reached(tmp_pat
     tape.tick(closed_at(2))
     tape.fold()
     assert tape.promises() == {"low": "broken", "middle": "superseded"}
+    named = models_in(tape.run)
+    assert {(version, digest) for _, version, digest in named} == {("v1", "1" * 64), ("v2", "3" * 64)}
+    assert ("promises", "v2", "3" * 64) in named
 
 
 def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_path, monkeypatch):
