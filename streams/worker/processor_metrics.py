@@ -66,8 +66,9 @@ class ProcessorMetrics:
             metrics.outcome_delay_steps.observe(program, [steps for _, steps in delays])
         sent_ms: dict[str, list[float]] = {}
         for emission in published:
-            if isinstance(emission.event, (Recourse, NoRecourse)):
-                sent_ms.setdefault(emission.event.program, []).append(emission.timestamp_ms)
+            event = emission.event
+            if isinstance(event, (Recourse, NoRecourse)):
+                sent_ms.setdefault(event.program, []).append(emission.timestamp_ms)
         for program, times_ms in sent_ms.items():
             latencies = np.maximum(0.0, now_ms - np.array(times_ms, dtype=np.float64)) / 1000
             metrics.recourse_latency_seconds.observe(program, latencies.tolist())
