@@ -80,6 +80,6 @@ def tell_end(
         model=bundle.version,
         model_sha256=bundle.manifest_sha256,
     )
-    fold.effects.metric_counts.extend([("promises_ended", program, status)] * len(ids))
+    fold.count("promises_ended", program, status, times=len(ids))
     identity = joined("promise", program, application, str(recourse.revision), *ids)
     fold.emit(event, identity, time_ms, program, recourse.shard)
