@@ -64,7 +64,7 @@ def test_the_error_lines_of_ledgers_are_quoted_as_the_code_says_them() -> None:
     page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     quoted = re.findall(r"^\| 4 \| `onward: ([^`]+)`", page, re.MULTILINE)
     # What stands for something is a word in capitals, a number, or left out.
-    fixed = [max(re.split(r"\.\.\.|\b[A-Z]+\b|\d+", line), key=len).strip(" ':,(") for line in quoted]
+    fixed = [max(re.split(r"\.\.\.|\b[A-Z]+\b|\d+", line), key=len).strip(" ':,({}") for line in quoted]
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "streams").rglob("*.py")]
     constants = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     said = "\n".join(value for value in constants if isinstance(value, str))
