@@ -134,6 +134,18 @@ def test_an_event_at_the_limit_of_time_is_used(time_ms):
     assert validator.validate(at(time_ms)(Sender()), no_clock()).problem is None
 
 
+@pytest.mark.parametrize(
+    ("time_ms", "reason"), [(no_clock() + 2 * DAY_MS, "future_time"), (no_clock() - TEN_YEARS_MS, "ancient_time")]
+)
+def test_an_event_s_own_time_counts_and_not_when_kafka_took_it(time_ms, reason):
+    validator = Validator(kinds["application"], {"loan": build_program()}, Limits())
+    record = at(time_ms)(Sender())._replace(timestamp_ms=no_clock())
+    problem = validator.validate(record, no_clock()).problem
+    assert problem is not None
+    assert problem.reason == reason
+    assert validator.validate(at(no_clock())(Sender())._replace(timestamp_ms=time_ms), no_clock()).problem is None
+
+
 @pytest.mark.parametrize(("make", "reason"), BAD.values(), ids=BAD)
 def test_a_bad_record_is_a_dead_letter_and_the_next_one_is_served(tmp_path, make, reason):
     sender = Sender()

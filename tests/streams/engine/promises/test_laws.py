@@ -217,3 +217,16 @@ def test_a_restart_forgets_no_older_model_earlier_than_an_uninterrupted_run(tmp_
         tape.applies_with("b", 12.5)
         found.append(dump(tape.fold(parts=[[record] for record in tape.journal] if name == "cut" else None)))
     assert found[0] == found[1]
+
+
+def test_a_model_that_is_announced_again_asks_about_no_option(tmp_path, monkeypatch, program):
+    tape = story(tmp_path, monkeypatch, program)
+    for number in range(PEOPLE):
+        tape.applies_with(f"a{number}", 0, 10.0 + number, number % 5)
+    for hours in (1, 2):
+        tape.new_model("v3", hours)
+        tape.passes(hours + 0.5)
+    tape.fold()
+    again = [look for look in tape.looks() if look.open][-program.spec.shards :]
+    assert all(look.cleared == look.open and not look.accepted for look in again)
+    assert sum(look.open for look in again) > PEOPLE

@@ -213,6 +213,26 @@ def test_what_is_honoured_is_asked_about_once(tmp_path, monkeypatch):
     assert [(look.open, look.honoured, look.accepted) for look in tape.looks()] == [(2, 2, 0), (2, 0, 0), (2, 0, 0)]
 
 
+def test_what_is_honoured_counts_as_accepted_no_more(tmp_path, monkeypatch):
+    """People of whom one option is honoured, and another is still asked about; the last model is the first again."""
+    tape = story(tmp_path, monkeypatch, promising({"grandfather": True, "radius": 0.03}))
+    for number in range(30):
+        tape.applies_with(f"p{number}", 0, income=20.0 + number)
+    tape.new_model("v3", 1)
+    tape.passes(1.5)
+    people = open_recourses(tape.fold("first"))
+    honoured = {each.key: sum(option.honoured for option in each.options) for each in people}
+    assert any(0 < honoured[each.key] < len(each.options) for each in people)
+    tape.new_model("v5", 2)
+    tape.passes(2.5)
+    path = record_of(tape.fold()).path
+    [first, second] = tape.looks()
+    looked_at = [each for each in people if each.path_limit <= path]
+    assert first.honoured == sum(honoured.values())
+    assert second.accepted == sum(len(each.options) - honoured[each.key] for each in looked_at) > 10
+    assert second.honoured == 0
+
+
 def comes_back_to_revision(tape, revised):
     """The revised option is promised in its turn."""
     asked = {change.feature: change.target for change in revised.options[0].changes}
