@@ -184,7 +184,6 @@ async def allow(owner, user, topics, group=None):
 
 
 @pytest.mark.kafka
-@pytest.mark.timeout(180)
 async def test_a_worker_with_the_rights_that_are_asked_for_answers(owner, user, tmp_path):
     await allow(owner, user, {**NEEDED, "recourse": ("READ",)}, "onward")
     [spec] = write_programs(tmp_path, {"steps": POLICIES["steps"]})
@@ -253,7 +252,6 @@ COMMANDS = {
 
 
 @pytest.mark.kafka
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(("allowed", "command", "lacks"), COMMANDS.values(), ids=COMMANDS)
 def test_a_command_names_the_right_that_it_lacks(owner, user, tmp_path, monkeypatch, capsys, allowed, command, lacks):
     asyncio.run(allow(owner, user, dict.fromkeys(NEEDED, allowed)))
@@ -272,7 +270,6 @@ def _signs_in(user):
 
 
 @pytest.mark.kafka
-@pytest.mark.timeout(180)
 def test_what_only_reads_needs_no_right_to_a_group(owner, user, capsys):
     asyncio.run(allow(owner, user, dict.fromkeys(NEEDED, ("READ",))))
     assert main(["dead-letters", "list", *_signs_in(user)]) == 0
