@@ -163,7 +163,7 @@ async def test_the_offsets_of_an_unread_batch_become_one_dead_letter_and_its_nei
         async with working(options, {topics.applications: ingest, topics.journal: processor}) as worker:
             found = []
             with EventReader(broker.options(), topics.outputs) as reader:
-                while len(found) < 4 and not worker.done():
+                while len(found) < 6 and not worker.done():
                     found += await asyncio.to_thread(reader.poll, 1.0)
     answers = [msgspec.json.decode(record.value)["application"] for record in found if record.topic == topics.recourse]
     letters = [
