@@ -233,6 +233,9 @@ def _send_all(topics: _Topics, ids: set[str], now_ms: int | None) -> None:
                 own = letter.letter
                 headers = letter.headers_again(now_ms)
                 writer.send(own.topic, own.value or b"", key=own.key, headers=headers, partition=own.partition)
+    if left:
+        gone = ", ".join(sorted(left))
+        raise OnwardError(f"{len(left)} of {len(ids)} dead letters are gone by now, and were not sent again: {gone}")
 
 
 def _place_of_kind(letter: FoundLetter) -> int:

@@ -87,9 +87,12 @@ class EventWriter:
                 break
             except BufferError:
                 self.check(_QUEUE_FULL_SECONDS)
-            except KafkaException as error:
+            except (KafkaException, SystemError) as error:
                 self.check()
-                raise BrokerError(f"{len(value)} bytes for {topic} are refused: {error.args[0].str()}") from error
+                fatal = _kafka_error(error)
+                if fatal is None:
+                    raise
+                raise BrokerError(f"{len(value)} bytes for {topic} are refused: {fatal.str()}") from error
         self.check()
 
     def check(self, seconds: float = 0.0) -> None:
@@ -140,10 +143,10 @@ class EventWriter:
         try:
             yield
         except (KafkaException, SystemError) as error:
-            fatal = error if isinstance(error, KafkaException) else error.__cause__
-            if not isinstance(fatal, KafkaException):
+            fatal = _kafka_error(error)
+            if fatal is None:
                 raise
-            self._failure = self._failure or self._undelivered(fatal.args[0], self._topic)
+            self._failure = self._failure or self._undelivered(fatal, self._topic)
 
     def _undelivered(self, error: KafkaError, topic: str) -> BrokerError:
         if is_refusal(error):
@@ -153,6 +156,14 @@ class EventWriter:
     def _raise_failure(self) -> None:
         if self._failure:
             raise self._failure
+
+
+def _kafka_error(error: BaseException) -> KafkaError | None:
+    """What Kafka has said, in an exception of the client or in what led to it."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, KafkaException):
+        found = found.__cause__ or found.__context__
+    return found.args[0] if isinstance(found, KafkaException) else None
 
 
 class EventReader:

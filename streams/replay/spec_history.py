@@ -11,7 +11,7 @@ from ...schemas.spec_document import spec_of
 from ...schemas.specfile import LoadedSpec
 from ..errors import UsageError
 from ..journal.lines import read_entries
-from ..programs.announced_spec import OTHER_MODEL, read_spec
+from ..programs.announced_spec import OTHER_MODEL, check_announced, read_spec
 from ..programs.bundle.loader import read_manifest
 from ..programs.program import Program, address_of, assemble
 from ..programs.spec_changes import SpecRefusedError
@@ -81,6 +81,7 @@ class SpecHistory:
         program = assemble(LoadedSpec(first, given.path))
         for event in self._later:
             try:
+                check_announced(event, program)
                 program = program.changed(read_spec(event, program))
             except SpecRefusedError:
                 continue  # It is a dead letter, and changes nothing.

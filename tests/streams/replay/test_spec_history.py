@@ -9,7 +9,7 @@ from onward.streams.programs.program import assemble
 from onward.streams.programs.spec_changes import SpecRefusedError
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.replay.spec_history import SpecHistory
-from onward.tests.support.changed_specs import CHANGES, announce, policy, spec_event
+from onward.tests.support.changed_specs import CHANGES, announce, feature, policy, spec_event
 from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.programs import write_programs
 from onward.tests.support.tape import MINUTE_MS, Tape, rows
@@ -60,10 +60,10 @@ def test_what_no_worker_has_read_yet_comes_last(story, files):
     before = found.program(load_program_spec(files["loan"]))
     sent = [
         story.sender.record("specs", spec_event(given, change(before.spec)), time_ms=START_MS, id="x")
-        for change in (policy(options=1), SHARDS)
+        for change in (policy(options=1), SHARDS, feature("income", protected=True))
     ]
     read = sent[0]._replace(offset=0)
-    for record in (read, sent[0], sent[1], sent[1]._replace(offset=99, value=b"\xff")):
+    for record in (read, *sent, sent[1]._replace(offset=99, value=b"\xff")):
         found.feed_announced(record)
     assert (
         found.program(load_program_spec(files["loan"])).sha256 == before.changed(policy(options=1)(before.spec)).sha256

@@ -144,6 +144,24 @@ def test_places_that_are_announced_late_each_time_count_and_those_of_the_spec_do
     assert found[0] == found[1]
 
 
+def test_a_round_with_other_places_leaves_no_doubt_of_those_of_the_spec_once_a_round_has_had_these(tmp_path):
+    """Of four rounds the second one has six places instead of three. The last one's are announced, or not."""
+    goals = []
+    for is_announced in (False, True):
+        tape = story(tmp_path / str(is_announced), places=3, horizon=2)
+        tape.send("rounds", announcement(2, 6), 0, "r2")
+        for hour in range(1, 4):
+            if is_announced and hour == 3:
+                tape.send("rounds", announcement(4, 3), closed_at(2), "r4")
+            for number in range(8):
+                tape.applies_with(f"{hour}-{number}", closed_at(hour - 1), 25 + 5 * number + hour)
+            tape.tick(closed_at(hour))
+        tape.fold()
+        assert [closed.places for closed in tape.thresholds()] == [3, 6, 3]
+        goals.append([closed.goal for closed in tape.thresholds()])
+    assert goals[0] == goals[1]
+
+
 def test_a_calendar_leaves_out_rounds_in_which_nothing_can_happen(tmp_path):
     tape = with_four(tmp_path)
     tape.applies_with("much later", 40 * HOUR_MS - 1, 80)
