@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
@@ -23,7 +24,7 @@ from ..settings import BrokerSettings, DeadLetterSettings, RetrySettings, ShowLe
 from ..topics import Topics
 from .display.dead_letters import print_letters, print_records, print_retried
 from .display.read_progress import ReadProgress
-from .display.words import counted
+from .display.words import counted, printable
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 
@@ -192,7 +193,15 @@ class _Topics:
 
 def _selected(topics: _Topics, selection: _Selection) -> list[FoundLetter]:
     """The dead letters that are meant, in the order in which they were sent, without the bytes of their records."""
-    found = {letter.id: letter.without_bytes() for letter in topics.letters() if letter in selection}
+    found: dict[str, FoundLetter] = {}
+    others: set[str] = set()
+    for letter in topics.letters():
+        if letter in selection:
+            found[letter.id] = letter.without_bytes()
+        else:
+            others.add(letter.letter.reason)
+    if others and not found:
+        print(printable(f"there are dead letters, for {', '.join(sorted(others))}, but none such"), file=sys.stderr)
     return sorted(found.values(), key=lambda own: (own.sent_ms, own.partition, own.letter.offset))
 
 
@@ -201,7 +210,8 @@ def _check_known(ids: Iterable[str], found: Iterable[FoundLetter]) -> None:
     unknown = [id for id in ids if id not in known]
     if unknown:
         raise OnwardError(
-            f"there is no such dead letter: {', '.join(unknown)}; `onward dead-letters list` shows which there are"
+            f"there is no such dead letter: {', '.join(unknown)}; "
+            "`onward dead-letters list` shows them, as TOPIC/PARTITION/OFFSET"
         )
 
 

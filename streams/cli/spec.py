@@ -82,6 +82,11 @@ def compare(new: Path, old: Path) -> int:
     for change in found:
         print(printable(f"  {change}" if change.refusal is None else f"  {change} (cannot change: {change.refusal})"))
     refused = [change.path for change in found if change.refusal is not None]
+    if before.spec.program != after.spec.program:
+        raise UsageError(
+            f"{new}: {after.spec.program} is another program than {before.spec.program}: nothing is to be announced, "
+            "start a worker with its spec"
+        )
     if refused:
         raise UsageError(
             f"{new}: program {before.spec.program} cannot go on with it, {', '.join(refused)} cannot change: give a "

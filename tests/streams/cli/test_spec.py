@@ -288,7 +288,11 @@ def test_what_a_program_can_take_may_be_announced(program, old, new, told, capsy
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("name: card_utilisation", "name: overdraft", "cannot change: cases, open options and what is learned are"),
+        (
+            "name: card_utilisation",
+            "name: overdraft",
+            "features: card_utilisation -> overdraft (cannot change: cases,",
+        ),
         ("bounds: [0, 80000]", "bounds: [0, 90000]", "first model was trained with 0 to 80000, and knows nothing"),
         ("choice: linucb", "choice: posterior", 'policy.choice: "linucb" -> "posterior" (cannot change: what is'),
         ("personal-loan-linucb", "loans", "(cannot change: another program is another name)"),
@@ -300,6 +304,7 @@ def test_what_a_program_cannot_take_is_told_with_the_reason(program, old, new, t
     assert told in out
     assert err.startswith("onward: ")
     assert err.count("\n") == 1
+    assert ("is another program than" in err) == (new == "loans")
 
 
 def test_without_the_model_the_rest_is_compared(program, capsys):
