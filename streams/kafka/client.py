@@ -116,7 +116,8 @@ class EventWriter:
 
     def close(self) -> None:
         """Drop the queued records. Call ``flush`` before."""
-        self._producer.purge()
+        with self._fatal_errors():
+            self._producer.purge()
         with self._fatal_errors():
             self._producer.flush(1.0)
 
