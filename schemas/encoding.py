@@ -122,7 +122,9 @@ class FeatureCodec:
 
     def outside(self, features: bytes | Raw) -> Problem | None:
         """The first value of a JSON object of features that can be encoded and is outside the spec's bounds."""
-        values = self.read(features) if self._narrowed else ()
+        if not self._narrowed:
+            return None
+        values = self.read(features)
         if isinstance(values, Problem):
             return None
         problems = (check_value(feature, values[index]) for index, feature in self._narrowed)

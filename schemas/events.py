@@ -240,23 +240,25 @@ class Option(Suggested, frozen=True, gc=False):
         for field, population in POPULATIONS.items():
             if field in promise:
                 return (
-                    f", accepted by about {_percent(promise['share'])} of models trained on {population}; "
+                    f", accepted by about {whole_percent(promise['share'])} of models trained on {population}; "
                     f"{promise[field]:.0f} were asked, and for 19 of 20 such options at least "
-                    f"{_percent(promise['bound'])} accept"
+                    f"{whole_percent(promise['bound'])} accept"
                 )
         if "share" in promise:
-            least = _percent(promise["bound"])
-            return (
-                f", accepted by at least {least} of models of resamples of its own data; of other data none was asked"
+            asked = promise.get("models_of_resamples")
+            number = (
+                "of other data none was asked" if asked is None else f"{asked:.0f} were asked, and of other data none"
             )
+            least = whole_percent(promise["bound"])
+            return f", accepted by at least {least} of models of resamples of its own data; {number}"
         if "alpha_max" in promise:
             return f", holds while the model changes by less than {promise['alpha_max']:.3g}"
         return ""
 
 
-def _percent(share: float) -> str:
-    """A share in whole per cent, rounded down: what is nearly sure is not told as sure."""
-    return f"{math.floor(100.0 * share)}%"
+def whole_percent(share: float) -> str:
+    """A share of models in whole per cent, rounded down and below 100: no number of models makes one sure."""
+    return f"{min(99, math.floor(100.0 * share))}%"
 
 
 class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse"):
@@ -475,8 +477,10 @@ class PromiseChange(Struct, frozen=True, gc=False, tag_field="kind", tag="end"):
     model rejects the option (``model``), or the person did what it asks and is rejected, since something else changed
     too (``other_features``), or by another system's ``decision``. ``superseded``: the person came back without having
     done it, and is approved all the same (``approved``) or has a new answer (``answered``). ``expired``: they did not
-    come back in time. ``replaced`` are the options for which a revised recourse has others. ``model`` is the model that
-    decides then.
+    come back in time. ``replaced`` are the options for which a revised recourse has others.
+
+    ``model`` is the version of the model that decides then, ``model_sha256`` the hash of its manifest. They are absent
+    and None in events of older versions.
 
     ``by`` is the application that they came back with, and ``score`` what it scored.
     """
@@ -496,6 +500,7 @@ class PromiseChange(Struct, frozen=True, gc=False, tag_field="kind", tag="end"):
     reason: PromiseReason | UnsetType = UNSET
     replaced: tuple[str, ...] | UnsetType = UNSET
     model: str | UnsetType = UNSET
+    model_sha256: str | None = None
 
 
 class Revalidation(Struct, frozen=True, gc=False, tag_field="kind", tag="revalidation"):
@@ -506,7 +511,8 @@ class Revalidation(Struct, frozen=True, gc=False, tag_field="kind", tag="revalid
     ``honoured`` ones it rejects, but people who take them are judged by the model that made them. ``broken`` ones it
     rejects, each told by an event of its own; for ``replaced`` of these there is a revised recourse. ``worst_margin``
     is by how much the least of the accepted scores exceeds the threshold, None where none was scored. ``left`` were not
-    looked at before another model came; 0 otherwise.
+    looked at before another model came; 0 otherwise. ``model_sha256`` is the hash of the model's manifest, None in
+    events of older versions.
     """
 
     program: str
@@ -520,6 +526,7 @@ class Revalidation(Struct, frozen=True, gc=False, tag_field="kind", tag="revalid
     replaced: int
     worst_margin: float | None
     left: int = 0
+    model_sha256: str | None = None
 
 
 class DeadLetter(Struct, frozen=True, gc=False):

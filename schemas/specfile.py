@@ -9,7 +9,6 @@ them at most: YAML (``yamltree.py``), the types and names of fields (``type_erro
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,10 +44,9 @@ class SpecError(Exception):
 
 @dataclass(frozen=True)
 class LoadedSpec:
-    """A spec, the file it came from, and the sha256 (hex) of that file's bytes, which older ledgers hold."""
+    """A spec, and the file it came from."""
 
     spec: ProgramSpec
-    file_sha256: str
     path: FilePath
 
     @cached_property
@@ -104,4 +102,4 @@ def _read(file: FilePath, checks: Iterable[Check]) -> LoadedSpec | list[SpecProb
     result = parse_spec(data, *checks)
     if isinstance(result, list):
         return result
-    return LoadedSpec(result, hashlib.sha256(data).hexdigest(), file)
+    return LoadedSpec(result, file)

@@ -187,6 +187,13 @@ class ModelSettings(BrokerSettings):
     max_model_bytes: ModelBytes = LoadLimits.memory_bytes
 
 
+class SpecSettings(BrokerSettings):
+    """Settings of ``onward specs announce``."""
+
+    file: CliPositionalArg[Path] = Field(description="The changed spec.")
+    max_model_bytes: ModelBytes = LoadLimits.memory_bytes
+
+
 class WorkerSettings(BrokerSettings):
     """Settings of ``onward worker``."""
 
@@ -268,7 +275,7 @@ class WorkerSettings(BrokerSettings):
 class EvaluateSettings(BrokerSettings):
     """Settings of ``onward evaluate``: the policy to evaluate, and the spec of the log."""
 
-    spec: Path = Field(description="Program spec (YAML) that the log was made with, byte for byte.")
+    spec: Path = Field(description="Program spec (YAML): one that the program has had in the log.")
     target_spec: Path | None = Field(
         None, description="Spec of the policy to evaluate; it may differ in program and policy only."
     )

@@ -46,7 +46,7 @@ def test_every_anchor_is_a_heading(page: Path) -> None:
 
 def test_the_methods_of_a_handler_are_named_as_they_are() -> None:
     page = (DOCS / "how-to" / "add-an-input.md").read_text(encoding="utf-8")
-    named = re.findall(r"`(\w+)", "".join(re.findall(r"^   \| (`[^|]*)\|", page, re.MULTILINE)))
+    named = re.findall(r"`(\w+)", "".join(re.findall(r"^\| (`[^|]*)\|", page, re.MULTILINE)))
     assert {"touch", "apply", "give_up"} < set(named)
     assert not [name for name in named if not hasattr(Handler, name)]
 
@@ -64,7 +64,7 @@ def test_the_error_lines_of_ledgers_are_quoted_as_the_code_says_them() -> None:
     page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     quoted = re.findall(r"^\| 4 \| `onward: ([^`]+)`", page, re.MULTILINE)
     # What stands for something is a word in capitals, a number, or left out.
-    fixed = [max(re.split(r"\.\.\.|\b[A-Z]+\b|\d+", line), key=len).strip(" ':,(") for line in quoted]
+    fixed = [max(re.split(r"\.\.\.|\b[A-Z]+\b|\d+", line), key=len).strip(" ':,({}") for line in quoted]
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "streams").rglob("*.py")]
     constants = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     said = "\n".join(value for value in constants if isinstance(value, str))

@@ -98,7 +98,8 @@ class RetrainsPromise(Promise):
     carry it.
 
     Without a calibration, ``share`` is that of the certifying retrains that accept the option, and ``bound`` the
-    Clopper-Pearson lower bound of the probability that a further one does. Both are of resamples of the own rows then.
+    Clopper-Pearson lower bound of the probability that a further one does. Both are of resamples of the own rows then,
+    and the number of models is ``models_of_resamples``.
 
     Parameters
     ----------
@@ -160,7 +161,8 @@ class RetrainsPromise(Promise):
         count, trials = self.certified(target[np.newaxis], required).item(), len(self._certifying)
         if self._calibration is not None:
             return self._calibration.stated(count)
-        return {"share": count / trials, "bound": clopper_pearson(count, trials, self._confidence)}
+        bound = clopper_pearson(count, trials, self._confidence)
+        return {"share": count / trials, "bound": bound, "models_of_resamples": float(trials)}
 
     def certified(self, targets: Array, required: float = 0.5) -> NDArray[np.intp]:
         """How many of the certifying retrains accept each target (n, D), (n,)."""

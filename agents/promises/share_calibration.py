@@ -16,7 +16,7 @@ class ShareCalibration(NamedTuple):
     shares, bounds
         Numbers from 0 to 1, T + 1 of each: of none of the retrains, of one, ..., of all. Measured on models of rows
         that were kept aside: ``shares`` is the share of them that accepts such options, and ``bounds`` what that
-        share of one option is at least, at the promise's confidence.
+        share of one option is at least, for 19 of 20 options.
     models
         How many models were asked.
     rows

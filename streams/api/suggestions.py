@@ -75,8 +75,8 @@ class Suggestions(Sequence[Answer]):
     0: 2 ways forward
       1. raise income from 55 to ... kEUR  (cost ...)
       2. lower debts from 6 to ...  (cost ...)
-    >>> suggestions["0"] == suggestions[0]
-    True
+    >>> suggestions["0"] == suggestions[0], "0" in suggestions, "1" in suggestions
+    (True, True, False)
     >>> [len(option.changes) for option in suggestions[0].options]
     [1, 1]
     >>> suggestions.to_dicts()[0]["options"][0]["changes"][0]["feature"]
@@ -128,6 +128,10 @@ class Suggestions(Sequence[Answer]):
             raise NoPlaceError(at, len(self._answers)) from None
         except TypeError:
             raise UsageError(f"an answer has a place or a name, not {at!r}") from None
+
+    def __contains__(self, one: object) -> bool:
+        """Whether there is such an answer, or one to the person of a name."""
+        return one in self._by_name if isinstance(one, str) else one in self._answers
 
     def __len__(self) -> int:
         """The number of rejected people."""

@@ -21,6 +21,7 @@ COMMANDS = {
     "train-rl": "Train the learned agents of durable recourse against a simulated competition.",
     "suggest": "Suggest a way forward to the rejected people of a CSV, without Kafka.",
     "models": "Import a model from elsewhere in ONNX, check a new one, or announce it to the workers of its program.",
+    "specs": "Announce a changed spec to the workers of its program.",
     "topics": "Create the topics on a Kafka, or check them.",
     "worker": "Run the pipeline against a Kafka until it is told to stop.",
     "evaluate": "Estimate from the log of a program what another policy would have earned.",

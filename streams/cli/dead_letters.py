@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
@@ -23,7 +24,7 @@ from ..settings import BrokerSettings, DeadLetterSettings, RetrySettings, ShowLe
 from ..topics import Topics
 from .display.dead_letters import print_letters, print_records, print_retried
 from .display.read_progress import ReadProgress
-from .display.words import counted
+from .display.words import counted, printable
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 
@@ -192,7 +193,15 @@ class _Topics:
 
 def _selected(topics: _Topics, selection: _Selection) -> list[FoundLetter]:
     """The dead letters that are meant, in the order in which they were sent, without the bytes of their records."""
-    found = {letter.id: letter.without_bytes() for letter in topics.letters() if letter in selection}
+    found: dict[str, FoundLetter] = {}
+    others: set[str] = set()
+    for letter in topics.letters():
+        if letter in selection:
+            found[letter.id] = letter.without_bytes()
+        else:
+            others.add(letter.letter.reason)
+    if others and not found:
+        print(printable(f"there are dead letters, for {', '.join(sorted(others))}, but none such"), file=sys.stderr)
     return sorted(found.values(), key=lambda own: (own.sent_ms, own.partition, own.letter.offset))
 
 
@@ -201,7 +210,8 @@ def _check_known(ids: Iterable[str], found: Iterable[FoundLetter]) -> None:
     unknown = [id for id in ids if id not in known]
     if unknown:
         raise OnwardError(
-            f"there is no such dead letter: {', '.join(unknown)}; `onward dead-letters list` shows which there are"
+            f"there is no such dead letter: {', '.join(unknown)}; "
+            "`onward dead-letters list` shows them, as TOPIC/PARTITION/OFFSET"
         )
 
 
@@ -233,6 +243,9 @@ def _send_all(topics: _Topics, ids: set[str], now_ms: int | None) -> None:
                 own = letter.letter
                 headers = letter.headers_again(now_ms)
                 writer.send(own.topic, own.value or b"", key=own.key, headers=headers, partition=own.partition)
+    if left:
+        gone = ", ".join(sorted(left))
+        raise OnwardError(f"{len(left)} of {len(ids)} dead letters are gone by now, and were not sent again: {gone}")
 
 
 def _place_of_kind(letter: FoundLetter) -> int:
@@ -245,7 +258,7 @@ def _wait_until_read(options: KafkaOptions, partitions: Set[TopicPartition], sec
     names = sorted({partition.topic for partition in partitions})
 
     def offsets() -> list[PartitionOffsets]:
-        return [own for own in partition_offsets(options, names) if own[:2] in partitions]
+        return [own for own in partition_offsets(options, names, of_group=True) if own[:2] in partitions]
 
     ends = {own[:2]: own.end for own in offsets()}
     deadline = time.monotonic() + seconds

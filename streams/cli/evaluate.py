@@ -15,19 +15,29 @@ from rich.table import Column, Table
 from ...agents.evaluation import Estimate
 from ...schemas.events import Recourse
 from ...schemas.kinds import kinds
-from ...schemas.specfile import SpecError
+from ...schemas.specfile import LoadedSpec, SpecError
 from ..errors import UsageError
 from ..kafka import connection
 from ..kafka.client import EventReader
 from ..programs.program import Program, assemble
 from ..programs.spec_check import load_program_spec
 from ..records import Record, TopicPartition
-from ..replay.evaluation import Answer, PolicyEvaluation, PolicyEvaluator, check_alike, with_choice, without_exploration
+from ..replay.evaluation import (
+    Answer,
+    PolicyEvaluation,
+    PolicyEvaluator,
+    check_alike,
+    with_arms_of,
+    with_choice,
+    without_exploration,
+)
 from ..replay.journal_replay import Closing, JournalReplay, Step
+from ..replay.spec_history import SpecHistory
 from ..settings import EvaluateSettings
 from ..topics import Topics
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
+from .process.spec_history import read_spec_history
 
 DESCRIPTION = """Estimate from the log of a program what another policy would have earned: reads the journal and the
 recourse topic to where they end now, writes nothing."""
@@ -39,6 +49,9 @@ ESTIMATES = {
     "doubly_robust": "doubly robust",
     "gain": "gain, doubly robust",
 }
+OTHER_SPEC = (
+    "program {!r} runs with another spec (sha256 {}): give its file as --spec, and another policy as --target-spec"
+)
 POLL_SECONDS = 0.5
 _decode = kinds["recourse"].decode
 
@@ -49,9 +62,13 @@ Answers = Mapping[tuple[int, int], Answer]
 def run(args: Sequence[str]) -> int:
     """Print a table, or JSON."""
     settings = parse_settings(EvaluateSettings, "onward evaluate", DESCRIPTION, args)
-    program = _assembled(settings.spec)
-    target = _target(settings, program)
+    loaded = _loaded(settings.spec)
+    given = assemble(loaded)
+    _target(settings, given)  # A wrong policy is refused before the log is read.
     topics, options = connection.topics(settings), connection.connection(settings)
+    with quiet_kafka_clients():
+        program = _in_force(loaded, given, read_spec_history(given.name, topics, options))
+    target = _target(settings, program)
     with quiet_kafka_clients(), EventReader(options, [topics.recourse]) as reader:
         answers = _answers(_records(reader), program)
     with quiet_kafka_clients(), EventReader(options, [topics.journal]) as reader:
@@ -63,11 +80,21 @@ def run(args: Sequence[str]) -> int:
     return 0
 
 
-def _assembled(spec: Path) -> Program:
+def _loaded(spec: Path) -> LoadedSpec:
     try:
-        return assemble(load_program_spec(spec))
+        return load_program_spec(spec)
     except SpecError as error:
         raise UsageError(str(error)) from None
+
+
+def _in_force(loaded: LoadedSpec, given: Program, history: SpecHistory) -> Program:
+    """The program under the last spec of its log, where ``loaded`` is one of its specs."""
+    if not history.has_begun:
+        return given
+    program = history.program(loaded)
+    if given.sha256 not in program.specs_sha256:
+        raise UsageError(OTHER_SPEC.format(program.name, program.sha256))
+    return program
 
 
 def _target(settings: EvaluateSettings, program: Program) -> Program:
@@ -77,9 +104,9 @@ def _target(settings: EvaluateSettings, program: Program) -> Program:
 
 def _with_policy(settings: EvaluateSettings, program: Program) -> Program:
     if settings.target_spec is not None:
-        target = _assembled(settings.target_spec)
+        target = assemble(_loaded(settings.target_spec))
         check_alike(program, target)
-        return target
+        return with_arms_of(program, target)
     assert settings.choice is not None, "settings have one or the other"
     return with_choice(program, settings.choice, dict(map(_parameter, settings.parameter)))
 
@@ -109,10 +136,8 @@ def _answers(records: Iterable[Record], program: Program) -> Answers:
             continue
         if event.program != program.name:
             continue
-        if event.spec != program.sha256:
-            raise UsageError(
-                f"program {program.name!r} runs with another spec (sha256 {event.spec}): give that file, byte for byte"
-            )
+        if event.spec not in program.specs_sha256:
+            raise UsageError(OTHER_SPEC.format(program.name, event.spec))
         if isinstance(event, Recourse) and event.is_revision:
             continue
         options = event.options if isinstance(event, Recourse) else ()
@@ -134,27 +159,27 @@ def _evaluate(
                 partition = TopicPartition(record.topic, record.partition)
                 replay = stack.enter_context(closing(JournalReplay(program, topics, partition, folder)))
                 replays[record.partition] = replay
-            _add(evaluator, replay.feed(record), program, answers)
+            _add(evaluator, replay.feed(record), answers)
         for replay in replays.values():
-            _add(evaluator, replay.rest(), program, answers)
+            _add(evaluator, replay.rest(), answers)
     evaluation = evaluator.evaluation()
     if not evaluation.answered:
         raise UsageError(f"{topics.journal} holds no answers of program {program.name!r}: is it the spec of another?")
     return evaluation
 
 
-def _add(evaluator: PolicyEvaluator, events: Iterable[Step | Closing], program: Program, answers: Answers) -> None:
+def _add(evaluator: PolicyEvaluator, events: Iterable[Step | Closing], answers: Answers) -> None:
     for event in events:
         if isinstance(event, Step):
-            _check(event, program, answers)
+            _check(event, answers)
             evaluator.step(event)
         else:
             evaluator.close(event)
 
 
-def _check(step: Step, program: Program, answers: Answers) -> None:
+def _check(step: Step, answers: Answers) -> None:
     """A replayed step must equal the published one; otherwise its probabilities belong to another policy."""
-    replayed = Answer(step.picked, program.policy_version)
+    replayed = Answer(step.picked, step.policy_version)
     published = answers.get((step.shard, step.number), replayed)
     if published != replayed:
         raise UsageError(

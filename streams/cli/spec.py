@@ -14,7 +14,11 @@ from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
 from ...schemas.table import TableError
-from ..errors import UsageError
+from ..errors import ModelError, UsageError
+from ..programs.bundle.loader import read_manifest
+from ..programs.encoding import bounds_of
+from ..programs.program import address_of, assemble
+from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
 from .display.undecided import tell_undecided, tell_unlimited
 from .display.words import printable
@@ -27,13 +31,21 @@ def run(args: Sequence[str]) -> int:
     actions = parser.add_subparsers(dest="action", required=True, metavar="{check,draft}", parser_class=CommandParser)
     checking = actions.add_parser("check", help="explain every error with its line; exit code 2 when there is any")
     checking.add_argument("specs", nargs="+", type=Path, metavar="FILE", help="program spec (YAML)")
+    checking.add_argument(
+        "--against",
+        type=Path,
+        metavar="OLD",
+        help="a spec that the program has had: tell what FILE changes, and whether that may be announced (else code 2)",
+    )
     drafting = actions.add_parser("draft", help="write a first spec from a data file, to be reviewed by people")
     drafting.add_argument("csv", type=Path, metavar="CSV", help="data with one column a feature and a label")
     drafting.add_argument("--label", required=True, metavar="COLUMN", help="column that says what happened")
     drafting.add_argument("--output", type=Path, metavar="FILE", help="new file; standard output when absent")
     options = parser.parse_args(list(args))
     if options.action == "check":
-        return check(options.specs)
+        if options.against is not None and len(options.specs) != 1:
+            parser.error("--against compares one FILE with OLD")
+        return check(options.specs) or (0 if options.against is None else compare(options.specs[0], options.against))
     return draft(options.csv, options.label, options.output)
 
 
@@ -54,6 +66,49 @@ def check(paths: Sequence[Path]) -> int:
                 print(printable(": ".join(part for part in parts if part)), file=sys.stderr)
             code = UsageError.exit_code
     return code
+
+
+def compare(new: Path, old: Path) -> int:
+    """Print what a spec changes, a line a field. Raise ``UsageError`` where its program cannot go on with it."""
+    before, after = load_program_spec(old), load_program_spec(new)
+    trained = _trained_bounds(before)
+    found = changes(before.spec, after.spec, trained)
+    if not found:
+        print(printable(f"{new}: means the same as {old}: nothing is to be announced"))
+        return 0
+    if trained is None:
+        print(
+            printable(f"{old}: its model cannot be read, so what depends on the model is not checked"), file=sys.stderr
+        )
+    for change in found:
+        print(printable(f"  {change}" if change.refusal is None else f"  {change} (cannot change: {change.refusal})"))
+    refused = [change.path for change in found if change.refusal is not None]
+    if before.spec.program != after.spec.program:
+        raise UsageError(
+            f"{new}: {after.spec.program} is another program than {before.spec.program}: nothing is to be announced, "
+            "start a worker with its spec"
+        )
+    if refused:
+        raise UsageError(
+            f"{new}: program {before.spec.program} cannot go on with it, {', '.join(refused)} cannot change: give a "
+            "changed program a new name"
+        )
+    if trained is not None:
+        try:
+            assemble(before).changed(after.spec)
+        except SpecRefusedError as error:
+            raise UsageError(f"{new}: {error}") from None
+    print(printable(f"{new}: may be announced: onward specs announce {new}"))
+    return 0
+
+
+def _trained_bounds(loaded: LoadedSpec) -> Bounds | None:
+    """The bounds that a spec's model was trained with; None where it cannot be read."""
+    try:
+        manifest, _ = read_manifest(address_of(loaded), redirects=True)
+    except ModelError:
+        return None
+    return bounds_of(manifest)
 
 
 def draft(csv: Path, label: str, output: Path | None) -> int:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """Show the topics' offsets, the lag of the workers' group and, with --state-dir, what the ledgers hold.
 The ledgers are only read; a worker may be running."""
+SPEC_CHARACTERS = 12
+"""The first characters of a spec's hash; JSON has all."""
 VERSION_CHARACTERS, VERSION_TAIL = 20, 12
 """A longer model version is shortened to its beginning and its end, which is often a hash."""
 
@@ -51,7 +53,7 @@ def run(args: Sequence[str]) -> int:
     topics = topic_names(settings)
     names = (*topics.inputs, topics.journal, *topics.outputs)
     ledgers = [] if settings.state_dir is None else _ledgers(settings.state_dir)
-    found = partition_offsets(replace(connection(settings), group=settings.group), names)
+    found = partition_offsets(replace(connection(settings), group=settings.group), names, of_group=True)
     partitions = [_status(offsets, topics, ledgers) for offsets in found]
     known = any(offsets.committed is not None for offsets in found)
     if settings.as_json:
@@ -154,23 +156,25 @@ def _ledger_table(ledgers: Iterable[LedgerSummary]) -> Table:
 
 
 def _program_table(ledgers: Iterable[LedgerSummary]) -> Table:
-    """Programs over all ledgers, one row a model: a new model takes effect in one ledger after the other."""
+    """Programs over all ledgers, one row a model and spec: a new one takes effect in one ledger after the other."""
     table = Table(
         Column("program", overflow="fold"),
         Column("model", no_wrap=True),
+        Column("spec", no_wrap=True),
         *(_right(name) for name in ("steps", "open recourses")),
         title="Programs",
     )
-    counts: dict[tuple[str, str], tuple[int, int]] = defaultdict(lambda: (0, 0))
+    counts: dict[tuple[str, str, str], tuple[int, int]] = defaultdict(lambda: (0, 0))
     programs = [program for ledger in ledgers for program in ledger.programs]
     begun = {program.program for program in programs if program.begun}
     for program in programs:
         if program.program in begun and not program.begun:
             continue
-        steps, open_recourses = counts[program.program, program.model]
-        counts[program.program, program.model] = (steps + program.steps, open_recourses + program.open_recourses)
-    for (name, model), totals in sorted(counts.items()):
-        table.add_row(name, _short(model), *map(_text, totals))
+        row = program.program, program.model, program.spec
+        steps, open_recourses = counts[row]
+        counts[row] = (steps + program.steps, open_recourses + program.open_recourses)
+    for (name, model, spec), totals in sorted(counts.items()):
+        table.add_row(name, _short(model), spec[:SPEC_CHARACTERS], *map(_text, totals))
     return table
 
 

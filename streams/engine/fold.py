@@ -334,6 +334,6 @@ class Fold:
         self.count("dead_letters", letter.reason)
         self.emit(letter, f"dead-letter/{letter.topic}/{letter.partition}/{letter.offset}", time_ms)
 
-    def count(self, name: str, label: str = "", detail: str = "") -> None:
+    def count(self, name: str, label: str = "", detail: str = "", times: int = 1) -> None:
         """Count for the metrics: a name of ``COUNTS``, and its labels."""
-        self.effects.metric_counts.append((name, label, detail))
+        self.effects.counts[name, label, detail] += times

@@ -136,9 +136,9 @@ class TimerQueue:
                 if timer.kind in ABOUT_A_CASE or self._take(timer):
                     yield timer
 
-    def due_by_step(self, program: str, shard: int, step: int) -> Iterator[Timer]:
-        """Take the timers of a shard that is about to take this step."""
-        queue = self._by_step.get((program, shard), ())
+    def due_by_step(self, shard: tuple[str, int], step: int) -> Iterator[Timer]:
+        """Take the timers of a shard, named by program and number, that is about to take this step."""
+        queue = self._by_step.get(shard, ())
         while queue and queue[0][0] <= step:
             timer = heapq.heappop(queue)[1]
             if timer.kind in ABOUT_A_CASE or self._take(timer):

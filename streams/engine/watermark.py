@@ -56,30 +56,23 @@ class Watermarks:
     values_ms: dict[WatermarkName, int | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._clocked = frozenset[str]().union(*self.required.values())
-        self._clocks_of: dict[WatermarkName, dict[TopicPartition, int | None]] = {}
-        self._complete: set[WatermarkName] = set()
+        self._waiting: dict[str, list[WatermarkName]] = {}
         for name, topics in self.required.items():
-            self._clocks_of[name] = {at: time_ms for at, time_ms in self.clocks.items() if at.topic in topics}
+            for topic in topics:
+                self._waiting.setdefault(topic, []).append(name)
             if self.values_ms.get(name) is None:
                 self.values_ms[name] = self._earliest(name)
 
     def advance(self, source: TopicPartition, time_ms: int | None) -> bool:
         """Move one clock, never backwards. Return whether a watermark moved."""
-        if source.topic not in self._clocked:
-            return False
         before = self.clocks.get(source)
-        if before is not None:
-            if time_ms is None or time_ms <= before:
-                return False
-        elif time_ms is None and source in self.clocks:
+        if before is not None and (time_ms is None or time_ms <= before):
+            return False
+        if source.topic not in self._waiting or (time_ms is None and source in self.clocks):
             return False
         self.clocks[source] = time_ms
         moved = False
-        for name, topics in self.required.items():
-            if source.topic not in topics:
-                continue
-            self._clocks_of[name][source] = time_ms
+        for name in self._waiting[source.topic]:
             value = self.values_ms[name]
             if before is not None and value is not None and before > value:
                 continue
@@ -92,7 +85,7 @@ class Watermarks:
 
     def after(self, moves: Iterable[Move]) -> Mapping[WatermarkName, int | None]:
         """The watermarks once these moves are made, without making them."""
-        moves = [move for move in moves if move[0].topic in self._clocked]
+        moves = [move for move in moves if move[0].topic in self._waiting]
         if all(source in self.clocks for source, _ in moves):
             # When all clocks are known, only each clock's latest time matters. A new partition could hold the watermark
             # back, so the moves are then kept in order.
@@ -114,11 +107,8 @@ class Watermarks:
                 yield name, value
 
     def _earliest(self, name: WatermarkName) -> int | None:
-        clocks = self._clocks_of[name]
-        if name not in self._complete:
-            if not self.required[name] <= {source.topic for source in clocks}:
-                return None
-            # Clocks are never removed.
-            self._complete.add(name)
-        known = [time_ms for time_ms in clocks.values() if time_ms is not None]
-        return min(known) if len(known) == len(clocks) else None
+        topics = self.required[name]
+        clocks = [(source.topic, time_ms) for source, time_ms in self.clocks.items() if source.topic in topics]
+        known = [time_ms for _, time_ms in clocks if time_ms is not None]
+        is_complete = len(known) == len(clocks) and topics <= {topic for topic, _ in clocks}
+        return min(known) if is_complete else None

@@ -142,12 +142,10 @@ class _Shape:
             if program.codec.keys is None:
                 return repeated_key(data, None)
             keys += program.codec.keys
-        for name, default, _ in self._optional:
-            if getattr(body, name) != default:
-                keys += 1
-        # Most events repeat no key, and give no optional field as null.
+        # Most events have the required keys only, and each once.
         if data.count(b":") == keys:
             return None
+        keys += sum(getattr(body, name) != default for name, default, _ in self._optional)
         nulls = [null for name, default, null in self._optional if getattr(body, name) == default and null.search(data)]
         return repeated_key(data, keys + len(nulls))
 

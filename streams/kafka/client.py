@@ -16,6 +16,7 @@ import logging
 import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, Self
 
 import confluent_kafka
@@ -25,6 +26,7 @@ from ..errors import BrokerError
 from ..records import Headers, Record, TopicPartition
 from .admin.metadata import partitions_of
 from .admin.offsets import PartitionOffsets
+from .admin.rights import is_refusal, may_not
 from .options import KafkaOptions
 
 log = logging.getLogger("librdkafka")
@@ -43,8 +45,9 @@ class EventWriter:
 
     def __init__(self, options: KafkaOptions) -> None:
         self._delivery_seconds = options.delivery_timeout_ms / 1000
-        self._bootstrap = options.bootstrap
-        self._failure: str | None = None
+        self._options = options
+        self._failure: BrokerError | None = None
+        self._topic = ""
         self._producer = confluent_kafka.Producer(
             {
                 **options.confluent(),
@@ -75,6 +78,7 @@ class EventWriter:
         """Queue a record; raise ``BrokerError`` when it is too large or an earlier one was not delivered."""
         optional = {"timestamp": timestamp_ms, "partition": partition}
         given: dict[str, Any] = {name: value for name, value in optional.items() if value is not None}
+        self._topic = topic
         while True:
             try:
                 self._producer.produce(
@@ -82,26 +86,40 @@ class EventWriter:
                 )
                 break
             except BufferError:
-                self._producer.poll(_QUEUE_FULL_SECONDS)
-            except KafkaException as error:
-                raise BrokerError(f"{len(value)} bytes for {topic} are refused: {error.args[0].str()}") from error
-        self._producer.poll(0)
+                self.check(_QUEUE_FULL_SECONDS)
+            except (KafkaException, SystemError) as error:
+                self.check()
+                fatal = _kafka_error(error)
+                if fatal is None:
+                    raise
+                raise BrokerError(f"{len(value)} bytes for {topic} are refused: {fatal.str()}") from error
+        self.check()
+
+    def check(self, seconds: float = 0.0) -> None:
+        """Hear for so long what became of earlier records; raise ``BrokerError`` when one was not delivered."""
+        with self._fatal_errors():
+            self._producer.poll(seconds)
         self._raise_failure()
 
     def flush(self) -> None:
         """Return when every record is acknowledged; raise ``BrokerError`` when one was not."""
         # A little longer than the delivery timeout, so that failed deliveries report their reason.
-        unacknowledged = self._producer.flush(self._delivery_seconds + 1.0)
+        unacknowledged = 0
+        with self._fatal_errors():
+            unacknowledged = self._producer.flush(self._delivery_seconds + 1.0)
         self._raise_failure()
         if unacknowledged:
             raise BrokerError(
-                f"{unacknowledged} records are not acknowledged by {self._bootstrap} after {self._delivery_seconds:g} s"
+                f"{unacknowledged} records are not acknowledged by {self._options.bootstrap} after "
+                f"{self._delivery_seconds:g} s"
             )
 
     def close(self) -> None:
         """Drop the queued records. Call ``flush`` before."""
-        self._producer.purge()
-        self._producer.flush(1.0)
+        with self._fatal_errors():
+            self._producer.purge()
+        with self._fatal_errors():
+            self._producer.flush(1.0)
 
     def __enter__(self) -> Self:
         return self
@@ -115,11 +133,38 @@ class EventWriter:
 
     def _on_delivery(self, error: KafkaError | None, message: confluent_kafka.Message) -> None:
         if error is not None and self._failure is None:
-            self._failure = f"a record for {message.topic()} was not delivered: {error.str()}"
+            self._failure = self._undelivered(error, message.topic() or "")
+
+    @contextmanager
+    def _fatal_errors(self) -> Iterator[None]:
+        """Keep an error from which the client cannot recover, which any call may raise.
+
+        The client goes on to report records with it raised already; Python takes that for a fault of its own.
+        """
+        try:
+            yield
+        except (KafkaException, SystemError) as error:
+            fatal = _kafka_error(error)
+            if fatal is None:
+                raise
+            self._failure = self._failure or self._undelivered(fatal, self._topic)
+
+    def _undelivered(self, error: KafkaError, topic: str) -> BrokerError:
+        if is_refusal(error):
+            return may_not(self._options, "WRITE", f"topic {topic}")
+        return BrokerError(f"a record for {topic} was not delivered: {error.str()}")
 
     def _raise_failure(self) -> None:
         if self._failure:
-            raise BrokerError(self._failure)
+            raise self._failure
+
+
+def _kafka_error(error: BaseException) -> KafkaError | None:
+    """What Kafka has said, in an exception of the client or in what led to it."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, KafkaException):
+        found = found.__cause__ or found.__context__
+    return found.args[0] if isinstance(found, KafkaException) else None
 
 
 class EventReader:
@@ -137,6 +182,7 @@ class EventReader:
         start: Literal["beginning", "end"] | Mapping[TopicPartition, int] = "beginning",
     ) -> None:
         """Raise ``BrokerError`` when no broker answers in time or a topic does not exist."""
+        self._options = options
         self._consumer = confluent_kafka.Consumer(
             {
                 **options.confluent(),
@@ -202,6 +248,10 @@ class EventReader:
             )
         if error.code() == KafkaError._PARTITION_EOF:
             self._at_end.add(tp)
+        elif error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise may_not(self._options, "READ", f"topic {tp[0]}")
+        elif error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            return None  # the client asks for offsets of a group that it has to name, and that nobody uses
         elif error.fatal() or not error.retriable():
             raise BrokerError(f"reading {tp[0] or 'from Kafka'} failed: {error.str()}")
         return None

@@ -7,7 +7,7 @@ fails this check and is replaced by a good snapshot, or rebuilt from the journal
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
@@ -27,7 +27,7 @@ from ..errors import DamagedLedgerError
 from .array_codec import unpack
 from .checksum import without_checksum
 from .file import DAMAGE_ERRORS, connected, ledger_errors
-from .schema import READABLE, SCHEMA_VERSION
+from .schema import SCHEMA_VERSION
 
 _decode_case = msgspec.msgpack.Decoder(Case).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
@@ -127,11 +127,11 @@ def _check(db: sqlite3.Connection) -> LedgerMeta:
     # ``quick_check`` takes an eighth of the time, but does not compare indexes with tables. If the index misses a case,
     # its application would be opened a second time.
     meta = _check_pages(db, "integrity_check")
-    if meta.schema in READABLE:
-        for table in _ROWS if meta.schema == SCHEMA_VERSION else _ROWS.keys() - {"specs"}:
+    if meta.schema == SCHEMA_VERSION:
+        for table in _ROWS:
             for row in db.execute(f"SELECT * FROM {table}"):
                 msgspec.convert(row, _ROWS[table])
-        _check_programs(db, _NAMING if meta.schema == SCHEMA_VERSION else _NAMING[1:])
+        _check_programs(db)
         _check_cases(db)
     return meta
 
@@ -145,18 +145,17 @@ def _check_pages(
     return msgspec.convert(dict(db.execute("SELECT name, value FROM meta")), LedgerMeta)
 
 
-def _check_programs(db: sqlite3.Connection, tables: Sequence[str]) -> None:
-    for table in tables:
+def _check_programs(db: sqlite3.Connection) -> None:
+    for table in _NAMING:
         for (name,) in db.execute(f"SELECT DISTINCT program FROM {table} EXCEPT SELECT program FROM programs"):
             raise LedgerCheckError(f"table {table} names program {name!r}, which does not exist")
     for (id,) in db.execute("SELECT DISTINCT program FROM timers EXCEPT SELECT id FROM programs"):
         raise LedgerCheckError(f"table timers names program {id}, which does not exist")
-    if "specs" in tables:
-        for program, number, body in db.execute("SELECT program, number, body FROM specs"):
-            try:
-                msgspec.json.decode(without_checksum(body))
-            except ValueError as error:
-                raise LedgerCheckError(f"spec {number} of program {program!r}: {error}") from error
+    for program, number, body in db.execute("SELECT program, number, body FROM specs"):
+        try:
+            msgspec.json.decode(without_checksum(body))
+        except ValueError as error:
+            raise LedgerCheckError(f"spec {number} of program {program!r}: {error}") from error
     for program, shard, learner in db.execute("SELECT program, shard, learner FROM shards"):
         try:
             unpack(without_checksum(learner))

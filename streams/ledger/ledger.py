@@ -40,7 +40,7 @@ from .array_codec import pack, unpack
 from .checksum import with_checksum, without_checksum
 from .file import ledger_errors
 from .programs import insert_program, programs_in_force, write_specs
-from .schema import SCHEMA, SCHEMA_VERSION, UPGRADES
+from .schema import SCHEMA, SCHEMA_VERSION
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_case = msgspec.msgpack.Decoder(Case).decode
@@ -107,7 +107,6 @@ class Ledger:
         with ledger_errors(self.path):
             begun = programs_in_force(self._db, self.path, programs)
             self._ids: dict[str, int] = dict(self._db.execute("SELECT program, id FROM programs"))
-            self._upgrade_programs(begun)
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
             self._offset: int = meta["offset"]
             self._generation: int = meta["generation"]
@@ -209,27 +208,9 @@ class Ledger:
                 rows = [*identity.items(), ("offset", 0), ("generation", 0)]
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
             return
-        self._upgrade()
         found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
         if found != identity:
             raise LedgerError(f"ledger {self.path} belongs to {found}, not to {identity}: use another state directory")
-
-    def _upgrade(self) -> None:
-        """Bring the tables of an earlier version up to date."""
-        schema = "SELECT value FROM meta WHERE name = 'schema'"
-        while (found := self._db.execute(schema).fetchone()[0]) in UPGRADES:
-            with self._transaction():
-                self._db.execute(UPGRADES[found])
-                self._db.execute("UPDATE meta SET value = ? WHERE name = 'schema'", (found + 1,))
-
-    def _upgrade_programs(self, begun: Mapping[str, Program]) -> None:
-        """Write the specs that a ledger of an earlier version does not hold."""
-        written = dict(self._db.execute("SELECT program, spec FROM programs"))
-        changed = [program for name, program in begun.items() if program.sha256 != written[name]]
-        if changed:
-            with self._transaction():
-                for program in changed:
-                    write_specs(self._db, program)
 
     # --- reading -------------------------------------------------------------------------------------------------
 

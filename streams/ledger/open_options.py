@@ -16,7 +16,7 @@ from ..engine.promises.state import PromisesRecord
 from ..errors import LedgerError
 from .checksum import without_checksum
 from .file import connected
-from .schema import READABLE, SCHEMA_VERSION
+from .schema import SCHEMA_VERSION
 
 PEOPLE_A_PAGE = 2000
 
@@ -94,7 +94,7 @@ def _program_ledger(path: Path, partition: int, db: sqlite3.Connection, program:
 
 def _meta(path: Path, db: sqlite3.Connection) -> dict[str, Any]:
     meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
-    if meta["schema"] not in READABLE:
+    if meta["schema"] != SCHEMA_VERSION:
         raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
     return meta
 

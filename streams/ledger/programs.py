@@ -32,7 +32,7 @@ def programs_in_force(db: sqlite3.Connection, ledger: Path, given: Mapping[str, 
                 "the spec, give a changed program a new name, or announce a new model with `onward models announce`"
             )
         try:
-            found[name] = _in_force(db, ledger, program)
+            found[name] = _in_force(db, program)
         except SpecRefusedError as error:
             raise LedgerError(
                 f"program {name!r} of ledger {ledger} cannot go on with this spec: {error}; restore it, or give a "
@@ -46,28 +46,14 @@ def programs_in_force(db: sqlite3.Connection, ledger: Path, given: Mapping[str, 
     return found
 
 
-def _in_force(db: sqlite3.Connection, ledger: Path, program: Program) -> Program:
+def _in_force(db: sqlite3.Connection, program: Program) -> Program:
     """A program under the last of its specs."""
     rows = db.execute("SELECT body FROM specs WHERE program = ? ORDER BY number", (program.name,)).fetchall()
-    if not rows:
-        _check_file(db, ledger, program)
-        return program.begun_with(program.spec)
     first, *later = (spec_of(bytes(without_checksum(body)), program.spec.model.manifest) for (body,) in rows)
     in_force = program.begun_with(first)
     for spec in later:
         in_force = in_force.changed(spec)
     return in_force
-
-
-def _check_file(db: sqlite3.Connection, ledger: Path, program: Program) -> None:
-    """A ledger of an earlier version has no specs, but the hash of a file."""
-    (file_sha256,) = db.execute("SELECT spec FROM programs WHERE program = ?", (program.name,)).fetchone()
-    if program.file_sha256 != file_sha256:
-        raise LedgerError(
-            f"the spec of program {program.name!r} is not the one ledger {ledger} was written with by an earlier "
-            "version, which knew it by the bytes of its file: restore the file for one start, then announce the change "
-            "with `onward specs announce`"
-        )
 
 
 def insert_program(db: sqlite3.Connection, program: Program) -> int:

@@ -1,5 +1,4 @@
-"""The tables of a ledger. A change to them takes a new version. Ledgers and snapshots of another are refused, but for
-those that can be upgraded.
+"""The tables of a ledger. A change to them takes a new version. Ledgers and snapshots of another are refused.
 
 The ``body`` of a case is the whole case in MessagePack, which is written several times as fast as a column for each
 field; a checksum follows it, as it follows the state of a ``learner``. Cases lie in the order in which they came, not
@@ -19,22 +18,13 @@ is found by program, kind, shard and due time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 SCHEMA_VERSION = 11
 """Counted up when the tables change, or what a case or the state of a choice or goal holds."""
-SPECS = """
-CREATE TABLE specs (program TEXT, number INTEGER, body BLOB NOT NULL, PRIMARY KEY (program, number)) WITHOUT ROWID
-"""
-UPGRADES: Mapping[int, str] = {10: SPECS}
-"""What makes a ledger of an earlier schema one of the next, as statements of SQL."""
-READABLE = frozenset({SCHEMA_VERSION, *UPGRADES})
-"""The schemas that can be opened."""
-SCHEMA = f"""
+SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE programs (id INTEGER PRIMARY KEY, program TEXT NOT NULL UNIQUE, watermark TEXT NOT NULL,
     spec TEXT NOT NULL, first_model TEXT NOT NULL, version TEXT NOT NULL, manifest TEXT NOT NULL, sha256 TEXT NOT NULL);
-{SPECS.strip()};
+CREATE TABLE specs (program TEXT, number INTEGER, body BLOB NOT NULL, PRIMARY KEY (program, number)) WITHOUT ROWID;
 CREATE TABLE shards (program TEXT, shard INTEGER, step INTEGER NOT NULL, choice TEXT NOT NULL, learner BLOB NOT NULL,
     PRIMARY KEY (program, shard)) WITHOUT ROWID;
 CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEGER NOT NULL, time_ms INTEGER,

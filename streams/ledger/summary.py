@@ -14,7 +14,7 @@ from ..engine.rounds.state import RoundsRecord
 from ..engine.timers import WINDOW
 from ..errors import LedgerError
 from .checksum import without_checksum
-from .schema import READABLE, SCHEMA_VERSION
+from .schema import SCHEMA_VERSION
 
 
 class RoundsSummary(NamedTuple):
@@ -47,7 +47,8 @@ class PromisesSummary(NamedTuple):
 
 
 class ProgramSummary(NamedTuple):
-    """One program in one ledger. ``steps`` counts its answers, ``open_recourses`` those without a fate yet.
+    """One program in one ledger. ``spec`` is the hash of the spec in force. ``steps`` counts its answers,
+    ``open_recourses`` those without a fate yet.
 
     ``begun`` is True once the ledger has folded an answer or a model event of the program. Before that, ``model`` is
     the program's first model, even when other ledgers have a newer one. A ledger that owns none of the program's shards
@@ -56,6 +57,7 @@ class ProgramSummary(NamedTuple):
     """
 
     program: str
+    spec: str
     model: str
     begun: bool
     shards: int
@@ -96,7 +98,7 @@ def _summary(path: Path) -> LedgerSummary | None:
             if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 return None
             meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
-            if meta["schema"] not in READABLE:
+            if meta["schema"] != SCHEMA_VERSION:
                 raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
             (watermark,) = db.execute(_WATERMARK).fetchone()
             waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
@@ -104,9 +106,11 @@ def _summary(path: Path) -> LedgerSummary | None:
             promises = {name: _promises(body, people) for name, body, people in db.execute(_PROMISED)}
             programs = tuple(
                 ProgramSummary(
-                    name, model, bool(begun), shards, steps, open_recourses, rounds.get(name), promises.get(name)
+                    *(name, spec, model, bool(begun), shards, steps, open_recourses),
+                    rounds.get(name),
+                    promises.get(name),
                 )
-                for name, model, begun, shards, steps, open_recourses in db.execute(_PROGRAMS)
+                for name, spec, model, begun, shards, steps, open_recourses in db.execute(_PROGRAMS)
             )
             return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
     except (sqlite3.Error, KeyError, ValueError) as error:
@@ -134,7 +138,7 @@ SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END
 FROM (SELECT DISTINCT watermark FROM programs) LEFT JOIN watermarks USING (watermark)
 """
 _PROGRAMS = f"""
-SELECT program, version,
+SELECT program, spec, version,
     sha256 != first_model OR EXISTS (SELECT 1 FROM shards WHERE shards.program = programs.program),
     (SELECT count(*) FROM shards WHERE shards.program = programs.program),
     (SELECT coalesce(sum(step), 0) FROM shards WHERE shards.program = programs.program),

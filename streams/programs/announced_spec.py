@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Raw
 
 from ...schemas.events import RawSpec
+from ...schemas.problems import JSON_ERRORS
 from ...schemas.spec import ProgramSpec
 from ...schemas.spec_document import document, spec_of
 from ...schemas.spec_rules import violations
@@ -31,7 +32,7 @@ def read_spec(event: RawSpec, program: Program) -> ProgramSpec:
         raise SpecRefusedError(OTHER_MODEL.format(event.model, program.bundle.manifest_sha256))
     try:
         return spec_of(event.spec, program.spec.model.manifest)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, *JSON_ERRORS) as error:
         raise SpecRefusedError(f"not the document of a spec: {error}") from None
 
 

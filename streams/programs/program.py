@@ -7,7 +7,7 @@ They stay, so that what is learned about an arm outlives a retrained model and a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -47,8 +47,8 @@ from .spec_check import policy_faults
 
 Array = NDArray[np.float64]
 Features = Mapping[str, Value]
-_Target = tuple[int, str, Value, str | None]
-"""The index, name, raw target and unit of a feature."""
+_Target = tuple[str, Value, str | None]
+"""The name, raw target and unit of a feature."""
 
 STEPS_IN_A_TIME_WINDOW = 10
 """The learner's window of pending steps where the program's window is an event time."""
@@ -64,13 +64,12 @@ NOT_LINEAR = (
 class Program:
     """One decision process.
 
-    ``file_sha256`` is the hash of the spec file's bytes. ``points`` are the recourse instances, encoded, shape (K, D),
-    and ``instances`` the same, raw. ``nu`` scales cost in the execution probability. ``earlier`` are the specs that
-    were in force before, oldest first, and ``earlier_arms`` the arms under them, None where the spec changes none.
+    ``points`` are the recourse instances, encoded, shape (K, D), and ``instances`` the same, raw. ``nu`` scales cost in
+    the execution probability. ``earlier`` are the specs that were in force before, oldest first, and ``earlier_arms``
+    the arms under them, None where the spec changes none.
     """
 
     spec: ProgramSpec
-    file_sha256: str
     codec: FeatureCodec
     bundle: ModelBundle
     instances: tuple[Features, ...]
@@ -261,7 +260,7 @@ class Program:
 
     def load_new(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version that is to be announced; raise ``ModelError`` also where it does not fit the spec."""
-        return load_model(self.spec, self.codec, manifest, sha256)
+        return _fitting(self.load(manifest, sha256), self.spec, manifest)
 
     def approves(self, scores: Array) -> NDArray[np.bool_]:
         """Which scores, shape (n,), the program's own model approves."""
@@ -274,19 +273,24 @@ class Program:
         people = np.repeat(np.arange(len(batch)), batch.last - batch.first)
         return self.codec.changed_codes(batch.people[people], batch.points[batch.point])
 
-    def changes(
-        self, values: Values, batch: OptionBatch, changed: ChangedCodes | None, index: int
-    ) -> tuple[Change, ...]:
-        """The changes from a person's raw values to an option of a batch, in the spec's order."""
+    def changes(self, values: Values, changed: ChangedCodes | None, index: int, point: int) -> tuple[Change, ...]:
+        """The changes from a person's raw values to an option of a batch, in the spec's order.
+
+        ``index`` is that of the option in the batch's arrays, ``point`` the row of its target in the batch's points.
+        """
         if changed is None:
-            targets = self._instance_targets[batch.point.item(index)]
+            changes = [
+                Change(name, current, target, unit)
+                for current, (name, target, unit) in zip(values, self._instance_targets[point], strict=True)
+                if current != target
+            ]
         else:
-            targets = self._with_units(self.codec.changed_values(changed, index))
-        changes = [
-            Change(name, values[feature], target, unit)
-            for feature, name, target, unit in targets
-            if values[feature] != target
-        ]
+            features = self.spec.features
+            changes = [
+                Change(features[number].name, values[number], target, features[number].unit)
+                for number, target in self.codec.changed_values(changed, index)
+                if values[number] != target
+            ]
         return tuple(self._with_absent(changes, values.absent) if isinstance(values, FilledValues) else changes)
 
     def _with_absent(self, changes: Sequence[Change], absent: frozenset[int]) -> list[Change]:
@@ -299,13 +303,9 @@ class Program:
 
     @cached_property
     def _instance_targets(self) -> list[list[_Target]]:
-        """The targets of every instance."""
-        names = [feature.name for feature in self.spec.features]
-        return [self._with_units((index, row[name]) for index, name in enumerate(names)) for row in self.instances]
-
-    def _with_units(self, targets: Iterable[tuple[int, Value]]) -> list[_Target]:
+        """The targets of every instance, one for each feature."""
         features = self.spec.features
-        return [(index, features[index].name, target, features[index].unit) for index, target in targets]
+        return [[(feature.name, row[feature.name], feature.unit) for feature in features] for row in self.instances]
 
     @cached_property
     def addresses(self) -> list[tuple[str, bytes]]:
@@ -316,7 +316,10 @@ class Program:
 
 def load_model(spec: ProgramSpec, codec: FeatureCodec, manifest: str, sha256: str | None) -> ModelBundle:
     """A model version of a program; raise ``ModelError`` when it is refused."""
-    bundle = load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec)
+    return _fitting(load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec), spec, manifest)
+
+
+def _fitting(bundle: ModelBundle, spec: ProgramSpec, manifest: str) -> ModelBundle:
     if fault := _misfit(bundle, spec):
         raise ModelError(f"{manifest}: {fault}")
     return bundle
@@ -358,7 +361,7 @@ def assemble(loaded: LoadedSpec) -> Program:
     points = codec.encode_many(instances)
     cost = cost_of(codec, bundle.reference)
     nu = nu_of(spec, codec.dimension)
-    return Program(spec, loaded.file_sha256, codec, bundle, instances, points, cost, nu)
+    return Program(spec, codec, bundle, instances, points, cost, nu)
 
 
 def _decides_arms(spec: ProgramSpec) -> object:

@@ -6,7 +6,7 @@ everybody comes to the same answer: a sender, ingest, and the engine in each jou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,7 +22,7 @@ Path = tuple[str, ...]
 Bounds = Mapping[str, tuple[float, float]]
 """By the names of features."""
 
-FEATURE_RULES = frozenset({"bounds", "mutable", "step", "max_change", "unit", "pii"})
+FEATURE_RULES = frozenset({"bounds", "mutable", "step", "max_change", "unit", "pii", "protected"})
 """The fields of a feature that say what people may do, and words. The others say what the feature is."""
 POLICY_RULES = frozenset({"options", "exploration", "seed", "margin", "target"})
 CAPACITY_RULES = frozenset({"places", "coverage"})
@@ -85,9 +85,11 @@ def check_changes(old: ProgramSpec, new: ProgramSpec, trained: Bounds) -> None:
 
 def _differences(old: ProgramSpec, new: ProgramSpec) -> Iterator[tuple[Path, str, str]]:
     before, after = (msgspec.json.decode(document(spec), type=dict[str, Any]) for spec in (old, new))
-    was, now = (", ".join(feature.name for feature in spec.features) for spec in (old, new))
-    if was != now:
-        yield ("features",), was, now
+    names, others = ([feature.name for feature in spec.features] for spec in (old, new))
+    if names != others:
+        gone, come = ([name for name in own if name not in other] for own, other in ((names, others), (others, names)))
+        differ = (gone, come) if gone or come else (names, others)
+        yield ("features",), _listed(differ[0]), _listed(differ[1])
         del before["features"], after["features"]
     values = [dict(_leaves(fields)) for fields in (before, after)]
     for path in dict.fromkeys((*values[0], *values[1])):
@@ -105,6 +107,10 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield from _leaves(value[name], (*path, name))
     else:
         yield path, value
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"
 
 
 def _text(value: Any) -> str:

@@ -48,6 +48,11 @@ def without_exploration(program: Program) -> Program:
     return replace(program, spec=msgspec.structs.replace(program.spec, policy=policy))
 
 
+def with_arms_of(program: Program, target: Program) -> Program:
+    """The target with the arms of a program, whose specs may have changed: its log names them by their numbers."""
+    return replace(target, earlier=program.earlier, earlier_arms=program.earlier_arms)
+
+
 def check_alike(program: Program, target: Program) -> None:
     """Raise ``UsageError`` unless two programs differ in their policies alone."""
     ours, theirs = _but_the_policy(program.spec), _but_the_policy(target.spec)

@@ -38,12 +38,14 @@ class Step(Struct, frozen=True, gc=False, eq=False):
     """A step that was taken for a person with these ``options``.
 
     ``picked`` holds the arm and propensity of each option of the recourse, best first; it is empty where there is none.
+    ``policy_version`` is that of the spec in force.
     """
 
     shard: int
     number: int
     options: Options
     picked: tuple[tuple[int, float], ...]
+    policy_version: str
 
 
 class Closing(Struct, frozen=True, gc=False):
@@ -99,7 +101,8 @@ class JournalReplay:
         taken: dict[tuple[int, int], Step] = {}
 
         def observe(shard: Shard, options: Options, picked: Sequence[tuple[int, float]]) -> None:
-            taken[shard.number, shard.step] = Step(shard.number, shard.step, options, tuple(picked))
+            version = shard.program.policy_version
+            taken[shard.number, shard.step] = Step(shard.number, shard.step, options, tuple(picked), version)
 
         models = load_models(self._state, entries)
         view = self._ledger.view(self._state, footprint(entries), models)

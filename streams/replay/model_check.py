@@ -115,10 +115,10 @@ def _check_features(program: Program, by: Sequence[str]) -> None:
 
 
 def _check_identity(program: Program, ledger: ProgramLedger) -> None:
-    """Refuse a ledger of another spec: its options are encoded by that one."""
+    """Refuse a ledger in which another spec is in force, or of another first model."""
     if (program.sha256, program.bundle.manifest_sha256) != (ledger.spec_sha256, ledger.first_model_sha256):
         what = "spec" if program.sha256 != ledger.spec_sha256 else "first model"
         raise LedgerError(
-            f"the {what} of program {program.name!r} is not the one ledger {ledger.path} was written with: "
-            "give the spec that its worker has"
+            f"the {what} of program {program.name!r} is not the one in force in ledger {ledger.path}: give the file "
+            f"of the spec with the sha256 {ledger.spec_sha256}"
         )

@@ -21,7 +21,7 @@ from ..errors import DamagedLedgerError, LedgerError
 from ..ledger.check import check_ledger
 from ..ledger.file import copy_beside, file_stamp, ledger_errors, put_in_place, set_aside, tidy
 from ..ledger.ledger import Ledger
-from ..ledger.schema import READABLE, SCHEMA_VERSION
+from ..ledger.schema import SCHEMA_VERSION
 from ..metrics import Metrics
 from ..private_folder import make_private
 from ..records import TopicPartition
@@ -175,7 +175,7 @@ def _check(snapshot: Snapshot, journal_end: int) -> None:
             f"snapshot {snapshot.file} has a ledger of schema {found.schema}, this version reads {SCHEMA_VERSION}: "
             "run the version that wrote it, or use another --snapshots"
         )
-    if found.schema not in READABLE:
+    if found.schema < SCHEMA_VERSION:
         raise SnapshotError(f"its ledger has schema {found.schema}, this version reads {SCHEMA_VERSION}")
     if found.offset > journal_end:
         raise LedgerError(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
 
 from ...schemas.events import NoRecourse, Recourse
 from ..engine.effects import Effects
@@ -62,14 +64,14 @@ class ProcessorMetrics:
             delays = [(ms / 1000, steps) for name, ms, steps in effects.delays if name == program]
             metrics.outcome_delay_seconds.observe(program, [seconds for seconds, _ in delays])
             metrics.outcome_delay_steps.observe(program, [steps for _, steps in delays])
-        answers = [
-            (emission.event.program, max(0, now_ms - emission.timestamp_ms) / 1000)
-            for emission in published
-            if isinstance(emission.event, (Recourse, NoRecourse))
-        ]
-        for program in {program for program, _ in answers}:
-            latencies = [seconds for name, seconds in answers if name == program]
-            metrics.recourse_latency_seconds.observe(program, latencies)
+        sent_ms: dict[str, list[float]] = {}
+        for emission in published:
+            event = emission.event
+            if isinstance(event, (Recourse, NoRecourse)):
+                sent_ms.setdefault(event.program, []).append(emission.timestamp_ms)
+        for program, times_ms in sent_ms.items():
+            latencies = np.maximum(0.0, now_ms - np.array(times_ms, dtype=np.float64)) / 1000
+            metrics.recourse_latency_seconds.observe(program, latencies.tolist())
 
     def show(self, state: PartitionState, open_recourses: Iterable[Counter[str]]) -> None:
         """Set the gauges of a partition, and of the open recourses of all partitions."""
@@ -92,11 +94,17 @@ class ProcessorMetrics:
 
     def _count_predictions(self, effects: Effects) -> None:
         """Count what was predicted and observed of the options whose reward is known."""
-        sums: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
+        metrics = self._metrics
+        pairs: dict[str, list[tuple[float, float]]] = {}
         for program, predicted, reward in effects.predictions:
-            sums[program, min(int(10 * predicted), 9)].append((predicted, reward))
-        for (program, decile), pairs in sums.items():
-            labels = program, DECILES[decile]
-            self._metrics.predicted_executions.labels(*labels).inc(sum(predicted for predicted, _ in pairs))
-            self._metrics.observed_rewards.labels(*labels).inc(sum(reward for _, reward in pairs))
-            self._metrics.resolved_options.labels(*labels).inc(len(pairs))
+            pairs.setdefault(program, []).append((predicted, reward))
+        for program, of_program in pairs.items():
+            predictions, rewards = np.array(of_program).T
+            deciles = np.minimum((10 * predictions).astype(np.intp), len(DECILES) - 1)
+            counts = np.bincount(deciles, minlength=len(DECILES))
+            predicted_sums, reward_sums = np.bincount(deciles, predictions), np.bincount(deciles, rewards)
+            for decile in np.flatnonzero(counts).tolist():
+                labels = program, DECILES[decile]
+                metrics.predicted_executions.labels(*labels).inc(predicted_sums.item(decile))
+                metrics.observed_rewards.labels(*labels).inc(reward_sums.item(decile))
+                metrics.resolved_options.labels(*labels).inc(counts.item(decile))

@@ -9,10 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-import msgspec
-
 from ...schemas.events import RawSpec
 from ...schemas.kinds import kinds
+from ...schemas.problems import JSON_ERRORS
 from ..engine.state import PartitionState
 from ..errors import LedgerError
 from ..programs.announced_spec import read_spec
@@ -41,7 +40,7 @@ async def check_given_specs(
         if program.sha256 not in in_force.specs_sha256 and not await _is_announced(program, state, publisher, topics):
             raise LedgerError(
                 f"the spec of program {name!r} (sha256 {program.sha256}) is not the one in force ({in_force.sha256}), "
-                "and has not been announced: run `onward specs announce` with its file, or restore the file"
+                "and has not been announced: announce it with `onward specs announce FILE`, or restore the file"
             )
         extra = {"program": name, "sha256": in_force.sha256, "partition": state.partition}
         log.warning("the spec in force is not that of the file: the journal decides", extra=extra)
@@ -65,5 +64,5 @@ def _holds(record: Record, program: Program) -> bool:
     try:
         event: RawSpec = kinds["spec"].decode_body(record.value or b"")
         return event.program == program.name and program.begun_with(read_spec(event, program)).sha256 == program.sha256
-    except (msgspec.MsgspecError, SpecRefusedError):
+    except (*JSON_ERRORS, SpecRefusedError):
         return False

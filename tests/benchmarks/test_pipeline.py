@@ -5,15 +5,20 @@ import json
 import pytest
 
 from onward.benchmarks import face
+from onward.benchmarks.arena.contender import Usage
 from onward.benchmarks.pipeline import (
     AIOKAFKA,
     CONFLUENT,
     FAUST,
     ONWARD,
+    OTHER,
     QUIX,
     QUIX_PYTHON,
     Args,
     Measurements,
+    _latency_rows,
+    _pair_rows,
+    _throughput_rows,
     pipeline,
 )
 
@@ -40,6 +45,25 @@ def test_a_run_in_which_no_snapshot_was_taken_is_told(capsys):
     assert f"{ONWARD}: 0 snapshots of its ledger in a run (too few: " in capsys.readouterr().err
     (row,) = found.snapshot_rows()
     assert (row.value, row.reached) == (0, False)
+
+
+def test_the_aims_are_ratios_to_stock_faust_of_the_same_run():
+    usages = {ONWARD: [Usage(1.0, 1.0)], FAUST: [Usage(3.0, 5.0)]}
+    aims = [row for row in _throughput_rows(usages, 1000) if row.aim is not None]
+    assert [(row.name, row.value, row.aim, row.reached) for row in aims] == [
+        (f"{ONWARD} / {FAUST}, by CPU", 5, 4, True)
+    ]
+    waits = {ONWARD: {500: [0.1, 0.3, 0.4]}, FAUST: {500: [0.1, 0.1, 0.1]}}
+    [row] = [row for row in _latency_rows(waits) if row.aim is not None]
+    assert (row.name, row.aim, row.reached) == (f"{ONWARD} / {FAUST}, p99 at 500/s", 2.5, False)
+    assert row.value == pytest.approx(3.0)
+
+
+def test_versions_are_compared_pair_by_pair():
+    usages = {ONWARD: [Usage(1, 2), Usage(1, 4), Usage(1, 1)], OTHER: [Usage(1, 1), Usage(1, 4), Usage(1, 3)]}
+    *pairs, ratio = _pair_rows(usages, 100)
+    assert [(row.value, row.reference) for row in pairs] == [(50, 100), (25, 25), (100, pytest.approx(100 / 3))]
+    assert (ratio.value, ratio.reached) == (1.0, True)
 
 
 @pytest.mark.kafka

@@ -132,7 +132,7 @@ CASES = (
     Case("a burst of dead letters is the first of its reason", refused("_x90 500+0x90"), "95m", ("OnwardDeadLetters",)),
     Case("a burst of dead letters is over", refused("_x10 500+0x170"), "75m", ()),
     Case("a worker has begun anew since the burst", refused("0 500+0x30 _x2 3+0x120"), "100m", ()),
-    Case("a partition is far behind", lag("0 2000+10x60"), "32m", ("OnwardLag",)),
+    Case("a partition is far behind", lag("0 2000+10x60"), "18m", ("OnwardLag",)),
     Case("a partition is behind for a while", lag("0 2000-50x38 0+0x60"), "32m", ()),
     Case("a partition catches up now and then", lag("2000+0x9 10 2000+0x9 10 2000+0x30"), "32m", ()),
     Case("the watermark stands still", watermark("0+60x9 600+0x60"), "26m", ("OnwardPartitionStopped",)),

@@ -13,9 +13,9 @@ import pytest
 from onward.schemas.events import Application, Outcome
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
-from onward.schemas.specfile import load_spec
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.programs.program import assemble_all
+from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.topics import Topics, plan
 from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states
 from onward.tests.faults.suite.check.reference_run import reference_run
@@ -47,7 +47,7 @@ def specs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def programs(specs):
-    return assemble_all([load_spec(path) for path in specs])
+    return assemble_all([load_program_spec(path) for path in specs])
 
 
 class KilledWorker:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from onward.schemas.specfile import load_spec
 from onward.streams.journal.lines import read_entries as read
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.outputs.deduplicator import Classification, Deduplicator
 from onward.streams.outputs.emission import GENERATION
 from onward.streams.programs.program import assemble_all
+from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
 from onward.streams.topics import Topics, plan
 from onward.streams.worker.partition_processor import Stage
@@ -42,7 +42,7 @@ class Takeover:
         self.folder, self.options, self.topics = folder, broker.options(), Topics(prefix=f"{broker.group}-")
         broker.create(plan(self.topics, partitions, 1))
         specs = write_programs(folder)
-        self.programs = assemble_all([load_spec(path) for path in specs])
+        self.programs = assemble_all([load_program_spec(path) for path in specs])
         self.environment = {
             "ONWARD_BROKERS": ",".join(self.options.brokers),
             "ONWARD_SPEC": ",".join(map(str, specs)),

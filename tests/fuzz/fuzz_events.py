@@ -10,9 +10,10 @@ import msgspec
 from fuzz_inputs import FIELD, RECORD, TOPICS, VALUE, written
 from msgspec import Struct
 
-from onward.schemas.events import Application, Decision, Model, Outcome, Round
+from onward.schemas.events import Application, Decision, Model, Outcome, Round, Spec
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type, kinds
+from onward.schemas.spec_document import document
 from onward.tests.support.pipeline import START_MS, build_program
 
 PERSON = {"region": "north", "income": 10.0, "debts": 4}
@@ -20,7 +21,9 @@ PROGRAMS = {
     "loan": build_program(shards=2),
     "credit": build_program("credit", window={"time": "PT1H"}, decisions="external", shards=5),
 }
-INPUTS: dict[str, type[Struct]] = dict(zip(TOPICS.inputs, (Application, Decision, Outcome, Model, Round), strict=True))
+INPUTS: dict[str, type[Struct]] = dict(
+    zip(TOPICS.inputs, (Application, Decision, Outcome, Model, Spec, Round), strict=True)
+)
 EVENTS: Sequence[Struct] = (
     Application("loan", "a", PERSON, "person"),
     Application("credit", "a", PERSON),
@@ -30,6 +33,8 @@ EVENTS: Sequence[Struct] = (
     Outcome("loan", "a", "improved"),
     Round("loan", datetime(2026, 11, 30, tzinfo=UTC), 100),
     Outcome("credit", "a", "unseen"),
+    Spec("loan", msgspec.json.decode(document(PROGRAMS["loan"].spec)), PROGRAMS["loan"].bundle.manifest_sha256),
+    Spec("credit", {"program": "credit"}, "0" * 64),
     Model("credit", "v2", "data:,{}", hashlib.sha256(b"{}").hexdigest()),
     Model("loan", "v2", "memory://nothing/manifest.json", "0" * 64),
 )

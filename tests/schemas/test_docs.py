@@ -12,13 +12,17 @@ from onward.schemas.events import (
     NoRecourse,
     Outcome,
     PromiseChange,
+    RawSpec,
     Recourse,
     Revalidation,
     Reward,
     Round,
+    Spec,
     Threshold,
 )
 from onward.schemas.spec import Capacity, Condition, Feature, ProgramSpec
+from onward.schemas.spec_document import document, spec_of
+from onward.schemas.spec_rules import violations
 from onward.schemas.specfile import parse_spec
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -48,6 +52,7 @@ EVENTS: list[type] = [
     Decision,
     Outcome,
     Round,
+    Spec,
     Recourse,
     NoRecourse,
     Reward,
@@ -69,6 +74,13 @@ def test_the_events_of_the_page_have_every_field_and_no_other(number):
     fields = msgspec.structs.fields(event)
     always = {field.name for field in fields if field.default is not msgspec.UNSET}
     assert always <= msgspec.json.decode(shown).keys() - {"kind"} <= {field.name for field in fields}
+
+
+def test_the_spec_of_the_page_is_the_document_of_one():
+    event = msgspec.json.decode(SHOWN[EVENTS.index(Spec)], type=RawSpec)
+    spec = spec_of(event.spec, "m")
+    assert not list(violations(spec))
+    assert msgspec.json.decode(document(spec)) == msgspec.json.decode(event.spec)
 
 
 def test_the_page_shows_no_other_event():

@@ -77,10 +77,9 @@ def test_a_document_that_is_none_is_refused(data):
         spec_of(data, "m")
 
 
-def test_the_file_is_known_by_its_bytes_too(tmp_path):
+def test_a_comment_in_a_file_changes_no_hash(tmp_path):
     file = tmp_path / "loan.yaml"
     file.write_text(SPEC)
     before = load_spec(file)
     file.write_text(f"# a comment\n{SPEC}")
-    after = load_spec(file)
-    assert (before.sha256 == after.sha256, before.file_sha256 == after.file_sha256) == (True, False)
+    assert load_spec(file).sha256 == before.sha256

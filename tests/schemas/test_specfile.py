@@ -1,4 +1,3 @@
-import hashlib
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -9,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onward.schemas.spec import ProgramSpec, Window
+from onward.schemas.spec_document import sha256_of
 from onward.schemas.specfile import MAX_BYTES, MAX_PROBLEMS, SpecError, load_spec, parse_spec
 
 SPECS = Path(__file__).parents[2] / "environments" / "specs"
@@ -43,7 +43,7 @@ def test_a_good_spec_loads_with_its_hash(tmp_path):
     file = tmp_path / "loan.yaml"
     file.write_text(GOOD)
     loaded = load_spec(file)
-    assert loaded.file_sha256 == hashlib.sha256(GOOD.encode()).hexdigest()
+    assert loaded.sha256 == sha256_of(loaded.spec)
     assert loaded.path == file
     assert loaded.spec.policy.window.time == timedelta(days=90)
     assert loaded.spec.constraints.rules[0].if_.equals == "high"

@@ -24,6 +24,16 @@ CHANGE = Change("income", 59.0, 63.0)
             "and for 19 of 20 such options at least 50% accept)",
         ),
         (
+            {"share": 1.0, "bound": 1.0, "models_of_other_rows": 5.0},
+            "(cost 0.100, accepted by about 99% of models trained on other rows of the same population; 5 were asked, "
+            "and for 19 of 20 such options at least 99% accept)",
+        ),
+        (
+            {"share": 1.0, "bound": 0.549, "models_of_resamples": 5.0},
+            "(cost 0.100, accepted by at least 54% of models of resamples of its own data; "
+            "5 were asked, and of other data none)",
+        ),
+        (
             {"share": 1.0, "bound": 0.549},
             "(cost 0.100, accepted by at least 54% of models of resamples of its own data; "
             "of other data none was asked)",

@@ -19,6 +19,10 @@ from onward.tests.support.raw_batches import COMPRESSIONS
 
 _PIECE = bytes(1 << 20)
 _XERIAL = struct.pack("!b6sBii", -126, b"SNAPPY", 0, 1, 1)
+SNAPPY_OF_4_GIB = b"\xff\xff\xff\xff\x0f\0"
+"""Snappy that only claims its size."""
+SNAPPY_WITHOUT_END = _XERIAL + struct.pack("!i", -4) + b"\0" * 8
+"""Its block is as long as the number before it, which leads back to that number."""
 
 
 def bomb(compression: str, value_bytes: int, timestamp_ms: int = 0, headers: int = 0) -> bytes:
@@ -37,7 +41,11 @@ def many_records(compression: str, count: int, timestamp_ms: int = 0) -> bytes:
 
 def packed_batch(compression: str, content: Iterable[bytes], count: int, timestamp_ms: int) -> bytes:
     """A batch (v2) of ``count`` records with this serialised ``content``."""
-    packed = pack(compression, content)
+    return batch_of(compression, pack(compression, content), count, timestamp_ms)
+
+
+def batch_of(compression: str, packed: bytes, count: int, timestamp_ms: int) -> bytes:
+    """A batch (v2) that is said to hold ``count`` records, compressed, in these bytes."""
     header = bytearray(DefaultRecordBase.HEADER_STRUCT.size)
     size = len(header) + len(packed) - DefaultRecordBase.AFTER_LEN_OFFSET
     fields = (COMPRESSIONS[compression], count - 1, timestamp_ms, timestamp_ms, -1, -1, -1, count)

@@ -97,7 +97,6 @@ def build_program(
             "promise": promise or {},
         },
         ProgramSpec,
-        strict=False,
     )
     codec = FeatureCodec(spec)
     rows = instances(candidates, regions)
@@ -115,7 +114,7 @@ def build_program(
     verifier = BundledVerifier(AgreementModel(), tolerance=0.3)
     bundle = ModelBundle("v1", "memory", "1" * 64, manifest, model or IncomeModel(), rows, rows, verifier, retrains)
     points = codec.encode_many(rows)
-    return Program(spec, "2" * 64, codec, bundle, tuple(rows), points, L1(), 1.0 / codec.dimension)
+    return Program(spec, codec, bundle, tuple(rows), points, L1(), 1.0 / codec.dimension)
 
 
 @dataclass
@@ -182,6 +181,14 @@ class Run:
     def events(self, topic: str, kind: Any) -> list[Any]:
         """Return the decoded events of a topic."""
         return [msgspec.json.decode(record.value or b"", type=kind) for record in self.broker.logs[topic, 0]]
+
+
+def models_in(run: Run) -> set[tuple[str, str, str | None]]:
+    """The topic, version and hash of every model that an output names."""
+    events = [
+        (topic, msgspec.json.decode(value)) for topic, outputs in run.outputs().items() for _, value, _, _ in outputs
+    ]
+    return {(topic, event["model"], event.get("model_sha256")) for topic, event in events if "model" in event}
 
 
 def idle_tick(run: Run, time_ms: int) -> Record:

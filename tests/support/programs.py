@@ -9,13 +9,16 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import structs
 from sklearn.linear_model import LogisticRegression
 
 from onward.schemas.encoding import FeatureCodec
-from onward.schemas.events import Model, Value
+from onward.schemas.events import Model, RawSpec, Value
 from onward.schemas.spec import ProgramSpec
+from onward.streams.programs.announced_spec import spec_event
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.bundle.writer import write_bundle
+from onward.streams.programs.program import Program
 
 FEATURES: Sequence[Mapping[str, Any]] = (
     {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},
@@ -87,6 +90,19 @@ def announcements(folder: Path) -> list[Model]:
         digest = hashlib.sha256(manifest.read_bytes()).hexdigest()
         found.append(Model(program, version, str(manifest), digest))
     return found
+
+
+def changed_specs(programs: Mapping[str, Program]) -> list[RawSpec]:
+    """Return the events that change what ``timed`` and ``limited`` may suggest and give, and change it back."""
+    timed, limited = programs["timed"], programs["limited"]
+    fewer = structs.replace(
+        timed.spec,
+        policy=structs.replace(timed.spec.policy, options=2, exploration=0.2),
+        constraints=structs.replace(timed.spec.constraints, max_changes=1),
+    )
+    assert limited.spec.capacity is not None, "a program with rounds has places"
+    scarcer = structs.replace(limited.spec, capacity=structs.replace(limited.spec.capacity, places=10))
+    return [spec_event(one) for one in (timed.changed(fewer), limited.changed(scarcer), timed, limited)]
 
 
 def _bundle(folder: Path, program: str, version: str) -> Path:

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from onward.agents.candidates import CandidateGenerator, Explanation, Proposals, Space, registry
-from onward.agents.candidates.contract import Array, Objective, Score
+from onward.agents.candidates.contract import TOLERANCE, Array, Mask, Objective, Score
 from onward.agents.goals import Goal, Threshold
 
 ENDS = {"up": 1.0, "any": 1.0, "down": 0.0}
@@ -17,7 +17,7 @@ ENDS = {"up": 1.0, "any": 1.0, "down": 0.0}
 class OneFeature(CandidateGenerator):
     """Moves one feature to the end of its range in the direction that the spec allows.
 
-    A feature whose end is farther away than its ``max_change`` is left alone.
+    A feature whose end is nearer than its ``step`` or farther away than its ``max_change`` is left alone.
     """
 
     name: ClassVar[str] = "one_feature"
@@ -48,10 +48,18 @@ class OneFeature(CandidateGenerator):
         each = np.arange(len(points))
         points[each, np.tile(self._columns, len(people))] = np.tile(self._ends, len(people))
         owners = np.repeat(people, arms, axis=0)
-        near = (np.abs(points - owners) <= self._space.largest_changes(owners)).all(axis=1)
-        changed = near & (points != owners).any(axis=1)
-        reached = np.flatnonzero(changed & self._space.allowed(points) & self._goal.reached(self._score(points)))
+        reached = np.flatnonzero(
+            self._may_change(owners, points) & self._space.allowed(points) & self._goal.reached(self._score(points))
+        )
         return Proposals(reached // arms, reached % arms, points, reached)
+
+    def _may_change(self, people: Array, targets: Array) -> Mask:
+        """Whether each person (n, D) changes something, and as much as the rules allow: (n,)."""
+        change = np.abs(targets - people)
+        smallest = self._space.smallest_change[self._space.feature_of] / self._space.scale - TOLERANCE
+        within = (change >= smallest) & (change <= self._space.largest_changes(people))
+        allowed: Mask = ((change == 0) | within).all(axis=1) & (change > 0).any(axis=1)
+        return allowed
 
     def explain(self, person: Array) -> Explanation:
         """No single feature is enough."""

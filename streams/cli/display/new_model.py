@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from rich.table import Table
 
 from ....agents.candidates import registry
 from ....agents.promises import NoPromise
-from ....schemas.events import POPULATIONS
+from ....schemas.events import POPULATIONS, whole_percent
 from ....schemas.spec import ProgramSpec
 from ...advice import ACCEPTED, MANY_CHANGES, advice
 from ...programs.bundle.manifest import MANIFEST, Manifest
@@ -37,6 +36,7 @@ IN_WORDS = frozenset(
         "promise_bound",
         "promise_models_of_other_rows",
         "promise_models_of_later_rows",
+        "promise_models_of_resamples",
         "equal_margin_accepted",
         "equal_margin_promised_cost",
         "equal_margin",
@@ -168,12 +168,13 @@ def _promise(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
 
 def _share(manifest: Manifest) -> str:
     """The mean share and bound, and which models they are of."""
-    share, bound = (f"{math.floor(100 * manifest.metrics[f'promise_{name}'])}%" for name in ("share", "bound"))
-    measured = manifest.promise_calibration
+    metrics, measured = manifest.metrics, manifest.promise_calibration
+    share, bound = (whole_percent(metrics[f"promise_{name}"]) for name in ("share", "bound"))
     if isinstance(measured, UnsetType):
+        asked = metrics["promise_models_of_resamples"]
         return (
-            f"of models of resamples of its own data, which took no part in choosing options, {share} accept one; "
-            "models of other rows were not asked, and mostly fewer of them accept it"
+            f"of models of resamples of its own data, which took no part in choosing options, at least {bound} accept "
+            f"one ({asked:.0f} were asked); models of other rows were not asked, and mostly fewer of them accept it"
         )
     population = POPULATIONS[f"models_of_{measured.rows}_rows"]
     return (

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ...errors import LedgerError, UsageError
+from ...private_folder import make_private
 
 
 def check_file(flag: str, path: Path) -> None:
@@ -35,8 +36,10 @@ def make_new_folder(flag: str, folder: Path) -> None:
 
 
 def check_state_dir(folder: Path) -> None:
-    """Raise ``LedgerError`` unless ledgers can be written in the folder, which is made when there is none."""
+    """Raise ``LedgerError`` unless ledgers can be written in the folder, which is made for its owner alone."""
     try:
+        if not folder.exists():
+            make_private(folder)
         _write_in(folder)
     except OSError as error:
         raise LedgerError(

@@ -56,7 +56,8 @@ class TopicClient:
     decoder: EventDecoder
 
     def publish(self, events: Iterable[OutgoingEvent]) -> None:
-        """Send events."""
+        """Send events; raise ``BrokerError`` when one of those before was not delivered."""
+        self.writer.check()
         for event in events:
             self.writer.send(event.topic(self.topics), event.value, key=event.key, headers=event.headers)
 

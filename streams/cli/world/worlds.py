@@ -128,6 +128,8 @@ def _generated(seed: int) -> tuple[ProgramSpec, Table]:
 
 
 def _from_file(data: Path, spec: Path | None) -> tuple[ProgramSpec, Table]:
+    if not data.is_file():
+        raise UsageError(f"--data {data}: there is no such file")
     path = PACKAGED_SPECS / f"{data.stem}.yaml" if spec is None else spec
     if spec is None and not path.is_file():
         known = ", ".join(sorted(file.stem for file in PACKAGED_SPECS.glob("*.yaml")))

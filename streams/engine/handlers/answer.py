@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
 
 from msgspec import UNSET
@@ -33,7 +33,7 @@ def answer(case: Case, program: Program, entry: Entry, assessment: Assessment, f
     """
     shard = fold.state.shard(program, case.shard)
     # Step 1: close the windows of steps that end with this step.
-    for timer in fold.timers.due_by_step(program.name, shard.number, shard.step):
+    for timer in fold.timers.due_by_step(shard.key, shard.step):
         timer_handlers[timer.kind].fire(timer, fold)
     # Step 2: select options.
     selected = ahead.select(program, shard, entry.position, assessment)
@@ -135,7 +135,7 @@ def _publish_recourse(
         shard.number,
         case.key.application,
         shard.step,
-        options_of(program, model, assessment, {str(id): option for id, option in enumerate(selected, 1)}),
+        options_of(program, model, assessment, enumerate(selected, 1)),
         program.spec.policy.choice,
         program.policy_version,
         program.sha256,
@@ -168,32 +168,37 @@ def _count_step(case: Case, shard: Shard, fold: Fold) -> None:
 
 
 def options_of(
-    program: Program, model: CurrentModel, assessment: Assessment, selected: Mapping[str, Selected]
+    program: Program, model: CurrentModel, assessment: Assessment, selected: Iterable[tuple[int | str, Selected]]
 ) -> tuple[Option, ...]:
-    """The options as people read them, by id: the number of the option in the recourse, from 1."""
-    batch, score = assessment.batch, model.bundle.model.score
-    assert batch is not None, "only a rejected person has options"
-    values, changed, guarantee = assessment.values, assessment.changed, model.promise.guarantee
-    learned, status = program.execution_source == "learned", OPEN if program.promises else UNSET
-    helps = None if batch.outlook is None else batch.outlook.probability
+    """The options as people read them, each with its id: its number in the recourse, from 1."""
+    batch = assessment.batch
+    helps = None if batch is None or batch.outlook is None else batch.outlook.probability
     options: list[Option] = []
     # A comprehension would reach all these names through cells, which costs more than it saves.
-    for id, option in selected.items():
+    for id, option in selected:
         options.append(
             Option(
                 str(option.arm),
-                program.changes(values, batch, changed, option.index),
+                program.changes(assessment.values, assessment.changed, option.index, option.point),
                 option.cost,
                 option.execution,
                 option.propensity,
-                id,
-                guarantee(batch.points[option.point], score, program.spec.model.threshold),
-                option.learner_execution if learned else None,
-                status,
+                str(id),
+                _guarantee(program, model, assessment, option) if program.promises else None,
+                option.learner_execution if program.execution_source == "learned" else None,
+                OPEN if program.promises else UNSET,
                 UNSET if helps is None else helps(option.index),
             )
         )
     return tuple(options)
+
+
+def _guarantee(
+    program: Program, model: CurrentModel, assessment: Assessment, option: Selected
+) -> dict[str, float] | None:
+    batch = assessment.batch
+    assert batch is not None, "only a rejected person has options"
+    return model.promise.guarantee(batch.points[option.point], model.bundle.model.score, program.spec.model.threshold)
 
 
 def _open(case: Case, program: Program, shard: Shard) -> str | None:

@@ -73,12 +73,13 @@ def decide(case: Case, program: Program, entry: Entry, assessment: Assessment, f
     """
     if program.promises:
         assessment = settle(case, program, assessment, fold)
+    approved = assessment.approved
     if program.spec.decisions == "model":
-        publish_decision(case, program, fold, approved=assessment.approved)
+        publish_decision(case, program, fold, approved=approved)
     else:
-        count_decision(program, fold, approved=assessment.approved)
+        count_decision(program, fold, approved=approved)
     case.score = assessment.score
-    if assessment.approved:
+    if approved:
         case.status, case.forget_ms, case.features = Status.APPROVED, fold.forget_ms(program, case.time_ms), None
     else:
         answer(case, program, entry, assessment, fold, ahead)

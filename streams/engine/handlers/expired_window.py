@@ -9,7 +9,7 @@ from ..cases import Status
 from ..fold import Fold
 from ..timers import WINDOW, Timer
 from .contract import TimerHandler
-from .fates import close, credited, learn_censored
+from .fates import close, credited, learn
 
 
 class WindowTimerHandler(TimerHandler):
@@ -22,8 +22,9 @@ class WindowTimerHandler(TimerHandler):
         case = fold.cases[case_key((timer.program, timer.key))]
         if case.status is not Status.OPEN or timer.due not in (case.closes_ms, case.closes_step):
             return
-        shard = fold.state.shard(fold.state.program(timer.program), case.shard)
-        learn_censored(shard, case)
+        shard, option = fold.state.shards[timer.program, case.shard], credited(case, None)
+        if not shard.program.ignores_silence:
+            learn(shard, case, 0.0, option)
         # The window of steps ends with the entry that is being folded.
         time_ms = fold.entry.time_ms if case.deadline_ms is None else case.deadline_ms
-        close(case, shard, Status.CENSORED, 0.0, credited(case, None), time_ms, fold)
+        close(case, shard, Status.CENSORED, 0.0, option, time_ms, fold)

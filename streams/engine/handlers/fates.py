@@ -57,12 +57,6 @@ def learn(shard: Shard, case: Case, reward: float | None, option_index: int | No
             shard.learner.retract(pull)
 
 
-def learn_censored(shard: Shard, case: Case) -> None:
-    """Report a reward of 0, unless that teaches the learner nothing."""
-    if not shard.program.ignores_silence:
-        learn(shard, case, 0.0, None)
-
-
 def close(
     case: Case, shard: Shard, status: Status, reward: float | None, option_index: int | None, time_ms: int, fold: Fold
 ) -> None:
@@ -75,10 +69,9 @@ def close(
     arm, option = _credited_names(case, option_index)
     event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, option)
     fold.count("fates", program, fate)
-    if reward is not None:
-        taken_up = _taken_up(case, option_index, reward)
-        if taken_up is not None and case.options[taken_up].revised_arm is None:
-            fold.effects.predictions.append((program, case.options[taken_up].execution, reward))
+    taken_up = _taken_up(case, option_index, reward)
+    if reward is not None and taken_up is not None and case.options[taken_up].revised_arm is None:
+        fold.effects.predictions.append((program, case.options[taken_up].execution, reward))
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
 
 

@@ -32,9 +32,13 @@ class Looked(Struct, array_like=True):
 
 
 class Scan(Struct, array_like=True):
-    """A look at the open options under a new model, which came at ``time_ms``; by shard what has been found."""
+    """A look at the open options under a new model, which came at ``time_ms``; by shard what has been found.
+
+    ``sha256`` is the hash of the model's manifest.
+    """
 
     version: str
+    sha256: str
     time_ms: int
     shards: dict[int, Looked]
 

@@ -274,13 +274,19 @@ class ProgramRounds:
             self.pool.pop(name, None)
 
     def places_after(self, closing: Closing) -> int | None:
-        """The places of the round after this one; None where only earlier rounds tell of them."""
+        """The places of the round after this one; None where only earlier rounds tell of them.
+
+        A round that had the places of the spec lets expect them again. Where it had others they were announced, so the
+        next round's may be announced too; where another system decides the spec does not say how many it gives.
+        """
         if self.calendar is not None:
             end_ms = self.calendar.end_of(closing.number + 1)
         else:
             end_ms = min((end_ms for end_ms in self.due if end_ms > closing.end_ms), default=closing.end_ms)
         announced = self.due.get(end_ms)
-        return self.capacity.places if announced is None and self.threshold is None else announced
+        by_spec = self.program.spec.decisions == "model" and closing.places == self.capacity.places
+        as_in_spec = self.threshold is None or by_spec
+        return self.capacity.places if announced is None and as_in_spec else announced
 
     def finish(self) -> None:
         """The round that was being closed is closed."""

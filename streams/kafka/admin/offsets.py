@@ -14,7 +14,10 @@ from .rights import is_hidden_group, is_refusal, may_not
 
 
 class PartitionOffsets(NamedTuple):
-    """One partition: its first offset, its end offset, and the group's committed offset, None before a commit."""
+    """One partition: its first offset, its end offset, and the group's committed offset.
+
+    That is None before a commit, and where it was not asked for.
+    """
 
     topic: str
     partition: int
@@ -28,8 +31,10 @@ class PartitionOffsets(NamedTuple):
         return self.end - max(self.begin, self.committed or 0)
 
 
-def partition_offsets(options: KafkaOptions, topics: Iterable[str]) -> list[PartitionOffsets]:
-    """The offsets of all partitions of the topics, in order.
+def partition_offsets(
+    options: KafkaOptions, topics: Iterable[str], *, of_group: bool = False
+) -> list[PartitionOffsets]:
+    """The offsets of all partitions of the topics, in order; those of the group too where they are asked for.
 
     Raise ``BrokerError`` when Kafka does not answer or a topic is missing.
     """
@@ -37,7 +42,7 @@ def partition_offsets(options: KafkaOptions, topics: Iterable[str]) -> list[Part
     with _consumer(options) as consumer:
         partitions = [partition for topic in topics for partition in partitions_of(consumer, options, topic)]
         offsets = []
-        for partition in consumer.committed(partitions, timeout=seconds):
+        for partition in consumer.committed(partitions, timeout=seconds) if of_group else partitions:
             begin, end = consumer.get_watermark_offsets(partition, timeout=seconds)
             # A negative offset is librdkafka's code for "nothing committed".
             committed = partition.offset if partition.offset >= 0 else None

@@ -26,7 +26,14 @@ client_log = logging.getLogger("librdkafka")
 Granted = Mapping[str, Collection[str] | None]
 """The operations that are allowed, by topic or group; None where the broker does not tell."""
 
-_REFUSED = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED})
+_REFUSED = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        # Who may write no topic at all gets no number as a producer.
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
 
 
 def worker_rights(topics: Topics) -> dict[str, tuple[str, ...]]:

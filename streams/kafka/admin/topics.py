@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -27,7 +28,7 @@ from ...errors import BrokerError
 from ...topics import TopicPlan
 from ..options import KafkaOptions
 from .metadata import describe_topics
-from .rights import hidden_topics
+from .rights import hidden_topics, is_refusal, may_not
 
 log = logging.getLogger("librdkafka")
 
@@ -51,6 +52,9 @@ def create_topics(options: KafkaOptions, plans: Iterable[TopicPlan]) -> list[str
         ],
         request_timeout=seconds,
     )  # fmt: skip
+    refused = [plan.name for plan in missing if _is_refused(futures[plan.name])]
+    if refused:
+        raise may_not(options, "CREATE", _named(refused))
     created = [plan.name for plan in missing if _is_created(admin, options, plan, futures[plan.name])]
     _wait_until_listed(admin, options, created)
     return created
@@ -59,26 +63,37 @@ def create_topics(options: KafkaOptions, plans: Iterable[TopicPlan]) -> list[str
 def check_topics(options: KafkaOptions, plans: Iterable[TopicPlan]) -> list[str]:
     """One line for every mismatch: the topic, its value, the planned value.
 
-    Raise ``BrokerError`` when Kafka is not reachable.
+    Raise ``BrokerError`` when Kafka is not reachable, or does not let this user look at a topic or its settings.
     """
     admin, seconds = _admin(options)
     existing = describe_topics(admin, options)
     plans, lines = list(plans), []
     hidden = hidden_topics(admin, [plan.name for plan in plans if plan.name not in existing], seconds)
+    if hidden:
+        raise may_not(options, "DESCRIBE", _named(sorted(hidden)))
+    settings = _settings(admin, options, [plan.name for plan in plans if plan.name in existing])
     for plan in plans:
         topic = existing.get(plan.name)
-        if plan.name in hidden:
-            lines.append(f"{plan.name}: this user may not DESCRIBE it")
-        elif topic is None:
+        if topic is None:
             lines.append(f"{plan.name}: does not exist, should have {plan.partitions} partitions")
         else:
             lines += _layout_mismatches(plan, topic)
-            lines += _setting_mismatches(plan, _settings(admin, plan.name, seconds))
+            lines += _setting_mismatches(plan, settings.get(plan.name))
     return lines
 
 
 def _admin(options: KafkaOptions) -> tuple[AdminClient, float]:
     return AdminClient(options.confluent(), logger=log), options.connect_timeout_ms / 1000
+
+
+def _named(topics: Sequence[str]) -> str:
+    return f"topic{'s' if len(topics) > 1 else ''} {', '.join(topics)}"
+
+
+def _is_refused(future: Future[Any]) -> bool:
+    """Whether a broker refuses the right to what was asked for."""
+    error = future.exception()
+    return isinstance(error, KafkaException) and is_refusal(error.args[0])
 
 
 def _is_created(admin: AdminClient, options: KafkaOptions, plan: TopicPlan, future: Any) -> bool:
@@ -123,15 +138,26 @@ def _layout_mismatches(plan: TopicPlan, topic: TopicMetadata) -> Iterator[str]:
         yield f"{plan.name}: has {shown} replicas of each partition, should have {plan.replication}"
 
 
-def _settings(admin: AdminClient, topic: str, seconds: float) -> Mapping[str, str] | None:
-    resource = ConfigResource(ResourceType.TOPIC, topic)
-    try:
-        entries = admin.describe_configs([resource], request_timeout=seconds)[resource].result()
-    except KafkaException as error:
-        if error.args[0].code() == KafkaError._UNSUPPORTED_FEATURE:
-            return None
-        raise BrokerError(f"the settings of topic {topic} cannot be read: {error.args[0].str()}") from error
-    return {name: entry.value for name, entry in entries.items()}
+def _settings(admin: AdminClient, options: KafkaOptions, topics: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+    """The settings of topics; of none where the broker does not tell."""
+    if not topics:
+        return {}
+    resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+    answers = admin.describe_configs(resources, request_timeout=options.connect_timeout_ms / 1000)
+    futures = {resource.name: future for resource, future in answers.items()}
+    refused = [topic for topic in topics if _is_refused(futures[topic])]
+    if refused:
+        raise may_not(options, "DESCRIBE_CONFIGS", _named(refused))
+    found = {}
+    for topic in topics:
+        try:
+            entries = futures[topic].result()
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._UNSUPPORTED_FEATURE:
+                return {}
+            raise BrokerError(f"the settings of topic {topic} cannot be read: {error.args[0].str()}") from error
+        found[topic] = {name: entry.value for name, entry in entries.items()}
+    return found
 
 
 def _initial_settings(plan: TopicPlan) -> dict[str, str]:

@@ -31,23 +31,17 @@ def equal_margin(trials: Sequence[Trial]) -> EqualMargin | None:
     """
     promised = [trial.promised for trial in trials]
     wanted, paid = _accepted(promised), float(np.concatenate([offer.cost for offer in promised]).mean())
-    known: list[tuple[float, float, float]] = []
-    for number in range(len(trials[0].plain)):
-        offers = [trial.plain[number] for trial in trials]
+    tried: list[tuple[float, float, float]] = []
+    plain = zip(*[trial.plain for trial in trials], strict=True)
+    for margin, offers in zip(MARGINS, plain, strict=False):
         if _served(offers) < LEAST_SERVED * _served(promised):
-            break
-        known.append((MARGINS[number], _accepted(offers), _relative_cost(offers, promised)))
-        if known[-1][1] >= wanted:
-            margin, ratio = _between(known[-2:], wanted)
-            return EqualMargin(round(margin, 3), ratio * paid, paid, wanted)
+            return None
+        tried.append((margin, _accepted(offers), _relative_cost(offers, promised)))
+        if tried[-1][1] >= wanted:
+            margins, accepted, costs = zip(*tried[-2:], strict=True)
+            margin, cost = (float(np.interp(wanted, accepted, each)) for each in (margins, costs))
+            return EqualMargin(round(margin, 3), cost * paid, paid, wanted)
     return None
-
-
-def _between(known: Sequence[tuple[float, float, float]], wanted: float) -> tuple[float, float]:
-    """The margin and the relative cost at which options are as valid as ``wanted``, between two that are known."""
-    (low, fewer, cheaper), (high, more, dearer) = known[0], known[-1]
-    part = (wanted - fewer) / (more - fewer) if more > fewer else 1.0
-    return low + part * (high - low), cheaper + part * (dearer - cheaper)
 
 
 def _served(offers: Sequence[Offer]) -> int:

@@ -154,7 +154,7 @@ def test_explains_exactly_those_without_options(name: str, seed: int, instances:
     with_options = set(generator.propose(people).people.tolist())
     for i, person in enumerate(people):
         if i in with_options:
-            with pytest.raises(ValueError, match="feasible"):
+            with pytest.raises(ValueError):  # noqa: PT011 -- each generator has words of its own
                 generator.explain(person)
         else:
             assert generator.explain(person).reason

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.agents.goals import ClosedRound, Prospects
-from onward.agents.goals.capacity import STEPS, Capacity
+from onward.agents.goals.capacity import Capacity
+from onward.agents.goals.components.search import STEPS
 from onward.agents.goals.rounds import logit, sigmoid
 from onward.tests.agents.goals.limited_places import LimitedPlaces
 
@@ -62,6 +63,7 @@ def after(places: list[int], announced: int | None = None, newcomers: list[int] 
 
 def test_unannounced_places_are_those_of_the_last_rounds_that_had_any_and_of_the_last_one_most():
     assert after([6] * 9) == after([6] * 9, announced=6)
+    assert after([6] * 9) == after([6] * 9, announced=0), "a round without places is no reason to ask for more"
     assert after([6, 9] + [6] * 8) == after([6] * 10)
     assert after([6] * 10 + [0] * 9) == pytest.approx(after([6] * 10), abs=1e-3)
     assert after([9] * 8, announced=4) > after([9] * 7 + [4]) > after([9] * 6 + [4, 9]) > after([9] * 8)
@@ -172,7 +174,7 @@ def test_the_coverage_is_kept_where_people_give_up_or_come_late(stay, late, offs
 @given(st.integers(0, 2**32), st.integers(1, 4))
 @settings(max_examples=30, deadline=None)
 def test_return_rates_are_those_of_an_account_of_all_rounds(seed, horizon):
-    """In some rounds nobody is turned down, and only open promises are expected. A round weighs 0.9 of the next."""
+    """After some rounds only open promises are expected, after others nobody. A round weighs 0.9 of the next."""
     random, goal = np.random.default_rng(seed), Capacity(0.9, horizon, memory=0.9)
     returned, predicted, next_round = np.zeros(horizon), np.zeros(horizon), np.zeros(horizon)
     for number in range(12):
@@ -185,18 +187,22 @@ def test_return_rates_are_those_of_an_account_of_all_rounds(seed, horizon):
         assert goal.return_rates == pytest.approx(expected)
         waiting, waits, next_round = random.random(5), random.integers(1, horizon + 1, 5), np.zeros(horizon)
         np.add.at(next_round, waits - 1, waiting)
-        if random.random() < 0.7:
+        way = random.choice(["aim", "nobody turned down", "not asked"], p=[0.6, 0.2, 0.2])
+        if way == "aim":
             chance, weight = random.random(3), float(random.choice([1.0, 7.0]))
             goal.aim(Prospects(np.tile(chance[:, None], len(STEPS)), weight, random.random(5), waits, waiting))
             next_round[0] += weight * chance.sum()
-        else:
+        elif way == "nobody turned down":
             goal.expect_returns(Prospects(open_goal=random.random(5), open_lag=waits, open_success=waiting))
+        else:
+            next_round[:] = 0.0
 
 
-def told(returned: bool, open_goal: float, success: float = 1.0) -> float:
-    """The goal of a round, with three promises of the round before that are still open.
+def told(returned: bool, open_goal: float | None, success: float = 1.0, beyond: float = 0.0) -> float:
+    """The goal of a round, with three promises of the round before that are still open; by default of the last goal.
 
-    In ten rounds before it people came back after one round and after two, or after one.
+    In ten rounds before it people came back after one round and after two, or after one. The promised score is
+    ``beyond`` the open goal.
     """
     goal, three = Capacity(0.9, 2, offset=False), np.ones(3)
     for number in range(10):
@@ -209,7 +215,8 @@ def told(returned: bool, open_goal: float, success: float = 1.0) -> float:
         goal.aim(Prospects(np.tile(sigmoid(1.0 - logit(goal.candidates)), (6, 1)), 1.0, *waits))
     goal.observe(closed(10))
     chance = np.tile(sigmoid(1.0 - logit(goal.candidates)), (6, 1))
-    return goal.aim(Prospects(chance, 1.0, open_goal * three, np.full(3, 2), success * three)).score
+    promised = (goal.candidates[len(STEPS) // 2] if open_goal is None else open_goal) + beyond
+    return goal.aim(Prospects(chance, 1.0, promised * three, np.full(3, 2), success * three)).score
 
 
 def test_promises_of_higher_goals_that_are_still_open_raise_the_goal_and_lower_ones_do_not():
@@ -217,6 +224,13 @@ def test_promises_of_higher_goals_that_are_still_open_raise_the_goal_and_lower_o
     assert told(returned=True, open_goal=0.999) > without + 0.01
     assert told(returned=True, open_goal=0.999, success=0.25) < told(returned=True, open_goal=0.999)
     assert told(returned=True, open_goal=0.01) == without
+
+
+def test_who_was_promised_the_same_goal_is_not_ahead_of_those_who_are_told_it_now():
+    lower, same, rounded, higher = (
+        told(returned=True, open_goal=None, beyond=beyond) for beyond in (-1e-6, 0.0, 1e-12, 1e-6)
+    )
+    assert lower == same == rounded < higher
 
 
 def test_nobody_is_expected_a_round_late_before_anybody_came_late():

@@ -123,6 +123,24 @@ def test_a_score_that_the_model_does_not_approve_is_never_told_nor_held_against_
     assert goal.state()["offset_theta"].item() < before
 
 
+@pytest.mark.parametrize("name", ["conformal", "last_threshold"])
+@pytest.mark.parametrize(("places", "threshold"), [(0, 0.9), (3, 0.0)])
+def test_rounds_without_places_or_without_anybody_turned_down_tell_nothing_of_thresholds(name, places, threshold):
+    goal, nobody = KINDS[name](0.9, 1, offset=False), np.empty(0)
+    back = {"own_goal": nobody, "lag": nobody.astype(int), "reached": nobody > 0, "accepted": nobody > 0}
+    goal.observe(ClosedRound(0, 3, 0.6, np.full(5, 0.5), **back))
+    goal.observe(ClosedRound(1, places, threshold, np.full(5, 0.5), **back))
+    assert goal.aim(Prospects()).score == pytest.approx(0.6)
+
+
+def test_the_conformal_goal_is_the_mean_of_the_logits_of_thresholds_of_which_a_round_weighs_less_than_the_next():
+    goal, nobody = KINDS["conformal"](0.9, 1, offset=False, memory=0.5), np.empty(0)
+    back = {"own_goal": nobody, "lag": nobody.astype(int), "reached": nobody > 0, "accepted": nobody > 0}
+    for number, odds in enumerate([1.0, -2.0, 0.5]):
+        goal.observe(ClosedRound(number, 3, float(sigmoid(odds)), np.full(5, 0.5), **back))
+    assert logit(goal.aim(Prospects()).score) == pytest.approx((0.25 * 1.0 + 0.5 * -2.0 + 0.5) / 1.75)
+
+
 @every
 def test_rounds_are_observed_once_and_in_order(name):
     goal, random = KINDS[name](0.9, 3), np.random.default_rng(0)

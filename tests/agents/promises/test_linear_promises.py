@@ -123,3 +123,9 @@ def test_sets_that_make_no_sense_are_refused() -> None:
         drift_radius(centre, np.zeros((0, 2)), np.zeros(0), 2, 0.9)
     with pytest.raises(ValueError, match="share is 0"):
         drift_ellipsoid(centre, np.zeros((3, 2)), np.zeros(3), 0.0)
+
+
+@pytest.mark.parametrize("promise", [LpPromise(), EllipsoidPromise()])
+def test_a_model_that_is_not_linear_is_told_apart(promise: LpPromise | EllipsoidPromise) -> None:
+    assert "linear" in (promise.misfit(lambda X: X.mean(axis=1)) or "")
+    assert promise.misfit(LogisticScore(np.array([1.0, 2.0]), -1.5)) is None

@@ -28,8 +28,9 @@ EXAMPLES = [
         "malformed_json", "bad", "applications", 0, 1, 2, "0" * 64, b"\xff\x00", None, (("ce_id", b"x"),)
     ),
     events.Tick((events.SourcePosition("applications", 0, None), events.SourcePosition("outcomes", 1, 17))),
+    events.Spec("loan", {"program": "loan"}, "0" * 64),
     events.Round("loan", datetime(2026, 11, 30, tzinfo=UTC), 100),
-    events.ModelDecision("loan", 0, "a1", False, "m", "s", "p1", 7, 0.41, 0.62),
+    events.ModelDecision("loan", 0, "a1", False, "m", "s", "p1", "0" * 64, 7, 0.41, 0.62),
     events.ModelDecision("loan", 0, "a1", True, "m", "s"),
     events.Threshold(
         "loan",

@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from onward.schemas.events import Model, RawSpec
 from onward.streams.cli.process.stall_timeout import StallTimeout
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader
@@ -31,7 +32,7 @@ from onward.tests.faults.suite.load.sender import Sender
 from onward.tests.faults.suite.workers.group import SESSION_SECONDS, DrawPlan, WorkerGroup
 from onward.tests.faults.suite.workers.process import COMMAND
 from onward.tests.support.comparison import Dump, LedgerPosition, dump, ledger_position
-from onward.tests.support.programs import announcements
+from onward.tests.support.programs import announcements, changed_specs
 
 PARTITIONS = 3
 TURNS_PER_SECOND = 30.0
@@ -84,7 +85,8 @@ class ScenarioEnv:
 
     def __enter__(self) -> Self:
         create_topics(self.options, plan(self.topics, PARTITIONS, BROKERS))
-        turns = applicant_turns(self.topics, self.applicant_random, announcements(self.context.folder))
+        announced: list[Model | RawSpec] = [*announcements(self.context.folder), *changed_specs(self.context.programs)]
+        turns = applicant_turns(self.topics, self.applicant_random, announced)
         shuffled = self.order_random if self.is_shuffled else None
         sender = Sender(self.options, turns, self.turns_per_second, self.seconds, shuffled=shuffled)
         self.started = self.clock()

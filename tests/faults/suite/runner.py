@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from onward.schemas.specfile import load_spec
 from onward.streams.programs.program import assemble_all
+from onward.streams.programs.spec_check import load_program_spec
 from onward.tests.faults.suite.brokers import Brokers
 from onward.tests.faults.suite.check.checker import Findings
 from onward.tests.faults.suite.context import SuiteContext
@@ -33,7 +33,9 @@ CONTROL_SECONDS = 10.0
 def prepare(brokers: Brokers, folder: Path, progress: Progress, seed: int) -> SuiteContext:
     """Write the programs that all scenarios use."""
     specs = write_programs(folder)
-    return SuiteContext(brokers, folder, specs, assemble_all([load_spec(path) for path in specs]), progress, seed)
+    return SuiteContext(
+        brokers, folder, specs, assemble_all([load_program_spec(path) for path in specs]), progress, seed
+    )
 
 
 def sending_seconds(left: Sequence[Scenario], seconds: float) -> float:

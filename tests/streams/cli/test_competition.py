@@ -162,10 +162,15 @@ class Installation:
 
     def told(self) -> dict[str, Any]:
         """Decisions, rounds and settled promises, without the event times and the model's file, which each run has for
-        itself."""
-        ends = {id: event for id, event in self.read.items() if isinstance(event, PromiseChange)}
+        itself. Promises that end with the last round may come after the last answer, when nobody reads any more."""
+        promises = {
+            id: event
+            for id, event in self.read.items()
+            if isinstance(event, PromiseChange) and event.round != SHORT.rounds - 1
+        }
         decisions = {id: event for id, event in self.read.items() if isinstance(event, ModelDecision)}
         rounds = {id: event for id, event in self.read.items() if isinstance(event, Threshold)}
+        ends = {id: replace(promise, model_sha256=None) for id, promise in promises.items()}
         ends |= {id: replace(decision, model_sha256=None, spec="") for id, decision in decisions.items()}
         return ends | {id: replace(closed, ended_at="", model_sha256=None) for id, closed in rounds.items()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -173,6 +174,10 @@ def test_flags_narrow_down(
 def test_a_line_for_each_and_none_of_them_steers_the_terminal(
     refused: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert call(refused, "list", "--reason", "oob") == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err.count("\n")) == ("0 dead letters, 0 sent again\n", 1)
+    assert re.match(r"there are dead letters, for \w+(, \w+)*, but none such", told.err)
     assert call(refused, "list", "--topic", "applications") == 0
     *lines, total = capsys.readouterr().out.splitlines()
     first = "2026-09-21T14:13:20.000Z  applications/0/0  wrong_type  cars \\x1b[2Jada  it \\x1b[2Jis"
@@ -235,7 +240,11 @@ def test_decisions_wait_until_workers_have_read_the_applications(
     [
         (["lst"], 2, "there is no `onward dead-letters lst`: use list, show or retry"),
         (["show"], 2, "the following arguments are required: LETTERS"),
-        (["show", "x"], 1, "there is no such dead letter: x; `onward dead-letters list` shows which there are"),
+        (
+            ["show", "x"],
+            1,
+            "there is no such dead letter: x; `onward dead-letters list` shows them, as TOPIC/PARTITION/OFFSET",
+        ),
         (["retry", "applications/0/9"], 1, "there is no such dead letter: applications/0/9;"),
         (["retry"], 2, "say which dead letters: their ids, --reason, --program, --topic, --since, --until, or --all"),
         (["list", "--since", "yesterday"], 2, "--since 'yesterday': give a date such as 2026-11-21, a time such as"),

@@ -136,7 +136,7 @@ def test_a_wrong_policy_is_refused_before_connecting_to_kafka(
 
 def test_the_log_of_another_spec_is_refused(log: LoggedProgram, capsys: pytest.CaptureFixture[str]) -> None:
     another = log.spec.with_name("another.yaml")
-    another.write_text(log.spec.read_text() + "# changed\n")
+    another.write_text(log.spec.read_text() + "retention: {closed: P9D}  # changed\n")
     flags = ["evaluate", "--brokers", log.broker.bootstrap, "--choice", "linucb", "--spec"]
     assert cli.main([*flags, str(another)]) == UsageError.exit_code
     assert "runs with another spec (sha256 " in capsys.readouterr().err

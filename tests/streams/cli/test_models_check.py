@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from onward.schemas.events import Model
+from onward.schemas.events import Model, Revalidation
 from onward.streams.cli import main, models
 from onward.streams.errors import LedgerError, ModelError, UsageError
 from onward.streams.ledger import open_options
@@ -66,6 +66,13 @@ class Installation:
         """A model whose log odds are lower by ``stricter``; return its manifest."""
         return write_stricter(self.folder / version, self.spec, stricter, estimator)
 
+    def announced(self, manifest: str, version: str) -> Revalidation:
+        """What the worker finds once a model is announced."""
+        self.tape.send("models", Model("loan", version, manifest, read_manifest(manifest)[1]), HOUR_MS, version)
+        self.tape.passes(2)
+        self.folded()
+        return self.tape.looks()[-1]
+
     def check(self, manifest: str, *flags: str) -> int:
         """Run the command."""
         return main(["models", "check", manifest, "--spec", str(self.spec), "--state-dir", str(self.state), *flags])
@@ -94,16 +101,17 @@ def told(place, capsys, manifest, *flags):
     return code, json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize(("stricter", "most"), [(0.05, "cleared"), (0.13, "accepted"), (3.0, "broken")])
-def test_it_tells_what_the_worker_finds_once_the_model_is_announced(own, capsys, stricter, most):
+@pytest.mark.parametrize(
+    ("earlier", "stricter", "most"),
+    [(None, 0.05, "cleared"), (None, 0.13, "accepted"), (None, 3.0, "broken"), (0.05, 0.13, "accepted")],
+)
+def test_it_tells_what_the_worker_finds_once_the_model_is_announced(own, capsys, earlier, stricter, most):
     own.with_people()
+    if earlier is not None:
+        own.announced(own.model("earlier", earlier), "earlier")
     manifest = own.model("new", stricter)
     code, found = told(own, capsys, manifest, "--limit", "1")
-    event = Model("loan", "new", manifest, read_manifest(manifest)[1])
-    own.tape.send("models", event, HOUR_MS, "m")
-    own.tape.passes(2)
-    own.folded()
-    [look] = own.tape.looks()
+    look = own.announced(manifest, "new")
     assert (code, found["open"]) == (0, look.open)
     assert [found[name] for name in ("cleared", "accepted", "broken")] == [look.cleared, look.accepted, look.broken]
     assert found[most] > 0
@@ -216,7 +224,7 @@ def renamed_column(manifest, _):
             lambda _, own: with_promise(own, kind="lp", radius=0.2),
             [],
             LedgerError.exit_code,
-            "the spec of program 'loan' is not the one ledger",
+            "the spec of program 'loan' is not the one in force in ledger",
         ),
         (renamed_column, [], ModelError.exit_code, "it lacks debts and adds overdraft"),
         (

@@ -5,6 +5,7 @@ import pytest
 
 from onward.agents.choices import registry
 from onward.schemas.draft import draft_spec
+from onward.streams.cli import main
 from onward.streams.cli.spec import check, draft
 from onward.streams.errors import UsageError
 from onward.streams.programs.spec_check import load_program_spec
@@ -53,6 +54,11 @@ def test_what_is_protected_may_not_be_changed(tmp_path, capsys):
     assert "features[0].protected: sex: nobody is to be told to change what is protected: write `mutable: none`" in told
     assert check([with_sex(tmp_path, ", protected: true, mutable: any")]) == 2
     assert check([with_sex(tmp_path, ", protected: true, mutable: none")]) == 0
+    for direction, code in {"up": 2, "down": 2, "none": 0}.items():
+        spec = with_sex(tmp_path, "")
+        number = f"{{name: age, type: integer, bounds: [18, 99], mutable: {direction}, protected: true}}"
+        spec.write_text(spec.read_text().replace("features:\n", f"features:\n  - {number}\n", 1))
+        assert check([spec]) == code
 
 
 @pytest.mark.parametrize(
@@ -263,3 +269,60 @@ def test_check_names_the_lines_that_a_draft_leaves_to_people(tmp_path, capsys):
     marked = spec.read_text().split("# decide")[0].count("\n") + 1
     assert check([spec]) == 0
     assert f"line {marked} still marked decide: say what a person can change" in capsys.readouterr().err
+
+
+def against(program, old, new):
+    """Check the spec of a program, one text of it replaced, against what it was."""
+    spec, changed = program / "spec.yaml", program / "changed.yaml"
+    assert spec.read_text().count(old) == 1
+    changed.write_text(spec.read_text().replace(old, new))
+    return main(["spec", "check", str(changed), "--against", str(spec)])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("features:", "# reviewed\nfeatures:", "changed.yaml: means the same as"),
+        ("bounds: [0, 80000]", "bounds: [0, 70000]", "  features.savings.bounds: [0,80000] -> [0,70000]\n"),
+        ("max_change: 10000", "max_change: 5000", "  features.savings.max_change: 10000 -> 5000\n"),
+    ],
+)
+def test_what_a_program_can_take_may_be_announced(program, old, new, told, capsys):
+    assert against(program, old, new) == 0
+    out, err = capsys.readouterr()
+    assert told in out
+    assert ("may be announced: onward specs announce" in out) == ("->" in told)
+    assert not err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "name: card_utilisation",
+            "name: overdraft",
+            "features: card_utilisation -> overdraft (cannot change: cases,",
+        ),
+        ("bounds: [0, 80000]", "bounds: [0, 90000]", "first model was trained with 0 to 80000, and knows nothing"),
+        ("choice: linucb", "choice: posterior", 'policy.choice: "linucb" -> "posterior" (cannot change: what is'),
+        ("personal-loan-linucb", "loans", "(cannot change: another program is another name)"),
+    ],
+)
+def test_what_a_program_cannot_take_is_told_with_the_reason(program, old, new, told, capsys):
+    assert against(program, old, new) == 2
+    out, err = capsys.readouterr()
+    assert told in out
+    assert err.startswith("onward: ")
+    assert err.count("\n") == 1
+    assert ("is another program than" in err) == (new == "loans")
+
+
+def test_without_the_model_the_rest_is_compared(program, capsys):
+    (program / "model" / "manifest.json").unlink()
+    assert against(program, "bounds: [0, 80000]", "bounds: [0, 90000]") == 0
+    assert "its model cannot be read, so what depends on the model is not checked" in capsys.readouterr().err
+
+
+def test_one_spec_is_checked_against_another(capsys):
+    assert main(["spec", "check", str(CREDIT), str(CREDIT), "--against", str(CREDIT)]) == 2
+    assert "--against compares one FILE with OLD" in capsys.readouterr().err

@@ -40,14 +40,15 @@ def test_without_records_one_line_names_every_topic(broker: EmbeddedBroker, caps
 
 
 VERSION = "random-forest-65e3b86d4d08"
+SPEC = "0123456789abcdef" * 4
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> LedgerSummary:
     """What a worker has folded of journal partition 1: both of its records."""
     programs = (
-        ProgramSummary("personal-loan", VERSION, True, 1, 40, 7),
-        ProgramSummary("mortgage", "v1", True, 1, 2, 0),
+        ProgramSummary("personal-loan", SPEC, VERSION, True, 1, 40, 7),
+        ProgramSummary("mortgage", SPEC, "v1", True, 1, 2, 0),
     )
     return LedgerSummary(tmp_path / "journal-1.sqlite", 1, 2, 1_770_000_000_000, 3, programs)
 
@@ -68,7 +69,7 @@ def test_tables_fit_a_narrow_screen_and_the_ledger_s_position_is_ahead_of_the_gr
     for row in (
         "│ eu.journal │         1 │     0 │   2 │       2 │   0 │",
         "│         1 │              2 │       3 │ 2026-02-02T02:40:00+00:00 │",
-        "│ personal-loan │ random-…65e3b86d4d08 │    80 │             14 │",
+        "│ personal-loan │ random-…65e3b86d4d08 │ 0123456789ab │    80 │             14 │",
     ):
         assert row in text
     assert "1 of 2 partitions of eu.journal" in " ".join(text.split())
@@ -81,8 +82,11 @@ def test_an_old_model_is_listed_only_where_it_is_still_used(
     def there(partition: int, *programs: ProgramSummary) -> LedgerSummary:
         return ledger._replace(partition=partition, programs=programs)
 
-    first, new = ProgramSummary("loans", "v1", False, 0, 0, 0), ProgramSummary("loans", "v2", True, 1, 40, 7)
-    still = ProgramSummary("loans", "v1", True, 1, 5, 3)
+    first, new = (
+        ProgramSummary("loans", SPEC, "v1", False, 0, 0, 0),
+        ProgramSummary("loans", SPEC, "v2", True, 1, 40, 7),
+    )
+    still = ProgramSummary("loans", SPEC, "v1", True, 1, 5, 3)
     shown = {}
     for name, own in {"one": (first, new), "two": (first, new, still), "none": (first, first)}.items():
         monkeypatch.setattr(summary, "summaries", lambda _, own=own: [there(*each) for each in enumerate(own)])
@@ -91,9 +95,9 @@ def test_an_old_model_is_listed_only_where_it_is_still_used(
         cells = (line.strip("│ ").split("│") for line in capsys.readouterr().out.splitlines() if "loans" in line)
         shown[name] = [[cell.strip() for cell in row] for row in cells]
     assert shown == {
-        "one": [["loans", "v2", "40", "7"]],
-        "two": [["loans", "v1", "5", "3"], ["loans", "v2", "40", "7"]],
-        "none": [["loans", "v1", "0", "0"]],
+        "one": [["loans", "v2", SPEC[:12], "40", "7"]],
+        "two": [["loans", "v1", SPEC[:12], "5", "3"], ["loans", "v2", SPEC[:12], "40", "7"]],
+        "none": [["loans", "v1", SPEC[:12], "0", "0"]],
     }
 
 
@@ -101,7 +105,7 @@ def test_rounds_have_a_table_where_a_program_closes_them(
     broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = RoundsSummary(12, 1212, 2969, 1_770_000_000_000, 1_770_604_800_000, 0.951)
-    grants = ProgramSummary("grants", "v1", True, 1, 2, 0, closed)
+    grants = ProgramSummary("grants", SPEC, "v1", True, 1, 2, 0, closed)
     elsewhere = ledger._replace(partition=0, programs=(grants._replace(begun=False, rounds=None),))
     monkeypatch.setattr(summary, "summaries", lambda _: [ledger._replace(programs=(grants,)), elsewhere])
     monkeypatch.setenv("COLUMNS", "80")
@@ -123,7 +127,7 @@ def test_promises_have_a_table_where_a_program_makes_them(
 ) -> None:
     looking = PromisesSummary(900, 400, 120, VERSION, 1_770_000_000_000)
     done = PromisesSummary(350, 150, None, None, None)
-    parts = [ProgramSummary("loans", VERSION, True, 1, 2, 0, promises=part) for part in (looking, done)]
+    parts = [ProgramSummary("loans", SPEC, VERSION, True, 1, 2, 0, promises=part) for part in (looking, done)]
     ledgers = [ledger._replace(partition=number, programs=(part,)) for number, part in enumerate(parts)]
     monkeypatch.setattr(summary, "summaries", lambda _: ledgers)
     monkeypatch.setenv("COLUMNS", "100")
@@ -166,7 +170,7 @@ def test_a_group_that_has_committed_nothing_is_named(
 def test_a_model_s_version_is_text_in_the_table(
     broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    programs = (ProgramSummary("loan", "[red]v\x1b[2J", True, 1, 40, 7),)
+    programs = (ProgramSummary("loan", SPEC, "[red]v\x1b[2J", True, 1, 40, 7),)
     monkeypatch.setattr(summary, "summaries", lambda _: [ledger._replace(programs=programs)])
     assert cli.main(["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu.", "--state-dir", "state"]) == 0
     assert "[red]v\\x1b[2J" in capsys.readouterr().out

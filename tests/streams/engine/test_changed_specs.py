@@ -147,6 +147,7 @@ REFUSED = {
     "a choice": (policy(choice="linucb"), "policy.choice cannot change: what is learned was learned with it"),
     "a label": (lambda spec: msgspec.structs.replace(spec, label=Label("paid")), "label.name cannot change"),
     "a rule": (feature("income", bounds=(50.0, 40.0)), "features.1.bounds: income: the lower bound 50 must be below"),
+    "a protected feature": (feature("income", protected=True), "nobody is to be told to change what is protected"),
     "a parameter": (policy(parameters={"optimism": -1.0}), "policy.parameters.optimism: optimism is -1.0"),
 }  # fmt: skip
 
@@ -171,6 +172,8 @@ def test_what_cannot_change_is_a_dead_letter_with_the_reason(tmp_path, change, w
         (RawSpec("loan", Raw(b"[]"), "1" * 64), "spec_refused"),
         (RawSpec("loan", Raw(b"{}"), "2" * 64), "spec_refused"),
         (RawSpec("loan", Raw(b'{"program": "x", "program": "y"}'), "1" * 64), "duplicate_key"),
+        (RawSpec("loan", Raw(b'{"program": "\xff"}'), "1" * 64), "spec_refused"),
+        (RawSpec("loan", Raw(b'{"program": ' + b"[" * 300 + b"]" * 300 + b"}"), "1" * 64), "spec_refused"),
         (RawSpec("nobody", Raw(b"{}"), "1" * 64), "unknown_program"),
     ],
 )
@@ -247,6 +250,22 @@ def test_no_option_leads_outside_narrower_bounds(tmp_path, generator, highest):
     }
     assert targets["b"]
     assert max(targets["b"]) <= highest < max(targets["a"])
+
+
+def test_nobody_is_told_to_change_a_feature_from_its_protection_on(tmp_path):
+    story = tape(tmp_path, **SEARCH)
+    person = {"region": "north", "income": 5.0, "debts": 2}
+    story.applies("before", 0, person)
+    announce(story, feature("income", mutable="none", protected=True), MINUTE_MS)
+    story.applies("after", MINUTE_MS, person)
+    story.fold()
+    assert letters(story) == []
+    told = {
+        answer.application: {change.feature for option in getattr(answer, "options", ()) for change in option.changes}
+        for answer in story.answers()
+    }
+    assert "income" in told["before"]
+    assert "income" not in told["after"]
 
 
 # --- what is learned ----------------------------------------------------------------------------------------------

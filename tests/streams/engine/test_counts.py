@@ -20,14 +20,14 @@ ENGINE = Path(engine.__file__).parent
 
 
 def counted_names() -> set[str]:
-    """The names that the engine's code counts: ``fold.count(name, ...)``, and those put into ``metric_counts``."""
+    """The names that the engine's code counts: ``fold.count(name, ...)``."""
     names = set()
     for path in ENGINE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             owner = ast.unparse(node.func.value)
-            if (node.func.attr == "count" and owner in ("fold", "self")) or owner.endswith("metric_counts"):
+            if node.func.attr == "count" and owner in ("fold", "self"):
                 names |= {one.value for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant)} - {""}
     return names
 
@@ -46,13 +46,14 @@ def shown(effects: Effects) -> dict[str, dict[tuple[str, ...], float]]:
 @pytest.mark.parametrize("name", COUNTS)
 def test_every_count_is_shown(name):
     values = ("a", "b")[: len(COUNTS[name].labels)]
-    effects = Effects(metric_counts=[(name, *values, *("",) * (2 - len(values)))] * 3)
+    label, detail = (*values, "", "")[:2]
+    effects = Effects(counts=Counter({(name, label, detail): 3}))
     [(labels, value)] = shown(effects)[f"onward_{name}"].items()
     assert (set(labels), value) == (set(values), 3.0)
 
 
 def test_a_count_that_nobody_has_declared_is_an_error_and_no_silence(monkeypatch):
-    effects = Effects(metric_counts=[("withdrawals", "loan", "")])
+    effects = Effects(counts=Counter([("withdrawals", "loan", "")]))
     with pytest.raises(LookupError, match="'withdrawals' is counted: declare it in COUNTS"):
         shown(effects)
     monkeypatch.setitem(COUNTS, "withdrawals", Count("People who withdrew.", ("program",)))

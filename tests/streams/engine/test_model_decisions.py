@@ -20,7 +20,7 @@ def test_who_is_approved_hears_of_it_and_so_does_who_is_rejected(tmp_path):
     story.fold()
     program = story.run.programs["loan"]
     approved, rejected = decisions(story)
-    assert approved == ModelDecision("loan", 0, "rich", True, "v1", program.sha256)
+    assert approved == ModelDecision("loan", 0, "rich", True, "v1", program.sha256, None, "1" * 64)
     assert (rejected.application, rejected.approved) == ("poor", False)
     assert [answer.application for answer in story.answers()] == ["poor"]
 
@@ -31,7 +31,7 @@ def test_a_decision_without_rounds_tells_no_score(tmp_path):
     story.fold()
     [record] = story.run.broker.logs["model-decisions", 0]
     assert msgspec.json.decode(record.value).keys() == {
-        "program", "shard", "application", "approved", "model", "spec", "applicant",
+        "program", "shard", "application", "approved", "model", "spec", "applicant", "model_sha256",
     }  # fmt: skip
     headers = dict(record.headers)
     assert headers["ce_id"] == b"model-decision/loan/rich"

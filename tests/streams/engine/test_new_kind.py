@@ -1,94 +1,76 @@
-"""An added kind of event needs one table entry and one handler.
+"""An added kind of event needs one table entry and one handler: those of docs/how-to/add-an-input.md.
 
-Example: a withdrawal, confirmed ten minutes later.
+Its code lets people withdraw, which is confirmed ten minutes later.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
-from onward.schemas.kinds import Kind, kinds
+from onward.schemas.kinds import kinds
 from onward.streams.cli import show
 from onward.streams.engine import handlers
-from onward.streams.engine.handlers import Handler, TimerHandler
-from onward.streams.engine.timers import EVENT_TIME, Timer
+from onward.streams.engine.cases import Status
+from onward.streams.engine.counts import COUNTS
 from onward.streams.replay.history import History
 from onward.streams.worker.partition_processor import Stage
-from onward.tests.support.tape import MINUTE_MS, TIMED, tape
+from onward.tests.support.tape import MINUTE_MS, TIMED, cases, tape
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-an-input.md"
+MODULE, LAUNCHER = "withdrawals", "with_withdrawals"
 
 
 class CrashError(Exception):
     """A worker ends here."""
 
 
-class Withdrawal(msgspec.Struct, frozen=True):
-    program: str
-    application: str
-
-
-class Confirmation(msgspec.Struct, frozen=True):
-    program: str
-    application: str
-
-
-WITHDRAWAL = Kind(
-    "withdrawal", (Withdrawal,), "A person withdraws", "input", "withdrawals", about="case", waits_for="application"
-)
-CONFIRMATION = Kind("confirmation", (Confirmation,), "A withdrawal is final", "output", "confirmations")
-
-
-class WithdrawalHandler(Handler):
-    kind = "withdrawal"
-
-    def touch(self, entry, footprint):
-        footprint.may_touch_case(entry.key)
-        footprint.may_repeat(entry)
-
-    def apply(self, entry, event, fold, ahead):
-        if fold.was_processed(entry):
-            fold.count("duplicates", "withdrawal")
-        elif fold.ready_case(entry) is None:
-            fold.wait(entry)
-        else:
-            fold.remember(entry)
-            due_ms = entry.time_ms + 10 * MINUTE_MS
-            fold.timers.set(Timer(event.program, "confirm", EVENT_TIME, due_ms, event.application))
-
-    def give_up(self, entry, event, fold):
-        fold.dead_letter(entry, "withdrawal_without_application", "no such application came before it")
-
-
-class ConfirmTimerHandler(TimerHandler):
-    kind = "confirm"
-
-    def fire(self, timer, fold):
-        event = Confirmation(timer.program, timer.key)
-        fold.emit(event, f"confirmation/{timer.program}/{timer.key}", timer.due, timer.program)
+def page_code() -> tuple[str, str]:
+    """The code of the page's module, and of the file that runs the command with it."""
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    *module, launcher = blocks
+    assert launcher.startswith(f"# {LAUNCHER}.py\n")
+    return "\n".join(module), launcher
 
 
 @pytest.fixture
-def story(tmp_path) -> Iterator:
-    handler, timer_handler = WithdrawalHandler(), ConfirmTimerHandler()
-    kinds.add(WITHDRAWAL, CONFIRMATION)
-    handlers.add(handler, timer_handler)
-    yield tape(tmp_path, **TIMED)
-    handlers.discard(handler, timer_handler)
-    kinds.discard(WITHDRAWAL, CONFIRMATION)
+def withdrawals() -> Iterator[SimpleNamespace]:
+    """What the module of the page defines, while it is in use."""
+    found: dict[str, object] = {"__name__": MODULE}
+    before = set(handlers.handlers), set(handlers.timer_handlers)
+    exec(page_code()[0], found)
+    yield SimpleNamespace(**found)
+    for table, known in zip((handlers.handlers, handlers.timer_handlers), before, strict=True):
+        handlers.discard(*[handler for kind, handler in table.items() if kind not in known])
+    kinds.discard(kinds["withdrawal"], kinds["confirmation"])
+    del COUNTS["withdrawals"]
+
+
+@pytest.fixture
+def story(tmp_path, withdrawals):
+    return tape(tmp_path, **TIMED)
 
 
 def withdraws(story, name, ms, id=None):
-    return story.send("withdrawals", Withdrawal("loan", name), ms, id or f"w-{name}")
+    withdrawal = kinds["withdrawal"].structs[0]
+    return story.send("withdrawals", withdrawal("loan", name), ms, id or f"w-{name}")
 
 
 def confirmations(story):
-    return [event.application for event in story.run.events("confirmations", Confirmation)]
+    confirmation = kinds["confirmation"].structs[0]
+    return [event.application for event in story.run.events("confirmations", confirmation)]
 
 
-def test_a_withdrawal_reaches_its_output_topic(story):
+def test_a_withdrawal_reaches_its_output_topic(story, withdrawals):
     story.applies("p0")
     withdraws(story, "p0", MINUTE_MS)
     story.tick(12 * MINUTE_MS)
@@ -98,7 +80,7 @@ def test_a_withdrawal_reaches_its_output_topic(story):
     assert confirmations(story) == ["p0"]
     assert headers["ce_type"] == b"onward.confirmation.v1"
     assert headers["onward_position"]
-    assert msgspec.json.decode(output.value, type=Confirmation) == Confirmation("loan", "p0")
+    assert msgspec.json.decode(output.value, type=withdrawals.Confirmation) == withdrawals.Confirmation("loan", "p0")
 
 
 def test_a_repeat_is_dropped(story):
@@ -146,8 +128,8 @@ def test_it_is_part_of_an_application_s_history_whatever_comes_at_the_same_time(
     for record in [*records, *sent]:
         history.feed(record)
     told = [happening.kind for happening in history.happenings]
-    assert told == ["application", "recourse", "outcome", "reward", "withdrawal", "confirmation"]
-    [words] = show._in_words(history.happenings[4])
+    assert told == ["application", "model-decision", "recourse", "outcome", "reward", "withdrawal", "confirmation"]
+    [words] = show._in_words(history.happenings[5])
     assert "withdrawal     withdrawals/0@0" in words
 
 
@@ -174,3 +156,27 @@ def test_a_confirmation_that_was_published_before_a_crash_is_not_published_again
     assert confirmations(story) == ["p0"]
     story.fold()
     assert confirmations(story) == ["p0"]
+
+
+def test_a_topic_with_clocks_changes_what_becomes_of_a_journal_from_before_it(story, withdrawals):
+    def fate(ledger):
+        [case] = cases(story.fold(ledger))
+        return case.status
+
+    story.applies("p0")
+    story.tick(60 * MINUTE_MS)
+    assert fate("without") is Status.CENSORED
+    kinds.discard(withdrawals.WITHDRAWAL)
+    kinds.add(replace(withdrawals.WITHDRAWAL, clocks=frozenset({"model"})))
+    assert fate("with clocks") is Status.OPEN, "the window waits for the new topic too"
+    story.tick(61 * MINUTE_MS)
+    assert fate("with clocks and a tick") is Status.CENSORED
+
+
+def test_the_files_of_the_page_run_as_the_command(tmp_path):
+    code, launcher = page_code()
+    (tmp_path / f"{MODULE}.py").write_text(code)
+    (tmp_path / f"{LAUNCHER}.py").write_text(launcher)
+    done = subprocess.run([sys.executable, f"{LAUNCHER}.py", "--version"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("onward ")

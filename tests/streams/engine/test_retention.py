@@ -133,3 +133,4 @@ def test_the_ledger_does_not_grow_with_what_is_past_retention(tmp_path, past, le
     ledger = story.fold()
     assert rows(ledger, "SELECT count(*) FROM processed_events") == [(left,)]
     assert rows(ledger, "SELECT count(*) FROM cases") == [(0,)]
+    assert rows(ledger, "SELECT count(*) FROM timers WHERE kind LIKE 'forget%'") == [(left,)]

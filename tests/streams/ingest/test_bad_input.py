@@ -11,6 +11,8 @@ import msgspec
 import pytest
 
 from onward.schemas.events import Application, DeadLetter, Decision, Model, NoRecourse, Outcome, Recourse, Reward
+from onward.schemas.kinds import kinds
+from onward.streams.ingest.validation import Limits, Validator
 from onward.streams.records import Record
 from onward.tests.support.pipeline import FEATURES, START_MS, Run, Sender, build_program, idle_tick, no_clock
 
@@ -124,6 +126,24 @@ def run_records(tmp_path, records, **program):
     run = Run({"loan": build_program(**program)}, tmp_path)
     asyncio.run(run.fold(asyncio.run(run.ingest(records))))
     return run
+
+
+@pytest.mark.parametrize("time_ms", [no_clock() + DAY_MS, no_clock() - 3650 * DAY_MS])
+def test_an_event_at_the_limit_of_time_is_used(time_ms):
+    validator = Validator(kinds["application"], {"loan": build_program()}, Limits())
+    assert validator.validate(at(time_ms)(Sender()), no_clock()).problem is None
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "reason"), [(no_clock() + 2 * DAY_MS, "future_time"), (no_clock() - TEN_YEARS_MS, "ancient_time")]
+)
+def test_an_event_s_own_time_counts_and_not_when_kafka_took_it(time_ms, reason):
+    validator = Validator(kinds["application"], {"loan": build_program()}, Limits())
+    record = at(time_ms)(Sender())._replace(timestamp_ms=no_clock())
+    problem = validator.validate(record, no_clock()).problem
+    assert problem is not None
+    assert problem.reason == reason
+    assert validator.validate(at(no_clock())(Sender())._replace(timestamp_ms=time_ms), no_clock()).problem is None
 
 
 @pytest.mark.parametrize(("make", "reason"), BAD.values(), ids=BAD)

@@ -29,6 +29,16 @@ async def test_time_in_which_the_loop_was_held_does_not_count(held_loop):
     assert await held_loop.during(answer(), seconds=3600, times=5) == "heard"
 
 
+async def test_a_short_time_outlives_a_loop_that_is_held_a_few_times(held_loop):
+    async def answer() -> str:
+        async with Patience(0.05):
+            for _ in range(5):
+                await asyncio.sleep(0)
+        return "heard"
+
+    assert await held_loop.during(answer(), seconds=3600, times=5) == "heard"
+
+
 async def test_it_starts_over_when_it_is_renewed():
     async with Patience(0.2) as patience:
         await asyncio.sleep(0.1)

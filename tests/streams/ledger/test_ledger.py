@@ -4,12 +4,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from onward.streams.engine.effects import Effects
 from onward.streams.engine.timers import WINDOW
 from onward.streams.engine.watermark import required_topics
 from onward.streams.errors import LedgerError
 from onward.streams.journal.entries import shard_of
 from onward.streams.ledger import ledger as ledger_module
 from onward.streams.ledger.ledger import Ledger
+from onward.streams.topics import Topics
 from onward.tests.streams.engine.rounds.stories import HOUR_MS
 from onward.tests.streams.engine.rounds.stories import story as rounds_story
 from onward.tests.support.connections import closing_connections
@@ -48,6 +50,19 @@ def test_a_full_disk_is_told_and_leaves_the_last_commit(tmp_path, monkeypatch):
         with pytest.raises(LedgerError, match="database or disk is full"):
             story.fold(parts=[story.journal[1:]])
     assert dump(story.run.directory / "ledger" / "journal-0.sqlite") == whole
+
+
+def test_an_owner_whose_ledger_another_one_has_claimed_cannot_commit(tmp_path):
+    """Also where the other has folded nothing yet, so that both stand at one offset."""
+    path = tmp_path / "journal-0.sqlite"
+    with Ledger(path, "journal", 0) as first, Ledger(path, "journal", 0) as second:
+        states = []
+        for ledger in (first, second):
+            ledger.claim(0)
+            states.append(ledger.load({}, required_topics(Topics()), 10))
+        with pytest.raises(LedgerError, match="was taken over by another worker"):
+            first.commit(states[0], Effects())
+        second.commit(states[1], Effects())
 
 
 def test_a_ledger_that_a_test_leaves_open_is_found_and_closed(tmp_path):

@@ -27,7 +27,10 @@ async def test_the_summary_counts_what_the_worker_answered(tmp_path: Path) -> No
     loans, mortgages = summary.programs
     assert (summary.partition, summary.offset, summary.waiting_events) == (0, len(journal), 0)
     assert (loans.program, loans.model, loans.shards, loans.steps, loans.open_recourses) == ("loans", "v1", 1, 6, 4)
-    assert (loans.begun, mortgages) == (True, ("mortgages", "v1", False, 0, 0, 0, None, None))
+    assert (loans.begun, mortgages) == (
+        True,
+        ("mortgages", programs["mortgages"].sha256, "v1", False, 0, 0, 0, None, None),
+    )
 
 
 def test_the_rounds_of_a_program_with_limited_places_are_told(tmp_path: Path) -> None:

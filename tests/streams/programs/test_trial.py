@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import resource
 import time
 from pathlib import Path
@@ -15,10 +16,11 @@ from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Model
 from onward.schemas.specfile import load_spec
 from onward.streams.errors import ModelError, OnwardError
+from onward.streams.kafka.service import _first_load
 from onward.streams.programs import trial as trials
 from onward.streams.programs import trial_server
 from onward.streams.programs.load_limits import LoadLimits, limited_memory
-from onward.streams.programs.program import check_model, load_model
+from onward.streams.programs.program import assemble, check_model, load_model
 from onward.streams.programs.trial import Request, Trial, Trials
 from onward.tests.support.kafka_handlers import until
 from onward.tests.support.model_bombs import bomb_bundle, onnx_bomb, trees_bomb
@@ -66,6 +68,29 @@ async def test_a_model_of_another_version_or_program_than_its_event_says_is_refu
 async def test_a_model_is_refused_for_the_reason_that_loading_it_here_has(program):
     with pytest.raises(ModelError, match=r"^nowhere/manifest.json: file manifest.json is missing$"):
         await try_model(Trial(Model("steps", "v1", "nowhere/manifest.json", "0" * 64), program[0]), LIMITS)
+
+
+async def test_a_model_is_tried_with_the_scale_that_the_program_s_first_model_has(tmp_path):
+    """The spec's bounds were narrowed later, and models go on being trained with those of the first one."""
+    [file] = write_programs(tmp_path, {"steps": POLICIES["steps"]})
+    text = file.read_text()
+    narrowed = text.replace('"bounds":[0.0,100.0]', '"bounds":[0.0,90.0]')
+    assert narrowed != text
+    file.write_text(narrowed)
+    program, bundle = assemble(load_spec(file)), tmp_path / "steps-v1"
+    trial = trial_of(program.spec, bundle)
+    async with Trials(LIMITS) as held:
+        await _first_load(held)(program, trial.model)
+        # It is the program that knows the scale: the spec alone does not.
+        with pytest.raises(ModelError, match=r"the bounds of income are \[0\.0, 90\.0\], the model was trained with"):
+            await held.hold(trial)
+        manifest = bundle / "manifest.json"
+        other = json.loads(manifest.read_bytes())
+        [income] = [column for column in other["features"] if column["name"] == "income"]
+        income["bounds"] = [0.0, 90.0]
+        manifest.write_text(json.dumps(other))
+        with pytest.raises(ModelError, match=r"bounds of income are \[0\.0, 100\.0\], the model was trained with"):
+            await _first_load(held)(program, trial_of(program.spec, bundle).model)
 
 
 BOMBS = {

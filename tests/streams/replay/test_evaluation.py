@@ -13,12 +13,13 @@ from onward.schemas.events import NoRecourse, Recourse, Reward
 from onward.streams.errors import BrokerError, UsageError
 from onward.streams.programs.program import Program
 from onward.streams.records import TopicPartition
-from onward.streams.replay.evaluation import PolicyEvaluator, check_alike, with_choice
+from onward.streams.replay.evaluation import PolicyEvaluator, check_alike, with_choice, without_exploration
 from onward.streams.replay.journal_replay import Closing, JournalReplay, Step
 from onward.streams.topics import Topics
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited
-from onward.tests.support.pipeline import MemoryBroker, Run, build_program
-from onward.tests.support.tape import MINUTE_MS, RICH, Tape
+from onward.tests.support.changed_specs import announce, feature
+from onward.tests.support.pipeline import FEATURES, MemoryBroker, Run, build_program
+from onward.tests.support.tape import MINUTE_MS, POOR, RICH, Tape
 
 PEOPLE, SHARE = 40, 0.5
 JOURNAL = TopicPartition("journal", 0)
@@ -86,6 +87,18 @@ def test_a_journal_folded_again_gives_what_was_published(window, tmp_path):
     assert {0.0, 1.0, None} == set(closings.values())
     options, [(arm, _)] = steps[7].options, steps[7].picked
     assert options.execution[options.arm.tolist().index(arm)] == answers[7].options[0].execution_probability
+
+
+def test_a_window_closes_by_the_events_of_another_program_in_a_replay_too(tmp_path):
+    program, other = (build_program(name, window=WINDOWS["time"]) for name in ("loan", "other"))
+    tape = Tape(Run({"loan": program, "other": other}, tmp_path))
+    tape.applies("p")
+    tape.applies("q", 60 * MINUTE_MS, program="other")
+    tape.outcome("q", 60 * MINUTE_MS, program="other")
+    tape.fold()
+    assert ("p", "censored") in tape.fates()
+    closings = [one for one in replayed(program, tape.journal, tmp_path / "again") if isinstance(one, Closing)]
+    assert [one.censored for one in closings] == [True]
 
 
 @pytest.mark.parametrize("choice", DETERMINISTIC)
@@ -203,6 +216,29 @@ def test_the_version_of_a_policy_is_not_changed_by_what_is_default_anyway_but_by
     assert with_policy(build_program(), parameters={"regularisation": default}).policy_version == version
     monkeypatch.setattr(choice, "revision", 2)
     assert build_program().policy_version != version
+
+
+def test_a_log_is_evaluated_across_a_spec_that_adds_arms(tmp_path):
+    features = [{**one, "mutable": "none"} if one["name"] == "debts" else one for one in FEATURES]
+    program = with_policy(
+        build_program(choice="posterior", features=features, policy={"generator": "search"}), exploration=SHARE
+    )
+    tape = Tape(Run({"loan": program}, tmp_path))
+    for minute in range(PEOPLE):
+        if minute == PEOPLE // 2:
+            announce(tape, feature("debts", mutable="down"), minute * MINUTE_MS)
+        tape.applies(f"p{minute}", minute * MINUTE_MS, features={**POOR, "income": 57.0 + minute % 4})
+        tape.outcome(f"p{minute}", minute * MINUTE_MS)
+    events = replayed(program, tape.journal, tmp_path / "again")
+    last = program.changed(feature("debts", mutable="down")(program.spec))
+    arms = [int(arm) for one in events if isinstance(one, Step) for arm in one.options.arm]
+    assert len(program.arms) <= max(arms) < len(last.arms)
+    versions = [one.policy_version for one in events if isinstance(one, Step)]
+    assert set(versions) == {program.policy_version, last.policy_version}
+    for choice in DETERMINISTIC:
+        found = evaluated(last, without_exploration(with_choice(last, choice, {})), events)
+        assert found.answered == PEOPLE
+        assert found.evaluation.steps > 0
 
 
 def test_what_cannot_be_evaluated_is_refused(tmp_path):

@@ -70,7 +70,9 @@ def test_coverage_is_the_share_of_those_with_their_score_that_got_a_place():
 
 def test_a_rejected_member_of_a_round_without_an_answer_is_lost():
     stats = RunStats(lambda *_: False)
-    decisions = [ModelDecision("grants", 0, name, name == "a", "m", "s", None, 0, 0.5, 0.6) for name in "abc"]
+    decisions = [
+        ModelDecision("grants", 0, name, name == "a", "m", "s", round=0, score=0.5, threshold=0.6) for name in "abc"
+    ]
     for number, event in enumerate([*decisions, decisions[1], promised("b"), closed(0)]):
         name = getattr(event, "application", "0")
         headers = (("ce_id", f"{type(event).__name__}/{name}".encode()),)

@@ -51,6 +51,16 @@ class Stopped:
             self.now += 100.0
 
 
+def test_an_owner_with_an_empty_folder_writes_under_a_higher_generation_than_those_before(tmp_path):
+    story = tape(tmp_path)
+    for name, folder in (("a", "first"), ("b", "first"), ("c", "empty")):
+        story.applies(name)
+        story.fold(folder)
+    written = [int(dict(record.headers)["onward_generation"]) for record in story.run.broker.logs["recourse", 0]]
+    assert written == sorted(set(written))
+    assert len(written) == 3
+
+
 @pytest.mark.parametrize("stage", [Stage.COMPUTED, Stage.OUTPUTS_IN_FLIGHT, Stage.OUTPUTS_ACKNOWLEDGED])
 @pytest.mark.parametrize("partitions_lost", [True, False])
 def test_a_worker_that_was_stopped_writes_nothing_until_the_group_has_spoken(tmp_path, stage, partitions_lost):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from onward.streams.cli.flags.output_paths import check_state_dir
 from onward.streams.errors import LedgerError
 from onward.streams.worker.state_lock import lock_state
 
@@ -28,6 +29,11 @@ def test_a_new_folder_is_its_owners_alone(tmp_path: Path) -> None:
     """Ledgers hold personal data."""
     with lock_state(tmp_path / "parent" / "state"):
         assert stat.S_IMODE((tmp_path / "parent" / "state").stat().st_mode) == 0o700
+
+
+def test_the_check_of_a_new_folder_makes_it_its_owners_alone(tmp_path: Path) -> None:
+    check_state_dir(tmp_path / "parent" / "state")
+    assert stat.S_IMODE((tmp_path / "parent" / "state").stat().st_mode) == 0o700
 
 
 def test_a_folder_that_everybody_can_read_is_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

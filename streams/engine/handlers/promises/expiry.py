@@ -28,6 +28,6 @@ class PromiseEndTimerHandler(TimerHandler):
 def expire(recourse: OpenRecourse, fold: Fold) -> None:
     """End the promises of a person, whose time is over."""
     program = fold.state.program(recourse.key.program)
-    version = fold.state.model(program).bundle.version
+    bundle = fold.state.model(program).bundle
     fold.end_recourse(program, recourse)
-    tell_end(recourse, recourse.options, "expired", version, recourse.until_ms, fold)
+    tell_end(recourse, recourse.options, "expired", bundle, recourse.until_ms, fold)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import UNSET, UnsetType
 
 from .....schemas.events import PromiseChange, PromiseReason, PromiseStatus
+from ....programs.bundle.loader import ModelBundle
 from ....programs.program import Program
 from ...assessment import Assessment
 from ...cases import Case, joined
@@ -34,9 +35,7 @@ def open_options(
     if namesake is not None:
         # Its case was forgotten, and the name is used again.
         fold.end_recourse(program, namesake)
-        tell_end(
-            namesake, namesake.options, "superseded", model.bundle.version, case.time_ms, fold, "answered", by=case
-        )
+        tell_end(namesake, namesake.options, "superseded", model.bundle, case.time_ms, fold, "answered", by=case)
     path = fold.promises(program).record.path
     shard = fold.state.shard(program, case.shard)
     until_ms = case.time_ms + program.valid_for_ms
@@ -50,7 +49,7 @@ def tell_end(
     recourse: OpenRecourse,
     ended: Iterable[OpenOption],
     status: PromiseStatus,
-    model: str,
+    bundle: ModelBundle,
     time_ms: int,
     fold: Fold,
     reason: PromiseReason | UnsetType = UNSET,
@@ -59,7 +58,10 @@ def tell_end(
     score: float | None = None,
     replaced: tuple[str, ...] | UnsetType = UNSET,
 ) -> None:
-    """Publish how the promise of some options has ended; nothing for none. ``by`` is the case that came back."""
+    """Publish how the promise of some options has ended; nothing for none.
+
+    ``bundle`` is the model that decides now, ``by`` the case that came back.
+    """
     ids = tuple([option.id for option in ended])
     if not ids:
         return
@@ -75,8 +77,9 @@ def tell_end(
         options=ids,
         reason=reason,
         replaced=replaced,
-        model=model,
+        model=bundle.version,
+        model_sha256=bundle.manifest_sha256,
     )
-    fold.effects.metric_counts.extend([("promises_ended", program, status)] * len(ids))
+    fold.count("promises_ended", program, status, times=len(ids))
     identity = joined("promise", program, application, str(recourse.revision), *ids)
     fold.emit(event, identity, time_ms, program, recourse.shard)

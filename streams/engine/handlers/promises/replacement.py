@@ -130,7 +130,7 @@ def _publish(
         shard=recourse.shard,
         application=application,
         step=recourse.step,
-        options=options_of(program, model, replacement.assessment, replacement.selected),
+        options=options_of(program, model, replacement.assessment, replacement.selected.items()),
         policy=program.spec.policy.choice,
         policy_version=program.policy_version,
         spec=program.sha256,

@@ -55,7 +55,7 @@ def begin(program: Program, old: CurrentModel, new: CurrentModel, entry: Entry, 
     record.path += distance(program, old.bundle, new.bundle)
     record.models += 1
     shards = {shard: Looked(count) for shard, count in sorted(record.open.items()) if count}
-    record.scan = Scan(new.bundle.version, entry.time_ms, shards)
+    record.scan = Scan(new.bundle.version, new.bundle.manifest_sha256, entry.time_ms, shards)
     carry_on(promises, BUDGET.tick, fold)
 
 
@@ -162,9 +162,9 @@ def _broken(
     verdict: Verdict, program: Program, model: CurrentModel, replacement: Replacement | None, time_ms: int, fold: Fold
 ) -> OpenRecourse:
     """The open options of a person without the broken ones, and with those that stand for them; both are published."""
-    recourse, version = verdict.recourse, model.bundle.version
+    recourse = verdict.recourse
     replaced = () if replacement is None else tuple(replacement.selected)
-    tell_end(recourse, verdict.rejected, "broken", version, time_ms, fold, "model", replaced=replaced)
+    tell_end(recourse, verdict.rejected, "broken", model.bundle, time_ms, fold, "model", replaced=replaced)
     if replacement is not None:
         return replace_broken(verdict, replacement, program, model, time_ms, fold)
     return msgspec.structs.replace(recourse, options=verdict.remaining, path_limit=verdict.path_limit)
@@ -187,6 +187,7 @@ def _finish(promises: ProgramPromises, scan: Scan, fold: Fold) -> None:
             replaced=looked.replaced,
             worst_margin=looked.worst_margin,
             left=0 if is_complete else looked.rest,
+            model_sha256=scan.sha256,
         )
         fold.emit(event, f"revalidation/{program.name}/{shard}/{record.models}", scan.time_ms, program.name, shard)
     record.scan = None

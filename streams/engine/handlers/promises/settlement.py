@@ -43,14 +43,14 @@ def settle(case: Case, program: Program, assessment: Assessment, fold: Fold) -> 
     if program.spec.promise.grandfather:
         assessment = _by_older_models(row, rejected, program, assessment, fold)
     done = _done(program, recourse, row)
-    version = fold.state.model(program).bundle.version
+    bundle = fold.state.model(program).bundle
     fold.end_recourse(program, recourse)
     others = [option for option in recourse.options if option not in done]
     kept: PromiseStatus = "kept" if assessment.approved else "broken"
     why, answered = _why(program, assessment, done, rejected), _answered(assessment)
     score = None if np.isnan(assessment.score) else assessment.score
-    tell_end(recourse, done, kept, version, case.time_ms, fold, why, by=case, score=score)
-    tell_end(recourse, others, "superseded", version, case.time_ms, fold, answered, by=case, score=score)
+    tell_end(recourse, done, kept, bundle, case.time_ms, fold, why, by=case, score=score)
+    tell_end(recourse, others, "superseded", bundle, case.time_ms, fold, answered, by=case, score=score)
     return assessment
 
 

@@ -224,7 +224,7 @@ def _end(
     fold: Fold,
     member: Member | None = None,
 ) -> None:
-    program, application = promise.key
+    (program, application), bundle = promise.key, fold.state.model(rounds.program).bundle
     setattr(rounds.promise_counts, status, getattr(rounds.promise_counts, status) + 1)
     fold.end_promised_score(promise)
     fold.count("promises_ended", program, status)
@@ -240,5 +240,7 @@ def _end(
         applicant=promise.applicant,
         by=None if member is None else member.name,
         score=None if member is None else member.score,
+        model=bundle.version,
+        model_sha256=bundle.manifest_sha256,
     )
     fold.emit(event, f"promise/{program}/{application}", closing.end_ms, program)

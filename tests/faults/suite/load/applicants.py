@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from onward.schemas.events import Application, Decision, Model, Outcome, Result
+from onward.schemas.events import Application, Decision, Model, Outcome, RawSpec, Result
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.records import Headers
@@ -20,7 +20,7 @@ OUTCOME_SECONDS = (0.2, 3.5)
 """Delay of an outcome after its application: some come before a window closes, some after."""
 _RESULTS: Sequence[Result | None] = ("improved", "improved", "improved", "not_improved", "unseen", None, None)
 _RETURNING_SHARE = 0.3
-_TURNS_A_MODEL = 60
+_TURNS_AN_ANNOUNCEMENT = 20
 _TURNS_AWAY = 20, 180
 """How many turns before it the earlier application of somebody who comes back was sent."""
 _REPEATED_SHARE, _SECOND_SHARE, _NOBODY_SHARE, _APPROVED_SHARE = 0.05, 0.03, 0.03, 0.2
@@ -51,28 +51,30 @@ class PlannedEvent(NamedTuple):
 
     seconds: float
     topic: str
-    event: Application | Decision | Outcome | Model
+    event: Application | Decision | Outcome | Model | RawSpec
     id: str
 
     def record(self, time_ms: int) -> InputRecord:
         """Make the record as it is sent at ``time_ms``."""
         headers = cloud_event_headers(self.id, "faults", ce_type(self.event), time_ms)
-        key = self.event.program if isinstance(self.event, Model) else self.event.application
+        key = self.event.program if isinstance(self.event, (Model, RawSpec)) else self.event.application
         return InputRecord(self.topic, key.encode(), msgspec.json.encode(self.event), headers)
 
 
 def applicant_turns(
-    topics: Topics, random: np.random.Generator, models: Sequence[Model] = ()
+    topics: Topics, random: np.random.Generator, announced: Sequence[Model | RawSpec] = ()
 ) -> Iterator[list[PlannedEvent]]:
     """Yield turns without end. A turn has one applicant of every program: application, external decision, outcomes.
 
-    Now and then one of ``models`` is announced, in turn.
+    Now and then one of ``announced`` is sent, in turn: a new model of a program, or a changed spec.
     """
     for number in itertools.count():
         turn = [planned for program in POLICIES for planned in _planned(topics, random, program, number)]
-        if models and number % _TURNS_A_MODEL == _TURNS_A_MODEL - 1:
-            times = number // _TURNS_A_MODEL
-            turn.append(PlannedEvent(0.0, topics.models, models[times % len(models)], f"model/{times}"))
+        if announced and number % _TURNS_AN_ANNOUNCEMENT == _TURNS_AN_ANNOUNCEMENT - 1:
+            times = number // _TURNS_AN_ANNOUNCEMENT
+            event = announced[times % len(announced)]
+            topic = topics.models if isinstance(event, Model) else topics.specs
+            turn.append(PlannedEvent(0.0, topic, event, f"announced/{times}"))
         yield turn
 
 

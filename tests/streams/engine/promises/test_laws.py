@@ -114,11 +114,15 @@ DUALS = {1: np.inf, 2: 2, "inf": 1}
 
 @pytest.mark.parametrize(("norm", "threshold"), [(1, 0.5), (2, 0.6), ("inf", 0.4)])
 def test_no_recourse_is_left_longer_than_the_nearest_of_its_options_survives(tmp_path, monkeypatch, norm, threshold):
-    """What an option survives is computed anew: its log odds above the threshold's, by the dual norm."""
+    """What an option survives is computed anew: its log odds above the threshold's, by the dual norm.
+
+    Whoever was looked at is left for as long as that.
+    """
     random = np.random.default_rng(7)
     biases = {f"v{number}": BIAS + random.normal(0, 0.2) for number in range(2, 6)}
     program = promising({"norm": norm, "radius": 0.03, "valid_for": "PT20H"}, threshold=threshold)
     tape, checked, revised = story(tmp_path, monkeypatch, program, biases), 0, 0
+    limits, looked_at = dict[str, float](), 0
     for number in range(PEOPLE):
         tape.applies_with(f"a{number}", 0, float(random.integers(10, 80)), int(random.integers(0, 7)))
     for hours, (version, bias) in enumerate(biases.items(), 1):
@@ -130,10 +134,16 @@ def test_no_recourse_is_left_longer_than_the_nearest_of_its_options_survives(tmp
             points = rows_of(recourse.options)
             odds = points @ WEIGHTS + bias - np.log(threshold / (1 - threshold))
             survived = odds / np.linalg.norm(np.column_stack([points, np.ones(len(points))]), DUALS[norm], axis=1)
-            assert path < recourse.path_limit <= path + survived.min() + 1e-12
+            limit, before = recourse.path_limit, limits.get(recourse.key.application)
+            assert path < limit <= path + survived.min() + 1e-12
+            if before not in (None, limit):
+                assert limit == pytest.approx(path + survived.min(), rel=1e-6)
+                looked_at += 1
+            limits[recourse.key.application] = limit
             checked += 1
             revised += len({option.model for option in recourse.options}) > 1
     assert checked > PEOPLE
+    assert looked_at > 5
     assert revised  # people of whom one option was replaced, and another was not
 
 
@@ -207,3 +217,16 @@ def test_a_restart_forgets_no_older_model_earlier_than_an_uninterrupted_run(tmp_
         tape.applies_with("b", 12.5)
         found.append(dump(tape.fold(parts=[[record] for record in tape.journal] if name == "cut" else None)))
     assert found[0] == found[1]
+
+
+def test_a_model_that_is_announced_again_asks_about_no_option(tmp_path, monkeypatch, program):
+    tape = story(tmp_path, monkeypatch, program)
+    for number in range(PEOPLE):
+        tape.applies_with(f"a{number}", 0, 10.0 + number, number % 5)
+    for hours in (1, 2):
+        tape.new_model("v3", hours)
+        tape.passes(hours + 0.5)
+    tape.fold()
+    again = [look for look in tape.looks() if look.open][-program.spec.shards :]
+    assert all(look.cleared == look.open and not look.accepted for look in again)
+    assert sum(look.open for look in again) > PEOPLE

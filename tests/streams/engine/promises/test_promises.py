@@ -11,6 +11,7 @@ from onward.tests.streams.engine.promises.stories import (
     BIAS,
     HOUR_MS,
     STRICTER,
+    digest_of,
     open_recourses,
     promising,
     record_of,
@@ -19,6 +20,7 @@ from onward.tests.streams.engine.promises.stories import (
     story,
 )
 from onward.tests.support.changed_specs import announce, feature
+from onward.tests.support.pipeline import models_in
 from onward.tests.support.tape import rows
 
 
@@ -211,6 +213,26 @@ def test_what_is_honoured_is_asked_about_once(tmp_path, monkeypatch):
     assert [(look.open, look.honoured, look.accepted) for look in tape.looks()] == [(2, 2, 0), (2, 0, 0), (2, 0, 0)]
 
 
+def test_what_is_honoured_counts_as_accepted_no_more(tmp_path, monkeypatch):
+    """People of whom one option is honoured, and another is still asked about; the last model is the first again."""
+    tape = story(tmp_path, monkeypatch, promising({"grandfather": True, "radius": 0.03}))
+    for number in range(30):
+        tape.applies_with(f"p{number}", 0, income=20.0 + number)
+    tape.new_model("v3", 1)
+    tape.passes(1.5)
+    people = open_recourses(tape.fold("first"))
+    honoured = {each.key: sum(option.honoured for option in each.options) for each in people}
+    assert any(0 < honoured[each.key] < len(each.options) for each in people)
+    tape.new_model("v5", 2)
+    tape.passes(2.5)
+    path = record_of(tape.fold()).path
+    [first, second] = tape.looks()
+    looked_at = [each for each in people if each.path_limit <= path]
+    assert first.honoured == sum(honoured.values())
+    assert second.accepted == sum(len(each.options) - honoured[each.key] for each in looked_at) > 10
+    assert second.honoured == 0
+
+
 def comes_back_to_revision(tape, revised):
     """The revised option is promised in its turn."""
     asked = {change.feature: change.target for change in revised.options[0].changes}
@@ -293,6 +315,27 @@ def test_every_end_and_every_look_has_an_identity_of_its_own(tape):
     ids = [dict(record.headers)["ce_id"] for record in tape.run.broker.logs["promises", 0]]
     assert len(tape.looks()) == len(STRICTER)
     assert len(set(ids)) == len(ids)
+
+
+def test_every_output_that_names_a_model_identifies_it(tape, monkeypatch):
+    """A version is a name that anybody may give; the hash of the manifest is the model."""
+    small_pieces(monkeypatch)
+    for number in range(20):
+        tape.applies_with(f"p{number:02}", 0, income=20.0 + number)
+    tape.applies_with("approved", 0, income=99.0, debts=0)
+    comes_back(tape, "done", 1, 0, previous="p19")
+    tape.new_model("v3", 2)
+    tape.new_model("v4", 2)
+    tape.passes(3)
+    tape.passes(20)
+    tape.fold()
+    assert {"kept", "broken", "expired"} <= set(tape.statuses())
+    assert tape.revisions()
+    named = models_in(tape.run)
+    assert {topic for topic, _, _ in named} == {"recourse", "model-decisions", "promises"}
+    assert {version for _, version, _ in named} == {"v1", "v3", "v4"}
+    digests = {"v1": tape.run.programs["loan"].bundle.manifest_sha256} | {one: digest_of(one) for one in STRICTER}
+    assert {(version, digest) for _, version, digest in named} <= digests.items()
 
 
 def test_a_model_within_the_radius_breaks_nothing_and_nobody_is_looked_at(tape):

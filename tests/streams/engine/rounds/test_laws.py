@@ -121,7 +121,7 @@ def test_pieces_of_any_size_give_the_same_answers(tmp_path, seed, monkeypatch):
         tape = told(tmp_path / str(units), seed)
         _finish(tape)
         tape.fold()
-        found.append((tape.places(), tape.promises(), tape.thresholds()))
+        found.append((tape.places(), tape.promises(), tape.thresholds(), tape.answers()))
     assert found[0] == found[1] == found[2]
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
-from onward.tests.streams.engine.rounds.stories import HOUR_MS, announcement, story
+from onward.streams.engine.handlers.rounds import closing
+from onward.streams.engine.rounds.promised_scores import PromisedScore
+from onward.streams.engine.rounds.standing import promised_score
+from onward.streams.journal.entries import CaseKey
+from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
 from onward.tests.streams.engine.rounds.test_rounds import closed_at, with_four
 from onward.tests.support.comparison import dump
+from onward.tests.support.pipeline import Run
 from onward.tests.support.tape import MINUTE_MS
 
 
@@ -20,10 +28,11 @@ def test_another_applicant_who_names_an_application_does_not_come_back_with_its_
     assert tape.thresholds()[-1].returned == 0
 
 
-def test_an_application_from_before_the_answer_is_no_return(tmp_path):
+@pytest.mark.parametrize("applied_ms", [20 * MINUTE_MS, HOUR_MS])
+def test_an_application_from_before_the_answer_is_no_return(tmp_path, applied_ms):
     tape = with_four(tmp_path, horizon=3)
     tape.tick(closed_at(1))
-    tape.applies_with("late", 20 * MINUTE_MS, 26, applicant="person low")
+    tape.applies_with("late", applied_ms, 26, applicant="person low")
     tape.tick(closed_at(2))
     tape.fold()
     assert tape.thresholds()[-1].returned == 0
@@ -71,6 +80,28 @@ def test_a_restart_changes_nothing_where_others_decide_and_a_person_has_two_answ
     assert list(whole.promises().values()) == ["superseded", "kept"]
 
 
+def test_who_is_decided_while_their_round_is_being_closed_counts_in_the_next_one(tmp_path, monkeypatch):
+    """The decision is late: by its event time it belongs to the round that is being closed."""
+    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1, other=1))
+    found = []
+    for name in ("whole", "cut"):
+        program = limited({"horizon": 3}, decisions="external", goal="last_threshold")
+        tape = Story(Run({"loan": program}, tmp_path / name))
+        for number in range(6):
+            tape.applies_with(f"a{number}", MINUTE_MS, 20.0 + number)
+        for number in range(5):
+            tape.decides(f"a{number}", 2 * MINUTE_MS, False)
+        tape.tick(closed_at(1))
+        tape.decides("a5", 2 * MINUTE_MS, True)
+        cut = len(tape.journal)
+        for number in range(80):
+            tape.tick(closed_at(4) + number)
+        tape.fold(parts=[tape.journal[:cut], tape.journal[cut:]] if name == "cut" else None)
+        found.append([(closed.round, closed.applicants) for closed in tape.thresholds()])
+    assert found[0][:2] == [(1, 5), (2, 1)]
+    assert found[0] == found[1]
+
+
 def _decided_by_others(folder):
     tape = story(folder, decisions="external", horizon=6)
     rounds = ((("a1", 25, False), ("a2", 26, False)), (("a3", 90, True),), (("a4", 95, True),))
@@ -82,3 +113,16 @@ def _decided_by_others(folder):
     for hour in range(3, 9):
         tape.tick(closed_at(hour + 1))
     return tape
+
+
+def test_under_another_model_a_promise_asks_for_what_its_worst_option_scores():
+    """The score of a model is here the only feature."""
+
+    def promised(model: str, *targets: float) -> float:
+        rows = [np.array([value]).tobytes() for value in (0.1, *targets)]
+        promise = PromisedScore(CaseKey("loan", "a"), None, 1, 2, 0.9, 0.5, model, rows[0], tuple(rows[1:]), 0)
+        return promised_score(promise, SimpleNamespace(manifest_sha256="now", model=SimpleNamespace(score=np.ravel)))
+
+    assert promised("now", 0.7, 0.6) == 0.9
+    assert promised("before", 0.7, 0.6, 0.8) == 0.6
+    assert promised("before") == 0.1, "who has no option was told to apply again as they are"

@@ -15,12 +15,14 @@ from onward.agents.goals.sac import SPAN, goal_policy
 from onward.schemas.events import Model, ModelDecision, NoRecourse, Outcome, Recourse
 from onward.schemas.headers import format_time
 from onward.streams.engine.handlers.rounds import closing
+from onward.streams.engine.rounds.promised_scores import PromisedScore
 from onward.streams.engine.rounds.state import RoundsRecord
 from onward.streams.ledger.array_codec import unpack
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.program import Program
 from onward.tests.streams.engine.rounds.stories import (
     HOUR_MS,
+    LINE,
     Story,
     announcement,
     as_a_large_model,
@@ -30,7 +32,7 @@ from onward.tests.streams.engine.rounds.stories import (
 )
 from onward.tests.support.changed_specs import announce, feature, policy
 from onward.tests.support.goal_policies import constant
-from onward.tests.support.pipeline import START_MS, Run
+from onward.tests.support.pipeline import START_MS, Run, models_in
 from onward.tests.support.spaces import Line
 from onward.tests.support.tape import MINUTE_MS, cases, rows
 
@@ -111,6 +113,7 @@ def test_a_promise_holds_for_as_many_rounds_as_the_horizon_says(tmp_path):
     tape.fold()
     assert tape.promises() == {"low": "kept", "middle": "expired"}
     assert [closed.round for closed in tape.thresholds()] == [1, 2, 3, 4], "rounds go on while promises are open"
+    assert [closed.open_promises for closed in tape.thresholds()] == [0, 2, 2, 0]
 
 
 @pytest.mark.parametrize(("hour", "changes"), [(2, True), (7, False)])
@@ -141,6 +144,24 @@ def test_places_that_are_announced_late_each_time_count_and_those_of_the_spec_do
     assert found[0] == found[1]
 
 
+def test_a_round_with_other_places_leaves_no_doubt_of_those_of_the_spec_once_a_round_has_had_these(tmp_path):
+    """Of four rounds the second one has six places instead of three. The last one's are announced, or not."""
+    goals = []
+    for is_announced in (False, True):
+        tape = story(tmp_path / str(is_announced), places=3, horizon=2)
+        tape.send("rounds", announcement(2, 6), 0, "r2")
+        for hour in range(1, 4):
+            if is_announced and hour == 3:
+                tape.send("rounds", announcement(4, 3), closed_at(2), "r4")
+            for number in range(8):
+                tape.applies_with(f"{hour}-{number}", closed_at(hour - 1), 25 + 5 * number + hour)
+            tape.tick(closed_at(hour))
+        tape.fold()
+        assert [closed.places for closed in tape.thresholds()] == [3, 6, 3]
+        goals.append([closed.goal for closed in tape.thresholds()])
+    assert goals[0] == goals[1]
+
+
 def test_a_calendar_leaves_out_rounds_in_which_nothing_can_happen(tmp_path):
     tape = with_four(tmp_path)
     tape.applies_with("much later", 40 * HOUR_MS - 1, 80)
@@ -157,6 +178,15 @@ def test_who_comes_later_than_lateness_joins_the_next_round(tmp_path):
     tape.fold()
     assert tape.places()["late"]
     assert [closed.applicants for closed in tape.thresholds()] == [4, 1]
+
+
+def test_who_comes_at_the_end_of_a_round_belongs_to_it(tmp_path):
+    tape = story(tmp_path)
+    tape.applies_with("last", HOUR_MS, 90)
+    tape.applies_with("next", HOUR_MS + 1, 90)
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert tape.places() == {"last": True}
 
 
 def test_an_applicant_counts_once_in_a_round(tmp_path):
@@ -242,6 +272,27 @@ def test_a_round_that_cannot_be_is_a_dead_letter(tmp_path, event, ms, reason):
     assert tape.reasons() == [reason]
 
 
+def test_a_round_may_be_announced_until_its_lateness_is_over(tmp_path):
+    tape = with_four(tmp_path)
+    tape.send("rounds", announcement(1, 1), HOUR_MS + MINUTE_MS, "r")
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert tape.reasons() == []
+    assert [closed.places for closed in tape.thresholds()] == [1]
+
+
+def test_no_round_is_announced_before_one_that_has_ended_and_waits_to_be_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
+    tape = with_four(tmp_path, round=None)
+    for hour in (1, 3):
+        tape.send("rounds", announcement(hour, 1), 0, f"r{hour}")
+    tape.tick(closed_at(3))
+    tape.send("rounds", announcement(2, 1), 0, "between")
+    tape.fold()
+    assert tape.thresholds() == [], "the first of the two is still being closed"
+    assert tape.reasons() == ["round_already_closed"]
+
+
 def test_a_program_without_rounds_has_none(tmp_path):
     from onward.tests.support.tape import tape as plain
 
@@ -313,10 +364,40 @@ def test_the_goal_counts_on_as_many_places_as_others_give_whatever_the_spec_says
     assert found[0] == found[1]
 
 
+def kept_of_rounds(ledger):
+    """What the ledger holds of the rounds of the only program."""
+    [(body,)] = rows(ledger, "SELECT body FROM rounds")
+    return msgspec.msgpack.decode(without_checksum(body), type=RoundsRecord)
+
+
 def learned_by(ledger):
     """The arrays that the rounds of the only program have taught."""
-    [(body,)] = rows(ledger, "SELECT body FROM rounds")
-    return unpack(msgspec.msgpack.decode(without_checksum(body), type=RoundsRecord).learned)
+    return unpack(kept_of_rounds(ledger).learned)
+
+
+def test_a_round_without_places_tells_nothing_of_the_score_that_is_needed(tmp_path):
+    tape = with_four(tmp_path, horizon=3)
+    tape.send("rounds", announcement(2, 0), 0, "r")
+    tape.applies_with("later", HOUR_MS + 1, 90)
+    tape.tick(closed_at(2))
+    ledger = tape.fold()
+    first, second = tape.thresholds()
+    assert (second.places, second.applicants, second.threshold) == (0, 1, 1.0)
+    assert kept_of_rounds(ledger).threshold == first.threshold
+    assert learned_by(ledger)["threshold_drift_count"] == [1]
+
+
+def test_who_comes_back_with_less_and_finds_a_place_keeps_the_promise_and_does_not_count_as_having_reached(tmp_path):
+    tape = with_four(tmp_path)
+    tape.tick(closed_at(1))
+    tape.applies_with("as told", closed_at(1), 90, previous="low")
+    tape.applies_with("less", closed_at(1), 31, previous="middle")
+    tape.tick(closed_at(2))
+    tape.fold()
+    assert tape.places()["less"]
+    assert tape.promises() == {"low": "kept", "middle": "kept"}
+    closed = tape.thresholds()[-1]
+    assert (closed.returned, closed.reached, closed.coverage.achieved) == (2, 1, 1.0)
 
 
 def test_an_open_promise_is_expected_also_after_a_round_in_which_nobody_was_turned_down(tmp_path):
@@ -366,6 +447,9 @@ def test_after_a_new_model_the_promised_options_say_what_must_be_reached(tmp_pat
     tape.tick(closed_at(2))
     tape.fold()
     assert tape.promises() == {"low": "broken", "middle": "superseded"}
+    named = models_in(tape.run)
+    assert {(version, digest) for _, version, digest in named} == {("v1", "1" * 64), ("v2", "3" * 64)}
+    assert ("promises", "v2", "3" * 64) in named
 
 
 def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_path, monkeypatch):
@@ -483,6 +567,56 @@ def test_who_has_the_next_goal_already_is_told_to_apply_again_and_the_step_is_ke
     assert (answer.until_round, answer.valid_from) == (2, format_time(START_MS + HOUR_MS))
     assert str(answer).startswith("good: nothing need change until 2026-09-21: ")
     assert rows(ledger, "SELECT step FROM shards") == [(1,)]
+
+
+def test_who_has_exactly_the_next_goal_is_told_how_to_be_above_it(tmp_path):
+    program = limited()
+    own = LINE(program.codec.encode_many([{"region": "north", "income": 60.0, "debts": 2}])).item()
+    tape = Story(Run({"loan": limited(goal="fixed", goal_parameters={"score": own})}, tmp_path))
+    tape.send("rounds", announcement(1, 0), 0, "r")
+    tape.applies_with("equal", MINUTE_MS, 60)
+    tape.tick(closed_at(1))
+    tape.fold()
+    [answer] = tape.answers()
+    assert (type(answer), answer.target_score) == (Recourse, own)
+
+
+def test_a_promise_holds_the_most_probable_option_and_who_is_placed_is_so_since_the_end_of_the_round(tmp_path):
+    score = Line(np.array([0.0, 0.0, 6.0, -6.0]), 0.0)
+    tape = Story(Run({"loan": limited(score=score, goal="fixed", goal_parameters={"score": 0.9})}, tmp_path))
+    for number in range(4):
+        tape.applies_with(f"a{number}", MINUTE_MS, 20.0 + 10 * number, debts=5)
+    tape.tick(closed_at(1))
+    ledger = tape.fold()
+    promises = [
+        msgspec.msgpack.decode(without_checksum(body), type=PromisedScore)
+        for (body,) in rows(ledger, "SELECT body FROM promises ORDER BY application")
+    ]
+    answers = sorted(tape.answers(), key=lambda answer: answer.application)
+    chances = [[option.execution_probability for option in answer.options] for answer in answers]
+    assert any(len(set(chance)) > 1 for chance in chances)
+    assert [promise.success for promise in promises] == [max(chance) for chance in chances]
+    assert {case.time_ms for case in cases(ledger)} == {START_MS + HOUR_MS}
+
+
+def test_who_gets_no_options_takes_a_step_of_the_learner_all_the_same(tmp_path, monkeypatch):
+    """One option of several is drawn by the step. Answered one by one, people are told what they are told together."""
+    found, score = [], Line(np.array([0.0, 0.0, 6.0, -6.0]), 0.0)
+    for units in (1000, 1):
+        monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=units))
+        program = limited(score=score, goal="fixed", goal_parameters={"score": 0.9}, options=1, exploration=0.5)
+        tape = Story(Run({"loan": program}, tmp_path / str(units)))
+        tape.send("rounds", announcement(1, 0), 0, "r")
+        for number in range(12):
+            applicant = f"person {number - number % 3 // 2}"  # every third has applied before
+            tape.applies_with(f"a{number:02}", MINUTE_MS, 20.0 + 2 * number, applicant, debts=5)
+        for number in range(40):
+            tape.tick(closed_at(1) + number)
+        tape.fold()
+        found.append([(answer.application, answer.step, str(answer)) for answer in tape.answers()])
+    assert [step for _, step, _ in found[0]] == list(range(12))
+    assert {words for words in ("income", "debts") for _, _, told in found[0] if words in told} == {"income", "debts"}
+    assert found[0] == found[1]
 
 
 def test_a_promise_counts_for_one_of_those_who_name_it(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import struct
 import time
 
 import msgspec
@@ -18,7 +17,7 @@ from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.metrics import Metrics
 from onward.streams.topics import Topics, plan
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.tests.support.bombs import bomb, many_records, packed_batch
+from onward.tests.support.bombs import SNAPPY_OF_4_GIB, SNAPPY_WITHOUT_END, batch_of, bomb, many_records
 from onward.tests.support.kafka_handlers import Recorder, until, working
 from onward.tests.support.pipeline import build_program
 from onward.tests.support.raw_batches import COMPRESSIONS, NO_NAME, batch, message_set, send
@@ -27,8 +26,6 @@ NOW_MS = time.time_ns() // 1_000_000
 GOOD = [(b"ce_id", b"1")]
 LIMIT = 1 << 20
 PACKED = [name for name in COMPRESSIONS if name != "none"]
-SNAPPY_OF_4_GIB = b"\xff\xff\xff\xff\x0f\0"
-SNAPPY_WITHOUT_END = struct.pack("!b6sBiii", -126, b"SNAPPY", 0, 1, 1, -4) + b"\0" * 8
 
 
 async def read(options, topic, batches, count):
@@ -74,22 +71,21 @@ async def test_an_unread_batch_of_many_records_has_the_offsets_of_all(broker):
 @pytest.mark.parametrize(
     ("compression", "content"), [("zstd", b"garbage"), ("gzip", b""), ("lz4", b"garbage"), ("snappy", b"\xff" * 20)]
 )
-async def test_a_batch_that_cannot_be_unpacked_is_an_unread_record_too(embedded, monkeypatch, compression, content):
-    [record, _] = await read_raw(monkeypatch, compression, content)
+async def test_a_batch_that_cannot_be_unpacked_is_an_unread_record_too(embedded, compression, content):
+    [record, _] = await read_raw(compression, content)
     assert record.unread.reason == "unreadable_batch"
 
 
 @pytest.mark.parametrize(
     ("content", "reason"), [(SNAPPY_OF_4_GIB, "oversized_batch"), (SNAPPY_WITHOUT_END, "unreadable_batch")]
 )
-async def test_a_size_that_is_only_claimed_takes_no_memory_and_no_time(monkeypatch, content, reason):
-    [record, _] = await read_raw(monkeypatch, "snappy", content)
+async def test_a_size_that_is_only_claimed_takes_no_memory_and_no_time(content, reason):
+    [record, _] = await read_raw("snappy", content)
     assert record.unread.reason == reason
 
 
-async def read_raw(monkeypatch, compression, content):
-    monkeypatch.setattr("onward.tests.support.bombs.pack", lambda *_: content)
-    data = packed_batch(compression, [], 1, NOW_MS)
+async def read_raw(compression, content):
+    data = batch_of(compression, content, 1, NOW_MS)
     with EmbeddedBroker({"t": 1}) as broker:  # a real one unpacks before it accepts
         return await read(broker.options(), "t", [data, good()], 2)
 
@@ -167,7 +163,7 @@ async def test_the_offsets_of_an_unread_batch_become_one_dead_letter_and_its_nei
         async with working(options, {topics.applications: ingest, topics.journal: processor}) as worker:
             found = []
             with EventReader(broker.options(), topics.outputs) as reader:
-                while len(found) < 4 and not worker.done():
+                while len(found) < 6 and not worker.done():
                     found += await asyncio.to_thread(reader.poll, 1.0)
     answers = [msgspec.json.decode(record.value)["application"] for record in found if record.topic == topics.recourse]
     letters = [

@@ -193,7 +193,11 @@ def test_where_nothing_was_measured_on_these_terms_the_retrains_speak_for_their_
 ) -> None:
     """Bundles of earlier versions hold no measurement: they say what they said."""
     folder = tmp_path / "model"
-    assert guaranteed(folder, measured, **terms) == {"share": 1.0, "bound": clopper_pearson(2, 2)}
+    assert guaranteed(folder, measured, **terms) == {
+        "share": 1.0,
+        "bound": clopper_pearson(2, 2),
+        "models_of_resamples": 2.0,
+    }
     assert ("promise_calibration" in (folder / MANIFEST).read_text()) == (measured is not UNSET)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -83,11 +84,18 @@ def imported(folder: Path, kind: str, output: Path, retrains: list[Path]) -> Non
 
 
 @pytest.mark.parametrize("kind", ["pipeline", "booster"])
-def test_an_imported_classifier_brings_its_retrains(folder: Path, kind: str) -> None:
+def test_an_imported_classifier_brings_its_retrains(
+    folder: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = [str(folder / f"{kind}-{number}.onnx") for number in range(5)]
     flags = ["--spec", str(folder / f"{kind}.yaml"), "--data", str(folder / "loans.csv"), "--output"]
     retrains = ["--retrain", *files[1:3], "--retrain", *files[3:]]
     assert main(["models", "import", files[0], *flags, str(folder / kind), *retrains]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    # Of two models that all accept, the Clopper-Pearson bound is .05 ** .5.
+    assert re.search(
+        r"promise: retrains; .* at least (1?\d|2[012])% accept one \(2 were asked\); models of other", told
+    )
     codec = FeatureCodec(load_program_spec(folder / f"{kind}.yaml").spec)
     bundle = load_bundle(str(folder / kind / MANIFEST), sha256=None, columns=codec.columns, codec=codec)
     assert [isinstance(model, TreeSum) for model in (bundle.model, *bundle.retrains)] == 5 * [kind == "booster"]
@@ -96,7 +104,10 @@ def test_an_imported_classifier_brings_its_retrains(folder: Path, kind: str) -> 
     answers = onward.load_program(folder / f"{kind}.yaml").suggest(PEOPLE)
     options = [option for answer in answers if isinstance(answer, onward.Recourse) for option in answer.options]
     assert options
-    assert all(option.promise is not None and option.promise.keys() == {"share", "bound"} for option in options)
+    assert all(
+        option.promise is not None and option.promise.keys() == {"share", "bound", "models_of_resamples"}
+        for option in options
+    )
 
 
 def test_too_few_an_odd_number_and_equal_retrains_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -1,0 +1,30 @@
+"""Reads the specs of a program from Kafka."""
+
+from __future__ import annotations
+
+from ...ingest.partitioning import partition_of
+from ...journal.entries import journal_key
+from ...kafka.admin.offsets import partition_offsets
+from ...kafka.client import records_between
+from ...kafka.options import KafkaOptions
+from ...records import TopicPartition
+from ...replay.spec_history import SpecHistory
+from ...topics import Topics
+from ..display.read_progress import ReadProgress
+
+
+def read_spec_history(program: str, topics: Topics, options: KafkaOptions) -> SpecHistory:
+    """The specs of a program. All of its shards' journal partitions hold the same ones: that of the first is read."""
+    history = SpecHistory(program)
+    journal = partition_offsets(options, [topics.journal])
+    own = [journal[partition_of(journal_key(program, 0), len(journal))]]
+    progress = ReadProgress(sum(one.end - one.begin for one in own))
+    for record in records_between(options, own, progress.add):
+        history.feed_journal(record)
+    ahead = [
+        one._replace(begin=max(one.begin, history.read.get(TopicPartition(one.topic, one.partition), -1) + 1))
+        for one in partition_offsets(options, [topics.specs])
+    ]
+    for record in records_between(options, ahead, lambda _: None):
+        history.feed_announced(record)
+    return history

@@ -1,0 +1,98 @@
+"""``onward specs``: announces a changed spec to the workers of its program."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from ...schemas.events import Spec
+from ...schemas.headers import cloud_event_headers
+from ...schemas.kinds import ce_type
+from ...schemas.specfile import LoadedSpec
+from ..errors import OnwardError, UsageError
+from ..kafka import connection
+from ..kafka.admin.preflight import preflight
+from ..kafka.client import EventWriter
+from ..kafka.options import KafkaOptions
+from ..programs.announced_spec import spec_event
+from ..programs.load_limits import limited_memory
+from ..programs.program import Program
+from ..programs.spec_changes import SpecRefusedError, changes
+from ..programs.spec_check import load_program_spec
+from ..settings import SpecSettings
+from ..topics import Topics
+from .display.words import printable
+from .flags.parsing import parse_settings
+from .process.client_logs import quiet_kafka_clients
+from .process.spec_history import read_spec_history
+
+SOURCE = "onward/specs"
+USAGE = """usage: onward specs announce FILE [FLAGS]
+
+  announce  Tell the workers of a program that its spec has changed.
+
+`onward specs announce --help` explains the flags. `onward spec check NEW --against OLD` says before which changes a
+program can take."""
+DESCRIPTION = """Compare a changed spec with the one in force and announce it on the specs topic: the program's workers
+go by it for everything after that, and keep what they have learned. The spec in force is read from the journal. A
+change that the program cannot take is refused with the reason, and nothing is announced."""
+
+
+def run(args: Sequence[str]) -> int:
+    """Run the action that the first argument names."""
+    if not args or args[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0
+    if args[0] != "announce":
+        raise UsageError(f"there is no `onward specs {args[0]}`: use announce")
+    return announce(parse_settings(SpecSettings, "onward specs announce", DESCRIPTION, args[1:]))
+
+
+def announce(settings: SpecSettings) -> int:
+    """Publish the spec event and print what changes; return when Kafka has acknowledged it.
+
+    Raise ``UsageError`` with the reason where the program cannot go on with the spec.
+    """
+    loaded = load_program_spec(settings.file)
+    topics, options = connection.topics(settings), connection.connection(settings)
+    with quiet_kafka_clients():
+        asyncio.run(preflight(options, [topics.journal, topics.specs]))
+        history = read_spec_history(loaded.spec.program, topics, options)
+    if not history.has_begun:
+        raise OnwardError(
+            f"{topics.journal} knows no program {loaded.spec.program!r}: a worker that is started with {loaded.path} "
+            "begins it, and its first spec is not announced; else check the name and --topic-prefix"
+        )
+    with limited_memory(settings.max_model_bytes):
+        try:
+            in_force = history.program(loaded)
+            changed = in_force.changed(loaded.spec)
+        except SpecRefusedError as error:
+            raise UsageError(f"{loaded.path}: {error}") from None
+    if changed.sha256 == in_force.sha256:
+        print(f"nothing is announced: the spec in force means the same (program {changed.name}, {changed.sha256})")
+        return 0
+    _send(changed, topics, options)
+    _print(loaded, in_force, changed, topics)
+    return 0
+
+
+def _send(program: Program, topics: Topics, options: KafkaOptions) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    # The time is part of the id, so that an earlier spec can be announced again.
+    headers = cloud_event_headers(f"{program.name}/spec/{now_ms}", SOURCE, ce_type(Spec), now_ms)
+    with quiet_kafka_clients(), EventWriter(options) as writer:
+        value = msgspec.json.encode(spec_event(program))
+        writer.send(topics.specs, value, key=program.name.encode(), headers=headers)
+
+
+def _print(loaded: LoadedSpec, in_force: Program, changed: Program, topics: Topics) -> None:
+    print(
+        f"{topics.specs}: announced the spec of program {changed.name} (sha256 {changed.sha256}) in place of "
+        f"{in_force.sha256}; its workers go by it for what comes after it. Start them with {loaded.path} from now on"
+    )
+    for change in changes(in_force.spec, changed.spec, in_force.trained_bounds):
+        print(printable(f"  {change}"))

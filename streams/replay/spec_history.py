@@ -1,0 +1,88 @@
+"""The specs of a program by the journal: the first one, and those that took effect after it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...schemas.events import RawSpec
+from ...schemas.kinds import kinds
+from ...schemas.problems import JSON_ERRORS
+from ...schemas.spec_document import spec_of
+from ...schemas.specfile import LoadedSpec
+from ..errors import UsageError
+from ..journal.lines import read_entries
+from ..programs.announced_spec import OTHER_MODEL, check_announced, read_spec
+from ..programs.bundle.loader import read_manifest
+from ..programs.program import Program, address_of, assemble
+from ..programs.spec_changes import SpecRefusedError
+from ..records import Record, TopicPartition
+
+_SPEC = kinds["spec"]
+_TYPE = _SPEC.ce_type.encode()
+
+
+class SpecHistory:
+    """Reads the journal partition of one of a program's shards, then what the topic of specs holds beyond it."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self._first: RawSpec | None = None
+        self._later: list[RawSpec] = []
+        self.read: dict[TopicPartition, int] = {}
+        """The last offset that was read of each partition of the topic of specs."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a worker has declared the program."""
+        return self._first is not None
+
+    def feed_journal(self, record: Record) -> None:
+        """Take the next record of the journal partition."""
+        if _TYPE not in (record.value or b""):
+            return
+        for entry in read_entries(record):
+            event = entry.body
+            if not isinstance(event, RawSpec):
+                continue
+            if entry.source is not None:
+                self._announced(event, entry.source, entry.source_offset)
+            elif event.program == self._program and not self.has_begun:
+                self._first = event
+
+    def feed_announced(self, record: Record) -> None:
+        """Take the next record of the topic of specs."""
+        try:
+            event: RawSpec = _SPEC.decode_body(record.value or b"")
+        except JSON_ERRORS:
+            return
+        self._announced(event, TopicPartition(record.topic, record.partition), record.offset)
+
+    def _announced(self, event: RawSpec, source: TopicPartition, offset: int) -> None:
+        if offset > self.read.get(source, -1):
+            self.read[source] = offset
+            if event.program == self._program:
+                self._later.append(event)
+
+    def program(self, given: LoadedSpec) -> Program:
+        """The program under the last of its specs.
+
+        ``given`` is a spec of it that names the program's first model. Raise ``SpecRefusedError`` where it names
+        another one, ``UsageError`` where the journal does not know the program, and ``ModelError``.
+        """
+        if self._first is None:
+            raise UsageError(f"no worker has declared program {self._program!r}")
+        _, sha256 = read_manifest(address_of(given), redirects=True)
+        if sha256 != self._first.model:
+            raise SpecRefusedError(OTHER_MODEL.format(sha256, self._first.model))
+        try:
+            first = spec_of(self._first.spec, given.spec.model.manifest)
+        except msgspec.MsgspecError as error:
+            raise UsageError(f"this version cannot read the first spec of program {self._program!r}: {error}") from None
+        program = assemble(LoadedSpec(first, given.path))
+        for event in self._later:
+            try:
+                check_announced(event, program)
+                program = program.changed(read_spec(event, program))
+            except SpecRefusedError:
+                continue  # It is a dead letter, and changes nothing.
+        return program
