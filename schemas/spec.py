@@ -116,6 +116,11 @@ CHOICES: Mapping[str, str] = {"improvement": "residual", "cost": "posterior"}
 """The choice of a policy that names none, by its objective."""
 
 
+def objective_of(choice: str) -> Literal["improvement", "cost"]:
+    """What a choice that serves without a spec of its own is for: the default one helps, the others compare costs."""
+    return "improvement" if choice == CHOICES["improvement"] else "cost"
+
+
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """Which suggestion is chosen and how its difficulty is counted.
 

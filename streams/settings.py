@@ -330,7 +330,7 @@ class DemoSettings(WorldSettings):
 
     brokers: Names = Field((), description="Kafka to run on, HOST:PORT, comma separated; an embedded one when absent.")
     policies: Names = Field(
-        ("protoar", "linucb", "posterior"),
+        ("protoar", "linucb", "residual"),
         min_length=1,
         description="Choices, one program each; that of --spec serves beside them.",
     )

@@ -17,6 +17,7 @@ from .classifiers import CLASSIFIERS, Classifier
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Row = Mapping[str, Value]
+Training = tuple[Floats, NDArray[np.int64]]
 
 THRESHOLD = 0.5
 """Scores above it are approved, which is what a classifier's own prediction says."""
@@ -52,6 +53,11 @@ class TrainedModel(NamedTuple):
     estimator: Any
     accepted: NDArray[np.bool_]
     state: dict[str, Any]
+
+    def parts(self, table: Table) -> tuple[Training, Training]:
+        """The rows and labels that the classifier was fitted on, and all others."""
+        rest = np.concatenate([self.recourse, self.test])
+        return (table.X[self.training], table.labels[self.training]), (table.X[rest], table.labels[rest])
 
 
 def train(table: Table, *, seed: int, classifier: Classifier = "rf") -> TrainedModel:

@@ -21,18 +21,29 @@ from numpy.typing import NDArray
 
 from ...agents.costs import L1, Cost, MaxPercentileShift, execution_probability
 from ...schemas.encoding import FeatureCodec
-from ...schemas.spec import ModelReference, Policy, ProgramSpec, Window
+from ...schemas.spec import ModelReference, Policy, ProgramSpec, Window, objective_of
 from ...schemas.table import Table
 from ..feasibility import feasible
 from .arrivals import Arrivals, DueOutcome
 from .classifiers import Classifier
 from .draws import DELAY, Draws, draw
-from .people import THRESHOLD, Arms, People, Row, TrainedModel, approval_plan, delays, draw_arms, draw_people, train
+from .people import (
+    THRESHOLD,
+    Arms,
+    People,
+    Row,
+    TrainedModel,
+    Training,
+    approval_plan,
+    delays,
+    draw_arms,
+    draw_people,
+    train,
+)
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 CostName = Literal["l1", "max_percentile_shift"]
-Training = tuple[Floats, NDArray[np.int64]]
 
 
 class ImprovementWorld(Arrivals):
@@ -42,7 +53,8 @@ class ImprovementWorld(Arrivals):
     rejected application. The expected reward of k for t is theta_noisy[k] exp(-nu cost(t, k)), with the true cost: l1,
     unless ``true_cost`` is another. The product knows the l1 cost only.
 
-    ``training`` are the rows and labels that the estimator was fitted on, (n, D) and (n,), where they are known.
+    ``training`` are the rows and labels that the estimator was fitted on, (n, D) and (n,), and ``unseen`` all others,
+    where they are known.
     """
 
     def __init__(
@@ -56,6 +68,7 @@ class ImprovementWorld(Arrivals):
         *,
         true_cost: Cost | None = None,
         training: Training | None = None,
+        unseen: Training | None = None,
     ) -> None:
         super().__init__(people)
         codec = FeatureCodec(spec)
@@ -63,7 +76,7 @@ class ImprovementWorld(Arrivals):
         self._arms, self._draws = arms, draws
         self._nu = nu
         self.estimator = estimator
-        self.training = training
+        self.training, self.unseen = training, unseen
         self.columns = codec.columns
         self._encoded, self.points = codec.encode_many(people.rows), codec.encode_many(arms.rows)
         scale = 1.0 / codec.dimension if nu is None else nu
@@ -106,9 +119,9 @@ class ImprovementWorld(Arrivals):
         rejected = approval_plan(people, approved_share, seed)
         arrivals = draw_people(table, model, rejected, random)
         draws = draw(seed, int(rejected.sum()), delays(arrivals, delay))
-        training = table.X[model.training], table.labels[model.training]
+        training, unseen = model.parts(table)
         cost = None if true_cost == "l1" else MaxPercentileShift(training[0])
-        return cls(spec, model.estimator, arms, arrivals, draws, nu, true_cost=cost, training=training)
+        return cls(spec, model.estimator, arms, arrivals, draws, nu, true_cost=cost, training=training, unseen=unseen)
 
     @property
     def instances(self) -> Sequence[Row]:
@@ -133,13 +146,13 @@ class ImprovementWorld(Arrivals):
             self._base,
             program=program,
             policy=Policy(
-                objective="cost",
+                objective=objective_of(choice),
                 choice=choice,
                 generator="instances",
                 options=1,
                 parameters=dict(parameters or {}),
                 cost="l1",
-                nu=self._nu,
+                nu=1.0 / len(self.columns) if self._nu is None else self._nu,
                 window=Window(steps=window_steps),
                 seed=self._base.policy.seed,
             ),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...agents.costs import execution_probability
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Option
-from ...schemas.spec import ModelReference, ProgramSpec
+from ...schemas.spec import ModelReference, ProgramSpec, objective_of
 from ...schemas.table import Table
 from ..improvement import THRESHOLD, Arrivals, DueOutcome, TrainedModel, train
 from ..improvement.people import Row, approval_plan, draw_arms, draw_people
@@ -23,7 +23,6 @@ from .improvement import Improvement
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Training = tuple[Floats, NDArray[np.int64]]
 
 ROUNDS_AT_ONCE = 5000
 """Bounds the memory of ``offer``."""
@@ -98,8 +97,7 @@ class TruthWorld(Arrivals):
         super().__init__(draw_people(table, model, approval_plan(people, approved_share, seed), random))
         self.estimator: Any = model.estimator
         self.columns = self.codec.columns
-        self.training: Training = table.X[model.training], table.labels[model.training]
-        self.unseen: Training = _rows(table, np.concatenate([model.recourse, model.test]))
+        self.training, self.unseen = model.parts(table)
         self._base = spec
         self._nu = 1.0 / self.codec.dimension if spec.policy.nu is None else spec.policy.nu
         self._encoded = self.codec.encode_many(self._people.rows)
@@ -127,12 +125,16 @@ class TruthWorld(Arrivals):
     def spec(self, program: str, choice: str, parameters: Mapping[str, float] | None = None) -> ProgramSpec:
         """The spec of a program that serves this world's people, its model beside it in ``model/manifest.json``.
 
-        Its policy is that of the world's spec with another choice.
+        Its policy is that of the world's spec. Another choice than the spec's own suggests the cheapest options, unless
+        it is the default where options are to help.
         """
+        policy = msgspec.structs.replace(self._base.policy, choice=choice, parameters=dict(parameters or {}))
+        if choice != self._base.policy.choice:
+            policy = msgspec.structs.replace(policy, objective=objective_of(choice))
         return msgspec.structs.replace(
             self._base,
             program=program,
-            policy=msgspec.structs.replace(self._base.policy, choice=choice, parameters=dict(parameters or {})),
+            policy=policy,
             model=ModelReference("model/manifest.json", THRESHOLD),
             decisions="model",
             candidates=len(self.instances),
@@ -172,13 +174,13 @@ class TruthWorld(Arrivals):
         return Chances(improvement, execution_probability(hardness, self._nu), change.sum(axis=1))
 
     def offer(self, whose: Indices, targets: Floats) -> None:
-        """Say what can be suggested to whom, so that the oracle knows the best of it.
+        """Say what can be suggested to whom, so that the oracle knows the best of it, and of earlier offers.
 
         ``whose`` (P,) are rows of ``distinct``, ascending, with a target each, (P, D).
         """
         rounds = self._arrivals
         first, last = (np.searchsorted(whose, self.who[rounds], side=side) for side in ("left", "right"))
-        best = np.zeros(len(rounds))
+        best = np.zeros(len(rounds)) if self._best is None else self._best
         for start in range(0, len(rounds), ROUNDS_AT_ONCE):
             block = slice(start, start + ROUNDS_AT_ONCE)
             counts = last[block] - first[block]
@@ -233,7 +235,3 @@ class TruthWorld(Arrivals):
     def _taken(self, t: int, targets: Floats) -> tuple[int, Chances]:
         option = self.easiest(t, targets)
         return option, self.chances(np.array([t]), targets[option : option + 1])
-
-
-def _rows(table: Table, rows: Indices) -> Training:
-    return table.X[rows], table.labels[rows]

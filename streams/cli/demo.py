@@ -178,7 +178,7 @@ def _prepare_people(settings: DemoSettings, programs: Path, screen: ProgressDisp
     specs = write_programs(named.name, named.world, programs, named.choices)
     if isinstance(named.world, TruthWorld):
         screen.note("searching the best option of everybody, for the oracle ...")
-        offer_options(named.world, next(iter(specs.values())))
+        offer_options(named.world, specs.values())
     boards = {choice: Scoreboard(named.world, every=CURVE_ROUNDS) for choice in named.choices}
     simulation = Simulation(simulated_programs(named.world, dict(zip(specs, boards.values(), strict=True))))
     # Examples are of the spec's own policy, which comes first, else of the last: the default.

@@ -173,11 +173,9 @@ def _list(specs: Mapping[str, Path]) -> int:
 
 def _offer(named: NamedWorld, world: TruthWorld) -> None:
     """Tell the world what its programs suggest, which the oracle needs: the folders of the workers are elsewhere."""
-    choice, parameters = next(iter(named.choices.items()))
     print("searching the best option of everybody, for the oracle ...", file=sys.stderr, flush=True)
     with TemporaryDirectory(prefix="onward-") as folder:
-        (spec,) = write_programs(named.name, world, Path(folder), {choice: parameters}).values()
-        offer_options(world, spec)
+        offer_options(world, write_programs(named.name, world, Path(folder), named.choices).values())
 
 
 @contextmanager

@@ -8,7 +8,7 @@ programs/credit-linucb/model/manifest.json ...
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,17 @@ from msgspec import UNSET, UnsetType
 
 from ....agents.goals import accepted
 from ....environments.truth import TruthWorld
+from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec
 from ...errors import UsageError
+from ...programs.bundle.improvement import FittedImprovement
 from ...programs.bundle.writer import FittedVerifier, write_bundle
 from ...programs.margin import uses_margin
 from ...programs.models.scoring import scorer
 from ...programs.program import assemble
 from ...programs.spec_check import load_program_spec
 from ...programs.training.artefacts import fit_artefacts, needed_artefacts
+from ...programs.training.improvement import fit_improvement, measured_improvement
 from ...programs.training.margin import measured_margin, retrained
 from ...simulation.lockstep import SimulatedProgram, first_candidate
 from ...simulation.program_runs import SuggestionRecorder
@@ -48,10 +51,14 @@ def write_programs(name: str, world: World, folder: Path, policies: Sequence[str
     """
     choices: Choices = policies if isinstance(policies, Mapping) else {choice: {} for choice in policies}
     reference = [world.application(t)[1] for t in range(min(world.people, REFERENCE_PEOPLE))]
-    margin = _margin(world, reference)
+    trained: dict[str, tuple[FittedImprovement | None, float | UnsetType]] = {}
     specs: dict[str, Path] = {}
     for choice, parameters in choices.items():
         spec = world.spec(program_name(name, choice), choice, parameters)
+        if spec.policy.objective not in trained:
+            prior = _improvement(world, spec)
+            trained[spec.policy.objective] = prior, _margin(world, spec, reference, prior)
+        improvement, margin = trained[spec.policy.objective]
         program_folder = folder / spec.program
         write_bundle(
             program_folder / MODEL_FOLDER,
@@ -64,16 +71,21 @@ def write_programs(name: str, world: World, folder: Path, policies: Sequence[str
             metrics={},
             verifier=_artefacts(world, choice).get("verifier"),
             margin=margin,
+            improvement=improvement,
         )
         specs[spec.program] = write_spec(program_folder / SPEC_FILE, spec)
     return specs
 
 
-def offer_options(world: TruthWorld, spec: Path) -> None:
-    """Tell a world what the program of a spec file can suggest to its people; the oracle takes the best of it."""
-    program = assemble(load_program_spec(spec))
-    proposals = program.generator_under(program.bundle).propose(world.distinct)
-    world.offer(proposals.people, proposals.points[proposals.point])
+def offer_options(world: TruthWorld, specs: Iterable[Path]) -> None:
+    """Tell a world what the programs of spec files can suggest to its people; the oracle takes the best of it.
+
+    The programs differ in their objective and choice, as those of ``write_programs``.
+    """
+    programs = {loaded.spec.policy.objective: loaded for loaded in map(load_program_spec, specs)}
+    for program in map(assemble, programs.values()):
+        proposals = program.generator_under(program.bundle).propose(world.distinct)
+        world.offer(proposals.people, proposals.points[proposals.point])
 
 
 def simulated_programs(world: World, recorders: Mapping[str, SuggestionRecorder]) -> list[SimulatedProgram]:
@@ -87,15 +99,26 @@ def program_name(name: str, policy: str) -> str:
     return f"{name[: MAX_NAME_CHARACTERS - 1 - len(policy)]}-{policy}"
 
 
-def _margin(world: World, reference: Sequence[Mapping[str, Any]]) -> float | UnsetType:
-    """The margin that training would measure for ``margin: auto``; none where the spec gives one or a target."""
-    if isinstance(world, TruthWorld) and uses_margin(world.codec.spec):
-        X, labels = world.unseen
-        score = scorer(world.estimator, len(world.columns)).score
-        rejected = X[~accepted(score(X), world.spec("margin", "protoar").model.threshold)]
-        others = retrained(world.estimator, X, labels, np.random.RandomState(ARTEFACT_SEED))
-        return measured_margin(world.codec, score, world.instances, reference, others, rejected).margin
-    return UNSET
+def _improvement(world: World, spec: ProgramSpec) -> FittedImprovement | None:
+    """What says whether changes help, as training would fit it; None where the program does not ask."""
+    if world.training is None or world.unseen is None:
+        return None
+    return measured_improvement(fit_improvement(spec, *world.training, ARTEFACT_SEED), *world.unseen)
+
+
+def _margin(
+    world: World, spec: ProgramSpec, reference: Sequence[Mapping[str, Any]], prior: FittedImprovement | None
+) -> float | UnsetType:
+    """The margin that training would measure for a program; none where its spec gives one or a target."""
+    if not isinstance(world, TruthWorld) or not uses_margin(spec):
+        return UNSET
+    X, labels = world.unseen
+    score = scorer(world.estimator, len(world.columns)).score
+    rejected = X[~accepted(score(X), spec.model.threshold)]
+    others = retrained(world.estimator, X, labels, np.random.RandomState(ARTEFACT_SEED))
+    improvement = None if prior is None else prior.improvement
+    codec = FeatureCodec(spec)
+    return measured_margin(codec, score, world.instances, reference, others, rejected, improvement).margin
 
 
 def _artefacts(world: World, policy: str) -> Mapping[str, FittedVerifier]:

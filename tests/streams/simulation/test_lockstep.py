@@ -265,7 +265,7 @@ def truth_world():
 
 async def test_options_made_for_people_are_scored_by_the_truth_and_outcomes_name_the_one_taken(truth_world, tmp_path):
     suggestions, rewards = await simulated(truth_world, ("protoar",), tmp_path)
-    offer_options(truth_world, tmp_path / "programs" / "loan-protoar" / "spec.yaml")
+    offer_options(truth_world, [tmp_path / "programs" / "loan-protoar" / "spec.yaml"])
     rounds = [t for t in range(truth_world.people) if truth_world.is_rejected(t)]
     assert [t for t, _ in suggestions["loan-protoar"]] == rounds
     assert max(len(targets) for _, targets in suggestions["loan-protoar"]) == 2
