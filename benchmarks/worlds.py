@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import Literal, NamedTuple
 
@@ -18,9 +19,11 @@ from rich.table import Table
 
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
+from onward.benchmarks.truth import instances
 from onward.benchmarks.truth.aims import AUTO, PROMISES, Aim, Aims
 from onward.benchmarks.truth.baselines import METHODS
 from onward.benchmarks.truth.improvement import Figure, Trials, figures
+from onward.benchmarks.truth.instances import worlds_of
 from onward.benchmarks.truth.play import GENERATORS, WINDOW, Game, Played, offer, play
 from onward.benchmarks.truth.settings import NAMES, available, setting
 from onward.environments.truth import Conditions, TruthWorld
@@ -28,7 +31,7 @@ from onward.streams.errors import OnwardError, UsageError
 
 SHOWN = ("protoar", "evenly", "thompson", "posterior", "residual", "linucb")
 METRICS = ("mer", "of the oracle's", "improvement", "changes", "none")
-PARTS = ("choices", "improvement")
+PARTS = ("choices", "improvement", "instances")
 SEPARATOR = "; "
 MARGIN = re.compile(r"0?\.\d+|0")
 NO_MARGIN = ("0", "0.0")
@@ -52,7 +55,7 @@ class Args(face.Args):
     inert: tuple[float, ...] = field(default=(0.0,), metadata={"help": "shares of features without an effect"})
     parts: tuple[str, ...] = field(
         default=("choices",),
-        metadata={"help": "choices: learners; improvement: options that are to help"},
+        metadata={"help": "choices: learners; improvement: options that are to help; instances: learners with them"},
     )
     drift: tuple[float, ...] = field(default=(0.0,), metadata={"help": "shares that lose theirs at half-time"})
 
@@ -83,19 +86,27 @@ def worlds(args: Args) -> Iterator[Row]:
             yield from _rows(SEPARATOR.join((trial.title(name, args.model), generator, method)), by_seed)
 
     for name in available(args.worlds, args.data) if "improvement" in args.parts else ():
-        yield from _improvement(name, args)
+        yield from _mean_figures(partial(_improvement, name, args), args.seeds)
+
+    if "instances" in args.parts:
+        for of_data in worlds_of(tuple(available(args.worlds, args.data)), args.data, args.people):
+            yield from _mean_figures(partial(instances.figures, of_data), args.seeds)
 
 
-def _improvement(name: str, args: Args) -> Iterator[Row]:
+def _improvement(name: str, args: Args, seed: int) -> Iterator[Figure]:
     """What options lead to that are to help in one world."""
+    base = setting(name, args.data, args.model, seed, args.rows)
+    return figures(Trials(base, args.people, args.model), name)
+
+
+def _mean_figures(of_seed: Callable[[int], Iterator[Figure]], seeds: Sequence[int]) -> Iterator[Row]:
     found: dict[str, dict[int, Figure]] = {}
-    for seed in args.seeds:
-        base = setting(name, args.data, args.model, seed, args.rows)
-        for figure in figures(Trials(base, args.people, args.model), name):
+    for seed in seeds:
+        for figure in of_seed(seed):
             found.setdefault(figure.name, {})[seed] = figure
             progress(f"seed {seed}: {figure.name} {figure.value:.3f}")
     for title, by_seed in found.items():
-        values, first = {seed: one.value for seed, one in by_seed.items()}, by_seed[args.seeds[0]]
+        values, first = {seed: one.value for seed, one in by_seed.items()}, by_seed[seeds[0]]
         aims = [one.aim for one in by_seed.values() if one.aim is not None]
         aim = float(np.mean(aims)) if aims else None
         mean = float(np.mean(list(values.values())))

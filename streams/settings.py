@@ -297,10 +297,11 @@ class EvaluateSettings(BrokerSettings):
 class WorldSettings(BrokerSettings):
     """A simulated world, and the policies that serve it side by side."""
 
-    world: Literal["people", "competition", "retrained"] = Field(
+    world: Literal["people", "shift", "competition", "retrained"] = Field(
         "people",
-        description="people: applicants one by one, generated or of --data; competition: rounds with limited places; "
-        "retrained: a model that is trained again while people do what was asked.",
+        description="people: applicants one by one, generated or of --data; shift: generated ones, for whom a feature "
+        "stops helping; competition: rounds with limited places; retrained: a model that is trained again while people "
+        "do what was asked.",
     )
     rounds: int = Field(60, ge=1, le=1_000_000, description="Rounds of the competition.")
     horizon: int = Field(1, ge=1, le=1000, description="Rounds of the competition in which rejected people come back.")

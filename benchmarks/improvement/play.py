@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from onward.agents.choices import Choice, Pick, Pull
 from onward.agents.options import Options
+from onward.benchmarks.improvement.outlooks import Outlooks
 from onward.environments.improvement import ImprovementWorld, ModelUpdates, ObservedExecution
 
 Floats = NDArray[np.float64]
@@ -45,16 +46,18 @@ def play(
     seed: int,
     updates: ModelUpdates | None = None,
     revealed: bool = True,
+    outlooks: Outlooks | None = None,
 ) -> Played:
     """Play all rounds of a world in which everybody is rejected.
 
     ``seed`` is that of the generators of a learner that draws. ``revealed``: a success comes with the execution
     probability without noise, as in the reference, in the place of an observed one; a learner's own estimate stays.
+    ``outlooks`` say what is expected of instances.
     """
     if world.rejected != world.people:
         raise ValueError(f"{world.people - world.rejected} people are approved: play a world without them")
     delayed = _DelayedRewards(learner)
-    rounds = [_round(world, delayed, observation, t, seed, updates, revealed) for t in range(world.people)]
+    rounds = [_round(world, delayed, observation, t, seed, updates, revealed, outlooks) for t in range(world.people)]
     columns = np.array(rounds, dtype=np.float64).reshape(-1, len(Played._fields)).T
     return Played(columns[0].astype(np.int64), *columns[1:])
 
@@ -92,12 +95,14 @@ def _round(
     seed: int,
     updates: ModelUpdates | None,
     revealed: bool,
+    outlooks: Outlooks | None,
 ) -> tuple[float, ...]:
     feasible = world.feasible(t)
     if updates is not None:
         feasible = feasible[updates.valid[feasible]]
     observed = observation.noisy(t)
-    options = Options(world.person(t), feasible, world.points, feasible, observed[feasible])
+    outlook = None if outlooks is None else outlooks(t, feasible, observed[feasible])
+    options = Options(world.person(t), feasible, world.points, feasible, observed[feasible], outlook)
     started = time.process_time_ns()
     delayed.close_windows(t)
     pick = delayed.learner.choose(options, lambda: _generator(seed, t))

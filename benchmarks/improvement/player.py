@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
@@ -70,11 +70,23 @@ class Player:
         trial = ask.trial
         self._warm_up(ask.method)
         learner = ask.method.learner(world.points, trial.window)
-        artefacts = {"verifier": lambda: worlds.verifier(seed, trial.setting)}
+        artefacts: dict[str, Callable[[], object]] = {
+            "verifier": lambda: worlds.verifier(seed, trial.setting),
+            "features": lambda: len(worlds.data.spec.features),
+        }
         learner.equip(**{name: artefacts[name]() for name in learner.needs})
+        outlooks = worlds.outlooks(seed, trial.setting.instances) if "features" in learner.needs else None
         observation = ObservedExecution(world, noise=trial.noise, seed=seed)
         updates = None if trial.update_every is None else ModelUpdates(world, every=trial.update_every, seed=seed)
-        return score(play(world, learner, observation, seed=seed, updates=updates, revealed=self._revealed))
+        return score(
+            play(
+                *(world, learner, observation),
+                seed=seed,
+                updates=updates,
+                revealed=self._revealed,
+                outlooks=outlooks,
+            )
+        )
 
     def _warm_up(self, method: Method) -> None:
         if method.choice.name not in self._warm:

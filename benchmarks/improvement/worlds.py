@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from onward.agents.choices import Verifier
+from onward.benchmarks.improvement.outlooks import Outlooks
 from onward.benchmarks.improvement.verifier import fit, look_up
 from onward.environments.improvement import Classifier, ImprovementWorld, TrainedModel, train
 from onward.environments.population import ARLIM_SPEC, SPEC, Population
@@ -57,11 +58,13 @@ class DataSet(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """The settings of a world: the most instances, whether the true cost is the percentile shift, and whose delays."""
+    """The settings of a world: the most instances, whether the true cost is the percentile shift, whose delays, and
+    from which share of the largest cost on a change has its full effect; None where each has."""
 
     instances: int = 200
     by_percentile: bool = False
     delay_by_person: bool = False
+    full_effect: float | None = None
 
 
 def data_sets(folder: Path | None, names: Sequence[str]) -> list[DataSet]:
@@ -88,6 +91,7 @@ class Worlds:
         self._fitted = lru_cache(maxsize=1)(self._fit)
         self.world = lru_cache(maxsize=KEPT)(self._world)
         self.verifier = lru_cache(maxsize=KEPT)(self._verifier)
+        self.outlooks = lru_cache(maxsize=1)(self._outlooks)
 
     def _world(self, seed: int, setting: Setting) -> ImprovementWorld:
         """The same seed and setting give the same world; the same seed alone the same model and people."""
@@ -101,12 +105,17 @@ class Worlds:
                 delay=self.data.delay_by_person if setting.delay_by_person else QUICK_DELAY,
                 true_cost="max_percentile_shift" if setting.by_percentile else "l1",
                 model=self._model(seed),
+                full_effect=setting.full_effect,
             )
         except ValueError as error:
             raise UsageError(f"{self.data.title}, seed {seed}: {error}") from None
 
     def _verifier(self, seed: int, setting: Setting) -> Verifier:
         return look_up(self._fitted(seed), self.world(seed, setting))
+
+    def _outlooks(self, seed: int, instances: int) -> Outlooks:
+        """What is expected of instances: the same in all worlds of a seed with this number of them."""
+        return Outlooks(self.world(seed, Setting(instances)), self.data.spec, seed)
 
     def _fit(self, seed: int) -> FittedVerifier:
         """The verifier of a seed: the model and its training rows do not depend on the setting."""

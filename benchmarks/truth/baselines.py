@@ -83,5 +83,22 @@ class Thompson(Choice):
         self._rewarded, self._unrewarded = state["rewarded"].copy(), state["unrewarded"].copy()
 
 
-METHODS: Mapping[str, type[Choice]] = MappingProxyType({**registry, "evenly": Evenly, "thompson": Thompson})
+class BetaRule(Thompson):
+    """The plain rule: the mean of an arm's Beta posterior times the execution probability; it draws nothing."""
+
+    name: ClassVar[str] = "beta"
+
+    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:
+        """Do nothing."""
+
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
+        """Pick the option of the largest expected reward."""
+        rewarded, unrewarded = self._rewarded[options.arm], self._unrewarded[options.arm]
+        best = ((1 + rewarded) / (2 + rewarded + unrewarded) * options.execution).argmax()
+        return Pick(options.arm.item(best), 1.0, options.execution.item(best))
+
+
+METHODS: Mapping[str, type[Choice]] = MappingProxyType(
+    {**registry, "evenly": Evenly, "thompson": Thompson, "beta": BetaRule}
+)
 """Every choice, and the baselines."""

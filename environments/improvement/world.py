@@ -54,7 +54,8 @@ class ImprovementWorld(Arrivals):
     unless ``true_cost`` is another. The product knows the l1 cost only.
 
     ``training`` are the rows and labels that the estimator was fitted on, (n, D) and (n,), and ``unseen`` all others,
-    where they are known.
+    where they are known. With ``full_effect`` nearer instances help less, in proportion: only those at a cost of this
+    share of the columns help as their own label says.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class ImprovementWorld(Arrivals):
         true_cost: Cost | None = None,
         training: Training | None = None,
         unseen: Training | None = None,
+        full_effect: float | None = None,
     ) -> None:
         super().__init__(people)
         codec = FeatureCodec(spec)
@@ -83,7 +85,8 @@ class ImprovementWorld(Arrivals):
         plain = L1()(self.points, self._encoded)
         self._execution = execution_probability(plain, scale)
         self._cost = plain if true_cost is None else true_cost(self.points, self._encoded)
-        self._expected = execution_probability(self._cost, scale) * arms.theta_noisy
+        effect = 1.0 if full_effect is None else np.minimum(1.0, plain / (full_effect * codec.dimension))
+        self._expected = execution_probability(self._cost, scale) * arms.theta_noisy * effect
         self._feasible = feasible(self._encoded, self.points, codec)
         self._best = np.where(self._feasible, self._expected, 0.0).max(axis=1, initial=0.0)
         self._options: list[Indices] = [np.flatnonzero(row) for row in self._feasible]
@@ -104,6 +107,7 @@ class ImprovementWorld(Arrivals):
         classifier: Classifier = "rf",
         true_cost: CostName = "l1",
         model: TrainedModel | None = None,
+        full_effect: float | None = None,
     ) -> ImprovementWorld:
         """Build the world of a data set, as the stored reference worlds were built (same seed, same world).
 
@@ -121,7 +125,13 @@ class ImprovementWorld(Arrivals):
         draws = draw(seed, int(rejected.sum()), delays(arrivals, delay))
         training, unseen = model.parts(table)
         cost = None if true_cost == "l1" else MaxPercentileShift(training[0])
-        return cls(spec, model.estimator, arms, arrivals, draws, nu, true_cost=cost, training=training, unseen=unseen)
+        return cls(
+            *(spec, model.estimator, arms, arrivals, draws, nu),
+            true_cost=cost,
+            training=training,
+            unseen=unseen,
+            full_effect=full_effect,
+        )
 
     @property
     def instances(self) -> Sequence[Row]:
@@ -162,6 +172,16 @@ class ImprovementWorld(Arrivals):
             shards=1,
             capacity=None,
         )
+
+    @property
+    def distinct(self) -> Floats:
+        """The encoded rows (n, D) of the distinct people; ``who`` gives the row of each application."""
+        return self._encoded
+
+    @property
+    def who(self) -> Indices:
+        """The row of each application in ``distinct``, (T,)."""
+        return self._people.who
 
     def person(self, t: int) -> Floats:
         """The encoded features of application t, (D,)."""

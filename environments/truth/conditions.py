@@ -23,7 +23,9 @@ class Conditions:
         The share of the features that may change whose changes please the model only. At 0 each change has the
         effect that the truth gives it, as if every relation in the data were causal.
     drift
-        The share of the features that may change whose changes stop helping at half-time.
+        The share of the features that may change whose changes stop helping later.
+    shift_at
+        The share of the rejected people who are served before that.
     delay_median
         The median delay of outcomes, in rounds.
     delay_tail
@@ -36,11 +38,12 @@ class Conditions:
     person_spread: float = 0.5
     inert: float = 0.0
     drift: float = 0.0
+    shift_at: float = 0.5
     delay_median: float = 3.0
     delay_tail: float = 1.5
 
     def __post_init__(self) -> None:
-        for name in ("luck_kept", "inert", "drift"):
+        for name in ("luck_kept", "inert", "drift", "shift_at"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}: give a share from 0 to 1")
         for name in ("feature_spread", "person_spread"):

@@ -45,7 +45,7 @@ def difficulties(seed: int, rounds: int, features: int, conditions: Conditions) 
 
 
 def ineffective(seed: int, mutable: Mask, conditions: Conditions) -> tuple[Mask, Mask]:
-    """The features (F,) whose changes do not help, in the first and in the second half.
+    """The features (F,) whose changes do not help, before and after the shift.
 
     They are drawn among those that may change. Where any may, at least one always helps.
     """

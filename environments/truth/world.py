@@ -102,6 +102,8 @@ class TruthWorld(Arrivals):
         self._nu = 1.0 / self.codec.dimension if spec.policy.nu is None else spec.policy.nu
         self._encoded = self.codec.encode_many(self._people.rows)
         self._draw(truth, seed, conditions)
+        self.shift = int(self.rejected * conditions.shift_at)
+        """The number of rejected people who are served before features stop helping."""
         self._best: Floats | None = None
 
     def _draw(self, truth: Truth, seed: int, conditions: Conditions) -> None:
@@ -111,14 +113,15 @@ class TruthWorld(Arrivals):
         self._difficulty = draws.difficulties(seed, self.rejected, len(features), conditions)
         mutable = np.array([feature.mutable != "none" for feature in features])
         self._improvement = tuple(
-            Improvement(truth, conditions.luck_kept, half[self.codec.feature_of])
-            for half in draws.ineffective(seed, mutable, conditions)
+            Improvement(truth, conditions.luck_kept, part[self.codec.feature_of])
+            for part in draws.ineffective(seed, mutable, conditions)
         )
 
-    def make_inert(self, feature: str) -> None:
-        """Let changes of a feature please the model only."""
+    def make_inert(self, feature: str, *, from_the_shift: bool = False) -> None:
+        """Let changes of a feature please the model only, or do so from the shift on."""
         named = np.array([each.name == feature for each in self._base.features])[self.codec.feature_of]
-        self._improvement = tuple(each.without(named) for each in self._improvement)
+        before, after = self._improvement
+        self._improvement = before if from_the_shift else before.without(named), after.without(named)
 
     # --- the program -----------------------------------------------------------------------------------------------
 
@@ -165,10 +168,10 @@ class TruthWorld(Arrivals):
     def chances(self, applications: Indices, targets: Floats) -> Chances:
         """What becomes of rejected applications (P,) by one target each, (P, D)."""
         before, rounds = self._encoded[self.who[applications]], self._rounds[applications]
-        second = rounds >= self.rejected // 2
+        shifted = rounds >= self.shift
         improvement = np.empty(len(targets))
-        for half, mask in enumerate((~second, second)):
-            improvement[mask] = self._improvement[half](before[mask], targets[mask])
+        for part, mask in zip(self._improvement, (~shifted, shifted), strict=True):
+            improvement[mask] = part(before[mask], targets[mask])
         change = np.abs(targets - before)
         hardness = (change * self._difficulty[rounds][:, self.codec.feature_of]).sum(axis=1)
         return Chances(improvement, execution_probability(hardness, self._nu), change.sum(axis=1))

@@ -44,17 +44,20 @@ from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
 from .process.stall_timeout import StallTimeout
 from .process.worker_process import WorkerProcess
+from .world import shift
 from .world.competition import TICK_SECONDS, CompetitionWorld, build_competition, compile_planner, write_competition
 from .world.driver import Driven, connect, drive, read_rest
 from .world.program_folders import offer_options, simulated_programs, write_programs
 from .world.retrained import PEOPLE, RetrainedWorld, build_retrained, write_retrained
 from .world.retrained import TICK_SECONDS as NO_TICKS
+from .world.shift import Shift
 from .world.worlds import build_world
 
 DESCRIPTION = """Show Onward at work: rejected people get a way forward, and the learner gets better. Starts an embedded
 Kafka (or uses the one given), the production worker and a simulated world, and counts what is on the topics."""
 
 CURVE_ROUNDS = 10
+STATE = "state"
 READY_SECONDS = 60.0
 """For this long a worker that has started may neither begin nor say what it works at."""
 PATIENCE_SECONDS = 30.0
@@ -93,6 +96,7 @@ class _Session:
     rules: tuple[ProgramSpec, float] | None = None
     competition: CompetitionWorld | None = None
     retrained: RetrainedWorld | None = None
+    shift: Shift | None = None
 
     def count(self, record: Record, read: DecodedEvent, now_ms: float) -> None:
         """Count an event that was read."""
@@ -102,7 +106,8 @@ class _Session:
         """Everything counted so far."""
         feasibility = UNSET if self.competition is None else self.competition.feasibility
         scores = {policy: board.now for policy, board in self.scoreboards.items()}
-        return self.stats.summary(scores, feasibility, self.retrained)
+        shifted = UNSET if self.shift is None else self.shift.summary
+        return self.stats.summary(scores, feasibility, self.retrained, shifted)
 
     def advice(self, summary: Summary) -> Iterator[str]:
         """What to change in the spec where many people get no option, or options with many changes."""
@@ -151,6 +156,8 @@ def demo(settings: DemoSettings) -> int:
         session = _prepare(settings, work, screen)
         kafka = stack.enter_context(_kafka(settings, screen))
         _serve(session, kafka, work, screen)
+        if session.shift is not None:
+            session.shift.read_omega(work / STATE, session.specs)
     facts = {
         **session.facts,
         "seed": str(settings.seed),
@@ -161,25 +168,34 @@ def demo(settings: DemoSettings) -> int:
 
 
 def _prepare(settings: DemoSettings, work: Path, screen: ProgressDisplay) -> _Session:
-    prepare = {"people": _prepare_people, "competition": _prepare_competition, "retrained": _prepare_retrained}
+    prepare = {
+        "people": _prepare_people,
+        shift.NAME: _prepare_people,
+        "competition": _prepare_competition,
+        "retrained": _prepare_retrained,
+    }
     return prepare[settings.world](settings, work / "programs", screen)
 
 
 def _prepare_people(settings: DemoSettings, programs: Path, screen: ProgressDisplay) -> _Session:
+    shifts = settings.world == shift.NAME
+    people = shift.PEOPLE if shifts and "people" not in settings.model_fields_set else settings.people
     named = build_world(
         settings.data,
         settings.spec,
-        settings.policies,
+        shift.POLICIES if shifts and "policies" not in settings.model_fields_set else settings.policies,
         seed=settings.seed,
-        people=settings.people,
+        people=people,
         approved_share=settings.approved_share,
+        shift=shifts,
         on_build=lambda: screen.note("building the world and its model ..."),
     )
     specs = write_programs(named.name, named.world, programs, named.choices)
     if isinstance(named.world, TruthWorld):
         screen.note("searching the best option of everybody, for the oracle ...")
         offer_options(named.world, specs.values())
-    boards = {choice: Scoreboard(named.world, every=CURVE_ROUNDS) for choice in named.choices}
+    every = shift.CURVE_ROUNDS if shifts else CURVE_ROUNDS
+    boards = {choice: Scoreboard(named.world, every) for choice in named.choices}
     simulation = Simulation(simulated_programs(named.world, dict(zip(specs, boards.values(), strict=True))))
     # Examples are of the spec's own policy, which comes first, else of the last: the default.
     shown = list(specs) if named.own else list(specs)[::-1]
@@ -192,9 +208,10 @@ def _prepare_people(settings: DemoSettings, programs: Path, screen: ProgressDisp
         RunStats(simulation.is_rejected, shown),
         {
             "data": "generated people" if settings.data is None else settings.data.name,
-            "applications per program": f"{settings.people:,}",
+            "applications per program": f"{people:,}",
         },
         rules=_margin(next(iter(specs.values()))),
+        shift=Shift(named.world, boards) if shifts and isinstance(named.world, TruthWorld) else None,
     )
 
 
@@ -277,7 +294,7 @@ def _serve(session: _Session, kafka: _Kafka, work: Path, screen: ProgressDisplay
     screen.note("starting the worker ...")
     flags = [
         *(flag for path in session.specs.values() for flag in ("--spec", str(path))),
-        *("--state-dir", str(work / "state"), "--group", f"{kafka.topics.prefix}worker", "--no-web"),
+        *("--state-dir", str(work / STATE), "--group", f"{kafka.topics.prefix}worker", "--no-web"),
         *([] if session.tick_seconds is None else ["--tick-seconds", str(session.tick_seconds)]),
         *kafka.flags,
     ]

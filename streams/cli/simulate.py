@@ -32,6 +32,7 @@ from .world.competition import build_competition, write_competition
 from .world.driver import TopicClient, connect, drive
 from .world.program_folders import offer_options, program_name, simulated_programs, write_programs
 from .world.retrained import PEOPLE, ROBUST, RetrainedWorld, build_retrained, spec_files, write_retrained
+from .world.shift import NAME as SHIFT
 from .world.worlds import NamedWorld, build_world, check_policies
 
 DESCRIPTION = """Publish a simulated world, people and what becomes of them, to a Kafka whose workers serve its
@@ -72,6 +73,7 @@ def simulate(settings: SimulateSettings) -> int:
         seed=settings.seed,
         people=settings.people or LAP_PEOPLE,
         approved_share=settings.approved_share,
+        shift=settings.world == SHIFT,
     )
     if settings.programs is not None:
         return _list(write_programs(named.name, named.world, settings.programs, named.choices))

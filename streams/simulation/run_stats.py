@@ -36,6 +36,7 @@ from ..outputs.emission import GENERATION
 from ..records import Record
 from .promise_stats import PromiseStats, ReturnsSummary, TurnedAway
 from .round_stats import SHOWN, CoverageSummary, PromiseSummary, RoundStats
+from .shift_stats import ShiftSummary
 
 EXAMPLES = 2
 """People whose recourse is shown."""
@@ -116,7 +117,8 @@ class Summary(Struct, frozen=True):
     """The output of ``onward demo --json``; ``docs/demo.md`` defines every figure.
 
     ``coverage``, ``feasibility`` and ``last_rounds`` are there where programs close rounds, ``turned_away``,
-    ``returns`` and ``days`` where models are trained again, ``promises`` in both.
+    ``returns`` and ``days`` where models are trained again, ``promises`` in both, ``shift`` where a feature stops
+    helping.
     """
 
     applications: int
@@ -146,6 +148,7 @@ class Summary(Struct, frozen=True):
     turned_away: TurnedAway | UnsetType = UNSET
     returns: tuple[ReturnsSummary, ...] | UnsetType = UNSET
     days: int | UnsetType = UNSET
+    shift: ShiftSummary | UnsetType = UNSET
 
 
 class _Case(NamedTuple):
@@ -208,11 +211,13 @@ class RunStats:
         scores: Mapping[str, Score],
         feasibility: float | UnsetType | None = UNSET,
         retrained: Retrained | None = None,
+        shift: ShiftSummary | UnsetType = UNSET,
     ) -> Summary:
         """Everything so far. ``scores`` are those of the policies by name, all in the same world.
 
         ``feasibility`` is the share of the rejected who come back with the score that they were told to reach, and
-        ``retrained`` what became of those who did what was asked, where models are trained again.
+        ``retrained`` what became of those who did what was asked, where models are trained again. ``shift`` is what
+        comes of a feature that stops helping.
         """
         longest = max(scores.values(), key=lambda score: score.rounds, default=None)
         seconds = (self._last_ms - self._first_ms) / 1000
@@ -250,6 +255,7 @@ class RunStats:
             turned_away=retrained.turned_away if retrained else UNSET,
             returns=tuple(retrained.returns) if retrained else UNSET,
             days=retrained.days if retrained else UNSET,
+            shift=shift,
         )
 
     def _application(self, case: _Case, record: Record) -> None:

@@ -13,10 +13,12 @@ from msgspec import UNSET
 from rich.console import Console
 from rich.live import Live
 
-from ...simulation.run_stats import Summary
+from ...simulation.run_stats import PolicySummary, Summary
 from .returns import line_of_days
 from .rounds import has_rounds, line_of_rounds
+from .shift import phases_in_words
 from .summary import panel
+from .words import mean
 
 
 class ProgressDisplay(AbstractContextManager["ProgressDisplay"], ABC):
@@ -68,11 +70,12 @@ class PlainDisplay(ProgressDisplay):
             self.note(line_of_days(summary, total))
             return
         answered = summary.recourse + summary.none
-        scores = ", ".join(f"{name} {policy.mer:.3f}" for name, policy in summary.policies.items())
-        self.note(
-            f"{answered} of {total} rejected people answered, {summary.events_per_second:.0f} events/s, "
-            f"mean expected reward: {scores}, oracle {summary.oracle_mer:.3f}"
-        )
+        said = f"{answered} of {total} rejected people answered, {summary.events_per_second:.0f} events/s"
+        if summary.shift is not UNSET:
+            self.note(f"{said}, improvement before / just after / at the end: {phases_in_words(summary.shift)}")
+            return
+        scores = ", ".join(f"{name} {_score(policy)}" for name, policy in summary.policies.items())
+        self.note(f"{said}, improvement (cost): {scores}, oracle's mean expected reward {summary.oracle_mer:.3f}")
 
     def __enter__(self) -> Self:
         return self
@@ -102,6 +105,10 @@ class LiveDisplay(ProgressDisplay):
 
     def __exit__(self, *error: object) -> None:
         self._live.__exit__(None, None, None)
+
+
+def _score(policy: PolicySummary) -> str:
+    return f"{mean(policy.improvement)} ({mean(policy.cost)})"
 
 
 def progress_display(console: Console, quiet: bool) -> ProgressDisplay:

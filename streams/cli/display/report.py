@@ -16,6 +16,7 @@ from ....schemas.events import Threshold
 from ...advice import MANY_CHANGES
 from ...errors import UsageError
 from ...simulation.run_stats import Summary
+from .shift import shift_lines
 from .words import mean, percentage
 
 ORACLE_COLOUR = "#6b7280"
@@ -70,6 +71,7 @@ def write_report(
         many_changes=MANY_CHANGES,
         mean=mean,
         percentage=percentage,
+        shift_lines=shift_lines,
         rounds=[_thresholds(rounds), _coverage(rounds)] if rounds else [],
         reward=_reward(curves),
         regret=_regret(curves),

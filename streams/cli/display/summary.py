@@ -20,6 +20,7 @@ from ...errors import UsageError
 from ...simulation.run_stats import Summary
 from .returns import progress_of_days, returns_table
 from .rounds import BAR_WIDTH, has_rounds, progress_of_rounds, rounds_table
+from .shift import shift_table
 from .words import mean, percentage, printable
 
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
@@ -30,7 +31,8 @@ SVG_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=
 
 def tables(summary: Summary) -> Group:
     """The whole summary, printed at the end of a run."""
-    tables = (_counts(summary), *returns_table(summary), _policies(summary), _fates(summary), *rounds_table(summary))
+    worlds = (*returns_table(summary), *shift_table(summary))
+    tables = (_counts(summary), *worlds, _policies(summary), _fates(summary), *rounds_table(summary))
     return Group(*tables, *_examples(summary), Text(SIMULATED, "dim"))
 
 
@@ -56,7 +58,7 @@ def _screen(summary: Summary, total: int) -> Group:
     served = _progress(summary, total)
     lines = (Text(_speed(summary)), Text(_options(summary)), Text(SIMULATED, "dim"), Text())
     # The figures of the learners come last: a low terminal cuts the end off.
-    worlds = (*rounds_table(summary), *returns_table(summary))
+    worlds = (*rounds_table(summary), *returns_table(summary), *shift_table(summary))
     return Group(served, *lines, *worlds, *_examples(summary), _policies(summary), _fates(summary))
 
 

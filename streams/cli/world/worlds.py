@@ -11,13 +11,18 @@ import msgspec
 from ....agents.choices import registry
 from ....environments.improvement import ImprovementWorld
 from ....environments.population import SPEC, Population
-from ....environments.truth import Fitted, Repayment, Truth, TruthWorld
+from ....environments.truth import Conditions, Fitted, Repayment, Truth, TruthWorld
 from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec, Window
 from ....schemas.specfile import SpecError
 from ....schemas.table import Table, TableError, read_table
 from ...errors import UsageError
 from ...programs.spec_check import load_program_spec
+
+FEATURE, CONDITIONS, MOST_CHANGES = "card_utilisation", Conditions(shift_at=1 / 3), 1
+"""What stops helping in a world with a shift, when, and how many features an option there may change. What is learned
+lasts, so that most outcomes must come after the shift; and where all options change the same two features, no outcome
+says which of them has stopped to help."""
 
 World: TypeAlias = ImprovementWorld | TruthWorld
 
@@ -52,6 +57,7 @@ def build_world(
     seed: int,
     people: int,
     approved_share: float,
+    shift: bool = False,
     on_build: Callable[[], None] = lambda: None,
 ) -> NamedWorld:
     """The world of a data file, or of generated people without one, and the policies that serve it.
@@ -59,13 +65,16 @@ def build_world(
     Without ``spec`` the packaged spec with the data file's name is used. A spec that is given brings a policy of its
     own, which serves the world beside ``policies``. Options that are made for the person need a world that knows the
     truth about everything a person could become. Recourse instances are played by ARLIM's protocol, and so are the
-    data files whose spec is packaged. ``on_build`` is called when all files have been read. Raises ``UsageError`` for
-    files that cannot be read or used.
+    data files whose spec is packaged. With ``shift`` a feature of generated people stops helping. ``on_build`` is
+    called when all files have been read. Raises ``UsageError`` for files that cannot be read or used.
     """
     if data is None and spec is not None:
         raise UsageError(f"--spec {spec} describes a data file: give it with --data")
     check_policies(policies)
     loaded, table = _generated(seed) if data is None else _from_file(data, spec)
+    if shift:
+        constraints = msgspec.structs.replace(loaded.constraints, max_changes=MOST_CHANGES)
+        loaded = msgspec.structs.replace(loaded, constraints=constraints)
     on_build()
     own = None if spec is None else loaded.policy.choice
     paper = _copies_instances(loaded) if own else data is not None
@@ -75,6 +84,8 @@ def build_world(
     try:
         build = _paper_world if paper else _truth_world
         world = build(loaded, table, data, seed, people, approved_share)
+        if shift and isinstance(world, TruthWorld):
+            world.make_inert(FEATURE, from_the_shift=True)
         return NamedWorld(loaded.program, world, chosen, own)
     except ValueError as error:
         raise UsageError(
@@ -99,7 +110,9 @@ def _truth_world(
     spec: ProgramSpec, table: Table, data: Path | None, seed: int, people: int, approved_share: float
 ) -> World:
     labelled, truth = _truth(spec, table, data, seed)
-    return TruthWorld(spec, labelled, truth, seed=seed, people=people, approved_share=approved_share)
+    return TruthWorld(
+        spec, labelled, truth, seed=seed, people=people, approved_share=approved_share, conditions=CONDITIONS
+    )
 
 
 def _truth(spec: ProgramSpec, table: Table, data: Path | None, seed: int) -> tuple[Table, Truth]:

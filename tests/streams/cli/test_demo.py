@@ -48,7 +48,7 @@ def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path
     summary = json.loads(printed.out)
     assert list(summary) == KEYS
     assert summary["applications"] == 3 * 40
-    assert list(summary["policies"]) == ["protoar", "linucb", "posterior"]
+    assert list(summary["policies"]) == ["protoar", "linucb", "residual"]
     assert summary["recourse"] + summary["none"] == summary["rejected"]
     assert [summary[name] for name in ("lost", "duplicates", "conflicting_duplicates", "dead_letters")] == [0] * 4
     closed = sum(summary["fates"][name] for name in ("rewarded", "censored", "unseen"))
@@ -56,9 +56,14 @@ def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path
     assert summary["fates"]["rewarded"] > 0
     assert (summary["none"], summary["none_share"]) == (0, 0.0)
     assert summary["many_changes_share"] == 0.0
-    assert [len(example["options"]) for example in summary["examples"]] == [3, 3]
+    assert [len(example["options"]) for example in summary["examples"]] == [1, 1]
     for policy in summary["policies"].values():
         assert 0 < policy["mer"] < summary["oracle_mer"] < 1
+    cheapest, linucb, default = summary["policies"].values()
+    assert default["improvement"] > 0.8
+    assert default["improvement"] > max(cheapest["improvement"], linucb["improvement"]) + 0.2
+    assert default["cost"] > cheapest["cost"]
+    assert {example["improvement_source"] for example in summary["examples"]} == {"labels"}
     assert 0 < summary["latency_seconds"]["p50"] <= summary["latency_seconds"]["p99"]
     assert (kept / "programs" / "personal-loan-linucb" / "spec.yaml").is_file()
     html = page.read_text(encoding="utf-8")
@@ -66,7 +71,7 @@ def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path
     assert 'src="' not in html
     svg = picture.read_text(encoding="utf-8")
     assert "url(http" not in svg
-    change = summary["examples"][1]["options"][2]["changes"][0]["feature"].replace(" ", "&#160;")
+    change = summary["examples"][1]["options"][0]["changes"][0]["feature"].replace(" ", "&#160;")
     assert all(change in drawn and "simulated" in drawn for drawn in (html, svg))
     assert all(f"{policy['mer']:.3f}" in drawn for policy in summary["policies"].values() for drawn in (html, svg))
 
