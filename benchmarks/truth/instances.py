@@ -30,9 +30,9 @@ def worlds_of(names: tuple[str, ...], folder: Path | None, people: int) -> Itera
     """The worlds of ARLIM's data sets, and those of generated people."""
     for name in names:
         if name == "population":
-            yield Worlds(*data_sets(None, (GENERATED,)), "rf", people)
+            yield Worlds(data_sets(None, (GENERATED,))[0], "rf", people)
         elif name in TITLES:
-            yield Worlds(*data_sets(folder, (name,)), "rf", people)
+            yield Worlds(data_sets(folder, (name,))[0], "rf", people)
 
 
 def figures(worlds: Worlds, seed: int) -> Iterator[Figure]:
@@ -47,5 +47,5 @@ def figures(worlds: Worlds, seed: int) -> Iterator[Figure]:
             observed = ObservedExecution(world, noise=0.0, seed=seed)
             played = score(play(world, learner, observed, seed=seed, outlooks=outlooks))
             aim = AIMS[name].get(data.name) if method == LEARNERS[0] else None
-            yield Figure(f"instances {data.name} {name} {method}", played.mer, aim)
-        yield Figure(f"instances {data.name} {name} oracle", played.oracle)
+            yield Figure(f"instances {data.name} {name} {method}", float(played.mer), aim)
+        yield Figure(f"instances {data.name} {name} oracle", float(played.oracle))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -29,6 +30,18 @@ def test_every_method_is_scored_against_the_oracle_of_its_generator(rows):
         assert 0 < found[f"{name}of the oracle's"].value < 1
         assert 1 <= found[f"{name}changes"].value < 4
         assert found[f"{name}mer"].by_seed.keys() == {0, 1}
+
+
+def test_learners_with_instances_play_arlim_s_worlds_and_those_where_improvement_grows_with_distance():
+    line = ["--parts", "instances", "--worlds", "population", "--people", "40"]
+    played = list(worlds(face.parse(Args, None, line)))
+    assert msgspec.json.encode(played)
+    found = {row.name: row.value for row in played}
+    names = [f"instances loan {world} " for world in ("arlim", "distance")]
+    assert list(found) == [name + one for name in names for one in ("residual", "posterior", "beta", "oracle")]
+    for name in names:
+        assert all(0 < found[name + one] < found[f"{name}oracle"] < 1 for one in ("residual", "posterior", "beta"))
+    assert found["instances loan distance oracle"] < found["instances loan arlim oracle"]
 
 
 def test_the_tables_show_standard_errors_over_seeds(rows):

@@ -53,6 +53,18 @@ def test_processes_side_by_side_give_the_tasks_in_their_order_and_the_scores_of_
     ]
 
 
+def test_a_learner_of_what_helps_is_told_what_is_expected_of_each_instance():
+    (task,) = tasks("residual", "main", range(1))
+    worlds = Worlds(data_sets(None, ())[0], "rf", rounds=60)
+    world, outlooks = worlds.world(0, Setting()), worlds.outlooks(0, Setting().instances)
+    some = world.feasible(3)[1:]
+    told = np.linspace(0.5, 0.9, len(some))
+    outlook = outlooks(3, some, told)
+    assert outlook.effects.shape == (len(some), len(worlds.data.spec.features))
+    assert outlook.effort.sum(axis=1) == pytest.approx(-np.log(told))
+    assert all(0 < score.mer < 1 for score in Player(TERMS).play(task))
+
+
 def test_what_is_wrong_in_another_process_is_said_in_this_one(tmp_path, capsys):
     (tmp_path / "diabetes.csv").write_text("nothing\n")
     line = ["--data", str(tmp_path), "--datasets", "diabetes", "--jobs", "2"]

@@ -113,3 +113,25 @@ def test_a_scoreboard_scores_a_slate_by_the_option_that_is_taken_up(table):
     board.record(1, None)
     assert board.now.mer == world.expected_reward(0, suggestions(world, 0)) / 2
     assert board.now.improvement == world.improvement(0, suggestions(world, 0))
+
+
+def test_a_feature_stops_helping_at_the_shift_and_not_before(table):
+    steady, shifted = (build(table, conditions=Conditions(shift_at=0.25)) for _ in range(2))
+    shifted.make_inert("savings", from_the_shift=True)
+    rounds = np.arange(PEOPLE)
+    targets = np.concatenate([steady.targets(t, [option(1, savings=4_000)]) for t in rounds])
+    before, after = steady.chances(rounds, targets), shifted.chances(rounds, targets)
+    assert shifted.shift == PEOPLE // 4
+    assert (before.improvement[: shifted.shift] == after.improvement[: shifted.shift]).all()
+    assert before.improvement[shifted.shift :].mean() > after.improvement[shifted.shift :].mean() + 0.05
+
+
+def test_the_oracle_keeps_the_best_of_several_offers(table):
+    world = build(table, people=20)
+    everybody, nobody = np.arange(len(world.distinct)), np.arange(0)
+    saved = np.where(np.arange(world.distinct.shape[1]) == 3, 1.0, world.distinct)
+    world.offer(everybody, saved)
+    best = [world.oracle(t) for t in range(20)]
+    assert max(best) > 0
+    world.offer(nobody, saved[:0])
+    assert [world.oracle(t) for t in range(20)] == best
