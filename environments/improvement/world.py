@@ -151,18 +151,24 @@ class ImprovementWorld(Arrivals):
     def spec(
         self, program: str, choice: str, parameters: Mapping[str, float] | None = None, window_steps: int = 10
     ) -> ProgramSpec:
-        """The spec of a program that serves this world's people, its model beside it in ``model/manifest.json``."""
+        """The spec of a program that serves this world's people, its model beside it in ``model/manifest.json``.
+
+        Whatever the program is for, it is told the effort that changes truly take.
+        """
+        objective = objective_of(choice)
+        # That of the objective `cost` is the world's own by default.
+        nu = 1.0 / len(self.columns) if self._nu is None and objective == "improvement" else self._nu
         return msgspec.structs.replace(
             self._base,
             program=program,
             policy=Policy(
-                objective=objective_of(choice),
+                objective=objective,
                 choice=choice,
                 generator="instances",
                 options=1,
                 parameters=dict(parameters or {}),
                 cost="l1",
-                nu=1.0 / len(self.columns) if self._nu is None else self._nu,
+                nu=nu,
                 window=Window(steps=window_steps),
                 seed=self._base.policy.seed,
             ),
