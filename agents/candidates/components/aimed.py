@@ -8,6 +8,7 @@ import numpy as np
 
 from ...goals import Goal
 from ...objective import Objective
+from ...options import LARGEST_ODDS
 from ..contract import Array, Indices, Mask, Score, Space
 from .combination import combined, undominated
 from .effects import log_odds
@@ -27,8 +28,6 @@ PER_SET = 3
 MOST_BITS = 62
 FARTHEST = 12
 """Most combinations that are measured because their scores promise to be high."""
-WIDE = 500
-"""About this number of combinations is measured whatever they promise."""
 LARGEST_SET = 4
 """Most features that a combination changes."""
 REFINED = 3
@@ -121,27 +120,25 @@ class AimedSearch:
     def _found(self, person: Array, score: Score, goal: Goal) -> Targets:
         """All targets that were measured."""
         limits = self._grid.limits(person)
-        found = self._measured(person, _single(limits), score, goal)
+        found = self._measured(person, _single(limits), score, goal, whole=True)
         if not len(found.cost):
             return found
-        moves, single = self._useful(found), found
+        moves = self._useful(found)
         feature, base = (moves.steps != 0).argmax(axis=1), moves
         odds = log_odds(np.append(score(person[np.newaxis]), goal.required)).tolist()
         own = self._improvement.log_odds(person[np.newaxis], person[np.newaxis]).item(), odds[0]
-        for _ in range(2, self._most_changes + 1):
+        for size in range(2, self._most_changes + 1):
             pairs = self._promising(base, moves, feature, own, odds[1])
             if not len(pairs):
                 break
             steps = base.steps[pairs[:, 0]] + moves.steps[pairs[:, 1]]
-            if base is moves:
-                steps = np.concatenate([steps, self._widely(single)])
-            more = self._measured(person, _new(steps, found.steps[:0]), score, goal)
+            more = self._measured(person, _new(steps, found.steps[:0]), score, goal, whole=size < self._most_changes)
             found, base = found.beside(more), more.at(np.argsort(-self._value(more), kind="stable")[:BEAM])
         for _ in range(ROUNDS):
             varied = _new(self._varied(found.steps[self._best(found)[:REFINED]], limits), found.steps)
             if not len(varied):
                 break
-            found = found.beside(self._measured(person, varied, score, goal))
+            found = found.beside(self._measured(person, varied, score, goal, whole=False))
         return found
 
     def _promising(
@@ -160,18 +157,6 @@ class AimedSearch:
         best = np.argsort(-worth, kind="stable")[:EXTENDED], np.argsort(-highest, kind="stable")[:FARTHEST]
         chosen: Indices = np.concatenate([pairs[best[0]], far[best[1]]])
         return chosen
-
-    def _widely(self, single: Targets) -> Steps:
-        """The best moves of the best features with every move of another, as far as these are few: (R, M).
-
-        Rough models accept combinations that no effect of single moves predicts.
-        """
-        order = np.argsort(-self._value(single), kind="stable")
-        _, first = np.unique((single.steps[order] != 0).argmax(axis=1), return_index=True)
-        base = single.steps[order[np.sort(first)[: WIDE // len(order)]]]
-        row, move = np.nonzero(~((base != 0)[:, np.newaxis] & (single.steps != 0)).any(axis=2))
-        steps: Steps = base[row] + single.steps[move]
-        return steps
 
     def _useful(self, single: Targets) -> Targets:
         """The single moves that no other replaces, at most ``MOST_MOVES``, and the farthest, in their order."""
@@ -222,13 +207,15 @@ class AimedSearch:
     def _value(self, targets: Targets, harder: float = 1.0) -> Array:
         return self._objective._replace(nu=harder * self._objective.nu).value(targets.helps, targets.cost)
 
-    def _measured(self, person: Array, steps: Steps, score: Score, goal: Goal) -> Targets:
+    def _measured(self, person: Array, steps: Steps, score: Score, goal: Goal, *, whole: bool) -> Targets:
+        """The targets of rows of steps (R, M). Unless the ``whole`` is asked for, rejected ones count as no help."""
         rows = self._grid.targets(person, steps)
         one, none = person[np.newaxis], np.zeros(len(rows), dtype=np.intp)
-        helps = self._improvement.log_odds(rows, np.broadcast_to(person, rows.shape))
         cost = self._objective.cost.of_pairs(rows, one, np.arange(len(rows)), none)
         scores = score(rows)
         accepted = np.asarray(self._space.allowed(rows), dtype=bool) & goal.reached(scores)
+        asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
+        helps[asked] = self._improvement.log_odds(rows[asked], np.broadcast_to(person, rows[asked].shape))
         return Targets(steps, rows, helps, cost, scores, accepted)
 
 
