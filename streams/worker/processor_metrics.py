@@ -50,7 +50,7 @@ class ProcessorMetrics:
             counter.labels(*filter(None, (label, detail))).inc(times)
             if (name, detail) == ("recourses", "recourse"):
                 open_recourses[label] += times
-            elif name == "fates" and detail in CLOSED.values():
+            elif name == "fates" and detail in CLOSED:
                 open_recourses[label] -= times
         self._count_predictions(effects)
 
