@@ -101,17 +101,17 @@ def publish_decision(
     name, application = case.key
     bundle = fold.state.model(program).bundle
     event = ModelDecision(
-        program=name,
-        shard=case.shard,
-        application=application,
-        approved=approved,
-        model=bundle.version,
-        spec=program.sha256,
-        applicant=case.applicant,
-        model_sha256=bundle.manifest_sha256,
-        round=round,
-        score=score,
-        threshold=threshold,
+        name,
+        case.shard,
+        application,
+        approved,
+        bundle.version,
+        program.sha256,
+        case.applicant,
+        bundle.manifest_sha256,
+        round,
+        score,
+        threshold,
     )
     count_decision(program, fold, approved=approved)
     fold.emit(event, f"model-decision/{name}/{application}", case.time_ms, name, case.shard)
