@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from ..journal.entries import CaseKey, JournalPosition
@@ -40,6 +40,6 @@ class Effects:
     rounds: set[str] = field(default_factory=set)
     promised: set[str] = field(default_factory=set)
     promises: dict[CaseKey, PromisedScore | OpenRecourse | None] = field(default_factory=dict)
-    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    counts: defaultdict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
     delays: list[tuple[str, int, int]] = field(default_factory=list)
     predictions: list[tuple[str, float, float]] = field(default_factory=list)

@@ -13,7 +13,7 @@ from ...schemas.events import DeadLetter
 from ...schemas.kinds import kinds
 from ..journal.dead_letters import dead_letter_of_event
 from ..journal.entries import CaseKey, Entry, JournalPosition
-from ..outputs.emission import Emission
+from ..outputs.emission import Emission, encode_event
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from .cases import Case, ProcessedEvent, processed_event
@@ -319,9 +319,19 @@ class Fold:
         entry, number = self.entry, self._number
         self._number = number + 1
         source, key = self.state.programs[program].addresses[shard] if program else ("onward", None)
-        offset = entry.position.offset
         self.effects.emissions.append(
-            Emission(offset, number, identity, source, key, time_ms, entry.timestamp_ms, event)
+            Emission(
+                entry.position.offset,
+                number,
+                identity,
+                program,
+                source,
+                key,
+                time_ms,
+                entry.timestamp_ms,
+                type(event),
+                encode_event(event),
+            )
         )
 
     def dead_letter(self, entry: Entry, reason: str, detail: str) -> None:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from ...schemas.kinds import WatermarkName
-from ..engine.cases import Case, Status
+from ..engine.cases import IN_ROUND, Case
 from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
 from ..engine.rounds.promised_scores import PromisedScore
@@ -178,7 +178,7 @@ def _check_cases(db: sqlite3.Connection) -> None:
         case = _decode_case(without_checksum(body))
         if case.key != (names.get(id), application):
             raise LedgerCheckError(f"case {application!r} is not the one that its row names")
-        if in_round != (case.status is Status.IN_ROUND):
+        if in_round != (case.status is IN_ROUND):
             raise LedgerCheckError(f"case {application!r} is {case.status.name}, its row says in_round = {in_round}")
         expected += hash((id, *timer_of(case)[1:]))
     timers = db.execute(f"SELECT program, kind, shard, due, key FROM timers WHERE kind IN {_ABOUT_A_CASE}")

@@ -18,7 +18,7 @@ from typing import Self
 import msgspec
 
 from ...schemas.kinds import WatermarkName
-from ..engine.cases import Case, ProcessedEvent, Status
+from ..engine.cases import IN_ROUND, Case, ProcessedEvent
 from ..engine.effects import Effects
 from ..engine.fold import Footprint, LedgerView
 from ..engine.handlers import timer_handlers
@@ -364,7 +364,7 @@ class Ledger:
             "INSERT INTO cases VALUES (?, ?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET "
             "body = excluded.body, in_round = excluded.in_round",
             [
-                (self._ids[program], application, with_checksum(_encode(case)), case.status is Status.IN_ROUND)
+                (self._ids[program], application, with_checksum(_encode(case)), case.status is IN_ROUND)
                 for (program, application), case in effects.cases.items()
             ],
         )

@@ -17,6 +17,7 @@ from ..programs.program import Program
 from .promise_metrics import PromiseMetrics
 from .round_metrics import RoundMetrics
 
+_ANSWERS = frozenset({Recourse, NoRecourse})
 DECILES = tuple(f"{low / 10:.1f}-{(low + 1) / 10:.1f}" for low in range(10))
 """The labels of the tenths of a probability; a bound belongs to the upper one."""
 
@@ -49,7 +50,7 @@ class ProcessorMetrics:
             counter.labels(*filter(None, (label, detail))).inc(times)
             if (name, detail) == ("recourses", "recourse"):
                 open_recourses[label] += times
-            elif name == "fates" and detail in CLOSED.values():
+            elif name == "fates" and detail in CLOSED:
                 open_recourses[label] -= times
         self._count_predictions(effects)
 
@@ -66,9 +67,8 @@ class ProcessorMetrics:
             metrics.outcome_delay_steps.observe(program, [steps for _, steps in delays])
         sent_ms: dict[str, list[float]] = {}
         for emission in published:
-            event = emission.event
-            if isinstance(event, (Recourse, NoRecourse)):
-                sent_ms.setdefault(event.program, []).append(emission.timestamp_ms)
+            if emission.struct in _ANSWERS:
+                sent_ms.setdefault(emission.program, []).append(emission.timestamp_ms)
         for program, times_ms in sent_ms.items():
             latencies = np.maximum(0.0, now_ms - np.array(times_ms, dtype=np.float64)) / 1000
             metrics.recourse_latency_seconds.observe(program, latencies.tolist())

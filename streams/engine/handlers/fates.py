@@ -10,12 +10,12 @@ from __future__ import annotations
 from ....agents.choices import Pull
 from ....schemas.events import Fate, Reward
 from ...journal.entries import Entry, shard_of
-from ..cases import Case, Status, joined
+from ..cases import CENSORED, REWARDED, UNSEEN, Case, Status, joined
 from ..fold import Fold
 from ..state import Shard
 
-CLOSED: dict[Status, Fate] = {Status.REWARDED: "rewarded", Status.CENSORED: "censored", Status.UNSEEN: "unseen"}
-"""The fates that close a recourse."""
+CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}
+"""The fates that close a recourse, and the status of its case after each."""
 
 
 def credited(case: Case, option: str | None) -> int | None:
@@ -58,20 +58,21 @@ def learn(shard: Shard, case: Case, reward: float | None, option_index: int | No
 
 
 def close(
-    case: Case, shard: Shard, status: Status, reward: float | None, option_index: int | None, time_ms: int, fold: Fold
+    case: Case, shard: Shard, fate: Fate, reward: float | None, option_index: int | None, time_ms: int, fold: Fold
 ) -> None:
     """Close a recourse and publish its fate; ``option_index`` is that of the credited option, from 0."""
     program, application = case.key
-    case.status, case.forget_ms, case.features = status, fold.forget_ms(shard.program, time_ms), None
+    case.status, case.forget_ms, case.features = CLOSED[fate], fold.forget_ms(shard.program, time_ms), None
     fold.save(case)
     fold.effects.shards.add(shard.key)
-    fate = CLOSED[status]
     arm, option = _credited_names(case, option_index)
     event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, option)
     fold.count("fates", program, fate)
     taken_up = _taken_up(case, option_index, reward)
-    if reward is not None and taken_up is not None and case.options[taken_up].revised_arm is None:
-        fold.effects.predictions.append((program, case.options[taken_up].execution, reward))
+    if reward is not None and taken_up is not None:
+        suggested = case.options[taken_up]
+        if suggested.revised_arm is None:
+            fold.effects.predictions.append((program, suggested.execution, reward))
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
 
 
