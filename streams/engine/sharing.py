@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .fold import Fold
     from .state import Shard
 
-CADENCE = 25
+CADENCE = 10
 """Outcomes that a shard learns between two increments. With another one, a journal would give other outputs."""
 
 
@@ -37,24 +37,25 @@ class SharedRecord(Struct, gc=False):
 class SharedEvidence:
     """What the shards of a program have told, as far as one journal partition has heard it.
 
-    ``learner`` has learned that and nothing else. Each shard of the partition has learned it too, and beyond it what it
-    has not told yet. ``told`` are the numbers of the last increments by shard.
+    ``learner`` has learned that and nothing else: at first nothing. Each shard of the partition has learned it too, and
+    beyond it what it has not told yet. ``told`` are the numbers of the last increments by shard.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.learner = program.learner()
+    def __init__(self, learner: Choice) -> None:
+        self.learner = learner
         self.told: dict[int, int] = {}
 
-    def change(self, program: Program) -> None:
-        """Go on under another spec."""
-        known, self.program, self.learner = self.learner.state(), program, program.learner()
-        self.learner.adopt(known)
+    def change(self, learner: Choice) -> None:
+        """Go on with a new learner, of another spec."""
+        learner.adopt(self.learner.state())
+        self.learner = learner
 
-    def untold(self, learner: Choice) -> State:
-        """What a shard's learner has learned beyond it."""
+    def take(self, learner: Choice) -> State:
+        """Take over what a shard's learner has learned beyond it, and return that."""
         known = self.learner.state()
-        return {name: array - known[name] for name, array in learner.state().items() if name in learner.additive}
+        new = {name: array - known[name] for name, array in learner.state().items() if name in learner.additive}
+        self.learner.add(new)
+        return new
 
     def teach(self, learner: Choice) -> None:
         """Let the learner of a new shard learn all of it."""
@@ -67,10 +68,8 @@ def tell(shard: Shard, time_ms: int, fold: Fold) -> None:
     if not program.shares or shard.untold < CADENCE:
         return
     shared = fold.shared(program)
-    evidence, outcomes = shared.untold(shard.learner), shard.untold
+    evidence, outcomes, shard.untold = shared.take(shard.learner), shard.untold, 0
     number = shared.told[shard.number] = shared.told.get(shard.number, 0) + 1
-    shard.untold = 0
-    shared.learner.add(evidence)
     here = fold.state.shards_of(program)
     _learn(evidence, [other for other in here if other is not shard], fold)
     if len(here) < program.spec.shards:

@@ -121,7 +121,7 @@ class PartitionState:
         for shard in self.shards_of(program):
             shard.change(program)
         if program.name in self.shared:
-            self.shared[program.name].change(program)
+            self.shared[program.name].change(program.learner())
         if program.name in self.rounds:
             self.rounds[program.name].change(program)
         if program.name in self.promises:
@@ -180,7 +180,7 @@ class PartitionState:
         """What the shards of a program have told each other."""
         shared = self.shared.get(program.name)
         if shared is None:
-            shared = self.shared[program.name] = SharedEvidence(program)
+            shared = self.shared[program.name] = SharedEvidence(program.learner())
         return shared
 
     @property

@@ -240,8 +240,9 @@ class Ledger:
 
     def _load_shared(self, state: PartitionState) -> None:
         for name, body in self._db.execute("SELECT program, body FROM shared"):
-            shared, record = state.shared_of(state.programs[name]), _decode_shared(without_checksum(body))
-            self._restore(shared.learner, record.evidence, shared.program)
+            program, record = state.programs[name], _decode_shared(without_checksum(body))
+            shared = state.shared_of(program)
+            self._restore(shared.learner, record.evidence, program)
             shared.told = record.told
 
     def _restore(self, learner: Choice, learned: bytes | memoryview, program: Program) -> None:

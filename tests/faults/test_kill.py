@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import signal
 import time
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from onward.schemas.events import Application, Outcome
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
+from onward.streams.journal.lines import read_entries as read
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.programs.program import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
@@ -28,7 +30,8 @@ from onward.tests.support.programs import features, write_programs
 APPLICANTS = 120
 PARTITIONS = 2
 WINDOWS = {"steps": {"steps": 5}, "timed": {"time": "PT1H"}}
-POLICIES = {name: {"policy": {"choice": "linucb", "window": window}} for name, window in WINDOWS.items()}
+CHOICES = {"steps": "linucb", "timed": "residual"}
+POLICIES = {name: {"policy": {"choice": CHOICES[name], "window": window}} for name, window in WINDOWS.items()}
 DELAYS_MS = {
     "computed": 0.0,
     "outputs in flight": 2.0,
@@ -48,6 +51,19 @@ def specs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def programs(specs):
     return assemble_all([load_program_spec(path) for path in specs])
+
+
+class Sharing(NamedTuple):
+    """Increments by their place; by that and the partition whose journal is to hold them, and whose does."""
+
+    told: set[tuple[str, int, int]]
+    expected: set[tuple[int, str, int, int]]
+    heard: set[tuple[int, str, int, int]]
+
+    @property
+    def is_under_way(self):
+        """Whether some have not reached every journal."""
+        return self.heard != self.expected
 
 
 class KilledWorker:
@@ -91,13 +107,20 @@ class KilledWorker:
             answers = 0
             while answers < expected and process.exit_code is None:
                 answers += sum(record.topic == self.topics.recourse for record in reader.poll(0.2))
-            while reader.poll(1.0):
+            while process.exit_code is None and (reader.poll(1.0) or self.told_and_heard().is_under_way):
                 pass
             assert process.terminate() == 0, process.last_line()
 
     def read(self, topics):
         with EventReader(self.options, topics) as reader:
             return read_to_end(reader)
+
+    def told_and_heard(self):
+        """What shards have told, and what the journals of all partitions hold of it."""
+        told, name = {record[:3] for record in self.read([self.topics.increments])}, "increment"
+        entries = [(record.partition, entry) for record in self.read([self.topics.journal]) for entry in read(record)]
+        heard = {(place, *entry.source, entry.source_offset) for place, entry in entries if entry.kind.name == name}
+        return Sharing(told, {(place, *one) for place in range(PARTITIONS) for one in told}, heard)
 
     def send_inputs(self):
         """Send applications to both programs, an outcome for most of them, outcomes of nobody, and bad records.
@@ -155,3 +178,7 @@ def test_a_killed_worker_loses_and_repeats_nothing(point, broker, specs, program
     assert findings.is_clean, findings
     assert findings.duplicates == 0
     assert sum(record.topic == worker.topics.recourse for record in outputs) == expected
+    # Shards of "timed" have told each other what they have learned, through the journals of both partitions.
+    sharing = worker.told_and_heard()
+    assert {partition for _, partition, _ in sharing.told} == set(range(PARTITIONS))
+    assert sharing.heard == sharing.expected
