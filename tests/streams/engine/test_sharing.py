@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,11 @@ from onward.schemas.events import Application, DeadLetter, Increment, Outcome, R
 from onward.schemas.headers import cloud_event_headers
 from onward.streams.engine import sharing
 from onward.streams.engine.cases import Status
+from onward.streams.errors import DamagedLedgerError
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.entries import shard_of
 from onward.streams.ledger.array_codec import unpack
+from onward.streams.ledger.check import check_ledger
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.metrics import Metrics
 from onward.streams.records import Record, TopicPartition
@@ -272,6 +276,18 @@ def test_a_worker_that_is_restarted_at_every_record_tells_the_same(tmp_path):
             cluster.people(start, start + 20)
             cluster.settle(restarts=restarts)
     assert outputs(one.broker) == outputs(other.broker)
+
+
+def test_damage_to_what_was_told_is_found(tmp_path):
+    cluster = Cluster(tmp_path)
+    cluster.people(0, 40)
+    cluster.settle()
+    assert check_ledger(cluster.ledger(0))
+    with closing(sqlite3.connect(cluster.ledger(0))) as db, db:
+        [(body,)] = db.execute("SELECT body FROM shared")
+        db.execute("UPDATE shared SET body = ?", (bytes([*body[:-20], body[-20] ^ 1, *body[-19:]]),))
+    with pytest.raises(DamagedLedgerError):
+        check_ledger(cluster.ledger(0))
 
 
 # --- copies, gaps and what does not fit ---------------------------------------------------------------------------
