@@ -22,7 +22,7 @@ from .promises.recourse import OpenRecourse
 from .promises.state import ProgramPromises
 from .rounds.promised_scores import PromisedScore
 from .rounds.state import ProgramRounds
-from .sharing import SharedEvidence
+from .shared_evidence import SharedEvidence
 from .state import PartitionState, Shard
 from .timers import Order, Timer, TimerQueue, forget_event, promise_end, timer_of
 from .waiting import WaitingEvent

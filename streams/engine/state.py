@@ -17,7 +17,7 @@ from ..programs.program import Program
 from ..records import TopicPartition
 from .promises.state import ProgramPromises
 from .rounds.state import ProgramRounds
-from .sharing import SharedEvidence
+from .shared_evidence import SharedEvidence
 from .waiting import WaitingEvents
 from .watermark import Watermarks
 

@@ -22,7 +22,7 @@ from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
 from ..engine.rounds.promised_scores import PromisedScore
 from ..engine.rounds.state import RoundsRecord
-from ..engine.sharing import SharedRecord
+from ..engine.shared_evidence import SharedRecord
 from ..engine.timers import ABOUT_A_CASE, WAIT, timer_of
 from ..errors import DamagedLedgerError
 from .array_codec import unpack

@@ -27,7 +27,7 @@ from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
 from ..engine.rounds.promised_scores import PromisedScore
 from ..engine.rounds.state import RoundsRecord
-from ..engine.sharing import SharedRecord
+from ..engine.shared_evidence import SharedRecord
 from ..engine.state import CurrentModel, PartitionState, Shard, ShardKey
 from ..engine.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
 from ..engine.waiting import WaitingEvent, WaitingEvents

@@ -12,8 +12,8 @@ from ....schemas.events import Fate, Reward
 from ...journal.entries import Entry, shard_of
 from ..cases import Case, Status, joined
 from ..fold import Fold
-from ..sharing import tell
 from ..state import Shard
+from .increment import tell
 
 CLOSED: dict[Status, Fate] = {Status.REWARDED: "rewarded", Status.CENSORED: "censored", Status.UNSEEN: "unseen"}
 """The fates that close a recourse."""

@@ -17,8 +17,9 @@ import pytest
 from onward.agents.choices import Pull
 from onward.schemas.events import Application, DeadLetter, Increment, Outcome, Recourse, Sums
 from onward.schemas.headers import cloud_event_headers
-from onward.streams.engine import sharing
+from onward.streams.engine import shared_evidence
 from onward.streams.engine.cases import Status
+from onward.streams.engine.handlers import increment as increments
 from onward.streams.errors import DamagedLedgerError
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.entries import shard_of
@@ -41,7 +42,7 @@ TOPICS = Topics()
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "CADENCE", CADENCE)
+    monkeypatch.setattr(increments, "CADENCE", CADENCE)
 
 
 class Cluster:
@@ -194,7 +195,7 @@ def test_what_is_learned_changes_what_other_shards_suggest(tmp_path):
     def answers(cadence: int, folder: str) -> list[Any]:
         cluster = Cluster(tmp_path / folder)
         cluster.folder.mkdir()
-        sharing.CADENCE = cadence
+        increments.CADENCE = cadence
         for number in range(120):
             if shard_of(f"p{number}", SHARDS) == 0:
                 cluster.person(number)
@@ -317,7 +318,7 @@ def test_a_gap_is_counted_and_what_comes_after_it_is_learned(tmp_path):
     assert cluster.count("missing") == 1
     learned, one = cluster.learned(), cluster.taught()
     here = {shard for (shard,) in rows(cluster.ledger(0), "SELECT shard FROM shards")}
-    lost_sums = sharing._array("target", missed.evidence["target"], one["target"].shape)
+    lost_sums = shared_evidence._array("target", missed.evidence["target"], one["target"].shape)
     for shard in range(SHARDS):
         expected = one["target"] if shard in here else one["target"] - lost_sums
         np.testing.assert_array_equal(learned[shard]["target"], expected)
@@ -335,7 +336,7 @@ NEGATIVE = Sums((0,), (-(2**40),))
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"evidence": {"memory": Sums((0,), (1,))}}, "residual shares no sums called 'memory'"),
+        ({"evidence": {"memory": Sums((0,), (1,))}}, "residual shares no sums called memory"),
         ({"evidence": {"target": Sums((9999,), (1,))}}, "1 at places up to 9999 do not fit"),
         ({"evidence": {"target": Sums((0, 1), (1,))}}, "1 at places up to 1 do not fit"),
         ({"evidence": {"information": NEGATIVE}}, "not that of any outcomes"),
@@ -391,7 +392,7 @@ def test_of_an_increment_by_other_arms_the_sums_of_single_arms_are_left_out(tmp_
     before, teller = cluster.learned(), 2
     here = {shard for (shard,) in rows(cluster.ledger(1), "SELECT shard FROM shards")}
     assert teller in here
-    evidence = {"target": Sums((2,), (2**20,)), "arm_target": Sums((0,), (2**20,))}
+    evidence = {"target": Sums((2,), (2**20,)), "arm_target": Sums((0, 9999), (2**20, 5))}
     cluster.tell(increment(cluster, shard=teller, number=50, arms="f" * 64, evidence=evidence))
     cluster.settle()
     after = cluster.learned()
