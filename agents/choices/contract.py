@@ -18,6 +18,9 @@ Array = NDArray[np.float64]
 _Arrays = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
 """Arrays by name, as their shapes and types."""
 
+EVIDENCE_UNIT = 2.0**-20
+"""What outcomes teach is added in multiples of it where sums are to be exact, so that their order does not matter."""
+
 State = Mapping[str, NDArray[Any]]
 """Everything a learner has learned: arrays by name. Only those of ``variable_length`` change in size."""
 
@@ -101,6 +104,10 @@ class Choice(Equipped, ABC):
 
     per_arm: ClassVar[frozenset[str]] = frozenset()
     """The arrays of its state whose first axis is that of the arms."""
+
+    additive: ClassVar[frozenset[str]] = frozenset()
+    """The arrays of its state that are sums of what single outcomes teach, in multiples of ``EVIDENCE_UNIT``: learners
+    of one program may share them. Without any it shares nothing."""
 
     of_arms_alone: ClassVar[frozenset[str]] = frozenset()
     """The arrays of its state that follow from the arms, whatever was learned."""
@@ -199,6 +206,19 @@ class Choice(Equipped, ABC):
         for name in self.per_arm & state.keys():
             adopted[name] = np.concatenate([state[name], own[name][len(state[name]) :]])
         self.restore(adopted)
+
+    def add(self, evidence: State) -> None:
+        """Learn what other learners of the same arms have learned: sums by the names of ``additive``, or some of them.
+
+        Raises
+        ------
+        ValueError
+            When they are not sums of such a learner; nothing is changed then.
+        """
+        if strange := sorted(evidence.keys() - self.additive):
+            raise ValueError(f"{self.name} shares no sums called {', '.join(strange)}")
+        own = self.state()
+        self.restore({**own, **{name: own[name] + sums for name, sums in evidence.items()}})
 
     def check_state(self, state: State) -> None:
         """Raise ``ValueError`` unless a state has finite arrays of the names, shapes and types of this learner's own.

@@ -301,6 +301,12 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             (Query(_last_day("onward_models_total"), "{{program}}"),),
         ),
         PanelSpec(
+            "Increments",
+            "What shards have told each other of what they have learned: missing means that an increment never came.",
+            "short",
+            (Query(_last_day("onward_increments_total", "result"), "{{program}} {{result}}"),),
+        ),
+        PanelSpec(
             "Waiting",
             "Events that wait for an earlier one.",
             "short",

@@ -79,7 +79,7 @@ def _ledgers(state_dir: Path) -> list[LedgerSummary]:
 def _status(offsets: PartitionOffsets, topics: Topics, ledgers: Iterable[LedgerSummary]) -> _PartitionStatus:
     """The journal's position comes from its ledger when that is ahead: a ledger commits every chunk, the group only now
     and then. A ledger beyond the end of the journal belongs to another journal."""
-    if offsets.topic not in (*topics.inputs, topics.journal):
+    if offsets.topic not in (*topics.ingested, topics.journal):
         return _PartitionStatus(offsets, False, None)
     committed = [ledger.offset for ledger in ledgers if (topics.journal, ledger.partition) == offsets[:2]]
     known = [offset for offset in committed if offset <= offsets.end]

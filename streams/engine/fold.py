@@ -22,6 +22,7 @@ from .promises.recourse import OpenRecourse
 from .promises.state import ProgramPromises
 from .rounds.promised_scores import PromisedScore
 from .rounds.state import ProgramRounds
+from .shared_evidence import SharedEvidence
 from .state import PartitionState, Shard
 from .timers import Order, Timer, TimerQueue, forget_event, promise_end, timer_of
 from .waiting import WaitingEvent
@@ -122,7 +123,14 @@ class Fold:
         """Put a program under another spec, with all that it knows."""
         self.state.change(program)
         self.effects.specs.add(program.name)
-        self.effects.shards.update(one.key for one in self.state.shards.values() if one.program is program)
+        self.effects.shards.update(one.key for one in self.state.shards_of(program))
+        if program.name in self.state.shared:
+            self.effects.shared.add(program.name)
+
+    def shared(self, program: Program) -> SharedEvidence:
+        """What the shards of a program have told each other, to change it."""
+        self.effects.shared.add(program.name)
+        return self.state.shared_of(program)
 
     # --- cases -----------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
 from ..engine.rounds.promised_scores import PromisedScore
 from ..engine.rounds.state import RoundsRecord
+from ..engine.shared_evidence import SharedRecord
 from ..engine.timers import ABOUT_A_CASE, WAIT, timer_of
 from ..errors import DamagedLedgerError
 from .array_codec import unpack
@@ -32,13 +33,15 @@ from .schema import SCHEMA_VERSION
 _decode_case = msgspec.msgpack.Decoder(Case).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
 _decode_promise = msgspec.msgpack.Decoder(PromisedScore | OpenRecourse).decode
+_decode_shared = msgspec.msgpack.Decoder(SharedRecord).decode
 _decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
 
 _ABOUT_A_CASE = "('" + "', '".join(sorted(ABOUT_A_CASE)) + "')"
 _ROWS: Mapping[str, Any] = {
     "programs": tuple[int, str, WatermarkName, str, str, str, str, str],
     "specs": tuple[str, int, bytes],
-    "shards": tuple[str, int, int, str, bytes],
+    "shards": tuple[str, int, int, str, bytes, int],
+    "shared": tuple[str, bytes],
     "sources": tuple[str, int, int | None, Literal[0, 1], int | None],
     "watermarks": tuple[WatermarkName, int],
     "rounds": tuple[str, bytes],
@@ -53,7 +56,7 @@ _ROWS: Mapping[str, Any] = {
 The timers of cases are compared with the cases instead.
 """
 
-_NAMING = ("specs", "shards", "rounds", "promised", "promises", "waiting")
+_NAMING = ("specs", "shards", "shared", "rounds", "promised", "promises", "waiting")
 """The tables whose rows name their program."""
 
 _UNREADABLE = (None, sqlite3.SQLITE_ERROR)
@@ -161,6 +164,11 @@ def _check_programs(db: sqlite3.Connection) -> None:
             unpack(without_checksum(learner))
         except ValueError as error:
             raise LedgerCheckError(f"what shard {shard} of program {program!r} has learned: {error}") from error
+    for program, body in db.execute("SELECT program, body FROM shared"):
+        try:
+            unpack(_decode_shared(without_checksum(body)).evidence)
+        except ValueError as error:
+            raise LedgerCheckError(f"what the shards of program {program!r} share: {error}") from error
     decoders = {"rounds": _decode_rounds, "promised": _decode_promised, "promises": _decode_promise}
     for table, decode in decoders.items():
         for program, body in db.execute(f"SELECT program, body FROM {table}"):

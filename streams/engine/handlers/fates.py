@@ -13,6 +13,7 @@ from ...journal.entries import Entry, shard_of
 from ..cases import CENSORED, REWARDED, UNSEEN, Case, Status, joined
 from ..fold import Fold
 from ..state import Shard
+from .increment import tell
 
 CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}
 """The fates that close a recourse, and the status of its case after each."""
@@ -53,6 +54,7 @@ def learn(shard: Shard, case: Case, reward: float | None, option_index: int | No
         pull = Pull(case.step, suggested.arm, suggested.execution, suggested.context)
         if reward is not None and number == taken_up and suggested.revised_arm is None:
             shard.learner.update(pull, reward)
+            shard.untold += 1
         else:
             shard.learner.retract(pull)
 
@@ -60,7 +62,10 @@ def learn(shard: Shard, case: Case, reward: float | None, option_index: int | No
 def close(
     case: Case, shard: Shard, fate: Fate, reward: float | None, option_index: int | None, time_ms: int, fold: Fold
 ) -> None:
-    """Close a recourse and publish its fate; ``option_index`` is that of the credited option, from 0."""
+    """Close a recourse and publish its fate; ``option_index`` is that of the credited option, from 0.
+
+    Its outcome has been learned. Where that makes enough to tell the other shards, they are told.
+    """
     program, application = case.key
     case.status, case.forget_ms, case.features = CLOSED[fate], fold.forget_ms(shard.program, time_ms), None
     fold.save(case)
@@ -74,6 +79,7 @@ def close(
         if suggested.revised_arm is None:
             fold.effects.predictions.append((program, suggested.execution, reward))
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
+    tell(shard, time_ms, fold)
 
 
 def _credited_names(case: Case, option_index: int | None) -> tuple[str | None, str | None]:
