@@ -16,6 +16,7 @@ from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
 from .promises.state import ProgramPromises
+from .reward_watch import RewardWatch
 from .rounds.state import ProgramRounds
 from .waiting import WaitingEvents
 from .watermark import Watermarks
@@ -30,12 +31,13 @@ class ShardKey(NamedTuple):
 
 @dataclass
 class Shard:
-    """One learner, and the number of the step it takes next."""
+    """One learner, the number of the step it takes next, and what came of its expectations."""
 
     program: Program
     number: int
     learner: Choice
     step: int = 0
+    watch: RewardWatch = field(default_factory=RewardWatch)
 
     def __post_init__(self) -> None:
         self.key = ShardKey(self.program.name, self.number)

@@ -20,6 +20,7 @@ from ...schemas.kinds import WatermarkName
 from ..engine.cases import Case, Status
 from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
+from ..engine.reward_watch import RewardWatch
 from ..engine.rounds.promised_scores import PromisedScore
 from ..engine.rounds.state import RoundsRecord
 from ..engine.timers import ABOUT_A_CASE, WAIT, timer_of
@@ -32,13 +33,14 @@ from .schema import SCHEMA_VERSION
 _decode_case = msgspec.msgpack.Decoder(Case).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
 _decode_promise = msgspec.msgpack.Decoder(PromisedScore | OpenRecourse).decode
+_decode_watch = msgspec.msgpack.Decoder(RewardWatch).decode
 _decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
 
 _ABOUT_A_CASE = "('" + "', '".join(sorted(ABOUT_A_CASE)) + "')"
 _ROWS: Mapping[str, Any] = {
     "programs": tuple[int, str, WatermarkName, str, str, str, str, str],
     "specs": tuple[str, int, bytes],
-    "shards": tuple[str, int, int, str, bytes],
+    "shards": tuple[str, int, int, str, bytes, bytes],
     "sources": tuple[str, int, int | None, Literal[0, 1], int | None],
     "watermarks": tuple[WatermarkName, int],
     "rounds": tuple[str, bytes],
@@ -156,9 +158,10 @@ def _check_programs(db: sqlite3.Connection) -> None:
             msgspec.json.decode(without_checksum(body))
         except ValueError as error:
             raise LedgerCheckError(f"spec {number} of program {program!r}: {error}") from error
-    for program, shard, learner in db.execute("SELECT program, shard, learner FROM shards"):
+    for program, shard, learner, watch in db.execute("SELECT program, shard, learner, watch FROM shards"):
         try:
             unpack(without_checksum(learner))
+            _decode_watch(without_checksum(watch))
         except ValueError as error:
             raise LedgerCheckError(f"what shard {shard} of program {program!r} has learned: {error}") from error
     decoders = {"rounds": _decode_rounds, "promised": _decode_promised, "promises": _decode_promise}

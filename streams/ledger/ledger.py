@@ -24,6 +24,7 @@ from ..engine.fold import Footprint, LedgerView
 from ..engine.handlers import timer_handlers
 from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
+from ..engine.reward_watch import RewardWatch
 from ..engine.rounds.promised_scores import PromisedScore
 from ..engine.rounds.state import RoundsRecord
 from ..engine.state import CurrentModel, PartitionState, Shard, ShardKey
@@ -48,6 +49,7 @@ _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
 _decode_promise = msgspec.msgpack.Decoder(PromisedScore).decode
 _decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
 _decode_recourse = msgspec.msgpack.Decoder(OpenRecourse).decode
+_decode_watch = msgspec.msgpack.Decoder(RewardWatch).decode
 _PARAMETERS_A_QUERY = 5000
 
 
@@ -222,14 +224,14 @@ class Ledger:
             state.models[name] = CurrentModel.of(program, bundle)
 
     def _load_shards(self, state: PartitionState) -> None:
-        for name, number, step, choice, learner in self._db.execute("SELECT * FROM shards"):
+        for name, number, step, choice, learner, watch in self._db.execute("SELECT * FROM shards"):
             program = state.programs[name]
             if choice != program.spec.policy.choice:
                 raise LedgerError(
                     f"ledger {self.path} holds what {choice} has learned for program {name!r}, whose policy is now "
                     f"{program.spec.policy.choice}: name {choice} in its spec (policy: choice), or rename the program"
                 )
-            shard = Shard(program, number, program.learner(), step)
+            shard = Shard(program, number, program.learner(), step, _decode_watch(without_checksum(watch)))
             learned = without_checksum(learner)
             try:
                 shard.learner.restore(unpack(learned))
@@ -406,10 +408,10 @@ class Ledger:
         rows = []
         for key in effects.shards:
             shard = state.shards[key]
-            rows.append(
-                (*key, shard.step, shard.program.spec.policy.choice, with_checksum(pack(shard.learner.state())))
-            )
-        self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?)", rows)
+            learner, watch = pack(shard.learner.state()), _encode(shard.watch)
+            kept = (with_checksum(learner), with_checksum(watch))
+            rows.append((*key, shard.step, shard.program.spec.policy.choice, *kept))
+        self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def _write_models(self, state: PartitionState, effects: Effects) -> None:
         for name in effects.models:
