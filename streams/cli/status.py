@@ -32,6 +32,7 @@ DESCRIPTION = """Show the topics' offsets, the lag of the workers' group and, wi
 The ledgers are only read; a worker may be running."""
 SPEC_CHARACTERS = 12
 """The first characters of a spec's hash; JSON has all."""
+DAY_CHARACTERS = len("2026-02-02")
 VERSION_CHARACTERS, VERSION_TAIL = 20, 12
 """A longer model version is shortened to its beginning and its end, which is often a hash."""
 
@@ -246,7 +247,9 @@ def _print_rewards(console: Console, ledgers: Iterable[LedgerSummary]) -> None:
                 found[program.program].append(program.rewards)
     rewards = {name: joined(parts) for name, parts in sorted(found.items())}
     if rewards:
-        console.print(rewards_table(rewards, {name: _minute(own.drift_ms) for name, own in rewards.items()}))
+        console.print(
+            rewards_table(rewards, {name: _time(own.drift_ms)[:DAY_CHARACTERS] for name, own in rewards.items()})
+        )
         if features := features_table(rewards):
             console.print(features)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rewards_table(rewards: Mapping[str, RewardsSummary], last: Mapping[str, str]) -> Table:
-    """Means over the last outcomes; ``last`` says when the last drift of each program was."""
+    """Means over the last outcomes; ``last`` is the day of each program's last drift."""
     numbers = ("outcomes", "predicted", "observed", "error", "drifts")
     table = Table(Column("program", overflow="fold"), *map(_right, numbers), "last drift", title="Rewards")
     for name, own in rewards.items():

@@ -165,7 +165,7 @@ def test_a_ledger_that_is_folded_in_parts_or_again_watches_the_same(program, tmp
 
 
 def test_what_is_kept_is_bounded_and_calm_rewards_raise_no_alarm():
-    """Of 10,000 outcomes as they were expected: a false alarm comes once in 100,000."""
+    """10,000 outcomes as they were expected; then half of those who improved do so no more."""
     random, watch = np.random.default_rng(0), RewardWatch()
     for number, expected in enumerate(random.beta(3, 2, 10_000).tolist()):
         assert not watch.add(expected, float(random.random() < expected), number)
