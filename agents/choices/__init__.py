@@ -3,7 +3,7 @@
 from ..parameters import Interval, Parameter
 from ..registry import Registry
 from .bwo_ucb import BwOUCB
-from .components.beliefs import FeatureBeliefs, most_certain
+from .components.beliefs import FeatureBeliefs
 from .components.verifier import Verifier
 from .contract import BatchPick, Choice, FixedChoice, Pick, Pull, State, select_one_by_one
 from .exploration import Exploration
@@ -36,7 +36,6 @@ __all__ = [
     "Residual",
     "State",
     "Verifier",
-    "most_certain",
     "registry",
     "select_one_by_one",
 ]

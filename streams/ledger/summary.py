@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..engine.promises.state import PromisesRecord
+from ..engine.rewards_summary import RewardsSummary
 from ..engine.rounds.state import RoundsRecord
 from ..engine.timers import WINDOW
 from ..errors import LedgerError
 from .checksum import without_checksum
-from .rewards_summary import RewardsSummary, rewards_of
+from .rewards import rewards_of
 from .schema import SCHEMA_VERSION
 
 

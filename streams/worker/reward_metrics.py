@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Iterator
 
-import numpy as np
-from numpy.typing import NDArray
+from prometheus_client import Gauge
 
-from ...agents.choices import FeatureBeliefs, most_certain
 from ..engine.handlers.fates import REWARDS
 from ..engine.reward_watch import TENTHS
-from ..engine.state import PartitionState, Shard, ShardKey
-from ..metrics import Metrics
+from ..engine.rewards_summary import RewardsSummary, joined, summary_of
+from ..engine.state import PartitionState, ShardKey
+from ..metrics import Family, Metrics
 
 DECILES = tuple(f"{low / TENTHS:.1f}-{(low + 1) / TENTHS:.1f}" for low in range(TENTHS))
 """The labels of the tenths of a probability; a bound belongs to the upper one."""
-
-
-class _Found(NamedTuple):
-    """What a shard has found: the names of its features, its outcomes by tenth (3, 10), its learner's beliefs."""
-
-    features: tuple[str, ...]
-    by_tenth: NDArray[np.float64]
-    beliefs: FeatureBeliefs
 
 
 class RewardMetrics:
@@ -37,16 +27,17 @@ class RewardMetrics:
         self._metrics = metrics
         self._by_tenth = metrics.recent_outcomes, metrics.recent_predicted_rewards, metrics.recent_observed_rewards
         self._of_features = metrics.feature_omega, metrics.feature_omega_sd, metrics.feature_difficulty
-        self._found: defaultdict[int, dict[ShardKey, _Found]] = defaultdict(dict)
+        self._found: defaultdict[int, dict[ShardKey, RewardsSummary]] = defaultdict(dict)
 
     def show(self, state: PartitionState, changed: Collection[ShardKey]) -> None:
         """Set the gauges after a change of some shards of a partition."""
         own, programs = self._found[state.partition], set[str]()
-        for key, shard in state.shards.items():
-            if key in changed or key not in own:
+        for shard in state.shards.values():
+            if shard.key in changed or shard.key not in own:
                 beliefs = shard.learner.beliefs
                 if beliefs is not None:
-                    own[shard.key] = _found(shard, beliefs)
+                    names = [feature.name for feature in shard.program.spec.features]
+                    own[shard.key] = summary_of(shard.watch, beliefs, names)
                     programs.add(shard.key.program)
         self._set(programs)
 
@@ -54,36 +45,25 @@ class RewardMetrics:
         """Leave out a partition that the worker no longer owns."""
         gone = self._found.pop(partition, {})
         for key, found in gone.items():
-            self._remove(key.program, found)
+            for label, gauges in self._series(found):
+                for gauge in gauges:
+                    gauge.remove(key.program, label)
         self._set({key.program for key in gone})
 
     def _set(self, programs: Collection[str]) -> None:
         for name in programs:
-            shards = [found for own in self._found.values() for key, found in own.items() if key.program == name]
-            if shards:
-                self._set_program(name, shards)
+            parts = [found for own in self._found.values() for key, found in own.items() if key.program == name]
+            if not parts:
+                continue
+            # Prometheus sees no increase in a series that begins at 1.
+            self._metrics.counts["drift_detected"].labels(name, REWARDS)
+            for label, gauges in self._series(joined(parts)):
+                for gauge, value in gauges.items():
+                    gauge.labels(name, label).set(value)
 
-    def _set_program(self, name: str, shards: list[_Found]) -> None:
-        # Prometheus sees no increase in a series that begins at 1.
-        self._metrics.counts["drift_detected"].labels(name, REWARDS)
-        for gauge, values in zip(self._by_tenth, np.sum([found.by_tenth for found in shards], axis=0), strict=True):
-            for decile, value in zip(DECILES, values.tolist(), strict=True):
-                gauge.labels(name, decile).set(value)
-        omega, omega_sd, difficulty, seen = most_certain([found.beliefs for found in shards])
-        features = shards[0].features
-        for number in np.flatnonzero(seen).tolist():
-            for gauge, value in zip(self._of_features, (omega, omega_sd, difficulty), strict=True):
-                gauge.labels(name, features[number]).set(value.item(number))
-
-    def _remove(self, name: str, found: _Found) -> None:
-        for feature in found.features:
-            for gauge in self._of_features:
-                gauge.remove(name, feature)
-        for decile in DECILES:
-            for gauge in self._by_tenth:
-                gauge.remove(name, decile)
-
-
-def _found(shard: Shard, beliefs: FeatureBeliefs) -> _Found:
-    features = tuple(feature.name for feature in shard.program.spec.features)
-    return _Found(features, shard.watch.by_tenth(), beliefs)
+    def _series(self, rewards: RewardsSummary) -> Iterator[tuple[str, dict[Family[Gauge], float]]]:
+        """The gauges of each tenth and feature, with their values."""
+        for decile, sums in zip(DECILES, rewards.tenths, strict=True):
+            yield decile, dict(zip(self._by_tenth, sums, strict=True))
+        for feature in rewards.features:
+            yield feature.feature, dict(zip(self._of_features, feature[1:], strict=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,12 +22,3 @@ class FeatureBeliefs(NamedTuple):
     omega_sd: Array
     difficulty: Array
     seen: NDArray[np.bool_]
-
-
-def most_certain(beliefs: Sequence[FeatureBeliefs]) -> FeatureBeliefs:
-    """Of several learners, for each feature what the one believes that is most certain of it."""
-    first = np.argmin([one.omega_sd for one in beliefs], axis=0)
-    features = np.arange(len(first))
-    of_all = (np.stack(parts)[first, features] for parts in zip(*beliefs, strict=True))
-    omega, omega_sd, difficulty, seen = of_all
-    return FeatureBeliefs(omega, omega_sd, difficulty, seen.astype(np.bool_))

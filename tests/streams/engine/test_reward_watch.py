@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from onward.schemas.events import Application, Outcome, Recourse, Value
 from onward.schemas.headers import parse_time
 from onward.streams.engine.reward_watch import KEPT, RewardWatch
-from onward.streams.ledger.rewards_summary import RewardsSummary
+from onward.streams.engine.rewards_summary import RewardsSummary
 from onward.streams.ledger.summary import summaries
 from onward.streams.programs.program import Program, assemble
 from onward.streams.programs.spec_check import load_program_spec
@@ -93,9 +94,11 @@ def recourses(story: Tape) -> list[Recourse]:
 
 
 def shown(story: Tape) -> dict[str, dict[str, float]]:
-    """The values of each metric of a program, by its other label."""
+    """The values of each metric of a program, by its other label; gauges are gone with the partition."""
     found: dict[str, dict[str, float]] = {}
-    for family in text_string_to_metric_families(expose(story.run).owned):
+    exposition = expose(story.run)
+    assert not re.findall(r"^onward_(?:recent|feature)_\w+{", exposition.revoked, re.MULTILINE)
+    for family in text_string_to_metric_families(exposition.owned):
         for sample in family.samples:
             label = "".join(value for name, value in sample.labels.items() if name != "program")
             found.setdefault(sample.name.removeprefix("onward_"), {})[label] = sample.value

@@ -1,20 +1,14 @@
-"""What a ledger holds of expectations: predicted against observed rewards, and what is believed of features."""
+"""What is told of expectations: predicted against observed rewards, and what learners believe of features."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
-from ...agents import choices
 from ...agents.choices import FeatureBeliefs
-from ..engine.reward_watch import RewardWatch, calibration_error
-from .array_codec import unpack
-from .checksum import without_checksum
+from .reward_watch import RewardWatch, calibration_error
 
 CERTAIN = 2.0
 """Standard deviations by which a feature must help less than expected to be named."""
@@ -73,29 +67,9 @@ def joined(parts: Sequence[RewardsSummary]) -> RewardsSummary:
     return RewardsSummary(tenths, sum(part.drifts for part in parts), last_ms, tuple(features))
 
 
-def rewards_of(db: sqlite3.Connection) -> dict[str, RewardsSummary]:
-    """The programs of an open ledger whose learners expect rewards."""
-    shards = defaultdict[str, list[RewardsSummary]](list)
-    for program, name, learner, watch in db.execute("SELECT program, choice, learner, watch FROM shards").fetchall():
-        choice = choices.registry.get(name)
-        beliefs = None if choice is None else choice.beliefs_of(unpack(without_checksum(learner)))
-        if beliefs is not None:
-            kept = _decode_watch(without_checksum(watch))
-            shards[program].append(_of_shard(kept, beliefs, _features(db, program)))
-    return {program: joined(parts) for program, parts in shards.items()}
-
-
-def _of_shard(watch: RewardWatch, beliefs: FeatureBeliefs, names: Iterable[str]) -> RewardsSummary:
+def summary_of(watch: RewardWatch, beliefs: FeatureBeliefs, names: Iterable[str]) -> RewardsSummary:
+    """That of one shard, whose features have these names."""
     omega, omega_sd, difficulty, seen = (part.tolist() for part in beliefs)
     believed = zip(names, omega, omega_sd, difficulty, strict=True)
     features = tuple(FeatureSummary(*own) for own, is_seen in zip(believed, seen, strict=True) if is_seen)
     return RewardsSummary(tuple(map(tuple, watch.by_tenth().T.tolist())), watch.drifts, watch.drift_ms, features)
-
-
-def _features(db: sqlite3.Connection, program: str) -> list[str]:
-    """The names of a program's features, which stay for its life."""
-    (body,) = db.execute("SELECT body FROM specs WHERE program = ? ORDER BY number LIMIT 1", (program,)).fetchone()
-    return [feature["name"] for feature in msgspec.json.decode(without_checksum(body))["features"]]
-
-
-_decode_watch = msgspec.msgpack.Decoder(RewardWatch).decode
