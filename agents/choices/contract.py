@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..options import OptionBatch, Options
 from ..parameters import Equipped
+from .components.beliefs import FeatureBeliefs
 
 Array = NDArray[np.float64]
 
@@ -219,6 +220,20 @@ class Choice(Equipped, ABC):
             raise ValueError(f"{self.name} shares no sums called {', '.join(strange)}")
         own = self.state()
         self.restore({**own, **{name: own[name] + sums for name, sums in evidence.items()}})
+
+    def expected_reward(self, pull: Pull) -> float | None:  # noqa: ARG002
+        """The reward that was expected of a pull at its pick; None where this choice expects none."""
+        return None
+
+    @property
+    def beliefs(self) -> FeatureBeliefs | None:
+        """What it has found of single features; None where it learns nothing of them."""
+        return None
+
+    @classmethod
+    def beliefs_of(cls, state: State) -> FeatureBeliefs | None:  # noqa: ARG003
+        """The same, of a state alone. Raise ``ValueError`` when it is not one of such a learner."""
+        return None
 
     def check_state(self, state: State) -> None:
         """Raise ``ValueError`` unless a state has finite arrays of the names, shapes and types of this learner's own.

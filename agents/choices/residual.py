@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..options import Options, Outlook
 from ..parameters import Interval
+from .components.beliefs import FeatureBeliefs
 from .contract import EVIDENCE_UNIT, Array, Choice, Pick, Pull, State
 
 LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
@@ -144,6 +145,25 @@ class Residual(Choice):
     def difficulty(self) -> Array:
         """How many times as hard as assumed each feature's changes are, (M,)."""
         return np.asarray(np.exp(self._weights[EFFORT]) * (1.0 + self._weights[FEATURES + self._features :]))
+
+    @property
+    def beliefs(self) -> FeatureBeliefs:
+        """Omega and difficulty of the M features, and of which of them outcomes tell anything."""
+        own = slice(FEATURES, FEATURES + self._features)
+        deviations, seen = np.sqrt(self._covariance.diagonal()[own]), self._information.diagonal()[own] > 0.0
+        return FeatureBeliefs(self.omega.copy(), deviations, self.difficulty, seen)
+
+    @classmethod
+    def beliefs_of(cls, state: State) -> FeatureBeliefs:
+        """What a learner with this state believes of its features."""
+        learner = cls(np.zeros((len(state["arm_target"]), 1)), 1)
+        learner.equip(features=(len(state["target"]) - FEATURES) // 2)
+        learner.restore(state)
+        return learner.beliefs
+
+    def expected_reward(self, pull: Pull) -> float | None:
+        """The expected reward at the pick; None of a pull without a context, which is another learner's."""
+        return self._read(pull.context)[0] if pull.context else None
 
     def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option of the largest expected reward, with some optimism."""

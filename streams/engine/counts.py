@@ -31,6 +31,6 @@ COUNTS: dict[str, Count] = {
     "models": Count("Announced models applied, once in each journal partition.", ("program",)),
     "rounds": Count("Rounds closed.", ("program",)),
     "promises_ended": Count("Promises that have ended.", ("program", "status")),
-    "drift_detected": Count("Closed rounds that showed a drift, by what has drifted.", ("program", "drifted")),
+    "drift_detected": Count("Drifts that were found, by what has drifted.", ("program", "drifted")),
 }
 """By name."""

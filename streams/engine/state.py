@@ -16,6 +16,7 @@ from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
 from .promises.state import ProgramPromises
+from .reward_watch import RewardWatch
 from .rounds.state import ProgramRounds
 from .shared_evidence import SharedEvidence
 from .waiting import WaitingEvents
@@ -31,13 +32,17 @@ class ShardKey(NamedTuple):
 
 @dataclass
 class Shard:
-    """One learner, the number of the step it takes next, and the outcomes that it has not told other shards of."""
+    """One learner, the number of the step it takes next, and what came of its expectations.
+
+    ``untold`` are the outcomes that it has not told other shards of.
+    """
 
     program: Program
     number: int
     learner: Choice
     step: int = 0
     untold: int = 0
+    watch: RewardWatch = field(default_factory=RewardWatch)
 
     def __post_init__(self) -> None:
         self.key = ShardKey(self.program.name, self.number)

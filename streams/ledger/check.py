@@ -20,6 +20,7 @@ from ...schemas.kinds import WatermarkName
 from ..engine.cases import IN_ROUND, Case
 from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
+from ..engine.reward_watch import RewardWatch
 from ..engine.rounds.promised_scores import PromisedScore
 from ..engine.rounds.state import RoundsRecord
 from ..engine.shared_evidence import SharedRecord
@@ -34,13 +35,14 @@ _decode_case = msgspec.msgpack.Decoder(Case).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
 _decode_promise = msgspec.msgpack.Decoder(PromisedScore | OpenRecourse).decode
 _decode_shared = msgspec.msgpack.Decoder(SharedRecord).decode
+_decode_watch = msgspec.msgpack.Decoder(RewardWatch).decode
 _decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
 
 _ABOUT_A_CASE = "('" + "', '".join(sorted(ABOUT_A_CASE)) + "')"
 _ROWS: Mapping[str, Any] = {
     "programs": tuple[int, str, WatermarkName, str, str, str, str, str],
     "specs": tuple[str, int, bytes],
-    "shards": tuple[str, int, int, str, bytes, int],
+    "shards": tuple[str, int, int, str, bytes, int, bytes],
     "shared": tuple[str, bytes],
     "sources": tuple[str, int, int | None, Literal[0, 1], int | None],
     "watermarks": tuple[WatermarkName, int],
@@ -159,9 +161,10 @@ def _check_programs(db: sqlite3.Connection) -> None:
             msgspec.json.decode(without_checksum(body))
         except ValueError as error:
             raise LedgerCheckError(f"spec {number} of program {program!r}: {error}") from error
-    for program, shard, learner in db.execute("SELECT program, shard, learner FROM shards"):
+    for program, shard, learner, watch in db.execute("SELECT program, shard, learner, watch FROM shards"):
         try:
             unpack(without_checksum(learner))
+            _decode_watch(without_checksum(watch))
         except ValueError as error:
             raise LedgerCheckError(f"what shard {shard} of program {program!r} has learned: {error}") from error
     for program, body in db.execute("SELECT program, body FROM shared"):

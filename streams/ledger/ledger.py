@@ -25,6 +25,7 @@ from ..engine.fold import Footprint, LedgerView
 from ..engine.handlers import timer_handlers
 from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
+from ..engine.reward_watch import RewardWatch
 from ..engine.rounds.promised_scores import PromisedScore
 from ..engine.rounds.state import RoundsRecord
 from ..engine.shared_evidence import SharedRecord
@@ -51,6 +52,7 @@ _decode_promise = msgspec.msgpack.Decoder(PromisedScore).decode
 _decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
 _decode_shared = msgspec.msgpack.Decoder(SharedRecord).decode
 _decode_recourse = msgspec.msgpack.Decoder(OpenRecourse).decode
+_decode_watch = msgspec.msgpack.Decoder(RewardWatch).decode
 _PARAMETERS_A_QUERY = 5000
 
 
@@ -227,14 +229,14 @@ class Ledger:
             state.models[name] = CurrentModel.of(program, bundle)
 
     def _load_shards(self, state: PartitionState) -> None:
-        for name, number, step, choice, learner, untold in self._db.execute("SELECT * FROM shards"):
+        for name, number, step, choice, learner, untold, watch in self._db.execute("SELECT * FROM shards"):
             program = state.programs[name]
             if choice != program.spec.policy.choice:
                 raise LedgerError(
                     f"ledger {self.path} holds what {choice} has learned for program {name!r}, whose policy is now "
                     f"{program.spec.policy.choice}: name {choice} in its spec (policy: choice), or rename the program"
                 )
-            shard = Shard(program, number, program.learner(), step, untold)
+            shard = Shard(program, number, program.learner(), step, untold, _decode_watch(without_checksum(watch)))
             self._restore(shard.learner, without_checksum(learner), program)
             state.shards[ShardKey(name, number)] = shard
 
@@ -420,9 +422,9 @@ class Ledger:
         rows = []
         for key in effects.shards:
             shard = state.shards[key]
-            learned = with_checksum(pack(shard.learner.state()))
-            rows.append((*key, shard.step, shard.program.spec.policy.choice, learned, shard.untold))
-        self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?)", rows)
+            learned, watch = with_checksum(pack(shard.learner.state())), with_checksum(_encode(shard.watch))
+            rows.append((*key, shard.step, shard.program.spec.policy.choice, learned, shard.untold, watch))
+        self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _write_shared(self, state: PartitionState, effects: Effects) -> None:
         for name in effects.shared:

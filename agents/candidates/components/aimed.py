@@ -115,6 +115,11 @@ class AimedSearch:
     def options(self, person: Array, score: Score, goal: Goal) -> AimedOptions:
         """The options of a person (D,) under a model; none where no target was found that is one."""
         found = self._found(person, score, goal)
+        for _ in range(LARGEST_SET - 1):
+            fewer = _new(_fewer(found.steps[np.concatenate(self._far_and_near(found))]), found.steps)
+            if not len(fewer):
+                break
+            found = found.beside(self._measured(person, fewer, score, goal))
         return self._offered(found)
 
     def _found(self, person: Array, score: Score, goal: Goal) -> Targets:
@@ -138,7 +143,7 @@ class AimedSearch:
             varied = _new(self._varied(found.steps[self._best(found)[:REFINED]], limits), found.steps)
             if not len(varied):
                 break
-            found = found.beside(self._measured(person, varied, score, goal, whole=False))
+            found = found.beside(self._measured(person, varied, score, goal))
         return found
 
     def _promising(
@@ -177,12 +182,26 @@ class AimedSearch:
         return best
 
     def _offered(self, found: Targets) -> AimedOptions:
+        far, near = self._far_and_near(found)
+        near = near[self._without_fillers(found, near)]
+        chosen = np.concatenate([far, near])
+        return AimedOptions(found.steps[chosen], found.rows[chosen], np.arange(len(chosen)) >= len(far))
+
+    def _far_and_near(self, found: Targets) -> tuple[Indices, Indices]:
+        """The best targets, without those of which a part is as good, and near ones of the same sets."""
         best = self._best(found)
         best = best[without_parts(found.steps[best])]
         best = best[found.cost[best] <= self._dearest * found.cost[best[:1]]][:MOST_OPTIONS]
-        near = self._near(found, best)
-        chosen = np.concatenate([best, near])
-        return AimedOptions(found.steps[chosen], found.rows[chosen], np.arange(len(chosen)) >= len(best))
+        return best, self._near(found, best)
+
+    def _without_fillers(self, found: Targets, which: Indices) -> Mask:
+        """Which of some targets have no part that was measured and is as good."""
+        number = {key: row for row, key in enumerate(map(bytes, found.steps))}
+        value, needed = np.where(found.accepted, self._value(found), -np.inf), np.ones(len(which), dtype=np.bool_)
+        for place, one in enumerate(which.tolist()):
+            parts = [number.get(bytes(part), one) for part in _fewer(found.steps[[one]])]
+            needed[place] = all(value[part] < value[one] - LEAST_GAIN for part in parts if part != one)
+        return needed
 
     def _near(self, found: Targets, best: Indices) -> Indices:
         """The best targets of the same sets where effort is much harder, as far as they are much nearer."""
@@ -207,7 +226,7 @@ class AimedSearch:
     def _value(self, targets: Targets, harder: float = 1.0) -> Array:
         return self._objective._replace(nu=harder * self._objective.nu).value(targets.helps, targets.cost)
 
-    def _measured(self, person: Array, steps: Steps, score: Score, goal: Goal, *, whole: bool) -> Targets:
+    def _measured(self, person: Array, steps: Steps, score: Score, goal: Goal, *, whole: bool = False) -> Targets:
         """The targets of rows of steps (R, M). Unless the ``whole`` is asked for, rejected ones count as no help."""
         rows = self._grid.targets(person, steps)
         one, none = person[np.newaxis], np.zeros(len(rows), dtype=np.intp)
@@ -224,6 +243,15 @@ def _sets(changed: Mask) -> Indices:
     if changed.shape[1] > MOST_BITS:
         return np.asarray(np.unique(changed, axis=0, return_inverse=True)[1].ravel())
     return np.asarray(changed @ (1 << np.arange(changed.shape[1])))
+
+
+def _fewer(steps: Steps) -> Steps:
+    """Rows of steps (R, M) without one of their changes each, as far as another is left."""
+    row, feature = np.nonzero(steps)
+    fewer = steps[row]
+    fewer[np.arange(len(row)), feature] = 0
+    left: Steps = fewer[fewer.any(axis=1)]
+    return left
 
 
 def _new(steps: Steps, known: Steps) -> Steps:

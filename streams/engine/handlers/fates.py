@@ -17,6 +17,8 @@ from .increment import tell
 
 CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}
 """The fates that close a recourse, and the status of its case after each."""
+REWARDS = "rewards"
+"""What has drifted where rewards are no longer what is expected, in the count of drifts."""
 
 
 def credited(case: Case, option: str | None) -> int | None:
@@ -48,10 +50,9 @@ def learn(shard: Shard, case: Case, reward: float | None, option_index: int | No
     never seen                      none
     ==============================  ========================
     """
-    assert case.step is not None, f"{case.key} has options without a step"
     taken_up = _taken_up(case, option_index, reward)
     for number, suggested in enumerate(case.options):
-        pull = Pull(case.step, suggested.arm, suggested.execution, suggested.context)
+        pull = _pull(case, number)
         if reward is not None and number == taken_up and suggested.revised_arm is None:
             shard.learner.update(pull, reward)
             shard.untold += 1
@@ -78,8 +79,27 @@ def close(
         suggested = case.options[taken_up]
         if suggested.revised_arm is None:
             fold.effects.predictions.append((program, suggested.execution, reward))
+            _watch(case, shard, taken_up, reward, time_ms, fold)
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
     tell(shard, time_ms, fold)
+
+
+def _watch(case: Case, shard: Shard, option_index: int, reward: float, time_ms: int, fold: Fold) -> None:
+    """Hold a reward against what was expected of its option, and count a drift."""
+    watch = shard.watch
+    expected = shard.learner.expected_reward(_pull(case, option_index))
+    if expected is None:
+        return
+    watch.begin(case.deadline_ms, case.closes_step)
+    if watch.has_begun(time_ms, shard.step) and watch.add(expected, reward, time_ms):
+        fold.count("drift_detected", shard.program.name, REWARDS)
+
+
+def _pull(case: Case, option_index: int) -> Pull:
+    """The pull of one of a case's options."""
+    assert case.step is not None, f"{case.key} has options without a step"
+    suggested = case.options[option_index]
+    return Pull(case.step, suggested.arm, suggested.execution, suggested.context)
 
 
 def _credited_names(case: Case, option_index: int | None) -> tuple[str | None, str | None]:
