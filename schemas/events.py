@@ -529,6 +529,29 @@ class Revalidation(Struct, frozen=True, gc=False, tag_field="kind", tag="revalid
     model_sha256: str | None = None
 
 
+class Sums(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """The sums of an array that are not 0: their places in it, row by row and from 0, and there multiples of 2^-20."""
+
+    at: tuple[Annotated[int, Meta(ge=0, lt=2**53)], ...]
+    units: tuple[Annotated[int, Meta(gt=-(2**53), lt=2**53)], ...]
+
+
+class Increment(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """What a shard has learned since its last increment, for the other shards of its program.
+
+    ``number`` counts the increments of a shard from 1: a copy has the number of another. ``outcomes`` is how many are
+    in it. ``arms`` is the hash of the program's arms, by whose numbers some of the sums are; ``evidence`` are the sums
+    by the names that the learner gives them. Internal: nobody but Onward writes or needs it.
+    """
+
+    program: ProgramName
+    shard: Annotated[int, Meta(ge=0, lt=1024)]
+    number: Annotated[int, Meta(ge=1, lt=2**53)]
+    outcomes: Annotated[int, Meta(ge=1, lt=2**53)]
+    arms: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    evidence: Mapping[str, Sums]
+
+
 class DeadLetter(Struct, frozen=True, gc=False):
     """A record that Onward could not use: the reason, its position, and its original bytes (base64 in JSON).
 

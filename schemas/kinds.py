@@ -19,6 +19,7 @@ from .events import (
     Application,
     DeadLetter,
     Decision,
+    Increment,
     Model,
     ModelDecision,
     NoRecourse,
@@ -69,6 +70,8 @@ class Kind:
         The watermarks that wait for its topic, and that its event time moves.
     journaled
         Whether an output stands in the journal too, before it is published.
+    reread
+        Whether ingest reads an output again, into the journal partitions of all shards of its program.
     """
 
     name: str
@@ -82,11 +85,12 @@ class Kind:
     waits_for: Literal["application", "decision"] | None = None
     clocks: frozenset[WatermarkName] = frozenset()
     journaled: bool = False
+    reread: bool = False
 
     @property
     def in_journal(self) -> bool:
         """Whether lines of the journal may hold it."""
-        return self.flow != "output" or self.journaled
+        return self.flow != "output" or self.journaled or self.reread
 
     @cached_property
     def ce_type(self) -> str:
@@ -142,6 +146,11 @@ class Kinds:
     def of(self, flow: Flow) -> list[Kind]:
         """The kinds of a flow, in the order of the table."""
         return [kind for kind in self if kind.flow == flow]
+
+    @property
+    def ingested(self) -> list[Kind]:
+        """The kinds that ingest reads: the inputs, and the outputs that are read again."""
+        return [kind for kind in self if kind.flow == "input" or kind.reread]
 
 
 kinds = Kinds(
@@ -239,6 +248,16 @@ kinds = Kinds(
         "output",
         "promises",
         "What became of every promise, once.",
+    ),
+    Kind(
+        "increment",
+        (Increment,),
+        "What a shard has learned, for the others of its program",
+        "output",
+        "increments",
+        "What the shards of a program tell each other. Internal.",
+        about="program",
+        reread=True,
     ),
     Kind(
         "dead-letter",

@@ -79,6 +79,7 @@ class Metrics:
         self.declared: list[Declared] = []
         self._declare_counts()
         self._declare_calibration()
+        self._declare_rewards()
         self._declare_delays()
         self._declare_progress()
         self._declare_rounds()
@@ -102,6 +103,31 @@ class Metrics:
         )
         self.observed_rewards = self._counter("observed_rewards", "Sum of the rewards of these options.", *labels)
         self.resolved_options = self._counter("resolved_options", "Options whose reward is known.", *labels)
+
+    def _declare_rewards(self) -> None:
+        """Programs whose learner expects rewards only. Three sums, so that those of several workers can be added."""
+        labels = "program", "decile"
+        self.recent_outcomes = self._gauge(
+            "recent_outcomes",
+            "Options of which the reward is known and was predicted, the last of each shard.",
+            *labels,
+        )
+        self.recent_predicted_rewards = self._gauge(
+            "recent_predicted_rewards", "Sum of the rewards that were predicted of these options.", *labels
+        )
+        self.recent_observed_rewards = self._gauge(
+            "recent_observed_rewards", "Sum of the rewards of these options.", *labels
+        )
+        labels = "program", "feature"
+        self.feature_omega = self._gauge(
+            "feature_omega",
+            "How much less a feature's changes help than the labels say: 0 as expected, 1 not at all.",
+            *labels,
+        )
+        self.feature_omega_sd = self._gauge("feature_omega_sd", "Standard deviation of omega.", *labels)
+        self.feature_difficulty = self._gauge(
+            "feature_difficulty", "How many times as hard as assumed a feature's changes are.", *labels
+        )
 
     def _declare_delays(self) -> None:
         self.outcome_delay_seconds = self._many(

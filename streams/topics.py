@@ -29,8 +29,13 @@ class Topics:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The topics that ingest reads."""
+        """The topics that others write, and ingest reads."""
         return self._named("input")
+
+    @property
+    def ingested(self) -> tuple[str, ...]:
+        """The topics that ingest reads: the inputs, and the outputs that are read again."""
+        return tuple(map(self.of, kinds.ingested))
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property, lru_cache, partial
 from itertools import chain
@@ -130,28 +131,43 @@ class Search(ScoringGenerator):
         # Grid and sets take much longer to make than to share, and a round of limited places needs several goals.
         other = copy(self)
         other._score, other._goal, other._objective = score, goal, objective or self._objective
-        for name in ("_linear", "_aimed"):
+        for name in ("_linear", "_aimed", "_in_round_numbers"):
             other.__dict__.pop(name, None)
         return other
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
+        if self._aimed is None:
+            parts = self._cheapest(people, np.arange(len(people)))
+        else:
+            parts = [self._aimed_options(number, people[number], self._aimed) for number in range(len(people))]
+            rest = self._cheapest(people, _without(np.arange(len(people)), parts))
+            parts.append(self._not_too_dear(people, rest))
+        whose, arm, points = map(np.concatenate, zip(*parts, strict=True))
+        order = np.lexsort((arm, whose))
+        return Proposals(whose[order], arm[order], points[order], np.arange(len(points)))
+
+    def _cheapest(self, people: Array, unsolved: Indices) -> list[_Options]:
+        """The cheapest options of the people with these numbers; where options are to help, in round numbers first."""
         none = np.zeros(0, dtype=np.intp)
-        parts, unsolved = [_Options(none, none, people[:0])], np.arange(len(people))
+        parts = [_Options(none, none, people[:0])]
         if self._aimed is not None:
-            parts += [self._aimed_options(number, people[number], self._aimed) for number in range(len(people))]
-            unsolved = np.setdiff1d(unsolved, np.concatenate([part.people for part in parts]))
+            parts += self._in_round_numbers._searched_each(people, unsolved)
+            unsolved = _without(unsolved, parts)
         if self._linear is not None and len(unsolved):
             solved, others = self._solved(people[unsolved], self._linear)
             parts.append(solved._replace(people=unsolved[solved.people]))
             unsolved = unsolved[others]
-        for number in unsolved.tolist():
-            options = self._searched(people[number]).options
-            rows = np.array(list(options.values())).reshape(-1, people.shape[1])
-            parts.append(_Options(np.full(len(options), number), np.array(list(options), dtype=np.intp), rows))
+        return parts + self._searched_each(people, unsolved)
+
+    def _not_too_dear(self, people: Array, parts: Sequence[_Options]) -> _Options:
+        """The options that cost at most ``dearest`` times the person's cheapest."""
         whose, arm, points = map(np.concatenate, zip(*parts, strict=True))
-        order = np.lexsort((arm, whose))
-        return Proposals(whose[order], arm[order], points[order], np.arange(len(points)))
+        cost = self._objective.cost.of_pairs(points, people, np.arange(len(points)), whose)
+        cheapest = np.full(len(people), np.inf)
+        np.minimum.at(cheapest, whose, cost)
+        keep = cost <= self._dearest * cheapest[whose]
+        return _Options(whose[keep], arm[keep], points[keep])
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
@@ -193,6 +209,13 @@ class Search(ScoringGenerator):
         if not self._objective.aims or not self._most_changes:
             return None
         return AimedSearch(self.space, self._objective, self._most_changes, self._dearest)
+
+    @cached_property
+    def _in_round_numbers(self) -> Search:
+        """The search for the cheapest options on the grid of round numbers, for people of whom the other found none."""
+        other = self.under(*self._model(), self._objective)
+        other._grid = Grid(self.space, rounded=True)
+        return other
 
     def _aimed_options(self, number: int, person: Array, aimed: AimedSearch) -> _Options:
         """The options of a person with this number that are most probably carried out and help."""
@@ -290,6 +313,18 @@ class Search(ScoringGenerator):
         if len(unsolved) or not np.all(self.space.allowed(best)):
             return self._searched(person)
         return _Found(dict(zip(solved.arm.tolist(), solved.targets, strict=True)), score(best).item(), True)
+
+    def _searched_each(self, people: Array, numbers: Indices) -> list[_Options]:
+        """What a search finds for each of the people with these numbers."""
+        found = [(number, self._searched(people[number]).options) for number in numbers.tolist()]
+        return [
+            _Options(
+                np.full(len(options), number),
+                np.array(list(options), dtype=np.intp),
+                np.array(list(options.values())).reshape(-1, people.shape[1]),
+            )
+            for number, options in found
+        ]
 
     def _searched(self, person: Array) -> _Found:
         """What a search finds for a person."""
@@ -400,6 +435,12 @@ class Search(ScoringGenerator):
             return self._relaxed(relaxed)._search(person, Grid(relaxed).limits(person)).all.steps
 
         return smallest_relaxation(self._question(person), near, searched)
+
+
+def _without(numbers: Indices, parts: Sequence[_Options]) -> Indices:
+    """The numbers of the people who have none of these options."""
+    served = [part.people for part in parts]
+    return np.setdiff1d(numbers, np.concatenate(served)) if served else numbers
 
 
 def _single(limits: Limits) -> Steps:

@@ -3,6 +3,7 @@
 from ..parameters import Interval, Parameter
 from ..registry import Registry
 from .bwo_ucb import BwOUCB
+from .components.beliefs import FeatureBeliefs
 from .components.verifier import Verifier
 from .contract import BatchPick, Choice, FixedChoice, Pick, Pull, State, select_one_by_one
 from .exploration import Exploration
@@ -23,6 +24,7 @@ __all__ = [
     "BwOUCB",
     "Choice",
     "Exploration",
+    "FeatureBeliefs",
     "FixedChoice",
     "Interval",
     "LinUCB",

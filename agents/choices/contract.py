@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 from ..options import OptionBatch, Options
 from ..parameters import Equipped
+from .components.beliefs import FeatureBeliefs
 
 Array = NDArray[np.float64]
 
 _Arrays = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
 """Arrays by name, as their shapes and types."""
+
+EVIDENCE_UNIT = 2.0**-20
+"""What outcomes teach is added in multiples of it where sums are to be exact, so that their order does not matter."""
 
 State = Mapping[str, NDArray[Any]]
 """Everything a learner has learned: arrays by name. Only those of ``variable_length`` change in size."""
@@ -101,6 +105,10 @@ class Choice(Equipped, ABC):
 
     per_arm: ClassVar[frozenset[str]] = frozenset()
     """The arrays of its state whose first axis is that of the arms."""
+
+    additive: ClassVar[frozenset[str]] = frozenset()
+    """The arrays of its state that are sums of what single outcomes teach, in multiples of ``EVIDENCE_UNIT``: learners
+    of one program may share them. Without any it shares nothing."""
 
     of_arms_alone: ClassVar[frozenset[str]] = frozenset()
     """The arrays of its state that follow from the arms, whatever was learned."""
@@ -199,6 +207,33 @@ class Choice(Equipped, ABC):
         for name in self.per_arm & state.keys():
             adopted[name] = np.concatenate([state[name], own[name][len(state[name]) :]])
         self.restore(adopted)
+
+    def add(self, evidence: State) -> None:
+        """Learn what other learners of the same arms have learned: sums by the names of ``additive``, or some of them.
+
+        Raises
+        ------
+        ValueError
+            When they are not sums of such a learner; nothing is changed then.
+        """
+        if strange := sorted(evidence.keys() - self.additive):
+            raise ValueError(f"{self.name} shares no sums called {', '.join(strange)}")
+        own = self.state()
+        self.restore({**own, **{name: own[name] + sums for name, sums in evidence.items()}})
+
+    def expected_reward(self, pull: Pull) -> float | None:  # noqa: ARG002
+        """The reward that was expected of a pull at its pick; None where this choice expects none."""
+        return None
+
+    @property
+    def beliefs(self) -> FeatureBeliefs | None:
+        """What it has found of single features; None where it learns nothing of them."""
+        return None
+
+    @classmethod
+    def beliefs_of(cls, state: State) -> FeatureBeliefs | None:  # noqa: ARG003
+        """The same, of a state alone. Raise ``ValueError`` when it is not one of such a learner."""
+        return None
 
     def check_state(self, state: State) -> None:
         """Raise ``ValueError`` unless a state has finite arrays of the names, shapes and types of this learner's own.

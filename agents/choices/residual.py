@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..options import Options, Outlook
 from ..parameters import Interval
-from .contract import Array, Choice, Pick, Pull, State
+from .components.beliefs import FeatureBeliefs
+from .contract import EVIDENCE_UNIT, Array, Choice, Pick, Pull, State
 
 LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
 """The places of a, s, kappa and r among the weights. Those of omega and delta follow, one a feature."""
@@ -25,8 +26,6 @@ FEATURE_RANGES = {"omega": (-0.5, 1.2), "delta": (-0.9, 5.0)}
 MOST_EXPECTED = 0.95
 """Expected rewards count as no more, so that no single outcome is conclusive."""
 LEAST_EXECUTION = 1e-12
-ROUNDING = 2.0**-20
-"""Evidence is added in multiples of it, so that sums are exact and their order does not matter."""
 
 
 class _Expected(NamedTuple):
@@ -94,6 +93,7 @@ class Residual(Choice):
     learns_execution: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
     per_arm: ClassVar[frozenset[str]] = frozenset({"arm_information", "arm_target"})
+    additive: ClassVar[frozenset[str]] = frozenset({"information", "target"}) | per_arm
 
     def __init__(
         self,
@@ -146,6 +146,25 @@ class Residual(Choice):
         """How many times as hard as assumed each feature's changes are, (M,)."""
         return np.asarray(np.exp(self._weights[EFFORT]) * (1.0 + self._weights[FEATURES + self._features :]))
 
+    @property
+    def beliefs(self) -> FeatureBeliefs:
+        """Omega and difficulty of the M features, and of which of them outcomes tell anything."""
+        own = slice(FEATURES, FEATURES + self._features)
+        deviations, seen = np.sqrt(self._covariance.diagonal()[own]), self._information.diagonal()[own] > 0.0
+        return FeatureBeliefs(self.omega.copy(), deviations, self.difficulty, seen)
+
+    @classmethod
+    def beliefs_of(cls, state: State) -> FeatureBeliefs:
+        """What a learner with this state believes of its features."""
+        learner = cls(np.zeros((len(state["arm_target"]), 1)), 1)
+        learner.equip(features=(len(state["target"]) - FEATURES) // 2)
+        learner.restore(state)
+        return learner.beliefs
+
+    def expected_reward(self, pull: Pull) -> float | None:
+        """The expected reward at the pick; None of a pull without a context, which is another learner's."""
+        return self._read(pull.context)[0] if pull.context else None
+
     def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option of the largest expected reward, with some optimism."""
         log_reward, gradient, execution = self._expected(options)
@@ -190,9 +209,19 @@ class Residual(Choice):
     def restore(self, state: State) -> None:
         """Continue exactly where a learner of the same arms, features and parameters stood."""
         self.check_state(state)
+        if not self._is_of_outcomes(state["information"], state["arm_information"]):
+            raise ValueError("the state's information is not that of any outcomes: it is damaged")
         self._information, self._target = state["information"].copy(), state["target"].copy()
         self._arm_evidence = np.stack([state["arm_information"], state["arm_target"]])
         self._solve()
+
+    def _is_of_outcomes(self, information: Array, of_arms: Array) -> bool:
+        """Whether outcomes can have taught this: no variance is negative."""
+        try:
+            np.linalg.cholesky(information + np.diag(self._precision))
+        except np.linalg.LinAlgError:
+            return False
+        return np.array_equal(information, information.T) and not (of_arms < 0.0).any()
 
     def _expected(self, options: Options) -> _Expected:
         """What the weights, without those of the arms, say of F options."""
@@ -237,4 +266,4 @@ def _unknown(options: int, features: int) -> Outlook:
 
 
 def _rounded(evidence: Array) -> Array:
-    return np.asarray(np.rint(evidence / ROUNDING) * ROUNDING)
+    return np.asarray(np.rint(evidence / EVIDENCE_UNIT) * EVIDENCE_UNIT)

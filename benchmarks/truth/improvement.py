@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 
 from onward.agents.candidates import Space
 from onward.agents.candidates.search import Search
+from onward.agents.choices import Pick, Pull
 from onward.agents.choices.protoar import ProtoAR
 from onward.agents.choices.residual import Residual
 from onward.agents.costs import L1
 from onward.agents.improvement import Improvement
 from onward.agents.objective import Objective
+from onward.agents.options import Options
 from onward.agents.sigmoid import sigmoid
 from onward.benchmarks.truth.aims import AUTO, Aims
 from onward.benchmarks.truth.play import WINDOW, Game, Offered, offer, play
 from onward.benchmarks.truth.settings import Setting
 from onward.environments.truth import Conditions, TruthWorld
+from onward.streams.engine.handlers.increment import CADENCE
+from onward.streams.engine.shared_evidence import SharedEvidence
 from onward.streams.programs.objective import EFFORT
 from onward.streams.programs.space import space_of
 from onward.streams.programs.training.improvement import fit_prior
@@ -55,6 +59,8 @@ AIMS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     }
 )
 """Means over seeds 6 and above, at most two changes where nothing else is said."""
+SHARDS, MOST_LOST_BY_SHARDS = 4, 0.015
+"""Learners that share what they learn, and what they may lose against one that learns of everybody."""
 MOST_BEYOND, MOST_LOST, MORE_MS = 0.08, -0.005, {"forest": 2.0, "logistic": 1.0}
 """How far stated rewards may be from true ones, what learning may cost where nothing is to be learned, and by how many
 milliseconds a person the search may be slower than the search for the cheapest options."""
@@ -77,6 +83,46 @@ class Unlearned(Residual):
 
     def update(self, *_: object) -> None:
         """Learn nothing."""
+
+
+class Shards(Residual):
+    """Shards that serve people in turn, each with a learner. It has itself learned what they have told each other."""
+
+    name = "shards"
+    cadence: float = CADENCE
+
+    def equip(self, **artefacts: Any) -> None:
+        """Give every learner what it needs."""
+        super().equip(**artefacts)
+        self._shards = [Residual(self.points, self.window, arm_sd=self.arm_sd) for _ in range(SHARDS)]
+        self._shared, self._untold, self._steps = SharedEvidence(self), [0] * SHARDS, 0
+        for learner in self._shards:
+            learner.equip(**artefacts)
+
+    def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
+        """Let the next shard serve a person."""
+        learner = self._shards[self._steps % SHARDS]
+        self._steps += 1
+        return learner.select(options, max_options, random)
+
+    def update(self, pull: Pull, reward: float) -> None:
+        """Let the pull's shard learn, and tell the others when it has learned so many outcomes."""
+        own = self._shards[pull.step % SHARDS]
+        own.update(pull, reward)
+        self._untold[pull.step % SHARDS] += 1
+        if self._untold[pull.step % SHARDS] >= self.cadence:
+            self._untold[pull.step % SHARDS] = 0
+            evidence = self._shared.take(own)
+            for other in self._shards:
+                if other is not own:
+                    other.add(evidence)
+
+
+class Apart(Shards):
+    """Shards that tell each other nothing."""
+
+    name = "apart"
+    cadence = np.inf
 
 
 class Trials:
@@ -196,6 +242,16 @@ def _learned(trials: Trials, data: str) -> Iterator[Figure]:
         )
         aim = {"still": MOST_LOST, "main-inert": aims.get(data)}.get(name)
         yield Figure(f"learner minus prior {name} {data}", gain, aim)
+        if name == "main-inert":
+            yield from _shards(trials, game, data)
+
+
+def _shards(trials: Trials, game: Game, data: str) -> Iterator[Figure]:
+    """What is lost where shards serve people in turn: by one learner against several that share, and that do not."""
+    one = trials.reward(game, trials.learner(2))
+    shared, apart = (trials.reward(game, kind(game.offered.arms, WINDOW, arm_sd=0.0)) for kind in (Shards, Apart))
+    yield Figure(f"shards={SHARDS} {data}", one - shared, MOST_LOST_BY_SHARDS, "lower")
+    yield Figure(f"shards={SHARDS} apart {data}", one - apart, None, "lower")
 
 
 def _time(trials: Trials, data: str) -> Figure:

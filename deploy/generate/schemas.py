@@ -68,7 +68,7 @@ def asyncapi() -> Json:
         **{kind.topic: _channel(kind.topic, kind.description, kind.name) for kind in outputs},
     }
     operations = [
-        *(("receive", kind.topic, kind.name) for kind in inputs),
+        *(("receive", kind.topic, kind.name) for kind in kinds.ingested),
         *(("send", "journal", "journal"), ("receive", "journal", "journal")),
         *(("send", kind.topic, kind.name) for kind in outputs),
     ]

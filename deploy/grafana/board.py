@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from string import ascii_uppercase
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from grafana_foundation_sdk.builders import barchart, dashboard, prometheus, stat, timeseries
 from grafana_foundation_sdk.builders.common import VizLegendOptions
@@ -64,6 +64,21 @@ def _mean_by_decile(total: str) -> str:
     """The mean of what a counter sums, for each decile of the execution probability, over the time that is shown."""
     sums = (f'sum by (decile) (increase({name}{{program=~"$program"}}[$__range]))' for name in (total, RESOLVED))
     return " / ".join(sums)
+
+
+def _recent(metric: str, *labels: str) -> str:
+    """A sum over the last outcomes of all shards."""
+    return f'sum by ({", ".join(labels)}) (onward_recent_{metric}{{program=~"$program"}})'
+
+
+def _drifts(of: Literal["=", "!="]) -> str:
+    """The drifts of the last day: of rewards, or of all else."""
+    return f'increase(onward_drift_detected_total{{program=~"$program",drifted{of}"rewards"}}[1d])'
+
+
+def _certain(metric: str) -> str:
+    """What is believed of each feature; of several workers, the larger number."""
+    return f'max by (program, feature) ({metric}{{program=~"$program"}})'
 
 
 def _latest(metric: str, *labels: str) -> str:
@@ -174,6 +189,59 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             bars="decile",
         ),
     ),
+    "Is it true?": (
+        PanelSpec(
+            "Predicted and observed rewards, by decile",
+            "Of the last outcomes, by tenths of the reward that was predicted. They are equal where the program knows "
+            "what helps people.",
+            "percentunit",
+            tuple(
+                Query(f"{_recent(f'{kind}_rewards', 'decile')} / {_recent('outcomes', 'decile')}", kind)
+                for kind in ("predicted", "observed")
+            ),
+            bars="decile",
+        ),
+        PanelSpec(
+            "Calibration error",
+            "The mean distance of the two over deciles. Of few outcomes it is large by chance.",
+            "percentunit",
+            (
+                Query(
+                    f"sum by (program) (abs({_recent('predicted_rewards', 'program', 'decile')}"
+                    f" - {_recent('observed_rewards', 'program', 'decile')})) / {_recent('outcomes', 'program')}",
+                    "{{program}}",
+                ),
+            ),
+        ),
+        PanelSpec(
+            "Outcomes it is known of",
+            "The last ones of each shard, at most 1,000, since the last drift.",
+            "short",
+            (Query(_recent("outcomes", "program"), "{{program}}"),),
+        ),
+        PanelSpec(
+            "Drift of rewards",
+            "In the last day: how often rewards have moved away from what was predicted of them.",
+            "short",
+            (Query(f"sum by (program) ({_drifts('=')})", "{{program}}"),),
+        ),
+        PanelSpec(
+            "Omega by feature",
+            "How much less a feature's changes help than the labels say: 0 as expected, 1 not at all; and its standard "
+            "deviation.",
+            "short",
+            (
+                Query(_certain("onward_feature_omega"), "{{program}} {{feature}}"),
+                Query(_certain("onward_feature_omega_sd"), "{{program}} {{feature}} sd"),
+            ),
+        ),
+        PanelSpec(
+            "Difficulty by feature",
+            "How many times as hard as assumed a feature's changes are.",
+            "short",
+            (Query(_certain("onward_feature_difficulty"), "{{program}} {{feature}}"),),
+        ),
+    ),
     "Limited places": (
         PanelSpec(
             "Coverage against nominal",
@@ -198,7 +266,7 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             "Drift",
             "Closed rounds of the last day that showed a drift, by what has drifted.",
             "short",
-            (Query(_last_day("onward_drift_detected_total", "drifted"), "{{program}} {{drifted}}"),),
+            (Query(f"sum by (program, drifted) ({_drifts('!=')})", "{{program}} {{drifted}}"),),
         ),
         PanelSpec(
             "Promises ended",
@@ -299,6 +367,12 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             "Announced models in the last day, once in each partition of the journal.",
             "short",
             (Query(_last_day("onward_models_total"), "{{program}}"),),
+        ),
+        PanelSpec(
+            "Increments",
+            "What shards have told each other of what they have learned: missing means that an increment never came.",
+            "short",
+            (Query(_last_day("onward_increments_total", "result"), "{{program}} {{result}}"),),
         ),
         PanelSpec(
             "Waiting",

@@ -108,7 +108,7 @@ class _Selection:
     """Which dead letters the flags mean."""
 
     def __init__(self, settings: DeadLetterSettings, topics: Topics) -> None:
-        readable = (*topics.inputs, topics.journal)
+        readable = (*topics.ingested, topics.journal)
         for topic in settings.topic:
             if topic not in readable:
                 raise UsageError(f"--topic {topic!r}: dead letters are of {', '.join(readable)}")

@@ -20,16 +20,19 @@ from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..settings import StatusSettings
 from ..topics import Topics
+from .display.rewards import features_table, rewards_table
 from .display.words import printable
 from .flags.parsing import parse_settings
 
 if TYPE_CHECKING:
+    from ..engine.rewards_summary import RewardsSummary
     from ..ledger.summary import LedgerSummary, ProgramSummary, PromisesSummary, RoundsSummary
 
 DESCRIPTION = """Show the topics' offsets, the lag of the workers' group and, with --state-dir, what the ledgers hold.
 The ledgers are only read; a worker may be running."""
 SPEC_CHARACTERS = 12
 """The first characters of a spec's hash; JSON has all."""
+DAY_CHARACTERS = len("2026-02-02")
 VERSION_CHARACTERS, VERSION_TAIL = 20, 12
 """A longer model version is shortened to its beginning and its end, which is often a hash."""
 
@@ -79,7 +82,7 @@ def _ledgers(state_dir: Path) -> list[LedgerSummary]:
 def _status(offsets: PartitionOffsets, topics: Topics, ledgers: Iterable[LedgerSummary]) -> _PartitionStatus:
     """The journal's position comes from its ledger when that is ahead: a ledger commits every chunk, the group only now
     and then. A ledger beyond the end of the journal belongs to another journal."""
-    if offsets.topic not in (*topics.inputs, topics.journal):
+    if offsets.topic not in (*topics.ingested, topics.journal):
         return _PartitionStatus(offsets, False, None)
     committed = [ledger.offset for ledger in ledgers if (topics.journal, ledger.partition) == offsets[:2]]
     known = [offset for offset in committed if offset <= offsets.end]
@@ -104,7 +107,13 @@ def _as_json(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSum
 
 def _program_as_json(program: ProgramSummary) -> dict[str, object]:
     parts = {"rounds": program.rounds, "promises": program.promises}
-    return {**program._asdict(), **{name: None if part is None else part._asdict() for name, part in parts.items()}}
+    plain = {name: None if part is None else part._asdict() for name, part in parts.items()}
+    return {**program._asdict(), **plain, "rewards": None if program.rewards is None else _rewards(program.rewards)}
+
+
+def _rewards(rewards: RewardsSummary) -> dict[str, object]:
+    features = [feature._asdict() for feature in rewards.features]
+    return {**rewards._asdict(), "calibration_error": rewards.calibration_error, "features": features}
 
 
 def _print(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSummary]) -> None:
@@ -121,6 +130,7 @@ def _print(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSumma
             console.print(_rounds_table(rounds))
         if promises := _promises(ledgers):
             console.print(_promises_table(promises))
+        _print_rewards(console, ledgers)
     elif any(partition.lag for partition in used):
         console.print("Workers commit what they have read once a second; --state-dir tells the journal's exactly.")
 
@@ -224,6 +234,24 @@ def _promises_table(promises: Mapping[str, Sequence[PromisesSummary]]) -> Table:
         counts = (sum(part.open_options for part in parts), sum(part.people for part in parts), unseen)
         table.add_row(name, *map(_text, counts), models or "-", _minute(since_ms))
     return table
+
+
+def _print_rewards(console: Console, ledgers: Iterable[LedgerSummary]) -> None:
+    """What is expected and what comes of it, where learners expect anything."""
+    from ..engine.rewards_summary import joined
+
+    found: defaultdict[str, list[RewardsSummary]] = defaultdict(list)
+    for ledger in ledgers:
+        for program in ledger.programs:
+            if program.rewards is not None:
+                found[program.program].append(program.rewards)
+    rewards = {name: joined(parts) for name, parts in sorted(found.items())}
+    if rewards:
+        console.print(
+            rewards_table(rewards, {name: _time(own.drift_ms)[:DAY_CHARACTERS] for name, own in rewards.items()})
+        )
+        if features := features_table(rewards):
+            console.print(features)
 
 
 def _minute(moment_ms: int | None) -> str:

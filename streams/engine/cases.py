@@ -23,6 +23,10 @@ class Status(IntEnum):
     IN_ROUND = 7
 
 
+# In Python 3.11 an attribute of an enum costs as much as a new case.
+AWAITING_DECISION, APPROVED, NO_RECOURSE, OPEN, REWARDED, CENSORED, UNSEEN, IN_ROUND = Status
+
+
 class CaseOption(Struct, frozen=True, gc=False, array_like=True):
     """An option that a person was given: its arm, and the execution probability that the learner counts it with.
 
@@ -83,7 +87,7 @@ class Case(Struct, gc=False, array_like=True):
     @property
     def is_undecided(self) -> bool:
         """Whether nobody has approved or rejected it yet."""
-        return self.status in (Status.AWAITING_DECISION, Status.IN_ROUND)
+        return self.status is AWAITING_DECISION or self.status is IN_ROUND
 
 
 class ProcessedEvent(NamedTuple):

@@ -24,9 +24,13 @@ COUNTS: dict[str, Count] = {
     "recourses": Count("Answers to rejected people, recourse or none.", ("program", "kind")),
     "no_recourse": Count("Rejected people without a recourse.", ("program", "reason")),
     "fates": Count("What became of recourses and outcomes.", ("program", "fate")),
+    "increments": Count(
+        "What shards have learned and told the others, by what became of it in a journal partition.",
+        ("program", "result"),
+    ),
     "models": Count("Announced models applied, once in each journal partition.", ("program",)),
     "rounds": Count("Rounds closed.", ("program",)),
     "promises_ended": Count("Promises that have ended.", ("program", "status")),
-    "drift_detected": Count("Closed rounds that showed a drift, by what has drifted.", ("program", "drifted")),
+    "drift_detected": Count("Drifts that were found, by what has drifted.", ("program", "drifted")),
 }
 """By name."""

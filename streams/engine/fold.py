@@ -13,7 +13,7 @@ from ...schemas.events import DeadLetter
 from ...schemas.kinds import kinds
 from ..journal.dead_letters import dead_letter_of_event
 from ..journal.entries import CaseKey, Entry, JournalPosition
-from ..outputs.emission import Emission
+from ..outputs.emission import Emission, encode_event
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from .cases import Case, ProcessedEvent, processed_event
@@ -22,6 +22,7 @@ from .promises.recourse import OpenRecourse
 from .promises.state import ProgramPromises
 from .rounds.promised_scores import PromisedScore
 from .rounds.state import ProgramRounds
+from .shared_evidence import SharedEvidence
 from .state import PartitionState, Shard
 from .timers import Order, Timer, TimerQueue, forget_event, promise_end, timer_of
 from .waiting import WaitingEvent
@@ -122,7 +123,14 @@ class Fold:
         """Put a program under another spec, with all that it knows."""
         self.state.change(program)
         self.effects.specs.add(program.name)
-        self.effects.shards.update(one.key for one in self.state.shards.values() if one.program is program)
+        self.effects.shards.update(one.key for one in self.state.shards_of(program))
+        if program.name in self.state.shared:
+            self.effects.shared.add(program.name)
+
+    def shared(self, program: Program) -> SharedEvidence:
+        """What the shards of a program have told each other, to change it."""
+        self.effects.shared.add(program.name)
+        return self.state.shared_of(program)
 
     # --- cases -----------------------------------------------------------------------------------------------------
 
@@ -319,9 +327,19 @@ class Fold:
         entry, number = self.entry, self._number
         self._number = number + 1
         source, key = self.state.programs[program].addresses[shard] if program else ("onward", None)
-        offset = entry.position.offset
         self.effects.emissions.append(
-            Emission(offset, number, identity, source, key, time_ms, entry.timestamp_ms, event)
+            Emission(
+                entry.position.offset,
+                number,
+                identity,
+                program,
+                source,
+                key,
+                time_ms,
+                entry.timestamp_ms,
+                type(event),
+                encode_event(event),
+            )
         )
 
     def dead_letter(self, entry: Entry, reason: str, detail: str) -> None:

@@ -16,12 +16,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..journal.entries import CaseKey, Entry
 from .effects import Effects
 from .fold import Fold, Footprint, LedgerView, StepObserver
-from .handlers import handlers, timer_handlers
+from .handlers import Handler, handlers, timer_handlers
 from .handlers.promises import revalidation
 from .handlers.rounds import closing
 from .selection import LookAhead
 from .state import PartitionState
 from .watermark import clock_moves
+
+Segment = Sequence[tuple[Entry, Handler]]
+"""Entries that are assessed together, each with the handler of its kind."""
 
 
 def footprint(portion: Iterable[Entry]) -> Footprint:
@@ -45,9 +48,9 @@ def process(
     """
     fold = Fold(state, view, {kind: handler.order for kind, handler in timer_handlers.items()}, observe_step)
     for segment in _segments(state, portion):
-        are_new = state.are_new(segment)
+        are_new = state.are_new([entry for entry, _ in segment])
         ahead = _look_ahead(fold, segment, are_new)
-        for entry, is_new in zip(segment, are_new, strict=True):
+        for (entry, handler), is_new in zip(segment, are_new, strict=True):
             fold.begin(entry)
             # Step 1: drop a record that was appended twice.
             if not is_new:
@@ -58,36 +61,36 @@ def process(
                 # Step 2: advance the clocks, fire timers, carry on what is done in pieces.
                 _pass_time(fold, entry)
                 # Step 3: apply the event.
-                handlers[entry.kind.name].apply(entry, entry.body, fold, ahead)
+                handler.apply(entry, entry.body, fold, ahead)
             state.offset = entry.position.offset + 1
         ahead.check_all_used()
     return fold.end()
 
 
-def _segments(state: PartitionState, portion: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+def _segments(state: PartitionState, portion: Sequence[Entry]) -> Iterator[Segment]:
     """Cut after the entries that change how people are assessed: those of a segment are assessed together.
 
     A segment is to be folded before the next one is asked for.
     """
-    start = 0
-    for end, entry in enumerate(portion, 1):
-        if end == len(portion) or handlers[entry.kind.name].ends_segment(entry, state):
-            yield portion[start:end]
-            start = end
+    segment: list[tuple[Entry, Handler]] = []
+    for entry in portion:
+        handler = handlers[entry.kind.name]
+        segment.append((entry, handler))
+        if handler.ends_segment(entry, state):
+            yield segment
+            segment = []
+    yield segment
 
 
-def _look_ahead(fold: Fold, segment: Sequence[Entry], are_new: Sequence[bool]) -> LookAhead:
+def _look_ahead(fold: Fold, segment: Segment, are_new: Sequence[bool]) -> LookAhead:
     """Assess the people of a segment, and plan runs.
 
     A run is consecutive steps of a shard between which its learner cannot change.
     """
-    people = [
-        (entry, person) for entry in segment if (person := handlers[entry.kind.name].person(entry, fold)) is not None
-    ]
+    people = [(entry, person) for entry, handler in segment if (person := handler.person(entry, fold)) is not None]
     ahead = LookAhead(fold, people)
     keys_seen: set[CaseKey] = set()
-    for entry, is_new in zip(segment, are_new, strict=True):
-        handler = handlers[entry.kind.name]
+    for (entry, handler), is_new in zip(segment, are_new, strict=True):
         if entry.kind.about is None:
             continue
         if is_new and entry.key not in keys_seen and handler.surely_takes_step(entry, fold):

@@ -16,7 +16,9 @@ from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
 from .promises.state import ProgramPromises
+from .reward_watch import RewardWatch
 from .rounds.state import ProgramRounds
+from .shared_evidence import SharedEvidence
 from .waiting import WaitingEvents
 from .watermark import Watermarks
 
@@ -30,12 +32,17 @@ class ShardKey(NamedTuple):
 
 @dataclass
 class Shard:
-    """One learner, and the number of the step it takes next."""
+    """One learner, the number of the step it takes next, and what came of its expectations.
+
+    ``untold`` are the outcomes that it has not told other shards of.
+    """
 
     program: Program
     number: int
     learner: Choice
     step: int = 0
+    untold: int = 0
+    watch: RewardWatch = field(default_factory=RewardWatch)
 
     def __post_init__(self) -> None:
         self.key = ShardKey(self.program.name, self.number)
@@ -86,6 +93,7 @@ class PartitionState:
     models: dict[str, CurrentModel] = field(default_factory=dict)
     rounds: dict[str, ProgramRounds] = field(default_factory=dict)
     promises: dict[str, ProgramPromises] = field(default_factory=dict)
+    shared: dict[str, SharedEvidence] = field(default_factory=dict)
 
     def program(self, name: str) -> Program:
         """A program of this worker. Raise ``LedgerError``: a missing spec must not make it skip events.
@@ -115,9 +123,10 @@ class PartitionState:
         model = self.model(self.program(program.name))
         self.programs[program.name] = program
         self.models[program.name] = CurrentModel.of(program, model.bundle)
-        for shard in self.shards.values():
-            if shard.program.name == program.name:
-                shard.change(program)
+        for shard in self.shards_of(program):
+            shard.change(program)
+        if program.name in self.shared:
+            self.shared[program.name].change(program.learner())
         if program.name in self.rounds:
             self.rounds[program.name].change(program)
         if program.name in self.promises:
@@ -138,7 +147,13 @@ class PartitionState:
         if shard is None:
             shard = Shard(program, number, program.learner())
             self.shards[shard.key] = shard
+            if program.name in self.shared:
+                self.shared[program.name].teach(shard.learner)
         return shard
+
+    def shards_of(self, program: Program) -> list[Shard]:
+        """The shards of a program that this partition has used."""
+        return [shard for shard in self.shards.values() if shard.program.name == program.name]
 
     def step_of(self, program: str, number: int) -> int:
         """The next step of a shard, 0 before its first answer."""
@@ -165,6 +180,13 @@ class PartitionState:
         if promises is None:
             promises = self.promises[program.name] = ProgramPromises(program)
         return promises
+
+    def shared_of(self, program: Program) -> SharedEvidence:
+        """What the shards of a program have told each other."""
+        shared = self.shared.get(program.name)
+        if shared is None:
+            shared = self.shared[program.name] = SharedEvidence(program.learner())
+        return shared
 
     @property
     def is_unfinished(self) -> bool:

@@ -63,7 +63,7 @@ class Ingest:
         self._clock_ms = clock_ms
         self._limits = limits or Limits()
         self._first_load = first_load
-        self._validators = {topics.of(kind): Validator(kind, programs, self._limits) for kind in kinds.of("input")}
+        self._validators = {topics.of(kind): Validator(kind, programs, self._limits) for kind in kinds.ingested}
         self._assigned: set[TopicPartition] = set()
         self._announced: set[TopicPartition] = set()
         self._width = 0
@@ -90,7 +90,7 @@ class Ingest:
         self._targets.clear()
         every = {
             TopicPartition(topic, partition)
-            for topic in self._topics.inputs
+            for topic in self._topics.ingested
             for partition in range(await self._publisher.partitions(topic))
         }
         new = sorted(every - self._announced)

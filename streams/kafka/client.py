@@ -32,6 +32,9 @@ from .options import KafkaOptions
 log = logging.getLogger("librdkafka")
 
 _QUEUE_FULL_SECONDS = 0.05
+_FLUSH_SECONDS = 0.1
+"""In a call of 0.2 s or more the client goes on after a fatal error: callbacks then run with the exception set, and the
+reason gets lost."""
 _POLL_SECONDS = 0.5
 
 _read_headers = operator.methodcaller("headers")
@@ -87,12 +90,9 @@ class EventWriter:
                 break
             except BufferError:
                 self.check(_QUEUE_FULL_SECONDS)
-            except (KafkaException, SystemError) as error:
+            except KafkaException as error:
                 self.check()
-                fatal = _kafka_error(error)
-                if fatal is None:
-                    raise
-                raise BrokerError(f"{len(value)} bytes for {topic} are refused: {fatal.str()}") from error
+                raise BrokerError(f"{len(value)} bytes for {topic} are refused: {error.args[0].str()}") from error
         self.check()
 
     def check(self, seconds: float = 0.0) -> None:
@@ -104,9 +104,7 @@ class EventWriter:
     def flush(self) -> None:
         """Return when every record is acknowledged; raise ``BrokerError`` when one was not."""
         # A little longer than the delivery timeout, so that failed deliveries report their reason.
-        unacknowledged = 0
-        with self._fatal_errors():
-            unacknowledged = self._producer.flush(self._delivery_seconds + 1.0)
+        unacknowledged = self._flush(self._delivery_seconds + 1.0)
         self._raise_failure()
         if unacknowledged:
             raise BrokerError(
@@ -118,8 +116,7 @@ class EventWriter:
         """Drop the queued records. Call ``flush`` before."""
         with self._fatal_errors():
             self._producer.purge()
-        with self._fatal_errors():
-            self._producer.flush(1.0)
+        self._flush(1.0)
 
     def __enter__(self) -> Self:
         return self
@@ -131,23 +128,25 @@ class EventWriter:
         finally:
             self.close()
 
+    def _flush(self, seconds: float) -> int:
+        """Wait until all records are acknowledged or one is not; the number of those that wait."""
+        deadline, left = time.monotonic() + seconds, len(self._producer)
+        while left and self._failure is None and time.monotonic() < deadline:
+            with self._fatal_errors():
+                left = self._producer.flush(_FLUSH_SECONDS)
+        return left
+
     def _on_delivery(self, error: KafkaError | None, message: confluent_kafka.Message) -> None:
         if error is not None and self._failure is None:
             self._failure = self._undelivered(error, message.topic() or "")
 
     @contextmanager
     def _fatal_errors(self) -> Iterator[None]:
-        """Keep an error from which the client cannot recover, which any call may raise.
-
-        The client goes on to report records with it raised already; Python takes that for a fault of its own.
-        """
+        """Keep an error from which the client cannot recover, which any call may raise."""
         try:
             yield
-        except (KafkaException, SystemError) as error:
-            fatal = _kafka_error(error)
-            if fatal is None:
-                raise
-            self._failure = self._failure or self._undelivered(fatal, self._topic)
+        except KafkaException as error:
+            self._failure = self._failure or self._undelivered(error.args[0], self._topic)
 
     def _undelivered(self, error: KafkaError, topic: str) -> BrokerError:
         if is_refusal(error):
@@ -157,14 +156,6 @@ class EventWriter:
     def _raise_failure(self) -> None:
         if self._failure:
             raise self._failure
-
-
-def _kafka_error(error: BaseException) -> KafkaError | None:
-    """What Kafka has said, in an exception of the client or in what led to it."""
-    found: BaseException | None = error
-    while found is not None and not isinstance(found, KafkaException):
-        found = found.__cause__ or found.__context__
-    return found.args[0] if isinstance(found, KafkaException) else None
 
 
 class EventReader:

@@ -104,7 +104,7 @@ async def run_service(
         if settings.web:
             await stack.enter_async_context(_pages(settings, metrics, readiness))
         timers = _timers(settings, ingest, processor, metrics, lag, lease)
-        handlers: dict[str, ChunkHandler] = {**dict.fromkeys(topics.inputs, ingest), topics.journal: processor}
+        handlers: dict[str, ChunkHandler] = {**dict.fromkeys(topics.ingested, ingest), topics.journal: processor}
         try:
             await run_worker(
                 options,

@@ -17,11 +17,13 @@ import msgspec
 from msgspec import Struct
 
 from ...schemas.kinds import WatermarkName
-from ..engine.cases import Case, Status
+from ..engine.cases import IN_ROUND, Case
 from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
+from ..engine.reward_watch import RewardWatch
 from ..engine.rounds.promised_scores import PromisedScore
 from ..engine.rounds.state import RoundsRecord
+from ..engine.shared_evidence import SharedRecord
 from ..engine.timers import ABOUT_A_CASE, WAIT, timer_of
 from ..errors import DamagedLedgerError
 from .array_codec import unpack
@@ -32,13 +34,16 @@ from .schema import SCHEMA_VERSION
 _decode_case = msgspec.msgpack.Decoder(Case).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
 _decode_promise = msgspec.msgpack.Decoder(PromisedScore | OpenRecourse).decode
+_decode_shared = msgspec.msgpack.Decoder(SharedRecord).decode
+_decode_watch = msgspec.msgpack.Decoder(RewardWatch).decode
 _decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
 
 _ABOUT_A_CASE = "('" + "', '".join(sorted(ABOUT_A_CASE)) + "')"
 _ROWS: Mapping[str, Any] = {
     "programs": tuple[int, str, WatermarkName, str, str, str, str, str],
     "specs": tuple[str, int, bytes],
-    "shards": tuple[str, int, int, str, bytes],
+    "shards": tuple[str, int, int, str, bytes, int, bytes],
+    "shared": tuple[str, bytes],
     "sources": tuple[str, int, int | None, Literal[0, 1], int | None],
     "watermarks": tuple[WatermarkName, int],
     "rounds": tuple[str, bytes],
@@ -53,7 +58,7 @@ _ROWS: Mapping[str, Any] = {
 The timers of cases are compared with the cases instead.
 """
 
-_NAMING = ("specs", "shards", "rounds", "promised", "promises", "waiting")
+_NAMING = ("specs", "shards", "shared", "rounds", "promised", "promises", "waiting")
 """The tables whose rows name their program."""
 
 _UNREADABLE = (None, sqlite3.SQLITE_ERROR)
@@ -156,11 +161,17 @@ def _check_programs(db: sqlite3.Connection) -> None:
             msgspec.json.decode(without_checksum(body))
         except ValueError as error:
             raise LedgerCheckError(f"spec {number} of program {program!r}: {error}") from error
-    for program, shard, learner in db.execute("SELECT program, shard, learner FROM shards"):
+    for program, shard, learner, watch in db.execute("SELECT program, shard, learner, watch FROM shards"):
         try:
             unpack(without_checksum(learner))
+            _decode_watch(without_checksum(watch))
         except ValueError as error:
             raise LedgerCheckError(f"what shard {shard} of program {program!r} has learned: {error}") from error
+    for program, body in db.execute("SELECT program, body FROM shared"):
+        try:
+            unpack(_decode_shared(without_checksum(body)).evidence)
+        except ValueError as error:
+            raise LedgerCheckError(f"what the shards of program {program!r} share: {error}") from error
     decoders = {"rounds": _decode_rounds, "promised": _decode_promised, "promises": _decode_promise}
     for table, decode in decoders.items():
         for program, body in db.execute(f"SELECT program, body FROM {table}"):
@@ -178,7 +189,7 @@ def _check_cases(db: sqlite3.Connection) -> None:
         case = _decode_case(without_checksum(body))
         if case.key != (names.get(id), application):
             raise LedgerCheckError(f"case {application!r} is not the one that its row names")
-        if in_round != (case.status is Status.IN_ROUND):
+        if in_round != (case.status is IN_ROUND):
             raise LedgerCheckError(f"case {application!r} is {case.status.name}, its row says in_round = {in_round}")
         expected += hash((id, *timer_of(case)[1:]))
     timers = db.execute(f"SELECT program, kind, shard, due, key FROM timers WHERE kind IN {_ABOUT_A_CASE}")

@@ -17,15 +17,18 @@ from typing import Self
 
 import msgspec
 
+from ...agents.choices import Choice
 from ...schemas.kinds import WatermarkName
-from ..engine.cases import Case, ProcessedEvent, Status
+from ..engine.cases import IN_ROUND, Case, ProcessedEvent
 from ..engine.effects import Effects
 from ..engine.fold import Footprint, LedgerView
 from ..engine.handlers import timer_handlers
 from ..engine.promises.recourse import OpenRecourse
 from ..engine.promises.state import PromisesRecord
+from ..engine.reward_watch import RewardWatch
 from ..engine.rounds.promised_scores import PromisedScore
 from ..engine.rounds.state import RoundsRecord
+from ..engine.shared_evidence import SharedRecord
 from ..engine.state import CurrentModel, PartitionState, Shard, ShardKey
 from ..engine.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
 from ..engine.waiting import WaitingEvent, WaitingEvents
@@ -47,7 +50,9 @@ _decode_case = msgspec.msgpack.Decoder(Case).decode
 _decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
 _decode_promise = msgspec.msgpack.Decoder(PromisedScore).decode
 _decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
+_decode_shared = msgspec.msgpack.Decoder(SharedRecord).decode
 _decode_recourse = msgspec.msgpack.Decoder(OpenRecourse).decode
+_decode_watch = msgspec.msgpack.Decoder(RewardWatch).decode
 _PARAMETERS_A_QUERY = 5000
 
 
@@ -131,6 +136,7 @@ class Ledger:
             )
             self._load_models(state)
             self._load_shards(state)
+            self._load_shared(state)
             self._load_rounds(state)
             self._load_promised(state)
             for event in self._waiting():
@@ -183,6 +189,7 @@ class Ledger:
             )
             self._write_timers(effects)
             self._write_shards(state, effects)
+            self._write_shared(state, effects)
             self._write_models(state, effects)
             self._write_rounds(state, effects)
             self._write_promises(state, effects)
@@ -222,23 +229,32 @@ class Ledger:
             state.models[name] = CurrentModel.of(program, bundle)
 
     def _load_shards(self, state: PartitionState) -> None:
-        for name, number, step, choice, learner in self._db.execute("SELECT * FROM shards"):
+        for name, number, step, choice, learner, untold, watch in self._db.execute("SELECT * FROM shards"):
             program = state.programs[name]
             if choice != program.spec.policy.choice:
                 raise LedgerError(
                     f"ledger {self.path} holds what {choice} has learned for program {name!r}, whose policy is now "
                     f"{program.spec.policy.choice}: name {choice} in its spec (policy: choice), or rename the program"
                 )
-            shard = Shard(program, number, program.learner(), step)
-            learned = without_checksum(learner)
-            try:
-                shard.learner.restore(unpack(learned))
-            except ValueError as error:
-                raise LedgerError(
-                    f"ledger {self.path}: what {choice} has learned for program {name!r} does not fit it any more "
-                    f"({error}): restore the version of onward that wrote it, or use another state directory"
-                ) from error
+            shard = Shard(program, number, program.learner(), step, untold, _decode_watch(without_checksum(watch)))
+            self._restore(shard.learner, without_checksum(learner), program)
             state.shards[ShardKey(name, number)] = shard
+
+    def _load_shared(self, state: PartitionState) -> None:
+        for name, body in self._db.execute("SELECT program, body FROM shared"):
+            program, record = state.programs[name], _decode_shared(without_checksum(body))
+            shared = state.shared_of(program)
+            self._restore(shared.learner, record.evidence, program)
+            shared.told = record.told
+
+    def _restore(self, learner: Choice, learned: bytes | memoryview, program: Program) -> None:
+        try:
+            learner.restore(unpack(learned))
+        except ValueError as error:
+            raise LedgerError(
+                f"ledger {self.path}: what {learner.name} has learned for program {program.name!r} does not fit it any "
+                f"more ({error}): restore the version of onward that wrote it, or use another state directory"
+            ) from error
 
     def _load_rounds(self, state: PartitionState) -> None:
         """The rounds of programs with limited places, with those who wait for one and the open promises."""
@@ -364,7 +380,7 @@ class Ledger:
             "INSERT INTO cases VALUES (?, ?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET "
             "body = excluded.body, in_round = excluded.in_round",
             [
-                (self._ids[program], application, with_checksum(_encode(case)), case.status is Status.IN_ROUND)
+                (self._ids[program], application, with_checksum(_encode(case)), case.status is IN_ROUND)
                 for (program, application), case in effects.cases.items()
             ],
         )
@@ -406,10 +422,15 @@ class Ledger:
         rows = []
         for key in effects.shards:
             shard = state.shards[key]
-            rows.append(
-                (*key, shard.step, shard.program.spec.policy.choice, with_checksum(pack(shard.learner.state())))
-            )
-        self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?)", rows)
+            learned, watch = with_checksum(pack(shard.learner.state())), with_checksum(_encode(shard.watch))
+            rows.append((*key, shard.step, shard.program.spec.policy.choice, learned, shard.untold, watch))
+        self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def _write_shared(self, state: PartitionState, effects: Effects) -> None:
+        for name in effects.shared:
+            shared = state.shared[name]
+            body = with_checksum(_encode(SharedRecord(shared.told, pack(shared.learner.state()))))
+            self._db.execute("INSERT OR REPLACE INTO shared VALUES (?, ?)", (name, body))
 
     def _write_models(self, state: PartitionState, effects: Effects) -> None:
         for name in effects.models:

@@ -1,13 +1,17 @@
 """The tables of a ledger. A change to them takes a new version. Ledgers and snapshots of another are refused.
 
 The ``body`` of a case is the whole case in MessagePack, which is written several times as fast as a column for each
-field; a checksum follows it, as it follows the state of a ``learner``. Cases lie in the order in which they came, not
-by name: rows that change together lie together, and a commit writes few pages, whatever the names are. ``in_round``
-is 1 while a case waits for its round, else 0: so those who wait are found without reading the others.
+field; a checksum follows it, as it follows the state of a ``learner`` and the ``watch`` over its rewards. Cases lie in
+the order in which they came, not by name: rows that change together lie together, and a commit writes few pages,
+whatever the names are. ``in_round`` is 1 while a case waits for its round, else 0: so those who wait are found without
+reading the others.
 
 ``rounds`` are those of programs with limited places, ``promised`` what there is of promises beside the open ones in
 ``promises``; their bodies are MessagePack with a checksum too. ``path_limit`` says how far the models of a program may
 move before an open recourse is looked at again; it is null in a program with rounds.
+
+``untold`` counts the outcomes that a shard has not told the others of. ``shared`` is what the shards of a program have
+told each other; its body is MessagePack with a checksum.
 
 ``specs`` are the documents of all specs that a program has had, with a checksum, numbered from 0; the last one is in
 force. ``programs.spec`` is its hash.
@@ -18,7 +22,7 @@ is found by program, kind, shard and due time.
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 """Counted up when the tables change, or what a case or the state of a choice or goal holds."""
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -26,7 +30,8 @@ CREATE TABLE programs (id INTEGER PRIMARY KEY, program TEXT NOT NULL UNIQUE, wat
     spec TEXT NOT NULL, first_model TEXT NOT NULL, version TEXT NOT NULL, manifest TEXT NOT NULL, sha256 TEXT NOT NULL);
 CREATE TABLE specs (program TEXT, number INTEGER, body BLOB NOT NULL, PRIMARY KEY (program, number)) WITHOUT ROWID;
 CREATE TABLE shards (program TEXT, shard INTEGER, step INTEGER NOT NULL, choice TEXT NOT NULL, learner BLOB NOT NULL,
-    PRIMARY KEY (program, shard)) WITHOUT ROWID;
+    untold INTEGER NOT NULL, watch BLOB NOT NULL, PRIMARY KEY (program, shard)) WITHOUT ROWID;
+CREATE TABLE shared (program TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEGER NOT NULL, time_ms INTEGER,
     PRIMARY KEY (topic, partition)) WITHOUT ROWID;
 CREATE TABLE rounds (program TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;

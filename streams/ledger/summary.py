@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..engine.promises.state import PromisesRecord
+from ..engine.rewards_summary import RewardsSummary
 from ..engine.rounds.state import RoundsRecord
 from ..engine.timers import WINDOW
 from ..errors import LedgerError
 from .checksum import without_checksum
+from .rewards import rewards_of
 from .schema import SCHEMA_VERSION
 
 
@@ -53,7 +55,8 @@ class ProgramSummary(NamedTuple):
     ``begun`` is True once the ledger has folded an answer or a model event of the program. Before that, ``model`` is
     the program's first model, even when other ledgers have a newer one. A ledger that owns none of the program's shards
     may never begin it. ``rounds`` is None without limited places, and until the first application or round.
-    ``promises`` is None where options are not promised, and until the first is open.
+    ``promises`` is None where options are not promised, and until the first is open. ``rewards`` is None where the
+    learner expects none, and before the first answer.
     """
 
     program: str
@@ -65,6 +68,7 @@ class ProgramSummary(NamedTuple):
     open_recourses: int
     rounds: RoundsSummary | None = None
     promises: PromisesSummary | None = None
+    rewards: RewardsSummary | None = None
 
 
 class LedgerSummary(NamedTuple):
@@ -104,11 +108,13 @@ def _summary(path: Path) -> LedgerSummary | None:
             waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
             rounds = {name: _rounds(body, count) for name, body, count in db.execute(_ROUNDS)}
             promises = {name: _promises(body, people) for name, body, people in db.execute(_PROMISED)}
+            rewards = rewards_of(db)
             programs = tuple(
                 ProgramSummary(
                     *(name, spec, model, bool(begun), shards, steps, open_recourses),
                     rounds.get(name),
                     promises.get(name),
+                    rewards.get(name),
                 )
                 for name, spec, model, begun, shards, steps, open_recourses in db.execute(_PROGRAMS)
             )

@@ -70,7 +70,7 @@ def unpublished_emissions(
     """
     if not emissions or emissions[0].position > max(published.values()):
         return emissions
-    return [emission for emission in emissions if emission.position > published[topic_of(emission.event, topics)]]
+    return [emission for emission in emissions if emission.position > published[topic_of(emission, topics)]]
 
 
 def _mark(record: Record) -> HighWaterMark | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +16,8 @@ from ..topics import Topics
 POSITION = "onward_position"
 GENERATION = "onward_generation"
 _HEADER = b"%d.%d"
-_encode = msgspec.json.Encoder().encode
+encode_event = msgspec.json.Encoder().encode
+"""The JSON of an event."""
 
 
 class OutputPosition(NamedTuple):
@@ -40,22 +41,30 @@ class Emission(Struct, frozen=True, gc=False):
     """An event to publish.
 
     ``offset`` and ``number`` are its position. ``timestamp_ms`` is the record time of the input that caused it,
-    ``time_ms`` its event time.
+    ``time_ms`` its event time. ``program`` is "" for a dead letter. ``value`` is the event's JSON: a portion holds
+    thousands of events, whose objects would take several times the memory.
     """
 
     offset: int
     number: int
     id: str
+    program: str
     source: str
     key: bytes | None
     time_ms: int
     timestamp_ms: int
-    event: Struct
+    struct: type[Struct]
+    value: bytes
 
     @property
     def position(self) -> OutputPosition:
         """The position."""
         return OutputPosition(self.offset, self.number)
+
+    @property
+    def event(self) -> Any:
+        """The event, decoded."""
+        return kinds.by_struct[self.struct].decode(self.value)
 
 
 def records_of(emissions: Iterable[Emission], topics: Topics, partition: int, generation: bytes) -> list[OutRecord]:
@@ -68,14 +77,13 @@ def records_of(emissions: Iterable[Emission], topics: Topics, partition: int, ge
     written_by = GENERATION, generation
     records = []
     for emission in emissions:
-        event = emission.event
-        topic, ce_type = outputs[type(event)]
+        topic, ce_type = outputs[emission.struct]
         headers = cloud_event_headers(emission.id, emission.source, ce_type, emission.time_ms)
         headers += (POSITION, _HEADER % (emission.offset, emission.number)), written_by
-        records.append(OutRecord(topic, partition, emission.timestamp_ms, emission.key, _encode(event), headers))
+        records.append(OutRecord(topic, partition, emission.timestamp_ms, emission.key, emission.value, headers))
     return records
 
 
-def topic_of(event: Struct, topics: Topics) -> str:
+def topic_of(emission: Emission, topics: Topics) -> str:
     """The output topic of an event."""
-    return topics.of(kinds.by_struct[type(event)])
+    return topics.of(kinds.by_struct[emission.struct])

@@ -7,6 +7,7 @@ They stay, so that what is learned about an arm outlives a retrained model and a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -216,6 +217,16 @@ class Program:
     def arms(self) -> Array:
         """The arms that the learner learns about, encoded, shape (K, D)."""
         return self.numbering.rows
+
+    @cached_property
+    def arms_sha256(self) -> str:
+        """The hash of the arms in the order of their numbers."""
+        return hashlib.sha256(np.ascontiguousarray(self.arms).tobytes()).hexdigest()
+
+    @property
+    def shares(self) -> bool:
+        """Whether its shards tell each other what they have learned."""
+        return self.spec.shards > 1 and bool(choices.registry[self.spec.policy.choice].additive)
 
     def learner(self) -> Choice:
         """A choice that has seen nothing. Its window of steps is that of the program's first spec."""

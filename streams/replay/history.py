@@ -212,7 +212,7 @@ def _open_options(application: str, events: list[Struct]) -> str:
 
 def _state(happenings: list[Happening], events: list[Struct]) -> str:
     answers = [event for event in events if isinstance(event, Recourse | NoRecourse)]
-    if any(isinstance(event, Reward) and event.fate in CLOSED.values() for event in events):
+    if any(isinstance(event, Reward) and event.fate in CLOSED for event in events):
         return "closed"
     if answers:
         return "waits for an outcome" if isinstance(answers[-1], Recourse) else "closed: there is no way forward"

@@ -127,7 +127,7 @@ def _in_order(effects: Effects, taken: Mapping[tuple[int, int], Step]) -> Iterat
             continue
         if isinstance(event, (Recourse, NoRecourse)):
             yield taken[event.shard, event.step]
-        elif isinstance(event, Reward) and event.fate in CLOSED.values():
+        elif isinstance(event, Reward) and event.fate in CLOSED:
             assert event.step is not None, f"{event.fate} without a step"
             reward = None if event.fate == "unseen" else event.reward
             arm = None if event.candidate is None else int(event.candidate)

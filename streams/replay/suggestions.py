@@ -59,7 +59,7 @@ def _answers(program: Program, people: Mapping[str, Features], time_ms: int) -> 
                 ledger.commit(state, effects)
                 state.shards.clear()
                 for emission in effects.emissions:
-                    if isinstance(emission.event, Recourse | NoRecourse):
+                    if emission.struct in (Recourse, NoRecourse):
                         yield emission.event
 
 

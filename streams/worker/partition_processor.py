@@ -269,6 +269,7 @@ class PartitionProcessor:
         self._metrics.observe_chunk(entries, seconds)
         self._metrics.count(effects, owned.open_recourses)
         self._metrics.count_promises(owned.state.partition, effects)
+        self._metrics.show_rewards(owned.state, effects)
         self._metrics.observe_delays(effects, published)
         self._metrics.show(owned.state, [partition.open_recourses for partition in self._partitions.values()])
 

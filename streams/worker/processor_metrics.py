@@ -10,15 +10,16 @@ import numpy as np
 from ...schemas.events import NoRecourse, Recourse
 from ..engine.effects import Effects
 from ..engine.handlers.fates import CLOSED
+from ..engine.reward_watch import tenth_of
 from ..engine.state import PartitionState
 from ..metrics import Metrics
 from ..outputs.emission import Emission
 from ..programs.program import Program
 from .promise_metrics import PromiseMetrics
+from .reward_metrics import DECILES, RewardMetrics
 from .round_metrics import RoundMetrics
 
-DECILES = tuple(f"{low / 10:.1f}-{(low + 1) / 10:.1f}" for low in range(10))
-"""The labels of the tenths of a probability; a bound belongs to the upper one."""
+_ANSWERS = frozenset({Recourse, NoRecourse})
 
 
 class ProcessorMetrics:
@@ -30,6 +31,7 @@ class ProcessorMetrics:
         self._clock_ms = clock_ms
         self._rounds = RoundMetrics(metrics)
         self._promises = PromiseMetrics(metrics, programs)
+        self._rewards = RewardMetrics(metrics)
         for program in programs:
             # Prometheus sees no increase in a series that begins at 1.
             metrics.counts["models"].labels(program)
@@ -49,13 +51,17 @@ class ProcessorMetrics:
             counter.labels(*filter(None, (label, detail))).inc(times)
             if (name, detail) == ("recourses", "recourse"):
                 open_recourses[label] += times
-            elif name == "fates" and detail in CLOSED.values():
+            elif name == "fates" and detail in CLOSED:
                 open_recourses[label] -= times
         self._count_predictions(effects)
 
     def count_promises(self, partition: int, effects: Effects) -> None:
         """Count what new models mean for the open options of a partition."""
         self._promises.count(partition, effects)
+
+    def show_rewards(self, state: PartitionState, effects: Effects) -> None:
+        """Set the gauges of what is expected and observed, for the shards of a partition that have changed."""
+        self._rewards.show(state, effects.shards)
 
     def observe_delays(self, effects: Effects, published: Sequence[Emission]) -> None:
         """Observe the delays of outcomes, and the time from application to answer."""
@@ -66,9 +72,8 @@ class ProcessorMetrics:
             metrics.outcome_delay_steps.observe(program, [steps for _, steps in delays])
         sent_ms: dict[str, list[float]] = {}
         for emission in published:
-            event = emission.event
-            if isinstance(event, (Recourse, NoRecourse)):
-                sent_ms.setdefault(event.program, []).append(emission.timestamp_ms)
+            if emission.struct in _ANSWERS:
+                sent_ms.setdefault(emission.program, []).append(emission.timestamp_ms)
         for program, times_ms in sent_ms.items():
             latencies = np.maximum(0.0, now_ms - np.array(times_ms, dtype=np.float64)) / 1000
             metrics.recourse_latency_seconds.observe(program, latencies.tolist())
@@ -91,6 +96,7 @@ class ProcessorMetrics:
         self._metrics.watermark_timestamp_seconds.remove(partition)
         self._rounds.forget(partition)
         self._promises.forget(partition)
+        self._rewards.forget(partition)
 
     def _count_predictions(self, effects: Effects) -> None:
         """Count what was predicted and observed of the options whose reward is known."""
@@ -100,7 +106,7 @@ class ProcessorMetrics:
             pairs.setdefault(program, []).append((predicted, reward))
         for program, of_program in pairs.items():
             predictions, rewards = np.array(of_program).T
-            deciles = np.minimum((10 * predictions).astype(np.intp), len(DECILES) - 1)
+            deciles = tenth_of(predictions)
             counts = np.bincount(deciles, minlength=len(DECILES))
             predicted_sums, reward_sums = np.bincount(deciles, predictions), np.bincount(deciles, rewards)
             for decile in np.flatnonzero(counts).tolist():

@@ -47,8 +47,9 @@ class PromiseMetrics:
             return
         finished: defaultdict[tuple[str, str], list[Revalidation]] = defaultdict(list)
         for emission in effects.emissions:
-            if isinstance(emission.event, Revalidation):
-                finished[emission.event.program, emission.event.model].append(emission.event)
+            if emission.struct is Revalidation:
+                event: Revalidation = emission.event
+                finished[event.program, event.model].append(event)
         for (name, model), events in finished.items():
             counts = {result: sum(getattr(event, result) for event in events) for result in (*RESULTS, "replaced")}
             for result, options in counts.items():

@@ -95,6 +95,28 @@ def watermark(values: str, instance: str = "b") -> dict[str, str]:
     return {f'onward_watermark_timestamp_seconds{{partition="3", instance="{instance}"}}': values}
 
 
+def rewards(predicted: float, outcomes: int, observed: float = 0.5) -> dict[str, str]:
+    """What two workers show of a program that predicts all rewards alike: half of the outcomes each."""
+    sums = {"outcomes": 1.0, "predicted_rewards": predicted, "observed_rewards": observed}
+    labels = 'program="grants", decile="0.5-0.6"'
+    return {
+        f'onward_recent_{name}{{{labels}, instance="{instance}"}}': f"{mean * outcomes / 2}+0x60"
+        for name, mean in sums.items()
+        for instance in ("a", "b")
+    }
+
+
+def feature(omega: float, deviation: float) -> dict[str, str]:
+    """What a worker shows of a feature."""
+    labels = '{program="grants", feature="telephone"}'
+    return {f"onward_feature_omega{labels}": f"{omega}+0x60", f"onward_feature_omega_sd{labels}": f"{deviation}+0x60"}
+
+
+def drifted(what: str) -> dict[str, str]:
+    """What a worker counts of drifts: one, after ten minutes."""
+    return {f'onward_drift_detected_total{{program="grants", drifted="{what}"}}': "0+0x9 1+0x120"}
+
+
 UNSEEN = f"onward_unseen_options{PROGRAM}"
 UNANNOUNCED = f"onward_applications_without_round{PROGRAM}"
 DUE = f"onward_next_round_timestamp_seconds{PROGRAM}"
@@ -126,6 +148,15 @@ CASES = (
     Case("no model has come", looked("0+0x120", "0+0x120"), "30m", ()),
     Case("options are looked at for long", {UNSEEN: "0+0x9 900-1x120"}, "71m", ("OnwardRevalidationUnfinished",)),
     Case("options are looked at for a while", {UNSEEN: "0+0x9 900-30x29 0+0x120"}, "60m", ()),
+    Case("rewards are not as predicted", rewards(0.65, 500), "11m", ("OnwardRewardsMiscalibrated",)),
+    Case("people improve more often than predicted", rewards(0.35, 500), "11m", ("OnwardRewardsMiscalibrated",)),
+    Case("rewards are about as predicted", rewards(0.58, 500), "30m", ()),
+    Case("few outcomes are known", rewards(0.8, 498), "30m", ()),
+    Case("a feature helps less than expected", feature(0.5, 0.2), "11m", ("OnwardFeatureHelpsLess",)),
+    Case("it may help as expected", feature(0.3, 0.2), "30m", ()),
+    Case("rewards have drifted", drifted("rewards"), "20m", ("OnwardRewardsDrifted",)),
+    Case("rewards drifted long ago", drifted("rewards"), "80m", ()),
+    Case("thresholds have drifted", drifted("threshold"), "20m", ()),
     Case("many records cannot be used", refused("0+2x180"), "61m", ("OnwardDeadLetters",)),
     Case("a few cannot be used", refused("0+2x180", "0+500x180"), "61m", ()),
     Case("the only records cannot be used", refused("0 1 9+0x180", "0 1 9+0x180"), "61m", ()),

@@ -52,7 +52,13 @@ LIMITED = {
 }
 PROMISED = {
     "promised": {
-        "policy": {"choice": "posterior", "generator": "search", "options": 2, "window": {"time": "PT1H"}},
+        "policy": {
+            "objective": "cost",
+            "choice": "posterior",
+            "generator": "search",
+            "options": 2,
+            "window": {"time": "PT1H"},
+        },
         "promise": {"kind": "lp", "radius": 0.1},
     }
 }
@@ -61,7 +67,8 @@ BEYOND_THE_RADIUS = 0.13
 ROUNDS_BEFORE_IT = 10
 RETURN_SECONDS = 5.0
 """How long people of the program with limited places wait for their answer before they apply again."""
-PLAY = ["--people", "2000", "--rate", "30", "--approved-share", "0.2"]
+POLICY_FLAGS = ["--policies", "linucb,residual"]
+PLAY = [*POLICY_FLAGS, "--people", "2000", "--rate", "30", "--approved-share", "0.2"]
 
 
 def test_the_board_is_current_and_holds_every_query_once() -> None:
@@ -87,7 +94,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 def worker(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[str]:
     """HOST:PORT of the pages of a worker that serves the simulator's programs, one with limited places, and one with
     promises."""
-    assert main(["simulate", "--programs", str(tmp_path / "programs")]) == 0
+    assert main(["simulate", *POLICY_FLAGS, "--programs", str(tmp_path / "programs")]) == 0
     paths = [*(tmp_path / "programs").glob("*/spec.yaml"), *write_programs(tmp_path / "limited", LIMITED | PROMISED)]
     specs = [word for path in paths for word in ("--spec", str(path))]
     pages = ["--web-host", "127.0.0.1", "--web-port", "0", "--tick-seconds", "0.3"]

@@ -194,7 +194,7 @@ def test_a_spec_changes_while_workers_come_and_go(installation, capsys):
     assert findings.is_clean, findings
     for spec in (tight_spec, there.first):
         there.spec.write_text(spec)
-        assert main(["evaluate", *there.connection, "--spec", str(there.spec), "--choice", "factored", "--json"]) == 0
+        assert main(["evaluate", *there.connection, "--spec", str(there.spec), "--choice", "linucb", "--json"]) == 0
         evaluation = json.loads(capsys.readouterr().out)
         assert evaluation["steps"] + sum(evaluation["left_out"].values()) == 5 * PEOPLE
     assert main(["status", *there.connection, "--state-dir", str(there.folder / "state"), "--json"]) == 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import signal
 import time
+from itertools import product
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 from onward.schemas.events import Application, Outcome
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
+from onward.streams.journal.lines import read_entries as read
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.programs.program import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
@@ -28,7 +31,8 @@ from onward.tests.support.programs import features, write_programs
 APPLICANTS = 120
 PARTITIONS = 2
 WINDOWS = {"steps": {"steps": 5}, "timed": {"time": "PT1H"}}
-POLICIES = {name: {"policy": {"choice": "linucb", "window": window}} for name, window in WINDOWS.items()}
+CHOICES = {"steps": "linucb", "timed": "residual"}
+POLICIES = {name: {"policy": {"choice": CHOICES[name], "window": window}} for name, window in WINDOWS.items()}
 DELAYS_MS = {
     "computed": 0.0,
     "outputs in flight": 2.0,
@@ -36,6 +40,7 @@ DELAYS_MS = {
     "ledger committed": 0.0,
     "before the group commit": 0.0,
 }
+ROUTES = set(product(range(PARTITIONS), repeat=2))
 COMMITTING = ("ledger committed", "before the group commit")
 """Points at which offsets are committed to the group as often as possible, and the next run joins the same group."""
 
@@ -48,6 +53,18 @@ def specs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def programs(specs):
     return assemble_all([load_program_spec(path) for path in specs])
+
+
+class Sharing(NamedTuple):
+    """The partitions and offsets of increments, and with the partition whose journal has it: those that were read."""
+
+    told: set[tuple[int, int]]
+    heard: set[tuple[int, int, int]]
+
+    @property
+    def routes(self):
+        """The journal partitions that have an increment, each with the partition that it was told in."""
+        return {(place, partition) for place, partition, _ in self.heard}
 
 
 class KilledWorker:
@@ -91,13 +108,20 @@ class KilledWorker:
             answers = 0
             while answers < expected and process.exit_code is None:
                 answers += sum(record.topic == self.topics.recourse for record in reader.poll(0.2))
-            while reader.poll(1.0):
+            while process.exit_code is None and (reader.poll(1.0) or self.sharing().routes != ROUTES):
                 pass
             assert process.terminate() == 0, process.last_line()
 
     def read(self, topics):
         with EventReader(self.options, topics) as reader:
             return read_to_end(reader)
+
+    def sharing(self):
+        """What shards have told each other so far."""
+        told = {(record.partition, record.offset) for record in self.read([self.topics.increments])}
+        entries = [(record.partition, entry) for record in self.read([self.topics.journal]) for entry in read(record)]
+        increments = [(place, entry) for place, entry in entries if entry.kind.name == "increment"]
+        return Sharing(told, {(place, entry.source.partition, entry.source_offset) for place, entry in increments})
 
     def send_inputs(self):
         """Send applications to both programs, an outcome for most of them, outcomes of nobody, and bad records.
@@ -155,3 +179,7 @@ def test_a_killed_worker_loses_and_repeats_nothing(point, broker, specs, program
     assert findings.is_clean, findings
     assert findings.duplicates == 0
     assert sum(record.topic == worker.topics.recourse for record in outputs) == expected
+    # Shards of "timed" have told each other what they have learned, through the journals of both partitions.
+    sharing = worker.sharing()
+    assert sharing.routes == ROUTES
+    assert {(partition, offset) for _, partition, offset in sharing.heard} <= sharing.told

@@ -4,6 +4,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from onward.schemas.draft.marks import unlimited
 from onward.schemas.events import (
     Application,
     DeadLetter,
@@ -39,6 +40,7 @@ def test_the_examples_of_the_page_use_every_field():
     assert set(Feature.__struct_fields__) | set(ProgramSpec.__struct_fields__) <= used
     assert operators <= set(Condition.__struct_fields__)
     assert operators & used
+    assert not unlimited(spec)
 
 
 def test_the_error_shown_on_the_page_is_what_the_check_says():

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...goals import Goal
 from ...objective import Objective
+from ...options import LARGEST_ODDS
 from ..contract import Array, Indices, Mask, Score, Space
 from .combination import combined, undominated
 from .effects import log_odds
@@ -27,8 +28,6 @@ PER_SET = 3
 MOST_BITS = 62
 FARTHEST = 12
 """Most combinations that are measured because their scores promise to be high."""
-WIDE = 500
-"""About this number of combinations is measured whatever they promise."""
 LARGEST_SET = 4
 """Most features that a combination changes."""
 REFINED = 3
@@ -116,26 +115,29 @@ class AimedSearch:
     def options(self, person: Array, score: Score, goal: Goal) -> AimedOptions:
         """The options of a person (D,) under a model; none where no target was found that is one."""
         found = self._found(person, score, goal)
+        for _ in range(LARGEST_SET - 1):
+            fewer = _new(_fewer(found.steps[np.concatenate(self._far_and_near(found))]), found.steps)
+            if not len(fewer):
+                break
+            found = found.beside(self._measured(person, fewer, score, goal))
         return self._offered(found)
 
     def _found(self, person: Array, score: Score, goal: Goal) -> Targets:
         """All targets that were measured."""
         limits = self._grid.limits(person)
-        found = self._measured(person, _single(limits), score, goal)
+        found = self._measured(person, _single(limits), score, goal, whole=True)
         if not len(found.cost):
             return found
-        moves, single = self._useful(found), found
+        moves = self._useful(found)
         feature, base = (moves.steps != 0).argmax(axis=1), moves
         odds = log_odds(np.append(score(person[np.newaxis]), goal.required)).tolist()
         own = self._improvement.log_odds(person[np.newaxis], person[np.newaxis]).item(), odds[0]
-        for _ in range(2, self._most_changes + 1):
+        for size in range(2, self._most_changes + 1):
             pairs = self._promising(base, moves, feature, own, odds[1])
             if not len(pairs):
                 break
             steps = base.steps[pairs[:, 0]] + moves.steps[pairs[:, 1]]
-            if base is moves:
-                steps = np.concatenate([steps, self._widely(single)])
-            more = self._measured(person, _new(steps, found.steps[:0]), score, goal)
+            more = self._measured(person, _new(steps, found.steps[:0]), score, goal, whole=size < self._most_changes)
             found, base = found.beside(more), more.at(np.argsort(-self._value(more), kind="stable")[:BEAM])
         for _ in range(ROUNDS):
             varied = _new(self._varied(found.steps[self._best(found)[:REFINED]], limits), found.steps)
@@ -161,18 +163,6 @@ class AimedSearch:
         chosen: Indices = np.concatenate([pairs[best[0]], far[best[1]]])
         return chosen
 
-    def _widely(self, single: Targets) -> Steps:
-        """The best moves of the best features with every move of another, as far as these are few: (R, M).
-
-        Rough models accept combinations that no effect of single moves predicts.
-        """
-        order = np.argsort(-self._value(single), kind="stable")
-        _, first = np.unique((single.steps[order] != 0).argmax(axis=1), return_index=True)
-        base = single.steps[order[np.sort(first)[: WIDE // len(order)]]]
-        row, move = np.nonzero(~((base != 0)[:, np.newaxis] & (single.steps != 0)).any(axis=2))
-        steps: Steps = base[row] + single.steps[move]
-        return steps
-
     def _useful(self, single: Targets) -> Targets:
         """The single moves that no other replaces, at most ``MOST_MOVES``, and the farthest, in their order."""
         useful = undominated((single.steps != 0).argmax(axis=1), single.effects)
@@ -192,12 +182,26 @@ class AimedSearch:
         return best
 
     def _offered(self, found: Targets) -> AimedOptions:
+        far, near = self._far_and_near(found)
+        near = near[self._without_fillers(found, near)]
+        chosen = np.concatenate([far, near])
+        return AimedOptions(found.steps[chosen], found.rows[chosen], np.arange(len(chosen)) >= len(far))
+
+    def _far_and_near(self, found: Targets) -> tuple[Indices, Indices]:
+        """The best targets, without those of which a part is as good, and near ones of the same sets."""
         best = self._best(found)
         best = best[without_parts(found.steps[best])]
         best = best[found.cost[best] <= self._dearest * found.cost[best[:1]]][:MOST_OPTIONS]
-        near = self._near(found, best)
-        chosen = np.concatenate([best, near])
-        return AimedOptions(found.steps[chosen], found.rows[chosen], np.arange(len(chosen)) >= len(best))
+        return best, self._near(found, best)
+
+    def _without_fillers(self, found: Targets, which: Indices) -> Mask:
+        """Which of some targets have no part that was measured and is as good."""
+        number = {key: row for row, key in enumerate(map(bytes, found.steps))}
+        value, needed = np.where(found.accepted, self._value(found), -np.inf), np.ones(len(which), dtype=np.bool_)
+        for place, one in enumerate(which.tolist()):
+            parts = [number.get(bytes(part), one) for part in _fewer(found.steps[[one]])]
+            needed[place] = all(value[part] < value[one] - LEAST_GAIN for part in parts if part != one)
+        return needed
 
     def _near(self, found: Targets, best: Indices) -> Indices:
         """The best targets of the same sets where effort is much harder, as far as they are much nearer."""
@@ -222,13 +226,15 @@ class AimedSearch:
     def _value(self, targets: Targets, harder: float = 1.0) -> Array:
         return self._objective._replace(nu=harder * self._objective.nu).value(targets.helps, targets.cost)
 
-    def _measured(self, person: Array, steps: Steps, score: Score, goal: Goal) -> Targets:
+    def _measured(self, person: Array, steps: Steps, score: Score, goal: Goal, *, whole: bool = False) -> Targets:
+        """The targets of rows of steps (R, M). Unless the ``whole`` is asked for, rejected ones count as no help."""
         rows = self._grid.targets(person, steps)
         one, none = person[np.newaxis], np.zeros(len(rows), dtype=np.intp)
-        helps = self._improvement.log_odds(rows, np.broadcast_to(person, rows.shape))
         cost = self._objective.cost.of_pairs(rows, one, np.arange(len(rows)), none)
         scores = score(rows)
         accepted = np.asarray(self._space.allowed(rows), dtype=bool) & goal.reached(scores)
+        asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
+        helps[asked] = self._improvement.log_odds(rows[asked], np.broadcast_to(person, rows[asked].shape))
         return Targets(steps, rows, helps, cost, scores, accepted)
 
 
@@ -237,6 +243,15 @@ def _sets(changed: Mask) -> Indices:
     if changed.shape[1] > MOST_BITS:
         return np.asarray(np.unique(changed, axis=0, return_inverse=True)[1].ravel())
     return np.asarray(changed @ (1 << np.arange(changed.shape[1])))
+
+
+def _fewer(steps: Steps) -> Steps:
+    """Rows of steps (R, M) without one of their changes each, as far as another is left."""
+    row, feature = np.nonzero(steps)
+    fewer = steps[row]
+    fewer[np.arange(len(row)), feature] = 0
+    left: Steps = fewer[fewer.any(axis=1)]
+    return left
 
 
 def _new(steps: Steps, known: Steps) -> Steps:

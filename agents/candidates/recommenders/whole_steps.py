@@ -47,9 +47,11 @@ def _add(task: Task, recommender: Recommender, size: Array, most: Steps, steps: 
         own = np.zeros(len(rest), dtype=np.bool_)
         own[rows] = True
         some = task.only(own)
-        more = recommender.price(some, (steps[rows] + 1) * size) - recommender.price(some, steps[rows] * size)
+        price, dearer = recommender.price(some, steps[rows] * size), recommender.price(some, (steps[rows] + 1) * size)
         useful = np.minimum(gain, rest[rows, np.newaxis])
+        # The next step after one of an infinite price has none.
         with np.errstate(divide="ignore", invalid="ignore"):
+            more = dearer - price
             value = np.where((steps[rows] < most[rows]) & (gain > 0.0), more / useful, np.inf)
         value[np.isnan(value)] = np.inf
         # Where all prices are infinite, any step that is left.

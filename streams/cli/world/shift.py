@@ -5,16 +5,14 @@ The model goes on to accept who changes it. Only outcomes tell that it helps nob
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ....agents.choices import Residual
 from ....environments.rounds import Scoreboard
 from ....environments.truth import TruthWorld
-from ...ledger.learners import learners
-from ...programs.program import assemble
-from ...programs.spec_check import load_program_spec
+from ...engine.rewards_summary import joined
+from ...ledger.summary import summaries
 from ...simulation.shift_stats import ShiftSummary, phases
 from .worlds import FEATURE
 
@@ -41,11 +39,10 @@ class Shift:
         }
         return ShiftSummary(FEATURE, world.shift, improvement, self.omega)
 
-    def read_omega(self, state_dir: Path, specs: Mapping[str, Path]) -> None:
-        """Read what the programs of spec files, in the order of the policies, have learned of each feature."""
-        for policy, path in zip(self.scoreboards, specs.values(), strict=True):
-            program = assemble(load_program_spec(path))
-            names = [feature.name for feature in program.spec.features]
-            for learner in learners(state_dir, program):
-                if isinstance(learner, Residual):
-                    self.omega[policy] = dict(zip(names, learner.omega.tolist(), strict=True))
+    def read_omega(self, state_dir: Path, programs: Iterable[str]) -> None:
+        """Read what programs, in the order of the policies, have learned of each feature."""
+        of_ledgers = [program for ledger in summaries(state_dir) for program in ledger.programs]
+        for policy, name in zip(self.scoreboards, programs, strict=True):
+            parts = [own.rewards for own in of_ledgers if own.program == name and own.rewards is not None]
+            if parts:
+                self.omega[policy] = {feature.feature: feature.omega for feature in joined(parts).features}

@@ -6,6 +6,7 @@ from .dead_letter import DeadLetterHandler
 from .decision import DecisionHandler
 from .expired_wait import WaitTimerHandler
 from .expired_window import WindowTimerHandler
+from .increment import IncrementHandler
 from .model import ModelHandler
 from .outcome import OutcomeHandler
 from .promises.expiry import PromiseEndTimerHandler
@@ -23,6 +24,7 @@ add(
     ModelHandler(),
     SpecHandler(),
     RoundHandler(),
+    IncrementHandler(),
     DeadLetterHandler(),
     TickHandler(),
     WindowTimerHandler(),

@@ -13,14 +13,14 @@ from ....schemas.headers import format_time
 from ...journal.entries import Entry
 from ...programs.program import Program
 from ..assessment import Assessment
-from ..cases import Case, CaseOption, Status
+from ..cases import NO_RECOURSE, OPEN, Case, CaseOption
 from ..fold import Fold
 from ..selection import LookAhead, Selected
 from ..state import CurrentModel, Shard
 from .contract import timer_handlers
 from .promises.opening import open_options
 
-OPEN: Final[Literal["open"]] = "open"
+PROMISED: Final[Literal["open"]] = "open"
 """The status of an option that is promised."""
 
 
@@ -82,7 +82,7 @@ def publish_none(
 ) -> None:
     """Publish that there is no recourse, close the case, and count the step."""
     reason, detail = why
-    case.status, case.forget_ms, case.features = Status.NO_RECOURSE, fold.forget_ms(program, case.time_ms), None
+    case.status, case.forget_ms, case.features = NO_RECOURSE, fold.forget_ms(program, case.time_ms), None
     event = NoRecourse(
         program=program.name,
         shard=shard.number,
@@ -186,7 +186,7 @@ def options_of(
                 str(id),
                 _guarantee(program, model, assessment, option) if program.promises else None,
                 option.learner_execution if program.execution_source == "learned" else None,
-                OPEN if program.promises else UNSET,
+                PROMISED if program.promises else UNSET,
                 UNSET if helps is None else helps(option.index),
             )
         )
@@ -203,7 +203,7 @@ def _guarantee(
 
 def _open(case: Case, program: Program, shard: Shard) -> str | None:
     """Open the case until its window ends; the event time at which it does, None where the window counts steps."""
-    case.status, case.forget_ms = Status.OPEN, None
+    case.status, case.forget_ms = OPEN, None
     if program.window_ms is None:
         assert program.window_steps is not None, "a window counts steps or event time"
         case.closes_step = shard.step + program.window_steps

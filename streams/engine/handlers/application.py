@@ -8,7 +8,7 @@ from ....schemas.encoding import Problem
 from ....schemas.events import RawApplication
 from ...journal.entries import Entry, shard_of
 from ..assessment import Person
-from ..cases import Case, Status
+from ..cases import AWAITING_DECISION, Case
 from ..fold import Fold, Footprint
 from ..selection import LookAhead
 from .contract import Handler
@@ -62,7 +62,7 @@ class ApplicationHandler(Handler):
             return
         fold.count("applications", event.program)
         shard = shard_of(event.application, program.spec.shards)
-        case = Case(entry.key, shard, Status.AWAITING_DECISION, entry.time_ms, entry.id, event.applicant)
+        case = Case(entry.key, shard, AWAITING_DECISION, entry.time_ms, entry.id, event.applicant)
         case.features, case.previous = bytes(event.features), event.previous
         if program.closes_rounds:
             join_pool(case, entry, event, program, fold)

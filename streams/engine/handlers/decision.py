@@ -11,7 +11,7 @@ from ....schemas.events import Decision, ModelDecision
 from ...journal.entries import Entry
 from ...programs.program import Program
 from ..assessment import Assessment, Person
-from ..cases import Case, Status
+from ..cases import APPROVED, AWAITING_DECISION, Case
 from ..fold import Fold, Footprint
 from ..selection import LookAhead
 from .answer import answer
@@ -35,7 +35,7 @@ class DecisionHandler(Handler):
         """The applicant of a case that is at rest and awaits its decision."""
         event, case = entry.body, fold.view.cases.get(entry.key)
         assert isinstance(event, Decision), f"{entry.kind.name} is no decision"
-        if case is None or case.status is not Status.AWAITING_DECISION or case.features is None:
+        if case is None or case.status is not AWAITING_DECISION or case.features is None:
             return None
         return Person(case.features, event.approved)
 
@@ -80,7 +80,7 @@ def decide(case: Case, program: Program, entry: Entry, assessment: Assessment, f
         count_decision(program, fold, approved=approved)
     case.score = assessment.score
     if approved:
-        case.status, case.forget_ms, case.features = Status.APPROVED, fold.forget_ms(program, case.time_ms), None
+        case.status, case.forget_ms, case.features = APPROVED, fold.forget_ms(program, case.time_ms), None
     else:
         answer(case, program, entry, assessment, fold, ahead)
     fold.save(case)
@@ -101,17 +101,17 @@ def publish_decision(
     name, application = case.key
     bundle = fold.state.model(program).bundle
     event = ModelDecision(
-        program=name,
-        shard=case.shard,
-        application=application,
-        approved=approved,
-        model=bundle.version,
-        spec=program.sha256,
-        applicant=case.applicant,
-        model_sha256=bundle.manifest_sha256,
-        round=round,
-        score=score,
-        threshold=threshold,
+        name,
+        case.shard,
+        application,
+        approved,
+        bundle.version,
+        program.sha256,
+        case.applicant,
+        bundle.manifest_sha256,
+        round,
+        score,
+        threshold,
     )
     count_decision(program, fold, approved=approved)
     fold.emit(event, f"model-decision/{name}/{application}", case.time_ms, name, case.shard)

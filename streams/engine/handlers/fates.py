@@ -10,12 +10,15 @@ from __future__ import annotations
 from ....agents.choices import Pull
 from ....schemas.events import Fate, Reward
 from ...journal.entries import Entry, shard_of
-from ..cases import Case, Status, joined
+from ..cases import CENSORED, REWARDED, UNSEEN, Case, Status, joined
 from ..fold import Fold
 from ..state import Shard
+from .increment import tell
 
-CLOSED: dict[Status, Fate] = {Status.REWARDED: "rewarded", Status.CENSORED: "censored", Status.UNSEEN: "unseen"}
-"""The fates that close a recourse."""
+CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}
+"""The fates that close a recourse, and the status of its case after each."""
+REWARDS = "rewards"
+"""What has drifted where rewards are no longer what is expected, in the count of drifts."""
 
 
 def credited(case: Case, option: str | None) -> int | None:
@@ -47,32 +50,56 @@ def learn(shard: Shard, case: Case, reward: float | None, option_index: int | No
     never seen                      none
     ==============================  ========================
     """
-    assert case.step is not None, f"{case.key} has options without a step"
     taken_up = _taken_up(case, option_index, reward)
     for number, suggested in enumerate(case.options):
-        pull = Pull(case.step, suggested.arm, suggested.execution, suggested.context)
+        pull = _pull(case, number)
         if reward is not None and number == taken_up and suggested.revised_arm is None:
             shard.learner.update(pull, reward)
+            shard.untold += 1
         else:
             shard.learner.retract(pull)
 
 
 def close(
-    case: Case, shard: Shard, status: Status, reward: float | None, option_index: int | None, time_ms: int, fold: Fold
+    case: Case, shard: Shard, fate: Fate, reward: float | None, option_index: int | None, time_ms: int, fold: Fold
 ) -> None:
-    """Close a recourse and publish its fate; ``option_index`` is that of the credited option, from 0."""
+    """Close a recourse and publish its fate; ``option_index`` is that of the credited option, from 0.
+
+    Its outcome has been learned. Where that makes enough to tell the other shards, they are told.
+    """
     program, application = case.key
-    case.status, case.forget_ms, case.features = status, fold.forget_ms(shard.program, time_ms), None
+    case.status, case.forget_ms, case.features = CLOSED[fate], fold.forget_ms(shard.program, time_ms), None
     fold.save(case)
     fold.effects.shards.add(shard.key)
-    fate = CLOSED[status]
     arm, option = _credited_names(case, option_index)
     event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, option)
     fold.count("fates", program, fate)
     taken_up = _taken_up(case, option_index, reward)
-    if reward is not None and taken_up is not None and case.options[taken_up].revised_arm is None:
-        fold.effects.predictions.append((program, case.options[taken_up].execution, reward))
+    if reward is not None and taken_up is not None:
+        suggested = case.options[taken_up]
+        if suggested.revised_arm is None:
+            fold.effects.predictions.append((program, suggested.execution, reward))
+            _watch(case, shard, taken_up, reward, time_ms, fold)
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
+    tell(shard, time_ms, fold)
+
+
+def _watch(case: Case, shard: Shard, option_index: int, reward: float, time_ms: int, fold: Fold) -> None:
+    """Hold a reward against what was expected of its option, and count a drift."""
+    watch = shard.watch
+    expected = shard.learner.expected_reward(_pull(case, option_index))
+    if expected is None:
+        return
+    watch.begin(case.deadline_ms, case.closes_step)
+    if watch.has_begun(time_ms, shard.step) and watch.add(expected, reward, time_ms):
+        fold.count("drift_detected", shard.program.name, REWARDS)
+
+
+def _pull(case: Case, option_index: int) -> Pull:
+    """The pull of one of a case's options."""
+    assert case.step is not None, f"{case.key} has options without a step"
+    suggested = case.options[option_index]
+    return Pull(case.step, suggested.arm, suggested.execution, suggested.context)
 
 
 def _credited_names(case: Case, option_index: int | None) -> tuple[str | None, str | None]:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from ....schemas.events import Outcome
 from ...journal.entries import Entry
 from ...programs.program import Program
-from ..cases import Case, Status
+from ..cases import CENSORED, REWARDED, UNSEEN, Case
 from ..fold import Fold, Footprint
 from ..selection import LookAhead
 from .contract import Handler
@@ -54,11 +54,11 @@ def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Progra
         detail = f"the recourse of application {application!r} has no option {event.option!r}"
         fold.dead_letter(entry, "unknown_option", detail)
         return
-    if case.status in (Status.REWARDED, Status.UNSEEN):
+    if case.status is REWARDED or case.status is UNSEEN:
         fold.remember(entry)
         detail = f"the recourse of application {application!r} has its outcome already"
         fold.dead_letter(entry, "already_has_outcome", detail)
-    elif case.status is Status.CENSORED or (case.deadline_ms is not None and entry.time_ms > case.deadline_ms):
+    elif case.status is CENSORED or (case.deadline_ms is not None and entry.time_ms > case.deadline_ms):
         late(entry, case, option, fold)
     else:
         _close_with_outcome(entry, event, case, option, program, fold)
@@ -72,10 +72,10 @@ def _close_with_outcome(
     case.outcome_event_id = entry.id
     if event.result == "unseen":
         learn(shard, case, None, option)
-        close(case, shard, Status.UNSEEN, None, option, entry.time_ms, fold)
+        close(case, shard, "unseen", None, option, entry.time_ms, fold)
         return
     reward = 1.0 if event.result == "improved" else 0.0
     learn(shard, case, reward, option)
     assert case.step is not None, f"{case.key} has options without a step"
     fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, shard.step - case.step))
-    close(case, shard, Status.REWARDED, reward, option, entry.time_ms, fold)
+    close(case, shard, "rewarded", reward, option, entry.time_ms, fold)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 import sklearn
@@ -49,6 +49,8 @@ from .share_calibration import Measured, measure_share
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+P = ParamSpec("P")
+R = TypeVar("R")
 EstimatorName = Literal["random_forest", "logistic_regression", "mlp", "gradient_boosting"]
 
 REFERENCE_ROWS = 5000
@@ -64,6 +66,13 @@ ESTIMATORS: Mapping[EstimatorName, Callable[[np.random.RandomState], Any]] = {
 CALIBRATION_FOLDS = 5
 
 
+def _on_one_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds sums in one order. OpenMP's threads would also wait for each other on a busy machine."""
+    limited: Callable[P, R] = threadpool_limits.wrap(limits=1)(function)
+    return limited
+
+
+@_on_one_thread
 def train(
     csv: Path,
     loaded: LoadedSpec,
@@ -96,38 +105,6 @@ def train(
     count = wanted_retrains(loaded.spec, retrains)
     check_dates(loaded, date_column)
     policy = read_goal_policy(goal_policy, loaded)
-    # On one thread sums are added in one order. OpenMP's threads would also wait for each other on a busy machine.
-    with threadpool_limits(1):
-        return _train(
-            csv,
-            loaded,
-            output,
-            estimator,
-            seed,
-            calibrate,
-            count,
-            date_column,
-            policy,
-            on_margin,
-            on_retrains,
-            on_split,
-        )
-
-
-def _train(
-    csv: Path,
-    loaded: LoadedSpec,
-    output: Path,
-    estimator: EstimatorName,
-    seed: int,
-    calibrate: bool,
-    count: int,
-    date_column: str | None,
-    policy: bytes | None,
-    on_margin: Callable[[], None],
-    on_retrains: Callable[[int], None],
-    on_split: Callable[[int, int], None],
-) -> Manifest:
     dates = None if date_column is None else read_dates(csv, date_column)
     table = read_labelled(csv, loaded)
     codec = FeatureCodec(loaded.spec)

@@ -119,3 +119,14 @@ def test_an_expectation_of_an_older_estimate_still_counts() -> None:
     assert choice.omega[2] == 0.0
     choice.update(newer, 0.0)
     assert choice.omega[2] > 0.0
+
+
+@pytest.mark.parametrize("name", ["information", "arm_information"])
+def test_evidence_that_no_outcomes_can_have_taught_is_refused_and_changes_nothing(name: str) -> None:
+    choice = learner()
+    choice.update(pull(choice, options([0.5, 1.0, 1.5])), 1.0)
+    before = choice.state()
+    with pytest.raises(ValueError, match="not that of any outcomes"):
+        choice.add({name: -2.0 * before[name] - 1000.0 * (before[name] != 0)})
+    for array, same in zip(choice.state().values(), before.values(), strict=True):
+        np.testing.assert_array_equal(array, same)

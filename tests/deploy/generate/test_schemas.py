@@ -55,6 +55,7 @@ EXAMPLES = [
     events.PromiseChange("loan", 0, "a1", "kept", "p1", "a2", 0.67, 0.66, 7, 8, 8),
     events.PromiseChange("loan", 0, "a1", "broken", options=("1", "3"), reason="model", replaced=("1",), model="v2"),
     events.Revalidation("loan", 0, "v2", 7, 2, 2, 0, 3, 1, 0.02),
+    events.Increment("loan", 0, 1, 25, "0" * 64, {"target": events.Sums((0, 3), (1048576, -7))}),
 ]
 
 
@@ -110,7 +111,8 @@ def test_the_channels_are_the_topics():
     assert all(channel["address"] == name for name, channel in ASYNCAPI["channels"].items())
     actions = {name: {op["action"] for op in operations_on(name)} for name in ASYNCAPI["channels"]}
     assert all(actions[name] == {"receive"} for name in topics.inputs)
-    assert all(actions[name] == {"send"} for name in topics.outputs)
+    assert all(actions[name] == {"send"} for name in topics.outputs if name not in topics.ingested)
+    assert actions[topics.increments] == {"send", "receive"}
     assert actions[topics.journal] == {"send", "receive"}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from onward.schemas.events import Application, Decision
+from onward.schemas.events import Application, DeadLetter, Decision
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.cli import dead_letters, main
@@ -25,7 +25,7 @@ from onward.streams.kafka.admin.offsets import PartitionOffsets, partition_offse
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.service import run_service
-from onward.streams.outputs.emission import Emission, records_of
+from onward.streams.outputs.emission import Emission, encode_event, records_of
 from onward.streams.records import Record
 from onward.streams.settings import WorkerSettings
 from onward.tests.support.installations import TOPICS, read_events
@@ -124,7 +124,8 @@ def test_what_was_refused_is_answered_exactly_once(
 def put(broker: EmbeddedBroker, record: Record, reason: str = "wrong_type", limit: int = 100) -> None:
     """Send a record, and publish the dead letter of it that a worker would."""
     letter = dead_letter_of_record(record, reason, "it \x1b[2Jis", limit)
-    emission = Emission(0, 0, "dead-letter/x", "onward", None, record.timestamp_ms, record.timestamp_ms, letter)
+    times_ms = record.timestamp_ms, record.timestamp_ms
+    emission = Emission(0, 0, "dead-letter/x", "", "onward", None, *times_ms, DeadLetter, encode_event(letter))
     [out] = records_of([emission], TOPICS, record.partition, b"1")
     with EventWriter(broker.options()) as writer:
         writer.send(record.topic, record.value or b"", partition=record.partition)

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from onward.streams import cli
+from onward.streams.engine.rewards_summary import FeatureSummary, RewardsSummary
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.ledger import summary
@@ -141,6 +142,36 @@ def test_promises_have_a_table_where_a_program_makes_them(
     monkeypatch.setattr(summary, "summaries", lambda _: ledgers[1:])
     assert cli.main(there) == 0
     assert "│ loans   │          350 │    150 │          - │ -           │ -     │" in capsys.readouterr().out
+
+
+def test_what_was_predicted_and_which_feature_helps_less_are_told(
+    broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = ((0, 0.0, 0.0),) * 8
+    telephone, income = FeatureSummary("telephone", 0.7, 0.2, 1.5), FeatureSummary("income", -0.1, 0.1, 0.5)
+    first = RewardsSummary(((10, 0.5, 2.0), (90, 13.5, 9.0), *empty), 1, 1_770_000_000_000, (telephone, income))
+    second = RewardsSummary(
+        ((0, 0.0, 0.0), (100, 15.0, 12.0), *empty), 2, None, (telephone._replace(omega=0.1, omega_sd=0.19),)
+    )
+    parts = [ProgramSummary("loans", SPEC, VERSION, True, 1, 2, 0, rewards=part) for part in (first, second)]
+    ledgers = [ledger._replace(partition=number, programs=(part,)) for number, part in enumerate(parts)]
+    monkeypatch.setattr(summary, "summaries", lambda _: ledgers)
+    monkeypatch.setenv("COLUMNS", "80")
+    there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu.", "--state-dir", "state"]
+    assert cli.main(there) == 0
+    text = capsys.readouterr().out
+    assert "│ loans   │      200 │     0.145 │    0.115 │ 0.045 │      3 │ 2026-02-02 │" in text
+    assert "help less" not in text, "the more certain of two ledgers says that it may help as expected"
+    assert max(map(len, text.splitlines())) <= 80
+    assert cli.main([*there, "--json"]) == 0
+    [told, _] = [ledger["programs"][0]["rewards"] for ledger in json.loads(capsys.readouterr().out)["ledgers"]]
+    assert told["calibration_error"] == pytest.approx(0.06)
+    assert told["features"][0] == telephone._asdict()
+    monkeypatch.setattr(summary, "summaries", lambda _: ledgers[:1])
+    assert cli.main(there) == 0
+    text = capsys.readouterr().out
+    assert "│ loans   │ telephone │  0.70 │ 0.20 │       1.50 │" in text
+    assert "income" not in text
 
 
 def test_no_kafka_and_no_ledgers_have_their_codes(

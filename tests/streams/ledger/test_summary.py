@@ -29,7 +29,7 @@ async def test_the_summary_counts_what_the_worker_answered(tmp_path: Path) -> No
     assert (loans.program, loans.model, loans.shards, loans.steps, loans.open_recourses) == ("loans", "v1", 1, 6, 4)
     assert (loans.begun, mortgages) == (
         True,
-        ("mortgages", programs["mortgages"].sha256, "v1", False, 0, 0, 0, None, None),
+        ("mortgages", programs["mortgages"].sha256, "v1", False, 0, 0, 0, None, None, None),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from onward.schemas.events import Application, DeadLetter
 from onward.schemas.headers import CE_TIME, CloudEvent, format_time, read_headers
 from onward.streams.journal.dead_letters import HEADER_BYTES, dead_letter_of_record
-from onward.streams.outputs.emission import Emission, records_of
+from onward.streams.outputs.emission import Emission, encode_event, records_of
 from onward.streams.records import Record
 from onward.streams.replay.dead_letters import FoundLetter, read_letter, retried_id
 from onward.streams.topics import Topics
@@ -80,7 +80,8 @@ def fields(letter: DeadLetter) -> dict[str, object]:
 
 def found(record: Record, reason: str = "wrong_type", limit: int = 100) -> FoundLetter:
     letter = dead_letter_of_record(record, reason, "it is", limit)
-    emission = Emission(0, 0, "dead-letter/x", "onward", None, record.timestamp_ms, record.timestamp_ms, letter)
+    times_ms = record.timestamp_ms, record.timestamp_ms
+    emission = Emission(0, 0, "dead-letter/x", "", "onward", None, *times_ms, DeadLetter, encode_event(letter))
     [out] = records_of([emission], Topics(), 0, b"1")
     read = read_letter(Record(out.topic, 0, 0, out.timestamp_ms, None, out.value, out.headers), Topics())
     assert read is not None

@@ -303,6 +303,6 @@ def test_ingest_speaks_to_every_journal_partition(monkeypatch):
     ]
     for _, first, *_, last in told:
         assert {(at.topic, at.partition, at.time_ms) for at in first.sources} == {
-            (topic, partition, None) for topic in run.topics.inputs for partition in range(3)
+            (topic, partition, None) for topic in run.topics.ingested for partition in range(3)
         }
         assert {(at.topic, at.partition) for at in last.sources} == {(topic, 0) for topic in run.topics.inputs}

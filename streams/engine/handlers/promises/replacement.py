@@ -18,7 +18,7 @@ from .....schemas.headers import format_time
 from ....journal.entries import CaseKey
 from ....programs.program import Program
 from ...assessment import Assessment, Person, assess
-from ...cases import Status
+from ...cases import OPEN
 from ...fold import Fold
 from ...promises.recourse import OpenOption, OpenRecourse, rows_of
 from ...promises.screen import certified_distance, path_limit
@@ -110,7 +110,7 @@ def _note_arms(recourse: OpenRecourse, opened: Sequence[OpenOption], program: Pr
     if not moved:
         return
     for case in fold.read_cases(program, [recourse.key.application]):
-        if case.status is Status.OPEN:
+        if case.status is OPEN:
             case.options = tuple(
                 [
                     msgspec.structs.replace(option, revised_arm=moved.get(number, option.revised_arm))

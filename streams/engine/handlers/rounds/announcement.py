@@ -8,7 +8,7 @@ from .....schemas.events import Decision, RawApplication, Round
 from .....schemas.headers import format_time
 from ....journal.entries import Entry
 from ....programs.program import Program
-from ...cases import Case, Status
+from ...cases import IN_ROUND, Case
 from ...fold import Fold
 from ...rounds.state import ProgramRounds, member_of
 from ...selection import LookAhead
@@ -61,7 +61,7 @@ def expect(rounds: ProgramRounds, end_ms: int, fold: Fold, places: int | None = 
 def join_pool(case: Case, entry: Entry, event: RawApplication, program: Program, fold: Fold) -> None:
     """Let a new case wait for its round: by its event time, unless that round is closed already."""
     rounds = fold.rounds(program)
-    case.status, case.previous, case.from_round = Status.IN_ROUND, event.previous, rounds.earliest_round
+    case.status, case.previous, case.from_round = IN_ROUND, event.previous, rounds.earliest_round
     case.forget_ms = fold.forget_ms(program, entry.time_ms, program.undecided_ms)
     fold.save(case)
     if program.spec.decisions == "external":

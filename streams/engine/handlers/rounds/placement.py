@@ -15,7 +15,7 @@ from .....agents.scores import digits_apart
 from .....schemas.encoding import Problem
 from .....schemas.events import APPLY_AGAIN, PromiseChange, PromiseStatus
 from ...assessment import NO_SCORE, Assessment, Person, assess
-from ...cases import Case, Status
+from ...cases import APPROVED, Case
 from ...fold import Fold
 from ...rounds.forecast import model_for, success_of
 from ...rounds.promised_scores import PromisedScore
@@ -52,7 +52,7 @@ def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Me
                 threshold=closing.threshold,
             )
         if accepted[member.name]:
-            case.status, case.forget_ms, case.features = Status.APPROVED, fold.forget_ms(program, case.time_ms), None
+            case.status, case.forget_ms, case.features = APPROVED, fold.forget_ms(program, case.time_ms), None
         else:
             rejected.answer(case, fold)
         fold.save(case)

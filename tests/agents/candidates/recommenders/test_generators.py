@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onward.agents.candidates import CandidateGenerator, registry
@@ -47,6 +47,7 @@ def drawn(name: str, seed: int) -> tuple[CandidateGenerator, CandidateGenerator,
 @every
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32))
+@example(seed=83219)  # the first steps have an infinite price
 def test_serves_whom_the_search_serves_and_keeps_the_rules(name: str, seed: int) -> None:
     generator, search, people = drawn(name, seed)
     found, beside = generator.propose(people), search.propose(people)

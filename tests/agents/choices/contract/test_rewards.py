@@ -96,3 +96,27 @@ def test_a_call_for_a_retracted_or_unknown_step_does_no_harm(make: Make, retract
     assert all(np.isfinite(array).all() for array in life.choice.state().values())
     picks = life.live([everything(4)] * 30).picks
     assert all(pick is not None for pick in picks)
+
+
+@always
+@given(script=scripts(fewest=1), order=st.randoms(use_true_random=False), learners=st.integers(2, 4))
+def test_what_several_learners_tell_each_other_is_what_one_would_have_learned(
+    make: Make, script: Script, order: Any, learners: int
+) -> None:
+    one = Life(make(script.points)).live([line for line in script.lines if isinstance(line, Step)])
+    pulls, one_choice = one.waiting, make(script.points)
+    several = [make(script.points) for _ in range(learners)]
+    if not one_choice.additive:
+        with pytest.raises(ValueError, match="shares no sums called something"):
+            one_choice.add({"something": np.zeros(1)})
+        return
+    for number, pull in enumerate(pulls):
+        for choice in (one_choice, several[number % learners]):
+            choice.update(pull, (0.0, 0.5, 1.0)[pull.step % 3])
+    told = [{name: choice.state()[name] for name in choice.additive} for choice in several]
+    for listener, choice in enumerate(several):
+        heard = [evidence for teller, evidence in enumerate(told) if teller != listener]
+        order.shuffle(heard)
+        for evidence in heard:
+            choice.add(evidence)
+        assert frozen(choice) == frozen(one_choice)

@@ -1,0 +1,24 @@
+"""Beliefs: what a learner has found of single features."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class FeatureBeliefs(NamedTuple):
+    """What a learner believes of M features, each (M,).
+
+    ``omega`` is how much less a feature's changes help than expected, 0 as expected and 1 not at all, ``omega_sd`` its
+    standard deviation, and ``difficulty`` how many times as hard as assumed the changes are. ``seen`` is whether any
+    outcome tells something of the feature; the others are as before any outcome.
+    """
+
+    omega: Array
+    omega_sd: Array
+    difficulty: Array
+    seen: NDArray[np.bool_]

@@ -1,0 +1,46 @@
+"""Expectations on the screen: predicted against observed rewards, and the features that help less than expected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Column, Table
+
+from .words import mean, printable
+
+if TYPE_CHECKING:
+    from ...engine.rewards_summary import RewardsSummary
+
+
+def rewards_table(rewards: Mapping[str, RewardsSummary], last: Mapping[str, str]) -> Table:
+    """Means over the last outcomes; ``last`` is the day of each program's last drift."""
+    numbers = ("outcomes", "predicted", "observed", "error", "drifts")
+    table = Table(Column("program", overflow="fold"), *map(_right, numbers), "last drift", title="Rewards")
+    for name, own in rewards.items():
+        outcomes, predicted, observed = own.totals
+        means = [total / outcomes if outcomes else None for total in (predicted, observed)]
+        cells = (*map(mean, (*means, own.calibration_error)), f"{own.drifts:,}", last[name])
+        table.add_row(name, f"{outcomes:,}", *cells)
+    return table
+
+
+def features_table(rewards: Mapping[str, RewardsSummary]) -> Table | None:
+    """The features that help less than expected; None where there are none."""
+    numbers = ("omega", "sd", "difficulty")
+    table = Table(
+        *(Column(name, overflow="fold") for name in ("program", "feature")),
+        *map(_right, numbers),
+        title="Features that help less than expected",
+    )
+    for name, own in rewards.items():
+        for feature in own.features:
+            if feature.least_omega > 0:
+                cells = (f"{number:.2f}" for number in feature[1:])
+                table.add_row(name, escape(printable(feature.feature)), *cells)
+    return table if table.row_count else None
+
+
+def _right(name: str) -> Column:
+    return Column(name, justify="right")

@@ -1,0 +1,69 @@
+"""What a worker measures of expectations: predicted against observed rewards, and what is believed of features."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+
+from prometheus_client import Gauge
+
+from ..engine.handlers.fates import REWARDS
+from ..engine.reward_watch import TENTHS
+from ..engine.rewards_summary import RewardsSummary, joined, summary_of
+from ..engine.state import PartitionState, ShardKey
+from ..metrics import Family, Metrics
+
+DECILES = tuple(f"{low / TENTHS:.1f}-{(low + 1) / TENTHS:.1f}" for low in range(TENTHS))
+"""The labels of the tenths of a probability; a bound belongs to the upper one."""
+
+
+class RewardMetrics:
+    """Sets the gauges of programs whose learner expects rewards, over all their shards on this worker.
+
+    Outcomes are added up. Of a feature that belief is shown which is most certain.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._by_tenth = metrics.recent_outcomes, metrics.recent_predicted_rewards, metrics.recent_observed_rewards
+        self._of_features = metrics.feature_omega, metrics.feature_omega_sd, metrics.feature_difficulty
+        self._found: defaultdict[int, dict[ShardKey, RewardsSummary]] = defaultdict(dict)
+
+    def show(self, state: PartitionState, changed: Collection[ShardKey]) -> None:
+        """Set the gauges after a change of some shards of a partition."""
+        own, programs = self._found[state.partition], set[str]()
+        for shard in state.shards.values():
+            if shard.key in changed or shard.key not in own:
+                beliefs = shard.learner.beliefs
+                if beliefs is not None:
+                    names = [feature.name for feature in shard.program.spec.features]
+                    own[shard.key] = summary_of(shard.watch, beliefs, names)
+                    programs.add(shard.key.program)
+        self._set(programs)
+
+    def forget(self, partition: int) -> None:
+        """Leave out a partition that the worker no longer owns."""
+        gone = self._found.pop(partition, {})
+        for key, found in gone.items():
+            for label, gauges in self._series(found):
+                for gauge in gauges:
+                    gauge.remove(key.program, label)
+        self._set({key.program for key in gone})
+
+    def _set(self, programs: Collection[str]) -> None:
+        for name in programs:
+            parts = [found for own in self._found.values() for key, found in own.items() if key.program == name]
+            if not parts:
+                continue
+            # Prometheus sees no increase in a series that begins at 1.
+            self._metrics.counts["drift_detected"].labels(name, REWARDS)
+            for label, gauges in self._series(joined(parts)):
+                for gauge, value in gauges.items():
+                    gauge.labels(name, label).set(value)
+
+    def _series(self, rewards: RewardsSummary) -> Iterator[tuple[str, dict[Family[Gauge], float]]]:
+        """The gauges of each tenth and feature, with their values."""
+        for decile, sums in zip(DECILES, rewards.tenths, strict=True):
+            yield decile, dict(zip(self._by_tenth, sums, strict=True))
+        for feature in rewards.features:
+            yield feature.feature, dict(zip(self._of_features, feature[1:], strict=True))
