@@ -19,6 +19,10 @@ Indices = NDArray[np.intp]
 LARGEST_ODDS = 700.0
 """Of log odds beyond it no exponential is a number."""
 
+LEAST_HELP = math.log(0.9)
+"""An option beside another helps with at least this share of its probability, as a logarithm: of several options people
+take the easiest, which would else be the one that helps least."""
+
 
 class Outlook(NamedTuple):
     """What is expected of P options that change some of M features.
@@ -39,6 +43,12 @@ class Outlook(NamedTuple):
     def probability(self, option: int) -> float:
         """How probably an option helps who carries it out."""
         return 1.0 / (1.0 + math.exp(-max(self.log_odds.item(option), -LARGEST_ODDS)))
+
+    @property
+    def log_probability(self) -> Array:
+        """The logarithm of how probably each option helps who carries it out, (P,)."""
+        found: Array = -np.logaddexp(0.0, -self.log_odds)
+        return found
 
     @property
     def main_change(self) -> Indices:
@@ -76,14 +86,16 @@ class Options(NamedTuple):
         return Options(self.person, self.arm[which], self.points, self.point[which], self.execution[which], outlook)
 
     def beside(self, arm: int) -> Options:
-        """What may be suggested beside the option of an arm: the others, with another main change where there are some.
+        """What may be suggested beside the option of an arm: others that help about as probably.
 
-        Where nothing is expected of options, these are all others.
+        They have another main change where there are some. Where nothing is expected of options, these are all others.
         """
-        others = self.arm != arm
+        own = self.arm == arm
+        others = ~own
         if self.outlook is not None and others.any():
-            main = self.outlook.main_change
-            different = others & (main != main[~others])
+            helps, main = self.outlook.log_probability, self.outlook.main_change
+            others &= helps >= helps[own] + LEAST_HELP
+            different = others & (main != main[own])
             others = different if different.any() else others
         return self.at(others)
 

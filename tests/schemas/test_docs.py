@@ -9,6 +9,7 @@ from onward.schemas.events import (
     Application,
     DeadLetter,
     Decision,
+    Increment,
     ModelDecision,
     NoRecourse,
     Outcome,
@@ -63,6 +64,7 @@ EVENTS: list[type] = [
     PromiseChange,
     PromiseChange,
     Revalidation,
+    Increment,
     DeadLetter,
 ]
 SHOWN = re.findall(r"```json\n(.*?)```", (DOCS / "events.md").read_text(), re.DOTALL)

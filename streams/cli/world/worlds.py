@@ -31,7 +31,7 @@ PACKAGED_SPECS = SPEC.parent
 
 GENERATOR = "search"
 """How options are made for the generated people."""
-OPTIONS = 1
+OPTIONS = 3
 """The most options of a recourse of theirs."""
 WINDOW_STEPS = 10
 """How long an outcome of theirs may take: a world counts delays in answers, as ARLIM does."""
