@@ -1,0 +1,32 @@
+"""What may be suggested beside an option."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onward.agents.options import Options, Outlook
+
+
+def options(probability: list[float], main: list[int], *, expected: bool = True) -> Options:
+    """Options of arms 0, 1, ... that help so probably, each by one feature most of all."""
+    p, arms = np.array(probability), np.arange(len(probability))
+    outlook = Outlook(np.log(p / (1.0 - p)), np.eye(3)[main], np.zeros((len(p), 3))) if expected else None
+    return Options(np.zeros(3), arms, np.eye(len(p), 3), arms, np.full(len(p), 0.5), outlook)
+
+
+@pytest.mark.parametrize(
+    ("probability", "main", "left"),
+    [
+        ([0.8, 0.71, 0.73, 0.9], [0, 1, 1, 2], [2, 3]),  # 0.72 is enough
+        ([0.8, 0.79, 0.78], [0, 0, 1], [2]),  # another main change is preferred
+        ([0.8, 0.79, 0.5], [0, 0, 1], [1]),  # but not one that helps less
+        ([0.8, 0.5, 0.1], [0, 1, 2], []),
+    ],
+)
+def test_other_options_help_about_as_probably(probability, main, left):
+    assert options(probability, main).beside(0).arm.tolist() == left
+
+
+def test_where_nothing_is_expected_all_others_may_stand_beside_an_option():
+    assert options([0.8, 0.5, 0.1], [0, 0, 0], expected=False).beside(1).arm.tolist() == [0, 2]
