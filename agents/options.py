@@ -19,7 +19,7 @@ Indices = NDArray[np.intp]
 LARGEST_ODDS = 700.0
 """Of log odds beyond it no exponential is a number."""
 
-LEAST_HELP = math.log(0.9)
+LEAST_HELP = math.log(0.7)
 """An option beside another helps with at least this share of its probability, as a logarithm: of several options people
 take the easiest, which would else be the one that helps least."""
 

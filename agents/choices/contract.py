@@ -141,11 +141,18 @@ class Choice(Equipped, ABC):
         """Take one step: pick one of a person's options, or None when there is none."""
         return next(iter(self.select(options, 1, random)), None)
 
-    def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
+    def select(
+        self,
+        options: Options,
+        max_options: int,
+        random: Callable[[], np.random.Generator],
+        *,
+        every: bool = False,
+    ) -> tuple[Pick, ...]:
         """Take one step: pick up to ``max_options`` of a person's options, best first.
 
-        The best is picked, then the best of the others, and so on. ``random`` gives the generator of this step; only a
-        choice that draws calls it.
+        The best is picked, then the best of those that may stand ``beside`` it, or of ``every`` other, and so on.
+        ``random`` gives the generator of this step; only a choice that draws calls it.
         """
         generator = _once(random)
         self.begin(options, generator)
@@ -153,7 +160,8 @@ class Choice(Equipped, ABC):
         while len(options.arm) and len(picks) < max_options:
             picks.append(self.pick(options, generator))
             if len(picks) < max_options:
-                options = options.beside(picks[-1].arm)
+                arm = picks[-1].arm
+                options = options.at(options.arm != arm) if every else options.beside(arm)
         return tuple(picks) if len(picks) < 2 else _with_shared_draws(picks)
 
     def select_batch(

@@ -33,16 +33,17 @@ class Exploration(NamedTuple):
     ) -> tuple[Pick, ...]:
         """Take one step, as ``Choice.select`` does; ``coin`` gives random numbers that the choice does not use."""
         choice, count = self.choice, len(options)
-        drawn = _drawn(coin, count, max_options) if count > max_options and coin.random() < self.share else None
+        size = min(max_options, count)
+        drawn = _drawn(coin, count, size) if coin.random() < self.share else None
         before = None if drawn is None else choice.state()
         picks = choice.select(options, max_options, random)
-        if count <= max_options or any(pick.propensity < 1.0 for pick in picks):
+        if len(picks) == count or any(pick.propensity < 1.0 for pick in picks):
             return picks
         own = {pick.arm for pick in picks}
         if drawn is not None and before is not None and own != set(options.arm[drawn].tolist()):
             choice.restore(before)
             picks = force(choice, options, drawn, random)
-        uniform = self.share * max_options / count
+        uniform = self.share * size / count
         certain = 1.0 - self.share
         return tuple([pick._replace(propensity=uniform + certain * (pick.arm in own)) for pick in picks])
 
@@ -63,7 +64,7 @@ def force(
     choice: Choice, options: Options, indices: Sequence[int], random: Callable[[], np.random.Generator]
 ) -> tuple[Pick, ...]:
     """Let a choice take a step in which the options at these indices, which ascend, are the only ones."""
-    picks = choice.select(options.only(*indices), len(indices), random)
+    picks = choice.select(options.only(*indices), len(indices), random, every=True)
     assert len(picks) == len(indices), f"{choice!r} did not pick the only options"
     return picks
 

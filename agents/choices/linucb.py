@@ -115,9 +115,11 @@ class LinUCB(Choice):
         self,
         batch: OptionBatch,
         max_options: int,
-        random: Callable[[int], np.random.Generator],  # noqa: ARG002 -- it draws nothing
+        random: Callable[[int], np.random.Generator],
     ) -> list[tuple[BatchPick, ...]]:
-        """Take the steps of n people, in one compiled loop."""
+        """Take the steps of n people, in one compiled loop where any options may stand beside each other."""
+        if batch.outlook is not None and max_options > 1:
+            return super().select_batch(batch, max_options, random)
         people = batch.first, batch.last, batch.arm, batch.execution
         places = np.empty((len(batch.first), max_options), dtype=np.intp)
         executions = np.empty(places.shape)

@@ -99,11 +99,18 @@ class Shards(Residual):
         for learner in self._shards:
             learner.equip(**artefacts)
 
-    def select(self, options: Options, max_options: int, random: Callable[[], np.random.Generator]) -> tuple[Pick, ...]:
+    def select(
+        self,
+        options: Options,
+        max_options: int,
+        random: Callable[[], np.random.Generator],
+        *,
+        every: bool = False,
+    ) -> tuple[Pick, ...]:
         """Let the next shard serve a person."""
         learner = self._shards[self._steps % SHARDS]
         self._steps += 1
-        return learner.select(options, max_options, random)
+        return learner.select(options, max_options, random, every=every)
 
     def update(self, pull: Pull, reward: float) -> None:
         """Let the pull's shard learn, and tell the others when it has learned so many outcomes."""

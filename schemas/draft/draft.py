@@ -36,7 +36,7 @@ policy:
   window: {{time: P90D}}
   options: 3  # the most ways forward that one person gets
   # choice: protoar  # suggests the easiest first, and does not learn from outcomes; by default a learner decides
-  # margin: 0        # the bare threshold: less to change, and a retrained model may reject it; by default the bare one
+  # margin: 0        # how far above the threshold options score; 0.05: a retrained model rejects fewer of them
   # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 4 / encoded columns
 # constraints: {{max_changes: {most}}}  # the most features that an option changes
 # promise: {{kind: retrains}}  # in place of a margin: what models of other data accept too; takes more computing

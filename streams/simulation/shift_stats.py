@@ -53,7 +53,7 @@ class ShiftSummary(Struct, frozen=True):
     @property
     def found(self) -> Mapping[str, str | None]:
         """By policy the feature that helps least of what was expected; None where all help about as expected."""
-        best = {policy: max(omega, key=lambda name: omega[name]) for policy, omega in self.omega.items()}
+        best = {policy: max(omega, key=lambda name: omega[name]) for policy, omega in self.omega.items() if omega}
         return {policy: name if self.omega[policy][name] > LEAST_OMEGA else None for policy, name in best.items()}
 
 

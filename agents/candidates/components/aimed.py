@@ -209,7 +209,7 @@ class AimedSearch:
         sets = _sets(found.steps != 0)
         near = np.array([np.where(sets == sets[far], value, -np.inf).argmax() for far in best])
         nearer: Indices = near.astype(np.intp)
-        return nearer[found.cost[nearer] <= MUCH_NEARER * found.cost[best]]
+        return nearer[found.cost[nearer] < MUCH_NEARER * found.cost[best]]
 
     def _varied(self, steps: Steps, limits: Limits) -> Steps:
         """Rows of steps (R, M), each with a few steps more or less of one number, in the same direction."""

@@ -48,6 +48,10 @@ EQUAL_COST = 0.02
 """The share by which mean costs may differ and count as equal."""
 
 
+FLAT = 1e-9
+"""Predictions that differ by less are the same, but for rounding."""
+
+
 def tell_margin() -> None:
     """Say on standard error what takes so long."""
     _tell(f"fitting {RETRAINED} more models on resamples of the data, to measure the margin")
@@ -107,13 +111,13 @@ def _improvement(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
         yield "whether options help: by the model's score, since the labels cannot say it"
         return
     brier, auc, reliability = msgspec.structs.astuple(manifest.improvement.calibration)
-    predicted = [f"{mean:.2f}" for mean, _, _ in reliability]
-    if len(set(predicted)) == 1:
+    means = [mean for mean, _, _ in reliability]
+    if max(means) - min(means) < FLAT:
         yield "whether options help: the labels do not tell it, so options are the easiest that the model accepts"
         return
     observed = " ".join(f"{share:.2f}" for _, share, _ in reliability)
     yield f"whether options help: by the labels, Brier score {brier:.3f}, area under the curve {auc:.3f}"
-    yield f"  by tenths of the rows kept aside, predicted: {' '.join(predicted)}"
+    yield f"  by tenths of the rows kept aside, predicted: {' '.join(f'{mean:.2f}' for mean in means)}"
     yield f"  by tenths of the rows kept aside, observed:  {observed}"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from onward.agents.choices import BatchPick, Choice, Exploration, Pull, registry
 from onward.agents.choices.exploration import force
-from onward.agents.options import OptionBatch, Options
+from onward.agents.options import OptionBatch, Options, Outlook
 from onward.tests.support.choice_scripts import ARTEFACTS
 
 SHARE, WINDOW, CANDIDATES = 0.5, 10, 4
@@ -30,6 +30,41 @@ def warm(name: str) -> Choice:
         pick = choice.choose(options(t), lambda t=t: np.random.default_rng(t))
         choice.update(Pull(t, pick.arm, pick.execution, pick.context), float(t == 0))
     return choice
+
+
+def unlike(t: int) -> Options:
+    """The same options, of which the second helps much less than the others."""
+    outlook = Outlook(np.array([2.0, -3.0, 1.5]), np.eye(3), np.zeros((3, 3)))
+    return Options(np.random.default_rng(100 + t).random(3), FEASIBLE, POINTS, FEASIBLE, EXECUTION, outlook)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_options_that_may_not_stand_beside_each_other_are_drawn_as_others_are(count: int) -> None:
+    """A right propensity is refused once in 10,000 runs (3.9 standard errors)."""
+    choice, tries = warm("protoar"), 400
+    before, taken, propensities = choice.state(), Counter(), {}
+    for number in range(tries):
+        choice.restore(before)
+        coin = np.random.default_rng([2, number])
+        for pick in Exploration(choice, SHARE).select(unlike(9), count, lambda: np.random.default_rng(5), coin):
+            taken[pick.arm] += 1
+            propensities[pick.arm] = pick.propensity
+    assert set(taken) == set(FEASIBLE.tolist()), "what helps less is tried too"
+    for arm, propensity in propensities.items():
+        assert abs(taken[arm] / tries - propensity) <= 3.9 * (propensity * (1 - propensity) / tries) ** 0.5
+
+
+@pytest.mark.parametrize("name", registry)
+def test_a_batch_of_unlike_options_is_picked_from_as_one_by_one(name: str) -> None:
+    one, batch = warm(name), warm(name)
+    own = unlike(9)
+    first, last = np.array([0]), np.array([3])
+    people = OptionBatch(
+        own.person[np.newaxis], first, last, own.arm, own.points, own.point, np.ones(3), own.execution, own.outlook
+    )
+    alone = one.select(own, 3, lambda: np.random.default_rng(5))
+    [together] = batch.select_batch(people, 3, lambda _: np.random.default_rng(5))
+    assert [own.arm.item(pick.option_index) for pick in together] == [pick.arm for pick in alone]
 
 
 @pytest.mark.parametrize("count", [1, 2])

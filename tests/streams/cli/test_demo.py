@@ -56,7 +56,7 @@ def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path
     assert summary["fates"]["rewarded"] > 0
     assert (summary["none"], summary["none_share"]) == (0, 0.0)
     assert summary["many_changes_share"] == 0.0
-    assert [len(example["options"]) for example in summary["examples"]] == [1, 1]
+    assert all(1 <= len(example["options"]) <= 3 for example in summary["examples"])
     for policy in summary["policies"].values():
         assert 0 < policy["mer"] < summary["oracle_mer"] < 1
     cheapest, linucb, default = summary["policies"].values()
