@@ -74,7 +74,8 @@ def build_world(
     loaded, table = _generated(seed) if data is None else _from_file(data, spec)
     if shift:
         constraints = msgspec.structs.replace(loaded.constraints, max_changes=MOST_CHANGES)
-        loaded = msgspec.structs.replace(loaded, constraints=constraints)
+        policy = msgspec.structs.replace(loaded.policy, options=1)
+        loaded = msgspec.structs.replace(loaded, constraints=constraints, policy=policy)
     on_build()
     own = None if spec is None else loaded.policy.choice
     paper = _copies_instances(loaded) if own else data is not None
