@@ -224,14 +224,16 @@ class Option(Suggested, frozen=True, gc=False):
         return self.in_words()
 
     def in_words(self, execution_source: ExecutionSource | None = None) -> str:
-        """The changes, the cost, the promise, and the probability that a person carries them out.
+        """The changes, the cost, the promise, and how probably a person carries them out, and they then help.
 
-        An assumed probability is left out: nobody knows it.
+        An assumed probability of the first is left out: nobody knows it.
         """
         probability = self.learned_execution_probability
         if probability is None and execution_source == "told":
             probability = self.execution_probability
         known = "" if probability is None else f", carried out with probability {probability:.2f}"
+        if self.improvement_probability is not UNSET:
+            known += f", helps with probability {self.improvement_probability:.2f}"
         return f"{'; '.join(map(str, self.changes))}  (cost {self.cost:.3f}{self._certificate()}{known})"
 
     def _certificate(self) -> str:

@@ -52,3 +52,11 @@ def test_a_recourse_says_until_when_it_holds():
     option = Option("0", (CHANGE,), 0.1, 0.9, 1.0)
     recourse = Recourse("loans", 0, "ada", 0, (option,), "linucb", "1", "s", "m", expires_at="2027-02-21T00:00:00.000Z")
     assert str(recourse).startswith("ada: 1 way forward until 2027-02-21\n")
+
+
+def test_an_option_that_is_to_help_says_how_probably_it_does():
+    option = Option("3", (Change("income", 59, 63),), 0.15, 0.96, 1.0, improvement_probability=0.714)
+    assert option.in_words("told").endswith(
+        "(cost 0.150, carried out with probability 0.96, helps with probability 0.71)"
+    )
+    assert option.in_words().endswith("(cost 0.150, helps with probability 0.71)")
