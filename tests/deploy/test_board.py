@@ -92,9 +92,12 @@ def broker() -> Iterator[EmbeddedBroker]:
 
 @pytest.fixture
 def worker(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[str]:
-    """HOST:PORT of the pages of a worker that serves the simulator's programs, one with limited places, and one with
-    promises."""
+    """HOST:PORT of the pages of a worker that serves the simulator's programs, one of them in two shards, one program
+    with limited places, and one with promises."""
     assert main(["simulate", *POLICY_FLAGS, "--programs", str(tmp_path / "programs")]) == 0
+    # Two shards that share, in the two partitions of the journal.
+    with (tmp_path / "programs" / "personal-loan-residual" / "spec.yaml").open("a", encoding="utf-8") as spec:
+        spec.write("shards: 2\n")
     paths = [*(tmp_path / "programs").glob("*/spec.yaml"), *write_programs(tmp_path / "limited", LIMITED | PROMISED)]
     specs = [word for path in paths for word in ("--spec", str(path))]
     pages = ["--web-host", "127.0.0.1", "--web-port", "0", "--tick-seconds", "0.3"]
