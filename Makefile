@@ -36,8 +36,9 @@ types: install
 	cd build && MYPYPATH=mypy ../$(BIN)/mypy --config-file ../pyproject.toml --no-error-summary -p onward
 	MYPYPATH=build/mypy $(BIN)/mypy --explicit-package-bases --no-error-summary docs/examples/*.py docs/examples/*/*.py
 
+# Tests wait for brokers and processes a third of the time, so there are more of them at once than processors.
 unit: install
-	$(BIN)/pytest -n 2 -m 'not rl and not kafka and not slow'
+	$(BIN)/pytest -n 4 -m 'not rl and not kafka and not slow'
 
 test-slow: install ## the tests that play benchmarks
 	$(BIN)/pytest -n 2 -m slow
@@ -68,7 +69,7 @@ test-pythons: ## the tests on every installed Python from 3.11 to 3.14, or on PY
 	@failed=; for python in $(PYTHONS); do \
 		version=$$($$python $(VERSION)) && echo "Python $$version" && \
 		$(MAKE) --no-print-directory install-python PYTHON=$$python && \
-		build/pythons/$$version/bin/pytest -n 2 -m 'not rl and not kafka and not slow' $(TESTS) || failed="$$failed $$python"; \
+		build/pythons/$$version/bin/pytest -n 4 -m 'not rl and not kafka and not slow' $(TESTS) || failed="$$failed $$python"; \
 	done; test -z "$$failed" || { echo "failed on:$$failed"; exit 1; }
 
 # An environment of its own for PYTHON.
