@@ -19,7 +19,7 @@ Indices = NDArray[np.intp]
 LARGEST_ODDS = 700.0
 """Of log odds beyond it no exponential is a number."""
 
-LEAST_HELP = math.log(0.7)
+LEAST_HELP = math.log(0.8)
 """An option beside another helps with at least this share of its probability, as a logarithm: of several options people
 take the easiest, which would else be the one that helps least."""
 
@@ -86,17 +86,15 @@ class Options(NamedTuple):
         return Options(self.person, self.arm[which], self.points, self.point[which], self.execution[which], outlook)
 
     def beside(self, arm: int) -> Options:
-        """What may be suggested beside the option of an arm: others that help about as probably.
+        """What may be suggested beside the option of an arm: others that help about as probably by another main change.
 
-        They have another main change where there are some. Where nothing is expected of options, these are all others.
+        Where nothing is expected of options, these are all others.
         """
         own = self.arm == arm
         others = ~own
         if self.outlook is not None and others.any():
             helps, main = self.outlook.log_probability, self.outlook.main_change
-            others &= helps >= helps[own] + LEAST_HELP
-            different = others & (main != main[own])
-            others = different if different.any() else others
+            others &= (helps >= helps[own] + LEAST_HELP) & (main != main[own])
         return self.at(others)
 
     @property
