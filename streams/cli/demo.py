@@ -198,7 +198,7 @@ def _prepare_people(settings: DemoSettings, programs: Path, screen: ProgressDisp
     boards = {choice: Scoreboard(named.world, every) for choice in named.choices}
     simulation = Simulation(simulated_programs(named.world, dict(zip(specs, boards.values(), strict=True))))
     # Examples are of the spec's own policy, which comes first, else of the last: the default.
-    shown = list(specs) if named.own else list(specs)[::-1]
+    shown = list(specs)[0 if named.own else -1]
     return _Session(
         named.name,
         specs,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -160,14 +160,13 @@ class RunStats:
     """Adds records up, in any order.
 
     ``is_rejected(program, application)`` is whether the world's model rejects an application. Where programs close
-    rounds, their decisions say it: it is then always false. The examples are of the
-    first of the programs ``shown``, unless the recourses of a later one have more options. ``records`` is the number of
-    records that counted.
+    rounds, their decisions say it: it is then always false. The examples are of the program ``shown``. ``records`` is
+    the number of records that counted.
     """
 
-    def __init__(self, is_rejected: Callable[[str, str], bool], shown: Sequence[str] = ()) -> None:
+    def __init__(self, is_rejected: Callable[[str, str], bool], shown: str = "") -> None:
         self._is_rejected = is_rejected
-        self._examples: dict[str, list[Recourse]] = {program: [] for program in shown}
+        self._shown, self._examples = shown, tuple[Recourse, ...]()
         self._digests: dict[tuple[str, str], bytes] = {}
         self._sent_ms: dict[_Case, int] = {}
         self._rejected: set[_Case] = set()
@@ -247,7 +246,7 @@ class RunStats:
             options=options,
             mean_changes=changes / options if options else None,
             many_changes_share=many / options if options else None,
-            examples=tuple(max(self._examples.values(), key=_most_options, default=())),
+            examples=self._examples,
             coverage=coverage or UNSET,
             promises=self._promises.summary if retrained else self.rounds.promises if coverage else UNSET,
             feasibility=feasibility,
@@ -300,9 +299,9 @@ class RunStats:
 
     def _show(self, event: Recourse) -> None:
         """Keep the recourses with the first names as examples, in whatever order they are read."""
-        if event.program in self._examples:
-            known = [*self._examples[event.program], event]
-            self._examples[event.program] = sorted(known, key=lambda one: one.application)[:EXAMPLES]
+        if event.program == self._shown:
+            known = [*self._examples, event]
+            self._examples = tuple(sorted(known, key=lambda one: one.application)[:EXAMPLES])
 
     def _latency(self) -> Latency:
         latencies = [
@@ -314,7 +313,3 @@ class RunStats:
             return Latency(None, None)
         p50, p99 = np.quantile(latencies, (0.5, 0.99))
         return Latency(float(p50), float(p99))
-
-
-def _most_options(recourses: Iterable[Recourse]) -> int:
-    return max((len(recourse.options) for recourse in recourses), default=0)
