@@ -228,7 +228,7 @@ def _prepare_competition(settings: DemoSettings, programs: Path, screen: Progres
         settings.rounds * len(specs),
         SeasonSimulation(built.simulated(boards)),
         dict(zip(built.choices, boards.values(), strict=True)),
-        RunStats(lambda *_: False, list(specs)),
+        RunStats(lambda *_: False, next(iter(specs))),
         {"places in a round": str(built.settings.places), "rounds": f"{settings.rounds:,}"},
         competition=built,
     )
@@ -245,7 +245,7 @@ def _prepare_retrained(settings: DemoSettings, programs: Path, screen: ProgressD
         world.settings.days,
         world.simulation,
         world.scoreboards,
-        RunStats(world.simulation.is_rejected, list(specs)),
+        RunStats(world.simulation.is_rejected, next(iter(specs))),
         {"newcomers per program": f"{people:,}", "days": f"{world.settings.days:,}"},
         retrained=world,
     )
