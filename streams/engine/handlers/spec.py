@@ -15,6 +15,8 @@ from ..state import PartitionState
 from .contract import Handler
 from .rounds.closing import finish
 
+BY_COST = "; the file of a program that began before there was an objective needs `policy: {objective: cost}`"
+
 
 class SpecHandler(Handler):
     """Puts a program under a spec.
@@ -47,8 +49,10 @@ def _declare(event: RawSpec, fold: Fold) -> None:
     try:
         state.begin(given.begun_with(read_spec(event, given)))
     except SpecRefusedError as error:
+        hint = BY_COST if "policy.objective" in str(error) else ""
         raise LedgerError(
-            f"the journal begins program {given.name!r} with a spec that the worker's cannot follow: {error}"
+            f"the worker's file of program {given.name!r} is not the spec with which its journal begins "
+            f"(file -> journal): {error}{hint}"
         ) from None
 
 

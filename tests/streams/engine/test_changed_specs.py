@@ -128,7 +128,15 @@ def test_a_journal_that_a_spec_cannot_follow_is_refused(tmp_path):
     story = tape(tmp_path, **SEARCH)
     story.applies("p")
     story.run.programs = {"loan": build_program(**{**SEARCH, "shards": 2})}
-    with pytest.raises(LedgerError, match=r"the journal begins program 'loan' with .* shards cannot change"):
+    with pytest.raises(LedgerError, match=r"file of program 'loan' is not the spec .* shards cannot change"):
+        story.fold()
+
+
+def test_the_file_of_a_program_from_before_there_was_an_objective_is_told_what_it_needs(tmp_path):
+    story = tape(tmp_path, **SEARCH)
+    story.applies("p")
+    story.run.programs = {"loan": build_program(**SEARCH | {"policy": SEARCH["policy"] | {"objective": "improvement"}})}
+    with pytest.raises(LedgerError, match=r'objective: "improvement" -> none\); .*needs `policy: {objective: cost}`'):
         story.fold()
 
 
