@@ -88,11 +88,11 @@ class Options(NamedTuple):
     def beside(self, arm: int) -> Options:
         """What may be suggested beside the option of an arm: others that help about as probably by another main change.
 
-        Where nothing is expected of options, these are all others.
+        Where nothing is expected of options, or none is known to help more than to stay, these are all others.
         """
         own = self.arm == arm
         others = ~own
-        if self.outlook is not None and others.any():
+        if self.outlook is not None and self.outlook.effects.any() and others.any():
             helps, main = self.outlook.log_probability, self.outlook.main_change
             others &= (helps >= helps[own] + LEAST_HELP) & (main != main[own])
         return self.at(others)

@@ -94,9 +94,6 @@ class Choice(Equipped, ABC):
     baseline: ClassVar[bool] = False
     """Whether it is a baseline of the literature, kept for comparison."""
 
-    learns_execution: ClassVar[bool] = False
-    """Whether it learns execution probabilities from outcomes. Then the ``execution`` of a pick is its estimate."""
-
     revision: ClassVar[int] = 1
     """Increased when a new version of the code picks differently in the same situation."""
 
@@ -232,6 +229,11 @@ class Choice(Equipped, ABC):
     def expected_reward(self, pull: Pull) -> float | None:  # noqa: ARG002
         """The reward that was expected of a pull at its pick; None where this choice expects none."""
         return None
+
+    @property
+    def has_learned_execution(self) -> bool:
+        """Whether outcomes have taught it execution probabilities: then the ``execution`` of its picks is learned."""
+        return False
 
     @property
     def beliefs(self) -> FeatureBeliefs | None:

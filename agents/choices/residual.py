@@ -90,7 +90,6 @@ class Residual(Choice):
 
     name: ClassVar[str] = "residual"
     learns: ClassVar[bool] = True
-    learns_execution: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
     per_arm: ClassVar[frozenset[str]] = frozenset({"arm_information", "arm_target"})
     additive: ClassVar[frozenset[str]] = frozenset({"information", "target"}) | per_arm
@@ -145,6 +144,11 @@ class Residual(Choice):
     def difficulty(self) -> Array:
         """How many times as hard as assumed each feature's changes are, (M,)."""
         return np.asarray(np.exp(self._weights[EFFORT]) * (1.0 + self._weights[FEATURES + self._features :]))
+
+    @property
+    def has_learned_execution(self) -> bool:
+        """Whether outcomes have taught it at least half of what was uncertain: the variance of kappa is halved."""
+        return self._covariance.item(EFFORT, EFFORT) <= PRIOR_SD[EFFORT] ** 2 / 2.0
 
     @property
     def beliefs(self) -> FeatureBeliefs:

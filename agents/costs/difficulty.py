@@ -65,6 +65,11 @@ class DifficultyPosterior:
         np.add.at(self._log_likelihood, feature, np.where(succeeded[:, None], log_success, -exponent))
 
     @property
+    def has_learned(self) -> bool:
+        """Whether any change has been observed."""
+        return bool(self._log_likelihood.any())
+
+    @property
     def weights(self) -> Array:
         """The posterior probabilities, (D, G)."""
         weights = np.exp(self._log_likelihood - self._log_likelihood.max(axis=1, keepdims=True))

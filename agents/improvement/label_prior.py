@@ -69,12 +69,12 @@ class LabelPrior(Improvement):
     def __init__(self, ensemble: Ensemble) -> None:
         self._ensemble = ensemble
         self._groups = max(1, int(ensemble.group.max()) + 1)
+        self._is_flat = not (ensemble.weights.any() or ensemble.trees.value.any())
 
     @property
     def is_flat(self) -> bool:
         """Whether it says the same of everybody: the labels told nothing beyond chance."""
-        trees, _, weights, _ = self._ensemble
-        return not (weights.any() or trees.value.any())
+        return self._is_flat
 
     def log_odds(self, after: Array, before: Array) -> Array:  # noqa: ARG002 -- what people were does not count
         """The log odds of the desired label of ``after`` (P, D), (P,)."""

@@ -128,7 +128,7 @@ class Program:
             len(valid.people),
             program.spec,
             program.goal.margin,
-            program.execution_source,
+            program.first_execution_source,
             valid.problems,
             valid.left_out,
             program.bundle.manifest.metrics.get("retrained_accept"),

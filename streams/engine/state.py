@@ -10,6 +10,7 @@ from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
 from ...agents.objective import Objective
 from ...agents.promises import NoPromise, Promise
+from ...schemas.events import ExecutionSource
 from ..errors import LedgerError
 from ..journal.entries import Entry
 from ..programs.bundle.loader import ModelBundle
@@ -154,6 +155,12 @@ class PartitionState:
     def shards_of(self, program: Program) -> list[Shard]:
         """The shards of a program that this partition has used."""
         return [shard for shard in self.shards.values() if shard.program.name == program.name]
+
+    def execution_source(self, program: Program, number: int) -> ExecutionSource:
+        """Where the execution probabilities come from that a shard tells now."""
+        in_rounds = program.closes_rounds and self.rounds_of(program).learners.difficulty.has_learned
+        learned = in_rounds or self.shard(program, number).learner.has_learned_execution
+        return "learned" if learned else program.first_execution_source
 
     def step_of(self, program: str, number: int) -> int:
         """The next step of a shard, 0 before its first answer."""

@@ -253,17 +253,19 @@ class Program:
         return choice.ignores_zero_reward and not (several and choice.learns)
 
     @cached_property
-    def execution_source(self) -> ExecutionSource:
-        """Where its execution probabilities come from."""
-        if self.closes_rounds or choices.registry[self.spec.policy.choice].learns_execution:
-            return "learned"
-        return "assumed" if self.spec.policy.nu is None else "told"
+    def first_execution_source(self) -> ExecutionSource:
+        """Where its execution probabilities come from before outcomes have taught anything.
+
+        Those of programs with rounds follow from difficulties, which nobody has told.
+        """
+        return "assumed" if self.spec.policy.nu is None or self.closes_rounds else "told"
 
     def improvement_source(self, bundle: ModelBundle) -> ImprovementSource | UnsetType:
         """Where the probability that an option helps comes from under a model; unset where costs alone count."""
-        if self.spec.policy.objective == "cost":
+        prior = bundle.improvement
+        if self.spec.policy.objective == "cost" or (prior is not None and prior.is_flat):
             return UNSET
-        return "score" if bundle.improvement is None else "labels"
+        return "score" if prior is None else "labels"
 
     def load(self, manifest: str, sha256: str | None) -> ModelBundle:
         """A model version that was announced to this program; raise ``ModelError`` when it is refused."""

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ....schemas.events import APPLY_AGAIN, NoRecourse, Option, Recourse
+from ....schemas.events import APPLY_AGAIN, ExecutionSource, NoRecourse, Option, Recourse
 from ....schemas.headers import format_time
 from ...journal.entries import Entry
 from ...programs.program import Program
@@ -130,12 +130,13 @@ def _publish_recourse(
     if program.promises:
         until_ms = open_options(case, program, model, assessment, selected, fold)
         expires_ms = until_ms if expires_ms is None else min(until_ms, expires_ms)
+    source = fold.state.execution_source(program, shard.number)
     event = Recourse(
         program.name,
         shard.number,
         case.key.application,
         shard.step,
-        options_of(program, model, assessment, enumerate(selected, 1)),
+        options_of(program, model, assessment, enumerate(selected, 1), source),
         program.spec.policy.choice,
         program.policy_version,
         program.sha256,
@@ -144,7 +145,7 @@ def _publish_recourse(
         closes_at,
         case.applicant,
         None if expires_ms is None else format_time(expires_ms),
-        program.execution_source,
+        source,
         model.bundle.manifest_sha256,
         improvement_source=program.improvement_source(model.bundle),
     )
@@ -168,11 +169,16 @@ def _count_step(case: Case, shard: Shard, fold: Fold) -> None:
 
 
 def options_of(
-    program: Program, model: CurrentModel, assessment: Assessment, selected: Iterable[tuple[int | str, Selected]]
+    program: Program,
+    model: CurrentModel,
+    assessment: Assessment,
+    selected: Iterable[tuple[int | str, Selected]],
+    source: ExecutionSource,
 ) -> tuple[Option, ...]:
     """The options as people read them, each with its id: its number in the recourse, from 1."""
     batch = assessment.batch
-    helps = None if batch is None or batch.outlook is None else batch.outlook.probability
+    outlook = None if batch is None or not model.objective.aims else batch.outlook
+    helps = None if outlook is None else outlook.probability
     options: list[Option] = []
     # A comprehension would reach all these names through cells, which costs more than it saves.
     for id, option in selected:
@@ -185,7 +191,7 @@ def options_of(
                 option.propensity,
                 str(id),
                 _guarantee(program, model, assessment, option) if program.promises else None,
-                option.learner_execution if program.execution_source == "learned" else None,
+                option.learner_execution if source == "learned" else None,
                 PROMISED if program.promises else UNSET,
                 UNSET if helps is None else helps(option.index),
             )

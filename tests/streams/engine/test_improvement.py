@@ -7,7 +7,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from msgspec import UNSET
 
+from onward import load_program
 from onward.agents.choices import Pull
 from onward.schemas.events import Recourse
 from onward.streams.engine.assessment import propose
@@ -62,7 +64,7 @@ def test_a_spec_without_an_objective_asks_for_options_that_help(trained, tmp_pat
     story.fold()
     [answer] = story.answers()
     assert isinstance(answer, Recourse)
-    assert (answer.policy, answer.execution_source) == ("residual", "learned")
+    assert (answer.policy, answer.execution_source) == ("residual", "assumed")
     helps = trained.bundle.improvement
     best, row = answer.options[0], trained.codec.encode_many([POOR])
     after = trained.codec.encode_many([{**POOR, **{change.feature: change.target for change in best.changes}}])
@@ -70,19 +72,18 @@ def test_a_spec_without_an_objective_asks_for_options_that_help(trained, tmp_pat
 
 
 def test_what_comes_of_an_option_changes_what_the_next_people_are_told(trained, tmp_path):
-    def weights(folder: str, result: str | None) -> np.ndarray:
-        story = story_of(trained, tmp_path / folder)
-        (tmp_path / folder).mkdir(exist_ok=True)
-        story.applies("x", features=POOR)
-        if result:
-            story.outcome("x", 1000, result=result, option="1")
-        for number in range(6):
-            story.applies(f"y{number}", 2000 + number, features=POOR)
+    def told(result: str) -> list[str]:
+        story = story_of(trained, tmp_path / result)
+        (tmp_path / result).mkdir()
+        for number in range(10):
+            story.applies(f"x{number}", 1000 * number, features=POOR)
+            story.outcome(f"x{number}", 1000 * number + 1, result=result, option="1")
         story.fold()
-        options = [option for case in story.answers() for option in case.options]
-        return np.array([option.learned_execution_probability for option in options[-3:]])
+        return [str(case.options[0]) for case in story.answers()]
 
-    assert (weights("good", "improved") > weights("bad", "not_improved")).all()
+    (first, *_, good), (same, *_, bad) = told("improved"), told("not_improved")
+    assert first == same
+    assert good != bad
 
 
 def test_what_a_pick_was_made_with_stays_with_its_case(trained, tmp_path):
@@ -111,6 +112,25 @@ def test_the_manifest_tells_how_far_the_estimate_can_be_believed(trained):
     assert entry.calibration.roc_auc > 0.9
     assert sum(rows for _, _, rows in entry.calibration.reliability) == 100
     assert 0.0 < entry.calibration.brier_score < 0.15
+
+
+def test_labels_of_pure_chance_leave_as_many_options_as_by_cost(tmp_path):
+    def several(objective: str) -> float:
+        header, *rows = (tmp_path / "loans.csv").read_text().splitlines()
+        labels = np.random.default_rng(0).integers(2, size=len(rows))
+        noise = [f"{row.rsplit(',', 1)[0]},{label}" for row, label in zip(rows, labels, strict=True)]
+        (tmp_path / "noise.csv").write_text("\n".join([header, *noise]))
+        spec = tmp_path / f"{objective}.yaml"
+        policy = f", options: 3, objective: {objective}"
+        spec.write_text(SPEC.replace("manifest: model", f"manifest: {objective}") % policy)
+        train(tmp_path / "noise.csv", load_program_spec(spec), tmp_path / objective, estimator="random_forest", seed=0)
+        answers = [one for one in load_program(spec).suggest(tmp_path / "noise.csv") if isinstance(one, Recourse)]
+        assert all(answer.improvement_source is UNSET for answer in answers)
+        assert not any("helps with probability" in str(answer) for answer in answers)
+        return float(np.mean([len(answer.options) > 1 for answer in answers]))
+
+    write_loans(tmp_path / "loans.csv")
+    assert several("improvement") >= 0.8 * several("cost") > 0.4
 
 
 def test_by_cost_a_program_is_what_it_was(tmp_path):

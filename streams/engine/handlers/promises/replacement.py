@@ -125,19 +125,20 @@ def _publish(
 ) -> None:
     """Publish what a person is to do now in place of the options that the new model rejects."""
     application, revision = recourse.key.application, recourse.revision
+    source = fold.state.execution_source(program, recourse.shard)
     event = Recourse(
         program=program.name,
         shard=recourse.shard,
         application=application,
         step=recourse.step,
-        options=options_of(program, model, replacement.assessment, replacement.selected.items()),
+        options=options_of(program, model, replacement.assessment, replacement.selected.items(), source),
         policy=program.spec.policy.choice,
         policy_version=program.policy_version,
         spec=program.sha256,
         model=model.bundle.version,
         applicant=recourse.applicant,
         expires_at=format_time(recourse.until_ms),
-        execution_source=program.execution_source,
+        execution_source=source,
         model_sha256=model.bundle.manifest_sha256,
         revision=revision,
         improvement_source=program.improvement_source(model.bundle),
