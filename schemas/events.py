@@ -10,8 +10,7 @@ again.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
@@ -180,11 +179,10 @@ class Change(Suggested, frozen=True, gc=False):
         return f"{verb} {self.feature} from {self.current:,.10g} to {self.target:,.10g}{unit}"
 
 
-POPULATIONS: Mapping[str, str] = {
-    "models_of_other_rows": "other rows of the same population",
-    "models_of_later_rows": "later rows of such data",
-}
-"""What the rows are, by the number of a promise that counts the models of them."""
+GuaranteeWords = Callable[[Mapping[str, float]], str | None]
+guarantee_words: list[GuaranteeWords] = []
+"""What puts the numbers of a promise into words, None for those of another one. ``streams/guarantees.py`` adds what the
+promises say."""
 
 
 class Option(Suggested, frozen=True, gc=False):
@@ -237,30 +235,11 @@ class Option(Suggested, frozen=True, gc=False):
         return f"{'; '.join(map(str, self.changes))}  (cost {self.cost:.3f}{self._certificate()}{known})"
 
     def _certificate(self) -> str:
-        """What is promised of later models, where something is, after a comma."""
-        promise = self.promise or {}
-        for field, population in POPULATIONS.items():
-            if field in promise:
-                return (
-                    f", accepted by about {whole_percent(promise['share'])} of models trained on {population}; "
-                    f"{promise[field]:.0f} were asked, and for 19 of 20 such options at least "
-                    f"{whole_percent(promise['bound'])} accept"
-                )
-        if "share" in promise:
-            asked = promise.get("models_of_resamples")
-            number = (
-                "of other data none was asked" if asked is None else f"{asked:.0f} were asked, and of other data none"
-            )
-            least = whole_percent(promise["bound"])
-            return f", accepted by at least {least} of models of resamples of its own data; {number}"
-        if "alpha_max" in promise:
-            return f", holds while the model changes by less than {promise['alpha_max']:.3g}"
-        return ""
-
-
-def whole_percent(share: float) -> str:
-    """A share of models in whole per cent, rounded down and below 100: no number of models makes one sure."""
-    return f"{min(99, math.floor(100.0 * share))}%"
+        """What is promised of later models, where something is, after a comma: in words, or number by number."""
+        if not self.promise:
+            return ""
+        told = (words for tell in guarantee_words if (words := tell(self.promise)) is not None)
+        return f", {next(told, ', '.join(f'{name} {number:.3g}' for name, number in self.promise.items()))}"
 
 
 class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .ball import LpBall, log_odds
-from .contract import Array, Mask
+from .ball import Array, LpBall, log_odds
 
+Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
 SAFETY_FACTOR = 1.0 - 1e-9

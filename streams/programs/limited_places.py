@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...agents import goals
-from ...agents.goals import RoundGoal
+from ...agents.goals import Goal, RoundGoal
 from ...schemas.spec import ProgramSpec
 from .bundle.loader import ModelBundle
 
@@ -15,6 +15,11 @@ NO_ARTEFACT = "model {} has no {}, which `goal: {}` needs: make a new one with `
 def closes_rounds(spec: ProgramSpec) -> bool:
     """Whether a program's places are limited, and given in rounds."""
     return spec.policy.goal in goals.round_registry
+
+
+def goal_kind(name: str) -> type[Goal | RoundGoal] | None:
+    """The goal of a name, for rounds or without; None where there is none."""
+    return goals.round_registry.get(name) or goals.registry.get(name)
 
 
 def round_goal(spec: ProgramSpec) -> RoundGoal:

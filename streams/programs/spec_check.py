@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +15,9 @@ from ...agents.registry import Registry
 from ...schemas.spec import ProgramSpec, PromiseTerms
 from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
-from .promised import TAKEN_BY, replaces_margin
+from ...schemas.yamltree import Path
+from .limited_places import goal_kind
+from .promised import FIELDS, given_parameters
 
 ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
     ("policy", "choice"): choices.registry,
@@ -28,7 +30,7 @@ ARMS_PARAMETER = "arm_sd"
 """0 where arms are sets of features: an option's outlook tells more. Instances differ in what no feature tells."""
 
 
-def load_program_spec(path: str | Path) -> LoadedSpec:
+def load_program_spec(path: str | FilePath) -> LoadedSpec:
     """Read a spec file and check all of it, its methods too. Raises ``SpecError`` with all its problems.
 
     Parameters that the file leaves out have their defaults.
@@ -39,22 +41,28 @@ def load_program_spec(path: str | Path) -> LoadedSpec:
 
 def _completed(spec: ProgramSpec) -> ProgramSpec:
     """The spec with all parameters of its methods."""
-    policy, generator = spec.policy, candidates.registry[spec.policy.generator]
+    policy, generator, goal = spec.policy, candidates.registry[spec.policy.generator], goal_kind(spec.policy.goal)
+    assert goal is not None, "the spec has been checked"
     parameters = _defaults(choices.registry[policy.choice])
     if ARMS_PARAMETER in parameters and policy.objective == "improvement" and not generator.uses_instances:
         parameters[ARMS_PARAMETER] = 0.0
-    parameters |= policy.parameters
-    of_generator = policy.generator_parameters
-    if policy.objective == "improvement":
-        of_generator = _defaults(generator) | of_generator
-    of_goal = policy.goal_parameters
-    if policy.goal in goals.round_registry:
-        of_goal = _defaults(goals.round_registry[policy.goal]) | of_goal
-    completed = {"parameters": parameters, "generator_parameters": of_generator, "goal_parameters": of_goal}
-    return replace(spec, policy=replace(policy, **completed))
+    of_generator = _defaults(generator) if policy.objective == "improvement" else {}
+    policy = replace(
+        policy,
+        parameters=parameters | policy.parameters,
+        generator_parameters=of_generator | policy.generator_parameters,
+        goal_parameters=_defaults(goal) | policy.goal_parameters,
+    )
+    return replace(spec, policy=policy, promise=_completed_promise(spec.promise))
 
 
-def _defaults(method: type[Parametrised]) -> dict[str, float]:
+def _completed_promise(terms: PromiseTerms) -> PromiseTerms:
+    defaults = _defaults(promises.registry[terms.kind])
+    others = {name: value for name, value in defaults.items() if name not in FIELDS}
+    return replace(terms, parameters=others | dict(terms.parameters or {}))
+
+
+def _defaults(method: type[Parametrised]) -> dict[str, Any]:
     return {name: parameter.default for name, parameter in method.parameters().items()}
 
 
@@ -68,22 +76,25 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
         yield from _round_faults(spec)
     elif policy.goal in goals.registry:
         yield from _faults_without_rounds(spec)
-    yield from _wrong_parameters("parameters", choices.registry.get(policy.choice), policy.parameters)
-    generator = candidates.registry.get(policy.generator)
-    yield from _wrong_parameters("generator_parameters", generator, policy.generator_parameters)
+    for field, parameters, method in (
+        ("choice", "parameters", choices.registry.get(policy.choice)),
+        ("generator", "generator_parameters", candidates.registry.get(policy.generator)),
+        ("goal", "goal_parameters", goal_kind(policy.goal)),
+    ):
+        given = getattr(policy, parameters)
+        if method is not None:
+            yield from _wrong_parameters(("policy", parameters), method, given)
+            for name, fault in method.faults(given, spec.model.threshold):
+                yield ("policy", *((field,) if name is None else (parameters, name))), fault
 
 
-def _wrong_parameters(
-    field: str, method: type[Parametrised] | None, parameters: Mapping[str, float]
-) -> Iterator[Violation]:
-    """Parameters that a method does not take; nothing where it is unknown."""
-    if method is None:
-        return
+def _wrong_parameters(path: Path, method: type[Parametrised], parameters: Mapping[str, Any]) -> Iterator[Violation]:
+    """Parameters that a method does not take, or not with these values."""
     for name, value in parameters.items():
         try:
             method.check({name: value})
         except ValueError as error:
-            yield ("policy", field, name), str(error)
+            yield (*path, name), str(error)
 
 
 def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
@@ -91,21 +102,17 @@ def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
         name = getattr(getattr(spec, part), field)
         names = [*registry, *(goals.round_registry if field == "goal" else ())]
         if name not in names:
-            what = part if field == "kind" else field
-            yield (part, field), f"there is no {what} {name!r}: use one of {', '.join(names)}"
+            method = part if field == "kind" else field
+            yield (part, field), f"there is no {method} {name!r}: use one of {', '.join(names)}"
 
 
 def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """What a promise does not take, and what does not go with it."""
-    terms, plain = spec.promise, PromiseTerms()
-    given = [field for field in terms.__struct_fields__ if getattr(terms, field) != getattr(plain, field)]
-    for field in given:
-        if terms.kind not in TAKEN_BY.get(field, (terms.kind,)):
-            yield ("promise", field), f"{terms.kind} takes no {field}: it is for {' and '.join(TAKEN_BY[field])}"
-        elif terms.kind == plain.kind:
+    terms, plain, kind = spec.promise, PromiseTerms(), promises.registry[spec.promise.kind]
+    yield from _promise_parameter_faults(spec)
+    for field in ("margin", "valid_for", "grandfather"):
+        if terms.kind == plain.kind and getattr(terms, field) != getattr(plain, field):
             yield ("promise", field), f"nothing is promised: say what in `kind`, or take `{field}` out"
-    if terms.radius != plain.radius and "quantile" in given:
-        yield ("promise", "quantile"), "a radius is given, so none is measured: take `quantile` or `radius` out"
     if terms.margin and spec.model.threshold + terms.margin >= 1:
         reached = f"{spec.model.threshold + terms.margin:g}"
         yield ("promise", "margin"), f"no score exceeds the threshold and the margin together, {reached}: give less"
@@ -113,8 +120,28 @@ def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:
         yield ("promise", "kind"), f"{spec.policy.goal} promises a score in rounds: take `promise` out"
     if terms.grandfather and spec.decisions == "external":
         yield ("promise", "grandfather"), "others decide, so Onward cannot judge by an older model: take it out"
-    if replaces_margin(terms):
+    if kind.has_own_score():
         yield from _two_scores(spec)
+
+
+def _promise_parameter_faults(spec: ProgramSpec) -> Iterator[Violation]:
+    """Parameters that a promise does not take, or not with these values, or not together."""
+    terms, kind = spec.promise, promises.registry[spec.promise.kind]
+    given, known = given_parameters(terms), kind.parameters()
+    for name, value in given.items():
+        path = ("promise",) if name in FIELDS else ("promise", "parameters")
+        if name in FIELDS and name in (terms.parameters or {}):
+            yield (*path, "parameters", name), f"write it as `promise: {{{name}: {value}}}`, without `parameters`"
+        elif name in FIELDS and name not in known:
+            takers = [other for other, method in promises.registry.items() if name in method.parameters()]
+            yield (*path, name), f"{terms.kind} takes no {name}: it is for {' and '.join(takers)}"
+        else:
+            yield from _wrong_parameters(path, kind, {name: value})
+    for parameter, fault in kind.faults(given, spec.model.threshold):
+        if parameter is None:
+            yield ("promise", "kind"), fault
+        else:
+            yield ("promise", *(() if parameter in FIELDS else ("parameters",)), parameter), fault
 
 
 def _two_scores(spec: ProgramSpec) -> Iterator[Violation]:
@@ -129,10 +156,8 @@ def _two_scores(spec: ProgramSpec) -> Iterator[Violation]:
 
 def _faults_without_rounds(spec: ProgramSpec) -> Iterator[Violation]:
     """What only a program takes that gives its places in rounds."""
-    goal = spec.policy.goal
-    if spec.policy.goal_parameters:
-        yield ("policy", "goal_parameters"), f"{goal} takes none: they are for goals of limited places"
     if spec.capacity is not None:
+        goal = spec.policy.goal
         yield ("capacity",), f"`goal: {goal}` limits no places: take `capacity` out, or give `policy.goal: capacity`"
 
 
@@ -148,16 +173,3 @@ def _round_faults(spec: ProgramSpec) -> Iterator[Violation]:
     for field, value in (("margin", policy.margin), ("target", policy.target)):
         if value is not None:
             yield ("policy", field), f"{policy.goal} says which score people must reach: take `{field}` out"
-    yield from _wrong_parameters("goal_parameters", goals.round_registry[policy.goal], policy.goal_parameters)
-    if policy.goal == goals.Fixed.name:
-        yield from _fixed_faults(spec)
-
-
-def _fixed_faults(spec: ProgramSpec) -> Iterator[Violation]:
-    """A fixed goal needs a score that wins a place."""
-    score, threshold = spec.policy.goal_parameters.get("score"), spec.model.threshold
-    if score is None:
-        yield ("policy", "goal"), "which score? give one, such as `goal_parameters: {score: 0.8}`"
-    elif score <= threshold:
-        message = f"the model approves scores above {threshold:g} only: give a higher one"
-        yield ("policy", "goal_parameters", "score"), message

@@ -12,38 +12,27 @@ from rich.table import Table
 
 from ....agents.candidates import registry
 from ....agents.promises import NoPromise
-from ....schemas.events import POPULATIONS, whole_percent
 from ....schemas.spec import ProgramSpec
-from ...advice import ACCEPTED, MANY_CHANGES, advice
+from ...advice import ACCEPTED, LASTING, MANY_CHANGES, advice
 from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
+from ...programs.promised import promise_on
 from ...programs.training.margin import RETRAINED
 from ...programs.training.protected import PREFIX
+from ...programs.training.served import PROMISED
 
-IN_WORDS = frozenset(
-    (
-        "instances",
-        "retrained_accept",
-        "rejected_sampled",
-        "without_option",
-        "without_option_at_threshold",
-        "many_changes",
-        "promise_radius",
-        "promise_margin",
-        "promise_alpha_max",
-        "promise_share",
-        "promise_bound",
-        "promise_models_of_other_rows",
-        "promise_models_of_later_rows",
-        "promise_models_of_resamples",
-        "equal_margin_accepted",
-        "equal_margin_promised_cost",
-        "equal_margin",
-        "equal_margin_cost",
-    )
+IN_WORDS = (
+    "instances",
+    "retrained_accept",
+    "rejected_sampled",
+    "without_option",
+    "many_changes",
+    "equal_margin",
+    PROMISED,
+    PREFIX,
 )
-"""Metrics that are told in sentences."""
+"""Metrics that are told in sentences, by the beginnings of their names."""
 EQUAL_COST = 0.02
 """The share by which mean costs may differ and count as equal."""
 
@@ -82,7 +71,7 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     """Print how good a new model is, whom it leaves without an option, and where it is."""
     table = Table("metric", "value")
     for name, value in manifest.metrics.items():
-        if name not in IN_WORDS and not name.startswith(PREFIX):
+        if not name.startswith(IN_WORDS):
             table.add_row(name.replace("_", " "), f"{value:.4f}" if value != int(value) else f"{value:.0f}")
     lines = (
         *_margin(manifest),
@@ -146,10 +135,10 @@ def _margin(manifest: Manifest) -> Iterator[str]:
     if share is None:
         yield f"{line}: it could not be measured, because no rejected person has an option even at the bare threshold"
     elif share < ACCEPTED:
+        last = LASTING[0].upper() + LASTING[1:]
         yield (
             f"{line}: models trained on other rows of the data accept {share:.0%} of the options; the wanted "
-            f"{ACCEPTED:.0%} is reached by no margin that leaves nine of ten people an option of few changes. For "
-            "options that last, ask for `promise: {kind: retrains}`, or for a larger `policy.margin`"
+            f"{ACCEPTED:.0%} is reached by no margin that leaves nine of ten people an option of few changes. {last}"
         )
     else:
         yield line
@@ -157,34 +146,11 @@ def _margin(manifest: Manifest) -> Iterator[str]:
 
 def _promise(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     """What was measured of the promise."""
-    metrics, terms = manifest.metrics, spec.promise
-    if "promise_radius" in metrics:
-        within = f", which {1 - terms.quantile:.0%} of models of resamples of the data stay within"
-        yield f"promise: {terms.kind} with the radius {metrics['promise_radius']:.4g}" + (
-            within if terms.radius == "auto" else ""
-        )
-    if terms.kind == "lp" and not metrics.get("promise_radius", 1.0):
-        yield "promise: a radius of 0 promises nothing under another model: take `radius` out, and it is measured"
-    if "promise_share" in metrics:
-        yield f"promise: {terms.kind}; {_share(manifest)}"
-        yield from _equal_margin(metrics)
-
-
-def _share(manifest: Manifest) -> str:
-    """The mean share and bound, and which models they are of."""
-    metrics, measured = manifest.metrics, manifest.promise_calibration
-    share, bound = (whole_percent(metrics[f"promise_{name}"]) for name in ("share", "bound"))
-    if isinstance(measured, UnsetType):
-        asked = metrics["promise_models_of_resamples"]
-        return (
-            f"of models of resamples of its own data, which took no part in choosing options, at least {bound} accept "
-            f"one ({asked:.0f} were asked); models of other rows were not asked, and mostly fewer of them accept it"
-        )
-    population = POPULATIONS[f"models_of_{measured.rows}_rows"]
-    return (
-        f"of models trained on {population} about {share} accept an option, and for 19 of 20 options at least {bound} "
-        f"({measured.models} such models were asked)"
-    )
+    metrics = manifest.metrics
+    means = {name.removeprefix(PROMISED): mean for name, mean in metrics.items() if name.startswith(PROMISED)}
+    for line in promise_on(spec.promise).measured_in_words(means):
+        yield f"promise: {line}"
+    yield from _equal_margin(metrics)
 
 
 def _equal_margin(metrics: Mapping[str, float]) -> Iterator[str]:

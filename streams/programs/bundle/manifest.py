@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ....schemas.events import Identifier, ProgramName
-from ....schemas.spec import Feature, FeatureType, Name
+from ....schemas.spec import Feature, FeatureType, Name, PromiseTerms
 from ..onnx.score import OnnxScore
 
 MANIFEST = "manifest.json"
@@ -48,22 +49,41 @@ class ImprovementFile(BundleFile, frozen=True, forbid_unknown_fields=True):
 
 
 Portion = Annotated[float, Meta(ge=0, le=1)]
+CalibrationRows = Literal["other", "later"]
+FIRST_CALIBRATED = "retrains"
+"""The promise of a calibration that names none."""
 
 
 class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the promise ``retrains`` states of an option, by how many of its certifying retrains accept it.
+    """What a promise states of an option, by how many of its certifying retrains accept it.
 
     It was measured with so many ``models``, trained on ``other`` rows of the data than the program, or on ``later``
-    ones, under a promise with this ``quantile`` and ``margin``. ``shares`` and ``bounds`` begin with those of an option
-    that no certifying retrain accepts.
+    ones, under a promise of this ``kind`` with this ``quantile``, ``margin`` and other ``parameters``. ``shares`` and
+    ``bounds`` begin with those of an option that no certifying retrain accepts.
     """
 
-    rows: Literal["other", "later"]
+    rows: CalibrationRows
     models: Annotated[int, Meta(ge=1)]
     quantile: float
     margin: float
     shares: tuple[Portion, ...]
     bounds: tuple[Portion, ...]
+    kind: Name | UnsetType = UNSET
+    parameters: dict[str, float | str] | UnsetType = UNSET
+
+    @classmethod
+    def under(
+        cls, terms: PromiseTerms, rows: CalibrationRows, models: int, shares: Sequence[float], bounds: Sequence[float]
+    ) -> PromiseCalibration:
+        """That of a promise on these terms. The kind that bundles of earlier versions had goes without saying."""
+        kind = UNSET if terms.kind == FIRST_CALIBRATED else terms.kind
+        numbers = terms.quantile, terms.margin, tuple(shares), tuple(bounds)
+        return cls(rows, models, *numbers, kind, terms.parameters)
+
+    def is_of(self, terms: PromiseTerms) -> bool:
+        """Whether it was measured under a promise on these terms."""
+        own = self.kind or FIRST_CALIBRATED, self.quantile, self.margin, self.parameters or {}
+        return own == (terms.kind, terms.quantile, terms.margin, terms.parameters or {})
 
 
 class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):

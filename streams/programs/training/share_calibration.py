@@ -63,9 +63,7 @@ def measure_share(
     terms, certifying = training.codec.spec.promise, training.retrains // 2
     shares, bounds = (tuple(each.round(DIGITS).tolist()) for each in stated(groups, certifying))
     asked = sum(trial.models for group in groups for trial in group)
-    calibration = PromiseCalibration(
-        "other" if dates is None else "later", asked, terms.quantile, terms.margin, shares, bounds
-    )
+    calibration = PromiseCalibration.under(terms, "other" if dates is None else "later", asked, shares, bounds)
     return Measured(calibration, _metrics([trial for group in groups for trial in group]))
 
 

@@ -64,10 +64,10 @@ def test_artefacts_and_parameters_that_it_does_not_take_are_refused(name: str) -
         registry[name]().equip(nonsense=1)
     with pytest.raises(ValueError, match="no parameter 'nonsense'"):
         registry[name].check({"nonsense": 1.0})
-    for parameter, (default, interval) in registry[name].parameters().items():
-        assert default in interval
-        with pytest.raises(ValueError, match=f"{parameter} is -1"):
-            registry[name](**{parameter: -1.0})
+    for parameter, declared in registry[name].parameters().items():
+        assert declared.allows(declared.default)
+        with pytest.raises(ValueError, match=f"{parameter} is nonsense: {name} needs "):
+            registry[name](**{parameter: "nonsense"})
 
 
 @pytest.mark.parametrize("name", registry)

@@ -209,7 +209,7 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
             "policy: {goal: capacity, goal_parameters: {memory: 2}, window: {time: P9D}}\ncapacity: {places: 4}",
             "policy.goal_parameters.memory: memory is 2.0: capacity needs a number",
         ),
-        ("policy: {goal_parameters: {memory: 2}}", "policy.goal_parameters: threshold takes none"),
+        ("policy: {goal_parameters: {memory: 2}}", "policy.goal_parameters.memory: threshold has no parameter"),
         (f"policy: {FIXED}\ncapacity: {{places: 4}}", "policy.goal: which score? give one, such as `goal_parameters"),
         (
             "policy: {goal: fixed, goal_parameters: {score: 0.4}, window: {time: P9D}}\ncapacity: {places: 4}",
