@@ -161,6 +161,7 @@ generate: install ## write what is made from the code: the board, the schemas an
 	$(BIN)/python -m onward.deploy.grafana.board
 	$(BIN)/python -m onward.deploy.generate.schemas
 	$(BIN)/python -m onward.deploy.generate.operations_tables
+	$(BIN)/python -m onward.deploy.generate.spec_tables
 
 fmt: install ## format and mend what ruff can
 	$(BIN)/ruff format .

@@ -1,12 +1,9 @@
-"""Writes the tables of docs/operations.md from the code: ``python -m onward.deploy.generate.operations_tables``.
-
-A table stands between ``<!-- NAME -->`` and ``<!-- /NAME -->``.
-"""
+"""Writes the tables of docs/operations.md from the code: ``python -m onward.deploy.generate.operations_tables``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
@@ -28,6 +25,7 @@ from ...streams.settings import (
     TopicSettings,
     WorkerSettings,
 )
+from .tables import table, with_tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 CONNECTION = frozenset(BrokerSettings.names())
@@ -52,14 +50,7 @@ def with_current_tables(page: str) -> str:
         "exit codes": _exit_codes(),
         "metrics": _metrics(),
     }
-    for name, table in tables.items():
-        start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
-        before, opened, rest = page.partition(start)
-        _, closed, after = rest.partition(end)
-        if not opened or not closed:
-            raise ValueError(f"{PAGE.name} has no place for the table {name!r}: add {start.strip()} and {end}")
-        page = f"{before}{start}{table}\n{end}{after}"
-    return page
+    return with_tables(page, tables)
 
 
 def _settings(settings: type[BrokerSettings], excluded: Container[str]) -> str:
@@ -68,7 +59,7 @@ def _settings(settings: type[BrokerSettings], excluded: Container[str]) -> str:
         for name, field in settings.names().items()
         if name not in excluded
     ]
-    return _table(("flag", "variable", "value", "default", "meaning"), rows)
+    return table(("flag", "variable", "value", "default", "meaning"), rows)
 
 
 def _type(field: FieldInfo) -> str:
@@ -106,7 +97,7 @@ def _exit_codes() -> str:
         (str(error.exit_code), " ".join((error.__doc__ or "").split()).rstrip("."))
         for error in OnwardError.__subclasses__()
     ]
-    return _table(("code", "meaning"), [*rows, ("130", "interrupted with Ctrl-C")])
+    return table(("code", "meaning"), [*rows, ("130", "interrupted with Ctrl-C")])
 
 
 def _metrics() -> str:
@@ -114,12 +105,7 @@ def _metrics() -> str:
     for metric in Metrics().declared:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         rows.append((f"`{metric.name}`", metric.type, labels, metric.documentation))
-    return _table(("metric", "type", "labels", "meaning"), rows)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str | None]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join((cell or '').replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+    return table(("metric", "type", "labels", "meaning"), rows)
 
 
 if __name__ == "__main__":
