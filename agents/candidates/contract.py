@@ -92,6 +92,10 @@ class CandidateGenerator(Parametrised, ABC):
     needs_linear_score: ClassVar[bool] = False
     """Whether it works under a ``LinearScore`` alone."""
 
+    aims_at_goal: ClassVar[bool] = True
+    """Whether it looks for targets that reach whatever score is required. Else they are given, and few may reach more
+    than the threshold that they were chosen by."""
+
     uses_instances: ClassVar[bool] = True
     """Whether it looks at the ``instances`` of ``build``, which are rows of real people: else bundles hold none."""
 

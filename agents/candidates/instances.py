@@ -105,6 +105,7 @@ class RecourseInstances(CandidateGenerator):
 
     name: ClassVar[str] = "instances"
     copies_instances: ClassVar[bool] = True
+    aims_at_goal: ClassVar[bool] = False
 
     def __init__(self, space: Space, instances: Array, valid: Mask) -> None:
         self.space = space

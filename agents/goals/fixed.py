@@ -48,6 +48,11 @@ class Fixed(RoundGoal):
         elif score <= threshold:
             yield "score", f"the model approves scores above {threshold:g} only: give a higher one"
 
+    @property
+    def constant_score(self) -> float:
+        """The given one."""
+        return self.score
+
     def _learn(self, closed: ClosedRound) -> None:
         pass
 

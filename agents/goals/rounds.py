@@ -119,6 +119,11 @@ class RoundGoal(Equipped, ABC):
         """The scores (G,), ascending, at which ``aim`` wants to know the success of people."""
         return np.empty(0)
 
+    @property
+    def constant_score(self) -> float | None:
+        """The score that it says in every round; None where that depends on the rounds."""
+        return None
+
     def observe(self, closed: ClosedRound) -> None:
         """Learn from a closed round.
 

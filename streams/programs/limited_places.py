@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...agents import goals
 from ...agents.goals import Goal, RoundGoal
 from ...schemas.spec import ProgramSpec
@@ -31,6 +34,18 @@ def round_goal(spec: ProgramSpec) -> RoundGoal:
     if capacity.offset is not None:
         parameters["offset"] = capacity.offset
     return kind(capacity.coverage, capacity.horizon, **parameters)
+
+
+def round_score(spec: ProgramSpec, accepted: NDArray[np.float64]) -> float | None:
+    """A score that a round of a program may ask for, by the scores of people whom the model accepts (n,).
+
+    Where the goal has none of its own it is the median: that of rounds with places for half of them. It is None in a
+    program without rounds, and where nobody is accepted.
+    """
+    if not closes_rounds(spec):
+        return None
+    own = round_goal(spec).constant_score
+    return own if own is not None or not len(accepted) else float(np.median(accepted))
 
 
 def needed_for_rounds(spec: ProgramSpec) -> frozenset[str]:

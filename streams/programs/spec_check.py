@@ -16,6 +16,7 @@ from ...schemas.spec import ProgramSpec, PromiseTerms
 from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
 from ...schemas.yamltree import Path
+from .compositions import composition_faults
 from .limited_places import goal_kind
 from .promised import FIELDS, given_parameters
 
@@ -70,6 +71,7 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """Methods that do not exist or do not fit together, and parameters that they do not take."""
     policy = spec.policy
     yield from _unknown_methods(spec)
+    yield from composition_faults(spec)
     if spec.promise.kind in promises.registry:
         yield from _promise_faults(spec)
     if policy.goal in goals.round_registry:
@@ -108,7 +110,7 @@ def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
 
 def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """What a promise does not take, and what does not go with it."""
-    terms, plain, kind = spec.promise, PromiseTerms(), promises.registry[spec.promise.kind]
+    terms, plain = spec.promise, PromiseTerms()
     yield from _promise_parameter_faults(spec)
     for field in ("margin", "valid_for", "grandfather"):
         if terms.kind == plain.kind and getattr(terms, field) != getattr(plain, field):
@@ -116,12 +118,8 @@ def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:
     if terms.margin and spec.model.threshold + terms.margin >= 1:
         reached = f"{spec.model.threshold + terms.margin:g}"
         yield ("promise", "margin"), f"no score exceeds the threshold and the margin together, {reached}: give less"
-    if terms.kind != plain.kind and spec.policy.goal in goals.round_registry:
-        yield ("promise", "kind"), f"{spec.policy.goal} promises a score in rounds: take `promise` out"
     if terms.grandfather and spec.decisions == "external":
         yield ("promise", "grandfather"), "others decide, so Onward cannot judge by an older model: take it out"
-    if kind.has_own_score():
-        yield from _two_scores(spec)
 
 
 def _promise_parameter_faults(spec: ProgramSpec) -> Iterator[Violation]:
@@ -142,16 +140,6 @@ def _promise_parameter_faults(spec: ProgramSpec) -> Iterator[Violation]:
             yield ("promise", "kind"), fault
         else:
             yield ("promise", *(() if parameter in FIELDS else ("parameters",)), parameter), fault
-
-
-def _two_scores(spec: ProgramSpec) -> Iterator[Violation]:
-    """What does not go with a promise that has a score of its own."""
-    for name in ("margin", "target"):
-        if getattr(spec.policy, name) is not None:
-            yield ("policy", name), "the promise says which score options must reach: give `promise: margin` instead"
-    generator = candidates.registry.get(spec.policy.generator)
-    if generator and generator.needs_linear_score:
-        yield ("policy", "generator"), f"{generator.name} cannot keep the promise {spec.promise.kind}: use `search`"
 
 
 def _faults_without_rounds(spec: ProgramSpec) -> Iterator[Violation]:

@@ -2,7 +2,7 @@
 
     python -m onward.tests.support.recorded_specs    # writes tests/streams/programs/recorded_specs.json
 
-Models are written with given numbers, so no library fits anything. What depends on the libraries' versions, such as
+What depends on the libraries' versions, such as
 the hash of a manifest, is left out of what is compared.
 """
 
@@ -20,25 +20,16 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from sklearn.linear_model import LogisticRegression
 
-from onward.agents.improvement import LabelPrior
-from onward.agents.improvement.label_prior import Ensemble
-from onward.agents.trees import TreeSum
-from onward.schemas.encoding import FeatureCodec
-from onward.schemas.events import Application, Decision, Model, Outcome, RawSpec, Result, Round, Value
-from onward.schemas.specfile import LoadedSpec
+from onward.schemas.events import Application, Decision, Model, Outcome, RawSpec, Result, Round
 from onward.streams.programs.announced_spec import spec_event
-from onward.streams.programs.bundle.improvement import FittedImprovement
 from onward.streams.programs.bundle.loader import read_manifest
-from onward.streams.programs.bundle.manifest import MANIFEST, Calibration, PromiseCalibration
-from onward.streams.programs.bundle.writer import write_bundle
-from onward.streams.programs.models.scoring import DecisionModel, Logistic
+from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.policy_version import policy_version
 from onward.streams.programs.program import Program, assemble
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
-from onward.tests.support.goal_policies import constant, written
+from onward.tests.support.fixed_models import FEATURES, drawn_person, spec_text, write_model
 from onward.tests.support.pipeline import START_MS, Run, Sender, idle_tick
 
 RECORDED = Path(__file__).parents[1] / "streams" / "programs" / "recorded_specs.json"
@@ -47,17 +38,6 @@ HOUR_MS = 60 * MINUTE_MS
 PEOPLE, RETURNING = 14, 7
 RESULTS: Sequence[Result] = ("improved", "not_improved", "improved", "unseen")
 
-FEATURES = """\
-features:
-  - {name: region, type: categorical, categories: [north, south], mutable: none}
-  - {name: income, type: continuous, bounds: [0, 100], step: 1, unit: kEUR}
-  - {name: debts, type: integer, bounds: [0, 10], mutable: down}
-  - {name: housing, type: categorical, categories: [rent, own, family]}
-  - {name: training, type: ordinal, levels: [none, school, course, degree], mutable: up}
-label: {name: repaid}
-"""
-COLUMNS = 8
-WEIGHTS = np.array([0.0, 0.0, 6.0, -4.0, -0.3, 0.5, 0.0, 1.0])
 RULES = """\
 constraints:
   max_changes: 2
@@ -140,104 +120,17 @@ OF_FEATURES: Mapping[str, Mapping[str, str]] = {
 """What specs say otherwise of their features."""
 
 
-def _spec_text(name: str) -> str:
-    """The YAML of a spec."""
-    features = FEATURES
-    for old, new in OF_FEATURES.get(name, {}).items():
-        features = features.replace(old, new)
-    return f"program: loan\n{features}model: {{manifest: v1/{MANIFEST}}}\n{SPECS[name]}\n"
-
-
 def program_of(name: str, folder: Path) -> Program:
     """The program of a spec, with its models ``v1`` and ``v2`` in the folder, as a worker assembles it."""
-    path = folder / "spec.yaml"
-    path.write_text(_spec_text(name), encoding="utf-8")
+    own, text, path = FEATURES, SPECS[name], folder / "spec.yaml"
+    for old, new in OF_FEATURES.get(name, {}).items():
+        own = own.replace(old, new)
+    path.write_text(spec_text(text, own), encoding="utf-8")
     loaded = load_program_spec(path)
     for version, bias in (("v1", -2.9), ("v2", -3.7)):
-        _write_model(folder / version, loaded, bias, SPECS[name])
+        trees, improves = "# trees" in text, "# no improvement" not in text
+        write_model(folder / version, loaded.spec, bias, trees=trees, improves=improves)
     return assemble(loaded)
-
-
-def _write_model(folder: Path, loaded: LoadedSpec, bias: float, text: str) -> None:
-    trees, improves = "# trees" in text, "# no improvement" not in text
-    codec, random = FeatureCodec(loaded.spec), np.random.default_rng(5)
-    rows = [_features(random) for _ in range(60)]
-    X = codec.encode_many(rows)
-    accepted = X @ WEIGHTS + bias > 0.0
-    policy = written(folder.with_suffix(".npz"), constant(0.4))
-    again = [_model(bias + shift, trees, tilt) for shift, tilt in random.normal(0.0, 0.05, (12, 2)).round(6).tolist()]
-    write_bundle(
-        folder,
-        loaded.spec,
-        codec.columns,
-        version=folder.name,
-        estimator=_stump(bias, 0.0) if trees else _regression(bias),
-        instances=[row for row, good in zip(rows, accepted.tolist(), strict=True) if good][: loaded.spec.candidates],
-        reference=rows,
-        metrics={},
-        margin=0.05,
-        retrains=again,
-        promise_calibration=PromiseCalibration(
-            "other", 80, 0.05, 0.0, tuple(k / 10 for k in range(7)), tuple(k / 20 for k in range(7))
-        ),
-        goal_policy=policy.read_bytes(),
-        improvement=FittedImprovement(_prior(), Calibration(0.2, 0.8, ((0.5, 0.5, 30),))) if improves else None,
-    )
-
-
-def _regression(bias: float) -> LogisticRegression:
-    model = LogisticRegression()
-    model.coef_, model.intercept_ = WEIGHTS[np.newaxis].copy(), np.array([bias])
-    model.classes_, model.n_features_in_ = np.array([0, 1]), COLUMNS
-    return model
-
-
-def _model(bias: float, trees: bool, tilt: float) -> DecisionModel:
-    """A retrain of either kind."""
-    if trees:
-        return _stump(bias, tilt)
-    return Logistic((WEIGHTS * (1.0 + tilt))[:, np.newaxis], np.array([bias]), COLUMNS)
-
-
-def _stump(bias: float, tilt: float) -> TreeSum:
-    """Trees that ask for income and debts, a node each."""
-    cuts = ((2, 0.3 + tilt, 1.0), (2, 0.5 + tilt, 1.5), (2, 0.7, 1.5), (3, 0.45, -1.5), (3, 0.25, -1.0))
-    nodes, threshold, value = [], [], []
-    for tree, (column, cut, step) in enumerate(cuts):
-        nodes += [[column, 3 * tree + 1, 3 * tree + 2], [-1, -1, -1], [-1, -1, -1]]
-        threshold += [cut, 0.0, 0.0]
-        value += [0.0, 0.0, step]
-    return TreeSum(
-        np.arange(0, 3 * len(cuts), 3),
-        np.array(nodes, dtype=np.int32),
-        np.array(threshold, dtype=np.float32),
-        np.array(value),
-        bias + 0.9,
-        logistic=True,
-    )
-
-
-def _prior() -> LabelPrior:
-    one = TreeSum(
-        np.array([0]),
-        np.array([[4, 1, 2], [-1, -1, -1], [-1, -1, -1]], dtype=np.int32),
-        np.array([0.5, 0.0, 0.0], dtype=np.float32),
-        np.array([0.0, 0.2, -0.1]),
-        -1.5,
-        logistic=True,
-    )
-    weights = np.array([0.1, -0.1, 3.0, -3.5, 0.0, 0.2, -0.2, 1.2])
-    return LabelPrior(Ensemble(one, np.array([0]), weights, 0.0))
-
-
-def _features(random: np.random.Generator) -> dict[str, Value]:
-    return {
-        "region": ("north", "south")[random.integers(2)],
-        "income": int(random.integers(5, 90)),
-        "debts": int(random.integers(0, 11)),
-        "housing": ("rent", "own", "family")[random.integers(3)],
-        "training": ("none", "school", "course", "degree")[random.integers(4)],
-    }
 
 
 async def fold(program: Program, folder: Path) -> dict[str, list[Any]]:
@@ -254,7 +147,7 @@ async def fold(program: Program, folder: Path) -> dict[str, list[Any]]:
 def _inputs(program: Program, sender: Sender) -> Iterator[Record]:
     """People apply, some with outcomes; a second model and a changed spec come; some come back with more income."""
     random, external = np.random.default_rng(11), program.spec.decisions == "external"
-    people = [_features(random) for _ in range(PEOPLE)]
+    people = [drawn_person(random) for _ in range(PEOPLE)]
     if program.closes_rounds and program.spec.capacity is not None and program.spec.capacity.round is None:
         for hours in (1, 2, 3, 8, 12):
             event = Round(program.name, _moment(hours), 2 + hours % 2)

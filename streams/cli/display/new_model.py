@@ -12,6 +12,7 @@ from rich.table import Table
 
 from ....agents.candidates import registry
 from ....agents.promises import NoPromise
+from ....agents.scores import rounded_down
 from ....schemas.spec import ProgramSpec
 from ...advice import ACCEPTED, LASTING, MANY_CHANGES, advice
 from ...programs.bundle.manifest import MANIFEST, Manifest
@@ -27,6 +28,7 @@ IN_WORDS = (
     "retrained_accept",
     "rejected_sampled",
     "without_option",
+    "round_score",
     "many_changes",
     "equal_margin",
     PROMISED,
@@ -89,7 +91,8 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     for line in _protected(manifest):
         _tell(line)
     if _serves_nobody(manifest):
-        _tell(f"warning: with this spec nobody is served; {_what_to_do(manifest, spec)[0]}")
+        where = "" if manifest.metrics["without_option"] == 1.0 else " in such a round"
+        _tell(f"warning: with this spec nobody is served{where}; {_what_to_do(manifest, spec)[0]}")
 
 
 def _improvement(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
@@ -182,6 +185,9 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     line = f"{people} {none:.1%} have no option" if none else f"{people} all have an option"
     if closes_rounds(spec):
         line += f" above the threshold, {spec.model.threshold:g}; a round may ask for a higher score"
+    if "round_score" in metrics:
+        in_round = f"{metrics['without_option_in_round']:.1%}"
+        line += f": above {rounded_down(metrics['round_score'])}, {in_round} have none"
     condition = "margin" if spec.promise.kind == NoPromise.name else "promise"
     line += f" ({bare:.1%} without the {condition})" if bare < none else ""
     yield line + (f"; {many:.1%} of the options have more than {MANY_CHANGES} changes" if many else "")
@@ -190,11 +196,12 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
 
 
 def _serves_nobody(manifest: Manifest) -> bool:
-    """Whether no rejected person of the data has an option."""
-    return manifest.metrics.get("without_option") == 1.0
+    """Whether no rejected person of the data has an option, or none in a round."""
+    return 1.0 in (manifest.metrics.get("without_option"), manifest.metrics.get("without_option_in_round"))
 
 
 def _what_to_do(manifest: Manifest, spec: ProgramSpec) -> list[str]:
     """What the owners of a model's program can do, where the share of people without an option is high."""
     metrics, margin = manifest.metrics, margin_of(spec, manifest.margin)
-    return list(advice(spec, margin, metrics["without_option"], metrics.get("many_changes", 0.0)))
+    none = max(metrics["without_option"], metrics.get("without_option_in_round", 0.0))
+    return list(advice(spec, margin, none, metrics.get("many_changes", 0.0)))

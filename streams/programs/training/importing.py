@@ -27,6 +27,7 @@ from ...errors import ModelError, UsageError, one_line
 from ..bundle.manifest import Manifest
 from ..bundle.model_files import read_local
 from ..bundle.writer import check_new, write_bundle
+from ..limited_places import round_score
 from ..margin import uses_margin
 from ..models.row_independence import keeps_rows_apart
 from ..models.scoring import scorer
@@ -98,7 +99,8 @@ def import_model(
     order = random.permutation(len(table.rows))
     instances = accepted_rows(csv, table, order, model, codec)[: loaded.spec.candidates]
     reference = [table.rows[index] for index in order[:REFERENCE_ROWS]]
-    rejected = table.X[order][~accepted(scores[order], loaded.spec.model.threshold)]
+    approved = accepted(scores, loaded.spec.model.threshold)
+    rejected = table.X[order][~approved[order]]
     fit, held_out = np.split(order, [round(FITTED * len(order))])
     with threadpool_limits(1):
         prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
@@ -110,7 +112,8 @@ def import_model(
         margin, share = measured_margin(codec, model.score, instances, reference, others, rejected, prior)
         measured = {} if share is None else {"retrained_accept": share}
     promise = measured_promise(loaded.spec.promise, model, again)
-    measured |= measure_served(codec, model.score, instances, reference, margin, rejected, promise, prior)
+    asked = round_score(loaded.spec, scores[approved])
+    measured |= measure_served(codec, model.score, instances, reference, margin, rejected, promise, prior, asked)
     measured |= protected_use(codec, model.score, table.X[order])
     return write_bundle(
         output,

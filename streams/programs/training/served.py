@@ -9,6 +9,7 @@ from msgspec import UnsetType
 from numpy.typing import NDArray
 
 from ....agents.candidates import Proposals
+from ....agents.goals import Threshold
 from ....agents.improvement import Improvement
 from ....agents.objective import Objective
 from ....agents.promises import NoPromise, Promise
@@ -36,6 +37,7 @@ def measure_served(
     rejected: Floats,
     promise: Promise | None = None,
     improvement: Improvement | None = None,
+    asked: float | None = None,
 ) -> Mapping[str, float]:
     """What the program of a codec's spec can propose to the first of some ``rejected`` people (n, D).
 
@@ -43,7 +45,8 @@ def measure_served(
     ``without_option_at_threshold`` the same for the bare threshold, without a promise. Of everybody's best options,
     as many as the spec allows, ``many_changes`` is the share with more than ``MANY_CHANGES``, and ``promise_...`` are
     the means of what the promise guarantees; its constants are told also where there are none. ``measured`` is the
-    model's margin. The result is empty where nobody is rejected.
+    model's margin. Where a round may have ``asked`` for a score, ``without_option_in_round`` is the share without an
+    option that exceeds this ``round_score``. The result is empty where nobody is rejected.
     """
     people = rejected[:PEOPLE]
     if not len(people):
@@ -60,6 +63,9 @@ def measure_served(
     if margin or not isinstance(promise, NoPromise):
         served = generator.under(score, bare).propose(people[without]).people
         facts["without_option_at_threshold"] = (len(without) - len(np.unique(served))) / len(people)
+    if asked is not None:
+        served = generator.under(score, Threshold(asked)).propose(people).people
+        facts |= {"round_score": asked, "without_option_in_round": 1.0 - len(np.unique(served)) / len(people)}
     if len(proposals.people):
         options = best_options(proposals, objective, people, spec.policy.options)
         facts["many_changes"] = float((_changes(options, people, codec.feature_of) > MANY_CHANGES).mean())

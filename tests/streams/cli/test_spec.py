@@ -41,6 +41,26 @@ def test_what_is_wrong_in_a_spec_cannot_give_orders_to_the_terminal(tmp_path, ca
     assert "\x1b" not in told.out + told.err
 
 
+@pytest.mark.parametrize(
+    ("added", "is_told"),
+    [
+        ("policy: {generator: instances}", False),
+        ("policy: {generator: adapted, margin: 0.1}", False),
+        ("policy: {generator: instances, margin: 0.1}", True),
+        ("policy: {generator: instances, margin: 0}", False),
+        ("policy: {generator: instances, target: 0.5}", False),
+        ("policy: {generator: instances, target: 0.6}", True),
+        ("policy: {generator: instances}\npromise: {kind: retrains}", True),
+        ("policy: {generator: instances, goal: capacity, window: {time: P9D}}\ncapacity: {places: 4}", True),
+    ],
+)
+def test_check_tells_of_rows_that_may_not_score_what_is_asked_for(added, is_told, tmp_path, capsys):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(f"{CREDIT.read_text()}{added}\n")
+    assert check([spec]) == 0
+    assert ("generator `instances` proposes rows of the data as they are, and " in capsys.readouterr().err) is is_told
+
+
 def with_sex(tmp_path, fields):
     spec = tmp_path / "spec.yaml"
     feature = f"  - {{name: sex, type: categorical, categories: [female, male]{fields}}}\n"
