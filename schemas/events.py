@@ -189,8 +189,10 @@ class Option(Suggested, frozen=True, gc=False):
     """One concrete set of changes.
 
     ``id`` names the option within its recourse, ``candidate`` the arm that the choice learns about. ``cost`` is in the
-    unit of the program's cost function (dimensionless for l1). ``execution_probability`` is exp(-nu cost),
-    ``learned_execution_probability`` the choice's own estimate, None where it does not learn one.
+    unit of the program's cost function (dimensionless for l1). ``execution_probability`` is the probability that the
+    person carries all changes out: exp(-nu cost), or in a program with rounds the product over the changed features by
+    their learned difficulties. ``learned_execution_probability`` is the choice's own estimate of it, None where nothing
+    is learned.
     ``improvement_probability`` is how probably the option helps who carries it out, before anything is learned; absent
     where the program compares options by cost. ``promise`` holds what the program's promise guarantees, as numbers by
     name; ``status`` is then open, until the recourse expires.
@@ -257,11 +259,12 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     In a program with rounds, ``round`` is the one in which the person was rejected and ``target_score`` the score that
     wins a place in the rounds after it, up to ``until_round``; ``valid_from`` is the end of ``round``. This holds as a
     long-run average: of those who reach their target scores, the share ``capacity.coverage`` of the spec gets a place.
-    It is no guarantee for one person. ``learned_execution_probability`` is then the predicted probability of success.
+    It is no guarantee for one person. The goal and the promise count with ``execution_probability``.
 
     ``execution_source`` says where the probability that a person carries an option out comes from. ``assumed``: from
     the cost and the default nu. ``told``: from the cost and the nu in the program's spec. ``learned``: the choice
-    learns it from outcomes, as ``learned_execution_probability``. None stands in events of older versions.
+    learns it from outcomes, as ``learned_execution_probability``, or the rounds from people who come back. None stands
+    in events of older versions.
 
     ``improvement_source`` says where the probability that an option helps comes from: from the ``labels`` of the
     training data, or from the ``score`` of the model, which came without an estimate. It is absent where the program
