@@ -76,11 +76,11 @@ class Parametrised:
     def parameters(cls) -> dict[str, Parameter]:
         """The parameters that this method takes, by name."""
         hints = get_type_hints(cls.__init__, include_extras=True)
-        found = {
+        declared = {
             name: _declared(hints.get(name), argument.default)
             for name, argument in inspect.signature(cls).parameters.items()
         }
-        return {name: parameter for name, parameter in found.items() if parameter is not None}
+        return {name: parameter for name, parameter in declared.items() if parameter is not None}
 
     @classmethod
     def check(cls, parameters: Mapping[str, Any]) -> None:

@@ -49,10 +49,10 @@ class Ellipsoid:
 
     def _spread(self, rows: Array) -> Array:
         """``covariance (x, 1)``, (n, D + 1), of rows (x, 1)."""
-        found = np.empty_like(rows)
+        products = np.empty_like(rows)
         # Row by row in the same order: a product of matrices would depend on the other rows.
-        multiply(np.ascontiguousarray(rows), np.ascontiguousarray(self.covariance), found)
-        return found
+        multiply(np.ascontiguousarray(rows), np.ascontiguousarray(self.covariance), products)
+        return products
 
     def slopes(self, points: Array) -> Array:
         """How fast these norms grow with each column, (n, D), of points (n, D)."""
@@ -65,11 +65,11 @@ class Ellipsoid:
 
 
 @compiled
-def multiply(rows: Array, matrix: Array, found: Array) -> None:
-    """Write the products of a symmetric matrix (D, D) with each row, (n, D), to ``found`` (n, D)."""
+def multiply(rows: Array, matrix: Array, products: Array) -> None:
+    """Write the products of a symmetric matrix (D, D) with each row, (n, D), to ``products`` (n, D)."""
     for i in range(len(rows)):
         for d in range(len(matrix)):
             total = 0.0
             for e in range(len(matrix)):
                 total += matrix[d, e] * rows[i, e]
-            found[i, d] = total
+            products[i, d] = total

@@ -113,8 +113,8 @@ class RetrainsPromise(Certified):
     >>> promise = RetrainsPromise(quantile=0.05)
     >>> models = [lambda X, k=k: X[:, 0] - 0.01 * k for k in range(40)]
     >>> promise.equip(choosing=models[::2], certifying=models[1::2])
-    >>> found = promise.guarantee(np.array([0.65]), lambda X: X[:, 0])
-    >>> found["share"], round(found["bound"], 3)
+    >>> numbers = promise.guarantee(np.array([0.65]), lambda X: X[:, 0])
+    >>> numbers["share"], round(numbers["bound"], 3)
     (0.35, 0.177)
     >>> measured = ShareCalibration([k / 25 for k in range(21)], [k / 50 for k in range(21)], models=80)
     >>> promise.equip(choosing=models[::2], certifying=models[1::2], calibration=measured)

@@ -116,8 +116,8 @@ def _improvement(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
 def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     """How many rows of the data are in the bundle, where its generator uses them."""
     if registry[spec.policy.generator].uses_instances:
-        found, most = int(manifest.metrics["instances"]), spec.candidates
-        yield f"recourse instances: {min(found, most)} kept of {found} found (candidates in the spec: {most})"
+        accepted, most = int(manifest.metrics["instances"]), spec.candidates
+        yield f"recourse instances: {min(accepted, most)} kept of {accepted} found (candidates in the spec: {most})"
 
 
 def _protected(manifest: Manifest) -> Iterator[str]:

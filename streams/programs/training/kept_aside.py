@@ -124,16 +124,16 @@ def cuts(dates: Floats, labels: NDArray[np.int64], random: np.random.RandomState
     if len(rows) > MOST_ROWS:
         rows = np.sort(random.permutation(rows)[:MOST_ROWS])
     values, first = np.unique(np.sort(dates[rows]), return_index=True)
-    found: list[Split] = []
+    splits: list[Split] = []
     places = {int(np.abs(first - share * len(rows)).argmin()) for share in CUTS}
     for place in sorted(places):
         earlier = dates[rows] < values[place]
         split = Split(rows[earlier], rows[~earlier])
         if all(len(part) >= FEWEST_ROWS and np.bincount(labels[part], minlength=2).min() >= FEWEST for part in split):
-            found.append(split)
-    if len(found) < 2:
+            splits.append(split)
+    if len(splits) < 2:
         raise ValueError("too few rows of both labels lie before and after at least two dates")
-    return found
+    return splits
 
 
 def trials(training: Training, splits: Iterable[Split], random: np.random.RandomState) -> Iterator[Trial | None]:

@@ -51,12 +51,12 @@ def measure_share(
     """
     labels = training.table.labels
     splits = list(halvings(labels, random) if dates is None else cuts(dates, labels, random))
-    found: list[Trial | None] = []
+    results: list[Trial | None] = []
     for number, trial in enumerate(trials(training, splits, random), 1):
         on_split(number, len(splits))
-        found.append(trial)
+        results.append(trial)
     together = 2 if dates is None else 1
-    groups = [[trial for trial in found[at : at + together] if trial] for at in range(0, len(found), together)]
+    groups = [[trial for trial in results[at : at + together] if trial] for at in range(0, len(results), together)]
     groups = [group for group in groups if group]
     if len(groups) < FEWEST_GROUPS:
         return Measured(UNSET, {})
@@ -67,8 +67,8 @@ def measure_share(
     return Measured(calibration, _metrics([trial for group in groups for trial in group]))
 
 
-def _metrics(found: Sequence[Trial]) -> dict[str, float]:
-    margin = equal_margin(found)
+def _metrics(trials: Sequence[Trial]) -> dict[str, float]:
+    margin = equal_margin(trials)
     if margin is None:
         return {}
     return {
@@ -99,11 +99,11 @@ def stated(groups: Sequence[Sequence[Trial]], certifying: int) -> Stated:
     trials = [trial for group in groups for trial in group]
     weight = np.concatenate([np.full(len(trial.accepted), 1.0 / len(trial.accepted)) for trial in trials])
     certified = np.concatenate([trial.certified for trial in trials])
-    found = np.concatenate([trial.accepted for trial in trials])
-    shares = _sigmoid(certified, found, trials[0].models * weight, certifying)
+    accepted = np.concatenate([trial.accepted for trial in trials])
+    shares = _sigmoid(certified, accepted, trials[0].models * weight, certifying)
     gaps = [np.mean([(trial.accepted - shares[trial.certified]).mean() for trial in group]) for group in groups]
     error = float(np.std(gaps, ddof=1)) / math.sqrt(len(gaps))
-    mean = float(np.average(found, weights=weight))
+    mean = float(np.average(accepted, weights=weight))
     shares *= max(0.0, 1.0 - error / mean) if mean else 0.0
     # Models that all accept show no share of 1.
     asked = sum(trial.models for trial in trials)
@@ -116,8 +116,8 @@ def stated(groups: Sequence[Sequence[Trial]], certifying: int) -> Stated:
 def _missed(trial: Trial, shares: Floats) -> float:
     """The log odds by which 19 of 20 options of a trial miss their shares at most."""
     # By the rule of succession models that all reject are not beyond all odds.
-    found = (trial.models * trial.accepted + 0.5) / (trial.models + 1.0)
-    return float(np.quantile(_logit(shares[trial.certified]) - _logit(found), CONFIDENCE))
+    accepted = (trial.models * trial.accepted + 0.5) / (trial.models + 1.0)
+    return float(np.quantile(_logit(shares[trial.certified]) - _logit(accepted), CONFIDENCE))
 
 
 def _prediction_limit(values: Floats) -> float:
@@ -126,19 +126,19 @@ def _prediction_limit(values: Floats) -> float:
     return float(values.mean() + stdtrit(len(values) - 1, CONFIDENCE) * spread)
 
 
-def _sigmoid(certified: NDArray[np.intp], found: Floats, weight: Floats, certifying: int) -> Floats:
+def _sigmoid(certified: NDArray[np.intp], accepted: Floats, weight: Floats, certifying: int) -> Floats:
     """The probability of acceptance by the number of accepting retrains, (T + 1,); it never falls."""
     odds = _logit((np.arange(certifying + 1) + 0.5) / (certifying + 1.0))[:, np.newaxis]
     # Each option was accepted by a part of the models, and rejected by the others.
-    weights = np.concatenate([weight * found, weight * (1.0 - found)])
-    labels = np.repeat([1, 0], len(found))
+    weights = np.concatenate([weight * accepted, weight * (1.0 - accepted)])
+    labels = np.repeat([1, 0], len(accepted))
     rows = np.concatenate([odds[certified], odds[certified]])
     counted = weights > 0.0
     if len(np.unique(labels[counted])) < 2:
-        return np.full(certifying + 1, found[0])
+        return np.full(certifying + 1, accepted[0])
     fitted = LogisticRegression().fit(rows[counted], labels[counted], sample_weight=weights[counted])
     if fitted.coef_[0, 0] < 0.0:
-        return np.full(certifying + 1, np.average(found, weights=weight))
+        return np.full(certifying + 1, np.average(accepted, weights=weight))
     return np.asarray(fitted.predict_proba(odds)[:, 1])
 
 

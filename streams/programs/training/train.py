@@ -244,13 +244,13 @@ def accepted_rows(
     threshold = codec.spec.model.threshold
     approved = accepted(model.score(table.X[recourse]), threshold)
     rows = (table.rows[index] for index in recourse[approved])
-    found = [row for row in rows if codec.violated_constraint(row) is None]
-    if not found:
+    kept = [row for row in rows if codec.violated_constraint(row) is None]
+    if not kept:
         raise UsageError(
             f"{csv}: the model accepts none of the {len(recourse)} rows set aside as recourse instances; "
             f"lower model.threshold ({threshold}) or give more data"
         )
-    return found
+    return kept
 
 
 def metrics_of(table: Table, held_out: Indices, model: DecisionModel, threshold: float) -> dict[str, float]:
