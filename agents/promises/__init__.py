@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 
 from ..registry import Registry
-from .ball import LpBall
+from .ball import LpBall, alpha_max
 from .calibration import drift_ellipsoid, drift_radius
 from .contract import Certified, Promise
 from .covariance import Ellipsoid
 from .ellipsoid import EllipsoidPromise
 from .lp import LpPromise
 from .nothing import NoPromise
-from .open_options import OpenOptions, alpha_max
 from .radius import WorstCaseScore
 from .retrains import EnsembleScore, RetrainsPromise, accepting, clopper_pearson
 from .share_calibration import ShareCalibration
@@ -33,7 +32,6 @@ __all__ = [
     "LpBall",
     "LpPromise",
     "NoPromise",
-    "OpenOptions",
     "Promise",
     "RetrainsPromise",
     "ShareCalibration",

@@ -14,8 +14,7 @@ from ..parameters import Equipped
 from ..scores import LinearScore as LinearScore
 from ..scores import Score as Score
 from .ball import Array as Array
-from .ball import LpBall, logit
-from .open_options import alpha_max
+from .ball import LpBall, alpha_max, logit
 
 Counts = NDArray[np.intp]
 

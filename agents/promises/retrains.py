@@ -46,8 +46,6 @@ class EnsembleScore:
     option whose score is above a threshold is accepted by the model and by a share of at least 1 - delta of these
     retrains. It may hold under fewer of others, because it was chosen by these: certify it on others.
 
-    Rows that the model itself scores at ``screen`` or less keep that score, and the retrains are not asked.
-
     Parameters
     ----------
     score
@@ -56,8 +54,6 @@ class EnsembleScore:
         Those of models of resamples of its data.
     delta
         The share of them that may reject, from 0 to below 1.
-    screen
-        The threshold that counts, so that fewer rows are scored by all models; by default all are.
 
     Raises
     ------
@@ -73,22 +69,18 @@ class EnsembleScore:
 
     models_in_words = "under nearly all models of resamples of its data"
 
-    def __init__(self, score: Score, retrains: Sequence[Score], delta: float, screen: float | None = None) -> None:
+    def __init__(self, score: Score, retrains: Sequence[Score], delta: float) -> None:
         if not retrains:
             raise ValueError("there are no retrains: give the scores of at least one")
         if not 0.0 <= delta < 1.0:
             raise ValueError(f"delta is {delta}: give a share from 0 to below 1")
-        self._score, self._retrains, self._screen = score, retrains, screen
+        self._score, self._retrains = score, retrains
         self._rank = int(delta * len(retrains) + 1e-9)
 
     def __call__(self, X: Array) -> Array:
         """The scores, (n,), of encoded rows (n, D)."""
-        own = np.array(self._score(X), dtype=np.float64)
-        rows = np.arange(len(X)) if self._screen is None else np.flatnonzero(own > self._screen)
-        if len(rows):
-            scores = np.sort([score(X[rows]) for score in self._retrains], axis=0)
-            own[rows] = np.minimum(own[rows], scores[self._rank])
-        return own
+        scores = np.sort([score(X) for score in self._retrains], axis=0)
+        return np.asarray(np.minimum(self._score(X), scores[self._rank]))
 
 
 class RetrainsPromise(Certified):

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from onward.agents.candidates.robust import RobustLinear, Rules
 from onward.agents.candidates.robust.baselines import Algorithm1, Algorithm2, Roar
-from onward.agents.promises import LpBall, OpenOptions
-from onward.agents.promises.open_options import accepted
+from onward.agents.promises import LpBall
 from onward.benchmarks.face import Row
+from onward.benchmarks.robustness.open_options import OpenOptions, accepted
 
 Floats = NDArray[np.float64]
 

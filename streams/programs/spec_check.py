@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,10 +15,9 @@ from ...agents.registry import Registry
 from ...schemas.spec import ProgramSpec, PromiseTerms
 from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
-from ...schemas.yamltree import Path
 from .compositions import composition_faults
 from .limited_places import goal_kind
-from .promised import FIELDS, given_parameters
+from .promised import FIELDS, given_parameters, has_own_score
 
 ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
     ("policy", "choice"): choices.registry,
@@ -27,11 +26,18 @@ ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
     ("promise", "kind"): promises.registry,
 }
 """The methods that each of these fields may name; the goal may also be one for rounds."""
+PARAMETERS: Mapping[tuple[str, str], str] = {
+    ("policy", "choice"): "parameters",
+    ("policy", "generator"): "generator_parameters",
+    ("policy", "goal"): "goal_parameters",
+    ("promise", "kind"): "parameters",
+}
+"""The field beside it that holds the parameters of the named method."""
 ARMS_PARAMETER = "arm_sd"
 """0 where arms are sets of features: an option's outlook tells more. Instances differ in what no feature tells."""
 
 
-def load_program_spec(path: str | FilePath) -> LoadedSpec:
+def load_program_spec(path: str | Path) -> LoadedSpec:
     """Read a spec file and check all of it, its methods too. Raises ``SpecError`` with all its problems.
 
     Parameters that the file leaves out have their defaults.
@@ -69,77 +75,65 @@ def _defaults(method: type[Parametrised]) -> dict[str, Any]:
 
 def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """Methods that do not exist or do not fit together, and parameters that they do not take."""
-    policy = spec.policy
     yield from _unknown_methods(spec)
     yield from composition_faults(spec)
     if spec.promise.kind in promises.registry:
         yield from _promise_faults(spec)
-    if policy.goal in goals.round_registry:
+    if spec.policy.goal in goals.round_registry:
         yield from _round_faults(spec)
-    elif policy.goal in goals.registry:
+    elif spec.policy.goal in goals.registry:
         yield from _faults_without_rounds(spec)
-    for field, parameters, method in (
-        ("choice", "parameters", choices.registry.get(policy.choice)),
-        ("generator", "generator_parameters", candidates.registry.get(policy.generator)),
-        ("goal", "goal_parameters", goal_kind(policy.goal)),
-    ):
-        given = getattr(policy, parameters)
-        if method is not None:
-            yield from _wrong_parameters(("policy", parameters), method, given)
-            for name, fault in method.faults(given, spec.model.threshold):
-                yield ("policy", *((field,) if name is None else (parameters, name))), fault
+    for (part, field), parameters in PARAMETERS.items():
+        method = _methods(part, field).get(getattr(getattr(spec, part), field))
+        given = given_parameters(spec.promise) if part == "promise" else getattr(spec.policy, parameters)
+        for name, fault in [] if method is None else _parameter_faults(method, given, spec.model.threshold):
+            if name is None:
+                yield (part, field), fault
+            else:
+                yield (part, name) if part == "promise" and name in FIELDS else (part, parameters, name), fault
 
 
-def _wrong_parameters(path: Path, method: type[Parametrised], parameters: Mapping[str, Any]) -> Iterator[Violation]:
-    """Parameters that a method does not take, or not with these values."""
-    for name, value in parameters.items():
+def _parameter_faults(
+    method: type[Parametrised], given: Mapping[str, Any], threshold: float
+) -> Iterator[tuple[str | None, str]]:
+    """Parameters that a method does not take, or not with these values, or not together."""
+    for name, value in given.items():
         try:
             method.check({name: value})
         except ValueError as error:
-            yield (*path, name), str(error)
+            yield name, str(error)
+    yield from method.faults(given, threshold)
+
+
+def _methods(part: str, field: str) -> Mapping[str, type[Parametrised]]:
+    """The methods that a field may name."""
+    rounds = goals.round_registry if field == "goal" else {}
+    return {**ROOMS[part, field], **rounds}
 
 
 def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
-    for (part, field), registry in ROOMS.items():
-        name = getattr(getattr(spec, part), field)
-        names = [*registry, *(goals.round_registry if field == "goal" else ())]
-        if name not in names:
+    for part, field in ROOMS:
+        name, methods = getattr(getattr(spec, part), field), _methods(part, field)
+        if name not in methods:
             method = part if field == "kind" else field
-            yield (part, field), f"there is no {method} {name!r}: use one of {', '.join(names)}"
+            yield (part, field), f"there is no {method} {name!r}: use one of {', '.join(methods)}"
 
 
 def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """What a promise does not take, and what does not go with it."""
     terms, plain = spec.promise, PromiseTerms()
-    yield from _promise_parameter_faults(spec)
+    for name in sorted((terms.parameters or {}).keys() & set(FIELDS)):
+        yield ("promise", "parameters", name), f"write `{name}` in `promise` itself, without `parameters`"
     for field in ("margin", "valid_for", "grandfather"):
         if terms.kind == plain.kind and getattr(terms, field) != getattr(plain, field):
             yield ("promise", field), f"nothing is promised: say what in `kind`, or take `{field}` out"
     if terms.margin and spec.model.threshold + terms.margin >= 1:
         reached = f"{spec.model.threshold + terms.margin:g}"
         yield ("promise", "margin"), f"no score exceeds the threshold and the margin together, {reached}: give less"
+    elif terms.margin and terms.kind != plain.kind and not has_own_score(terms):
+        yield ("promise", "margin"), f"{terms.kind} has no score of its own: give `policy.margin`"
     if terms.grandfather and spec.decisions == "external":
         yield ("promise", "grandfather"), "others decide, so Onward cannot judge by an older model: take it out"
-
-
-def _promise_parameter_faults(spec: ProgramSpec) -> Iterator[Violation]:
-    """Parameters that a promise does not take, or not with these values, or not together."""
-    terms, kind = spec.promise, promises.registry[spec.promise.kind]
-    given, known = given_parameters(terms), kind.parameters()
-    for name, value in given.items():
-        path = ("promise",) if name in FIELDS else ("promise", "parameters")
-        if name in FIELDS and name in (terms.parameters or {}):
-            yield (*path, "parameters", name), f"write it as `promise: {{{name}: {value}}}`, without `parameters`"
-        elif name in FIELDS and name not in known:
-            takers = [other for other, method in promises.registry.items() if name in method.parameters()]
-            yield (*path, name), f"{terms.kind} takes no {name}: it is for {' and '.join(takers)}"
-        else:
-            yield from _wrong_parameters(path, kind, {name: value})
-    for parameter, fault in kind.faults(given, spec.model.threshold):
-        if parameter is None:
-            yield ("promise", "kind"), fault
-        else:
-            yield ("promise", *(() if parameter in FIELDS else ("parameters",)), parameter), fault
 
 
 def _faults_without_rounds(spec: ProgramSpec) -> Iterator[Violation]:

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ....agents.promises.open_options import SAFETY_FACTOR
+from ....agents.promises.ball import SAFETY_FACTOR
 from ...programs.bundle.loader import ModelBundle
 from ...programs.program import Program
 

@@ -258,7 +258,7 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
         ("promise: {kind: lp, radius: 1, quantile: 0.1}", "promise.quantile: a radius is given, so none is measured"),
         ("promise: {kind: lp, valid_for: long}", "promise.valid_for: invalid ISO8601 duration: write one such as P90D"),
         ("promise: {kind: lp, valid_for: P9999D}", "promise.valid_for: must be longer than zero and at most P3653D"),
-        ("promise: {kind: retrains, norm: 1}", "promise.norm: retrains takes no norm: it is for lp"),
+        ("promise: {kind: retrains, norm: 1}", "promise.norm: retrains has no parameter 'norm': it takes quantile"),
         ("promise: {valid_for: P9D}", "promise.valid_for: nothing is promised: say what in `kind`"),
         ("promise: {kind: lp, margin: 0.5}", "promise.margin: no score exceeds the threshold and the margin together"),
         (

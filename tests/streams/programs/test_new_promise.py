@@ -62,8 +62,8 @@ def trained(folder: Path, promise: str, *flags: str) -> Path:
             "{kind: distance, parameters: {least: much}}",
             "promise.parameters.least: least is much: distance needs a num",
         ),
-        ("{kind: distance, radius: 1}", "promise.radius: distance takes no radius: it is for ellipsoid and lp"),
-        ("{kind: lp, parameters: {norm: 1}}", "promise.parameters.norm: write it as `promise: {norm: 1.0}`, without"),
+        ("{kind: distance, radius: 1}", "promise.radius: distance has no parameter 'radius': it takes least"),
+        ("{kind: lp, parameters: {norm: 1}}", "promise.parameters.norm: write `norm` in `promise` itself, without"),
         (
             "{kind: lp, parameters: {least: 1}}",
             "promise.parameters.least: lp has no parameter 'least': it takes norm, ",

@@ -1,9 +1,12 @@
-"""Writes the tables of docs/operations.md from the code: ``python -m onward.deploy.generate.operations_tables``."""
+"""Writes the tables of docs that are made from the code: ``python -m onward.deploy.generate.page_tables``.
+
+A table stands between ``<!-- NAME -->`` and ``<!-- /NAME -->``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
@@ -25,16 +28,33 @@ from ...streams.settings import (
     TopicSettings,
     WorkerSettings,
 )
-from .tables import table, with_tables
+from .method_parameters import method_parameters
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+DOCS = Path(__file__).parents[2] / "docs"
 CONNECTION = frozenset(BrokerSettings.names())
 TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "yes or no", "Path": "path"}
 
 
-def with_current_tables(page: str) -> str:
-    """The page with all of its tables generated from the code."""
-    tables = {
+def pages() -> dict[Path, str]:
+    """The pages with all of their tables generated from the code."""
+    tables = {DOCS / "operations.md": _of_operations(), DOCS / "spec.md": {"parameters": _parameters()}}
+    return {page: _with_tables(page, own) for page, own in tables.items()}
+
+
+def _with_tables(page: Path, tables: Mapping[str, str]) -> str:
+    text = page.read_text(encoding="utf-8")
+    for name, content in tables.items():
+        start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        before, opened, rest = text.partition(start)
+        _, closed, after = rest.partition(end)
+        if not opened or not closed:
+            raise ValueError(f"{page.name} has no place for the table {name!r}: add {start.strip()} and {end}")
+        text = f"{before}{start}{content}\n{end}{after}"
+    return text
+
+
+def _of_operations() -> dict[str, str]:
+    return {
         "connection settings": _settings(BrokerSettings, ()),
         "worker settings": _settings(WorkerSettings, CONNECTION),
         "topics settings": _settings(TopicSettings, CONNECTION),
@@ -50,7 +70,6 @@ def with_current_tables(page: str) -> str:
         "exit codes": _exit_codes(),
         "metrics": _metrics(),
     }
-    return with_tables(page, tables)
 
 
 def _settings(settings: type[BrokerSettings], excluded: Container[str]) -> str:
@@ -59,7 +78,7 @@ def _settings(settings: type[BrokerSettings], excluded: Container[str]) -> str:
         for name, field in settings.names().items()
         if name not in excluded
     ]
-    return table(("flag", "variable", "value", "default", "meaning"), rows)
+    return _table(("flag", "variable", "value", "default", "meaning"), rows)
 
 
 def _type(field: FieldInfo) -> str:
@@ -97,7 +116,7 @@ def _exit_codes() -> str:
         (str(error.exit_code), " ".join((error.__doc__ or "").split()).rstrip("."))
         for error in OnwardError.__subclasses__()
     ]
-    return table(("code", "meaning"), [*rows, ("130", "interrupted with Ctrl-C")])
+    return _table(("code", "meaning"), [*rows, ("130", "interrupted with Ctrl-C")])
 
 
 def _metrics() -> str:
@@ -105,8 +124,23 @@ def _metrics() -> str:
     for metric in Metrics().declared:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         rows.append((f"`{metric.name}`", metric.type, labels, metric.documentation))
-    return table(("metric", "type", "labels", "meaning"), rows)
+    return _table(("metric", "type", "labels", "meaning"), rows)
+
+
+def _parameters() -> str:
+    """What the methods take by name."""
+    rows = [
+        (f"`{field}`", ", ".join(f"`{method}`" for method in methods), f"{parameter}", f"{parameter.default}", meaning)
+        for (field, parameter, meaning), methods in method_parameters().items()
+    ]
+    return _table(("field", "of", "value", "default", "meaning"), rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str | None]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join((cell or '').replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_current_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page, text in pages().items():
+        page.write_text(text, encoding="utf-8")

@@ -5,29 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .ball import Array, LpBall, log_odds
+from onward.agents.promises import LpBall, alpha_max
+from onward.agents.promises.ball import SAFETY_FACTOR, Array, log_odds
 
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
-
-SAFETY_FACTOR = 1.0 - 1e-9
-"""By so much a drift must be below alpha_max: rounding errors of both."""
-
-
-def alpha_max(points: Array, norms: Array, weights: Array, bias: float, required: float = 0.0) -> Array:
-    r"""How much change each option survives: $(w x + b - \ell) / \|(x, 1)\|_q$, (n,).
-
-    ``points`` are encoded (n, D), ``norms`` (n,) those of ``LpBall.norms``, kept with them, and ``required`` are log
-    odds. A model nearer than that, in the norm p, accepts the option; below 0 the model itself does not.
-
-    Examples
-    --------
-    >>> points = np.array([[1.0, 1.0], [0.0, 1.0]])
-    >>> alpha_max(points, LpBall(0.0, p=1).norms(points), np.array([1.0, 0.5]), -1.0)
-    array([ 0.5, -0.5])
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray((log_odds(points, weights, bias) - required) / norms)
 
 
 def accepted(points: Array, weights: Array, bias: float, required: float = 0.0) -> Mask:
