@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .streams.api.answers import Change, NoRecourse, Option, Recourse
+    from .streams.answers import Change, NoRecourse, Option, Recourse
     from .streams.api.program import Program, load_program
     from .streams.api.suggestions import Suggestions
     from .streams.api.training import draft_spec, train
@@ -36,13 +36,13 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Change": ".streams.api.answers",
+    "Change": ".streams.answers",
     "Manifest": ".streams.programs.bundle.manifest",
-    "NoRecourse": ".streams.api.answers",
+    "NoRecourse": ".streams.answers",
     "OnwardError": ".streams.errors",
-    "Option": ".streams.api.answers",
+    "Option": ".streams.answers",
     "Program": ".streams.api.program",
-    "Recourse": ".streams.api.answers",
+    "Recourse": ".streams.answers",
     "Suggestions": ".streams.api.suggestions",
     "draft_spec": ".streams.api.training",
     "load_program": ".streams.api.program",

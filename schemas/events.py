@@ -181,7 +181,7 @@ class Change(Suggested, frozen=True, gc=False):
 
 GuaranteeWords = Callable[[Mapping[str, float]], str | None]
 guarantee_words: list[GuaranteeWords] = []
-"""What puts the numbers of a promise into words, None for those of another one. ``streams/guarantees.py`` adds what the
+"""What puts the numbers of a promise into words, None for those of another one. ``streams/answers.py`` adds what the
 promises say."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onward.streams.api.answers import Change, Option, Recourse
+from onward.streams.answers import Change, Option, Recourse
 
 CHANGE = Change("income", 59.0, 63.0)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -49,9 +48,8 @@ class ImprovementFile(BundleFile, frozen=True, forbid_unknown_fields=True):
 
 
 Portion = Annotated[float, Meta(ge=0, le=1)]
-CalibrationRows = Literal["other", "later"]
 FIRST_CALIBRATED = "retrains"
-"""The promise of a calibration that names none."""
+"""The promise of a calibration that names none, as in bundles of earlier versions."""
 
 
 class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,7 +60,7 @@ class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
     ``bounds`` begin with those of an option that no certifying retrain accepts.
     """
 
-    rows: CalibrationRows
+    rows: Literal["other", "later"]
     models: Annotated[int, Meta(ge=1)]
     quantile: float
     margin: float
@@ -70,15 +68,6 @@ class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
     bounds: tuple[Portion, ...]
     kind: Name | UnsetType = UNSET
     parameters: dict[str, float | str] | UnsetType = UNSET
-
-    @classmethod
-    def under(
-        cls, terms: PromiseTerms, rows: CalibrationRows, models: int, shares: Sequence[float], bounds: Sequence[float]
-    ) -> PromiseCalibration:
-        """That of a promise on these terms. The kind that bundles of earlier versions had goes without saying."""
-        kind = UNSET if terms.kind == FIRST_CALIBRATED else terms.kind
-        numbers = terms.quantile, terms.margin, tuple(shares), tuple(bounds)
-        return cls(rows, models, *numbers, kind, terms.parameters)
 
     def is_of(self, terms: PromiseTerms) -> bool:
         """Whether it was measured under a promise on these terms."""

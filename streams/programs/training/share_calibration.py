@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 from sklearn.linear_model import LogisticRegression
 
-from ..bundle.manifest import PromiseCalibration
+from ..bundle.manifest import FIRST_CALIBRATED, PromiseCalibration
 from .equal_margin import equal_margin
 from .kept_aside import Training, Trial, cuts, halvings, trials
 
@@ -63,7 +63,16 @@ def measure_share(
     terms, certifying = training.codec.spec.promise, training.retrains // 2
     shares, bounds = (tuple(each.round(DIGITS).tolist()) for each in stated(groups, certifying))
     asked = sum(trial.models for group in groups for trial in group)
-    calibration = PromiseCalibration.under(terms, "other" if dates is None else "later", asked, shares, bounds)
+    calibration = PromiseCalibration(
+        "other" if dates is None else "later",
+        asked,
+        terms.quantile,
+        terms.margin,
+        shares,
+        bounds,
+        UNSET if terms.kind == FIRST_CALIBRATED else terms.kind,
+        terms.parameters,
+    )
     return Measured(calibration, _metrics([trial for group in groups for trial in group]))
 
 
