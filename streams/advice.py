@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..agents import candidates
 from ..agents.promises import NoPromise, RetrainsPromise
 from ..schemas.spec import ProgramSpec
 from .programs.promised import has_own_score, promise_on
@@ -18,7 +19,6 @@ ACCEPTED = 0.9
 WIDER = "wider bounds of the features"
 LARGER = "larger changes (`max_change`)"
 LASTING = f"for options that last, ask for `promise: {{kind: {RetrainsPromise.name}}}`, or for a larger `policy.margin`"
-SEARCH = "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
 
 
 def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterator[str]:
@@ -26,9 +26,13 @@ def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterat
 
     ``margin`` is the one that the program uses.
     """
-    if spec.policy.generator == "instances":
+    generator = candidates.registry[spec.policy.generator]
+    if generator.copies_instances:
         if none or many:
-            yield SEARCH
+            yield (
+                f"generator `{generator.name}` copies whole rows of the data; `policy: {{generator: search}}` fits the "
+                "person"
+            )
         return
     if none >= HIGH:
         yield f"to serve more people: {', or '.join(_relaxations(spec, margin)) or WIDER}"

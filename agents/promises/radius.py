@@ -81,13 +81,7 @@ class RadiusPromise(Promise):
         The share of the retrains that may be farther than the measured radius.
     """
 
-    def __init__(
-        self,
-        *,
-        radius: Radius = "auto",
-        quantile: Quantile = 0.05,
-        **parameters: Any,
-    ) -> None:
+    def __init__(self, *, radius: Radius = "auto", quantile: Quantile = 0.05, **parameters: Any) -> None:
         super().__init__(radius=radius, quantile=quantile, **parameters)
         self.radius, self.quantile = radius, quantile
 
