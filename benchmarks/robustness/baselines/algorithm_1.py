@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
-from ...contract import Array
+from onward.agents.candidates.contract import Array
 
 
 class Algorithm1:

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onward.agents.candidates.robust import RobustEllipsoid, RobustLinear, Rules, Status
-from onward.agents.candidates.robust.baselines import (
+from onward.agents.promises import Ellipsoid, LpBall
+from onward.benchmarks.robustness.baselines import (
     Algorithm1,
     Algorithm2,
     Roar,
     gradient_surrogate,
     sampled_surrogate,
 )
-from onward.agents.promises import Ellipsoid, LpBall
+from onward.benchmarks.robustness.exact import RobustEllipsoid, RobustLinear, Rules, Status
 
 Array = np.ndarray[Any, Any]
 WEIGHTS, BIAS, TRADE = np.array([1.5, -0.8, 0.3, 0.05]), -1.0, 0.05

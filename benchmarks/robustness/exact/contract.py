@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Array, Indices, Mask
+from onward.agents.candidates.contract import Array, Indices, Mask
 
 
 class Status(IntEnum):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..components.grid import Grid
-from ..contract import Array, Space
-from .contract import Rules
+from onward.agents.candidates.components.grid import Grid
+from onward.agents.candidates.contract import Array, Space
+from onward.benchmarks.robustness.exact.contract import Rules
 
 
 def rules_of(space: Space, people: Array) -> Rules:

@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ...promises.ball import LpBall
-from ..contract import Array
-from .bounded import BoundedProblems, Node
-from .contract import Answers, Rules, Status
-from .discrete import SLACK, Branching, root_of
+from onward.agents.candidates.contract import Array
+from onward.agents.promises.ball import LpBall
+from onward.benchmarks.robustness.exact.bounded import BoundedProblems, Node
+from onward.benchmarks.robustness.exact.contract import Answers, Rules, Status
+from onward.benchmarks.robustness.exact.discrete import SLACK, Branching, root_of
 
 
 class RobustLinear(BoundedProblems):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from onward.agents.candidates import Ranges
 from onward.agents.candidates.components.grid import Grid, every_target
-from onward.agents.candidates.robust import RobustLinear, rules_of
 from onward.agents.promises import LpBall
+from onward.benchmarks.robustness.exact import RobustLinear, rules_of
 from onward.tests.support.spaces import scaled_space
 
 

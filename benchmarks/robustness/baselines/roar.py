@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ....promises.ball import LpBall
-from ...contract import Array
+from onward.agents.candidates.contract import Array
+from onward.agents.promises.ball import LpBall
 
 
 class Roar:

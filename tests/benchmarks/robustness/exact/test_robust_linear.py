@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.agents.candidates.recommenders import Bounds, MinimalL1
-from onward.agents.candidates.robust import RobustLinear, Rules, Status
 from onward.agents.promises.ball import LpBall
+from onward.benchmarks.robustness.exact import RobustLinear, Rules, Status
 from onward.streams.programs.models.scoring import LogisticScore
 
 Array = np.ndarray[Any, Any]

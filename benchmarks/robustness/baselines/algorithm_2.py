@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...contract import Array
+from onward.agents.candidates.contract import Array
 
 
 class Algorithm2:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..contract import Array, Indices
-from .bounded import BoundedProblems, Node
-from .contract import Rules
+from onward.agents.candidates.contract import Array, Indices
+from onward.benchmarks.robustness.exact.bounded import BoundedProblems, Node
+from onward.benchmarks.robustness.exact.contract import Rules
 
 WHOLE = 1e-9
 """So near to a whole number of steps, or to a category, counts as one."""

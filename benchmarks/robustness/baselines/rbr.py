@@ -7,8 +7,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ....scores import Score
-from ...contract import Array
+from onward.agents.candidates.contract import Array
+from onward.agents.scores import Score
 
 LogDensity = Callable[[Array, Array, Array], tuple[Array, Array]]
 """The log density at distances, after a move along the line to the point and a widening, and its slope in distance."""

@@ -22,8 +22,8 @@ import math
 
 import numpy as np
 
-from ...compiled import compiled
-from ..contract import Array, Mask
+from onward.agents.candidates.contract import Array, Mask
+from onward.agents.compiled import compiled
 
 TOLERANCE = 1e-13
 """How far the frontier may rise above the last chord, in log odds."""

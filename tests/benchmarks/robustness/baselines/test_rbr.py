@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onward.agents.candidates.robust.baselines import Bayesian
-from onward.agents.candidates.robust.baselines.rbr import in_l1_ball, optimistic_density, pessimistic_density
+from onward.benchmarks.robustness.baselines import Bayesian
+from onward.benchmarks.robustness.baselines.rbr import in_l1_ball, optimistic_density, pessimistic_density
 from onward.streams.programs.models.scoring import LogisticScore
 
 Array = np.ndarray[Any, Any]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...contract import Array, Score
+from onward.agents.candidates.contract import Array, Score
 
 EDGE = 1e-6
 """Scores nearer to 0 or 1 count as that, so that their log odds are finite."""

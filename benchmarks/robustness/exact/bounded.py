@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...promises.ball import LpBall
-from ..contract import Array
-from .frontier import solve_margins, solve_prices
+from onward.agents.candidates.contract import Array
+from onward.agents.promises.ball import LpBall
+from onward.benchmarks.robustness.exact.frontier import solve_margins, solve_prices
 
 FARTHEST = 1e9
 """Where there are no bounds, the hard form looks so far, in encoded units."""

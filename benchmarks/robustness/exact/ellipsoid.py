@@ -7,12 +7,12 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from ...compiled import compiled
-from ...promises.ellipsoid import Ellipsoid
-from ..contract import Array
-from .bounded import FARTHEST
-from .contract import Answers, Rules, Status
-from .solver import faults
+from onward.agents.candidates.contract import Array
+from onward.agents.compiled import compiled
+from onward.agents.promises.ellipsoid import Ellipsoid
+from onward.benchmarks.robustness.exact.bounded import FARTHEST
+from onward.benchmarks.robustness.exact.contract import Answers, Rules, Status
+from onward.benchmarks.robustness.exact.solver import faults
 
 MOST_SWEEPS = 2000
 STILL = 1e-13
