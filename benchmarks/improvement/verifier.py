@@ -7,11 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.agents.choices import Verifier
+from onward.benchmarks.improvement.choices import FittedVerifier, Verifier, fit_verifier
 from onward.environments.improvement import ImprovementWorld
 from onward.streams.errors import UsageError
-from onward.streams.programs.bundle.writer import FittedVerifier
-from onward.streams.programs.training.verifier import fit_verifier
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from onward.agents.choices import Verifier
+from onward.benchmarks.improvement.choices import FittedVerifier, Verifier
 from onward.benchmarks.improvement.outlooks import Outlooks
 from onward.benchmarks.improvement.verifier import fit, look_up
 from onward.environments.improvement import Classifier, ImprovementWorld, TrainedModel, train
@@ -18,7 +18,6 @@ from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import Table, TableError, read_table
 from onward.streams.errors import UsageError
-from onward.streams.programs.bundle.writer import FittedVerifier
 
 TITLES = MappingProxyType({"credit": "Credit", "diabetes": "Diabetes", "compas": "COMPAS"})
 """The paper's data sets: the stem of the file, and the name in the paper."""

@@ -15,6 +15,7 @@ from ...agents.registry import Registry
 from ...schemas.spec import ProgramSpec, PromiseTerms
 from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
+from .former_methods import unknown_method
 from .promised import TAKEN_BY, replaces_margin
 
 ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
@@ -91,8 +92,7 @@ def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
         name = getattr(getattr(spec, part), field)
         names = [*registry, *(goals.round_registry if field == "goal" else ())]
         if name not in names:
-            what = part if field == "kind" else field
-            yield (part, field), f"there is no {what} {name!r}: use one of {', '.join(names)}"
+            yield (part, field), unknown_method(part, field, name, names)
 
 
 def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:

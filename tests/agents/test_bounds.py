@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import onward.agents
+import onward.benchmarks.improvement.choices
 import onward.benchmarks.robustness
 from onward.agents import candidates
 from onward.agents.candidates.recommenders import Bounds, MaximalSuccess
@@ -47,7 +48,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return ran
 
 
-ROOMS = onward.agents, onward.benchmarks.robustness
+ROOMS = onward.agents, onward.benchmarks.improvement.choices, onward.benchmarks.robustness
 """Where compiled functions are."""
 
 

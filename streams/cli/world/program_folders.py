@@ -21,12 +21,11 @@ from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec
 from ...errors import UsageError
 from ...programs.bundle.improvement import FittedImprovement
-from ...programs.bundle.writer import FittedVerifier, write_bundle
+from ...programs.bundle.writer import write_bundle
 from ...programs.margin import uses_margin
 from ...programs.models.scoring import scorer
 from ...programs.program import assemble
 from ...programs.spec_check import load_program_spec
-from ...programs.training.artefacts import fit_artefacts, needed_artefacts
 from ...programs.training.improvement import fit_improvement, measured_improvement
 from ...programs.training.margin import measured_margin, retrained
 from ...simulation.lockstep import SimulatedProgram, first_candidate
@@ -69,7 +68,6 @@ def write_programs(name: str, world: World, folder: Path, policies: Sequence[str
             instances=world.instances,
             reference=reference,
             metrics={},
-            verifier=_artefacts(world, choice).get("verifier"),
             margin=margin,
             improvement=improvement,
         )
@@ -119,15 +117,6 @@ def _margin(
     improvement = None if prior is None else prior.improvement
     codec = FeatureCodec(spec)
     return measured_margin(codec, score, world.instances, reference, others, rejected, improvement).margin
-
-
-def _artefacts(world: World, policy: str) -> Mapping[str, FittedVerifier]:
-    if not needed_artefacts(policy):
-        return {}
-    if world.training is None:
-        message = f"{policy} needs the rows that the world's model was trained on, which this world does not hold"
-        raise UsageError(message)
-    return fit_artefacts(policy, world.estimator, *world.training, np.random.RandomState(ARTEFACT_SEED))
 
 
 def write_spec(path: Path, spec: ProgramSpec) -> Path:

@@ -17,6 +17,7 @@ from ....schemas.spec import ProgramSpec, Window
 from ....schemas.specfile import SpecError
 from ....schemas.table import Table, TableError, read_table
 from ...errors import UsageError
+from ...programs.former_methods import unknown_method
 from ...programs.spec_check import load_program_spec
 
 FEATURE, CONDITIONS, MOST_CHANGES = "card_utilisation", Conditions(shift_at=1 / 3), 1
@@ -128,7 +129,7 @@ def check_policies(policies: Sequence[str]) -> None:
     """Raise ``UsageError`` unless these are choices, each named once."""
     for name in policies:
         if name not in registry:
-            raise UsageError(f"--policies: there is no choice {name!r}, use some of {','.join(sorted(registry))}")
+            raise UsageError(f"--policies: {unknown_method('policy', 'choice', name, sorted(registry))}")
     if len(set(policies)) < len(policies) or not policies:
         raise UsageError(f"--policies {','.join(policies)!r}: name each choice once")
 

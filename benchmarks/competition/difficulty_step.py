@@ -1,4 +1,4 @@
-"""The paper's update of difficulties, one step an observation. A baseline."""
+"""The paper's update of difficulties, one step an observation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .difficulty import LEAST_ATTAINABILITY, MOST_ATTAINABILITY, Array, State
+from onward.agents.costs.difficulty import LEAST_ATTAINABILITY, MOST_ATTAINABILITY, Array
 
 
 class DifficultyStep:
@@ -39,7 +39,6 @@ class DifficultyStep:
     Algorithmic Recourse. arXiv 2509.22102. Equations 12 to 14.
     """
 
-    baseline: ClassVar[bool] = True
     lowest: ClassVar[float] = 0.01
     """Difficulties stay between this and 1."""
 
@@ -62,12 +61,3 @@ class DifficultyStep:
         """beta / d, (D,)."""
         found: Array = self.beta / self.difficulty
         return found
-
-    def state(self) -> State:
-        """Everything that was learned."""
-        return {"difficulty": self.difficulty.copy(), "observations": self._observations.copy()}
-
-    def restore(self, state: State) -> None:
-        """Continue where another of the same size stood."""
-        self.difficulty = state["difficulty"].copy()
-        self._observations = state["observations"].copy()

@@ -9,16 +9,18 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..options import Options
-from ..parameters import Interval
-from .components.gaussian_process import factorise, predict
-from .components.pull_buffer import PullBuffer, pairs_of
-from .contract import Array, Choice, Pick, Pull, State
+from onward.agents.choices import registry
+from onward.agents.choices.components.pull_buffer import PullBuffer, pairs_of
+from onward.agents.choices.contract import Array, Choice, Pick, Pull, State
+from onward.agents.options import Options
+from onward.agents.parameters import Interval
+from onward.benchmarks.improvement.choices.gaussian_process import factorise, predict
 
 PRIOR_MEAN = 0.5
 """Prior mean of a reward of 0 or 1."""
 
 
+@registry.add
 class GPUCB(Choice):
     r"""Contextual Gaussian process bandit with delayed feedback. A baseline of the literature.
 
@@ -69,7 +71,6 @@ class GPUCB(Choice):
     name: ClassVar[str] = "gp_ucb"
     learns: ClassVar[bool] = True
     ignores_zero_reward: ClassVar[bool] = True
-    baseline: ClassVar[bool] = True
     revision: ClassVar[int] = 2
     variable_length: ClassVar[frozenset[str]] = PullBuffer.ARRAYS
     of_arms_alone: ClassVar[frozenset[str]] = PullBuffer.OF_ARMS_ALONE

@@ -1,4 +1,4 @@
-"""Wachter: gradient descent on the error of the score and the distance. A baseline of the literature."""
+"""Wachter: gradient descent on the error of the score and the distance."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..contract import Array
-from .contract import Recommender, Task, gained
+from onward.agents.candidates.contract import Array
+from onward.agents.candidates.recommenders.contract import Recommender, Task, gained
 
 DECAY, SQUARE_DECAY = 0.9, 0.999
 """Of Adam's means of the gradient and of its square."""
@@ -44,7 +44,6 @@ class Wachter(Recommender):
     """
 
     name: ClassVar[str] = "wachter"
-    baseline: ClassVar[bool] = True
 
     def __init__(
         self,

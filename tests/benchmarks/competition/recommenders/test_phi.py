@@ -10,9 +10,9 @@ import pytest
 
 from onward.agents.actor import Actor
 from onward.agents.candidates.recommenders import Bounds
-from onward.agents.candidates.recommenders.sac import Sac, inputs
-from onward.agents.candidates.recommenders.sac_training import SacTraining, Settings
 from onward.agents.soft_actor_critic import Learning
+from onward.benchmarks.competition.recommenders.phi import Phi, inputs
+from onward.benchmarks.competition.recommenders.phi_training import PhiTraining, Settings
 from onward.streams.programs.models.scoring import LogisticScore
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +30,7 @@ def draw(random: np.random.Generator, count: int) -> tuple[Array, Array]:
 
 def error(arrays: dict[str, Array]) -> float:
     people, targets = draw(np.random.default_rng(99), 300)
-    plans = Sac(arrays, DIFFICULTY).recommend(SCORE, people, targets, ANYWHERE)
+    plans = Phi(arrays, DIFFICULTY).recommend(SCORE, people, targets, ANYWHERE)
     return float(np.abs(SCORE(plans.targets) - targets).mean())
 
 
@@ -39,17 +39,17 @@ def test_an_exported_policy_runs_on_plain_arrays_row_by_row() -> None:
     sizes = [(5, 8), (8, 8), (8, 6)]
     arrays = {f"weight_{k}": random.normal(0, 0.5, size) for k, size in enumerate(sizes)}
     arrays |= {f"bias_{k}": random.normal(0, 0.5, size[1]) for k, size in enumerate(sizes)}
-    sac, (people, targets) = Sac(arrays, DIFFICULTY), draw(random, 20)
-    plans = sac.recommend(SCORE, people, targets, ANYWHERE)
+    phi, (people, targets) = Phi(arrays, DIFFICULTY), draw(random, 20)
+    plans = phi.recommend(SCORE, people, targets, ANYWHERE)
     change = plans.targets - people
     assert (change * np.sign(SCORE.weights) >= 0).all()
-    alone = sac.recommend(SCORE, people[3:4], targets[3:4], ANYWHERE)
+    alone = phi.recommend(SCORE, people[3:4], targets[3:4], ANYWHERE)
     assert alone.targets.tobytes() == plans.targets[3].tobytes()
 
 
 @pytest.mark.rl
 def test_a_short_training_learns_to_reach_targets() -> None:
-    training = SacTraining(draw, SCORE, DIFFICULTY, seed=0, settings=SMALL)
+    training = PhiTraining(draw, SCORE, DIFFICULTY, seed=0, settings=SMALL)
     before = error(training.export())
     progress = list(training.run(every=200))
     assert [point.update for point in progress] == [200, 400, 500]
@@ -58,7 +58,7 @@ def test_a_short_training_learns_to_reach_targets() -> None:
 
 @pytest.mark.rl
 def test_a_resumed_training_goes_on_as_the_other(tmp_path: Path) -> None:
-    whole, first, second = (SacTraining(draw, SCORE, DIFFICULTY, seed=1, settings=SMALL) for _ in range(3))
+    whole, first, second = (PhiTraining(draw, SCORE, DIFFICULTY, seed=1, settings=SMALL) for _ in range(3))
     list(whole.run(60))
     list(first.run(30))
     first.save(tmp_path / "checkpoint.pt")
@@ -72,7 +72,7 @@ def test_a_resumed_training_goes_on_as_the_other(tmp_path: Path) -> None:
 def test_the_arrays_say_what_the_network_says() -> None:
     import torch
 
-    training = SacTraining(draw, SCORE, DIFFICULTY, seed=2, settings=SMALL)
+    training = PhiTraining(draw, SCORE, DIFFICULTY, seed=2, settings=SMALL)
     people, targets = draw(np.random.default_rng(0), 10)
     missing = np.log(targets / (1 - targets)) - people @ SCORE.weights - SCORE.bias
     seen = inputs(people, targets, missing)

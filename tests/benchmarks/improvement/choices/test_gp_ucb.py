@@ -8,9 +8,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_limits
 
-from onward.agents.choices import GPUCB, Pull
+from onward.agents.choices import Pull
 from onward.agents.choices.components.pull_buffer import pairs_of
 from onward.agents.options import Options
+from onward.benchmarks.improvement.choices import GPUCB
 
 POINTS = np.random.default_rng(3).random((12, 2))
 

@@ -1,4 +1,4 @@
-"""Training of the SAC recommender against people drawn from a world. Needs torch: the extra ``rl``."""
+"""Training of phi by soft actor-critic against people drawn from a world. Needs torch: the extra ``rl``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...soft_actor_critic import (
+from onward.agents.candidates.contract import Array, LinearScore
+from onward.agents.soft_actor_critic import (
     Learning,
     SoftActorCritic,
     generator_state,
@@ -17,8 +18,7 @@ from ...soft_actor_critic import (
     restore_generator,
     save_checkpoint,
 )
-from ..contract import Array, LinearScore
-from .sac import GAP_SCALE, MOST_STEP, STEPS
+from onward.benchmarks.competition.recommenders.phi import GAP_SCALE, MOST_STEP, STEPS
 
 Draw = Callable[[np.random.Generator, int], tuple[Array, Array]]
 """Encoded people (n, D) below their targets (n,), drawn from a world."""
@@ -28,7 +28,7 @@ REWARD_SCALE = 1.0 / 30.0
 
 
 class Settings(NamedTuple):
-    """How SAC is trained. The first three are the paper's, the others are not printed there.
+    """How phi is trained. The first three are the paper's, the others are not printed there.
 
     The reward of a step is -psi max(0, e - epsilon), and from phase 2 on also -phi c, with the score's error e and the
     cost c = sum d |change| of the step. ``phase_1`` and ``phase_2`` are numbers of updates.
@@ -51,13 +51,13 @@ class Progress(NamedTuple):
     cost: float
 
 
-class SacTraining:
+class PhiTraining:
     """Trains the recommender by soft actor-critic, all people by one step of changes at a time.
 
     Everything random comes from the seed, so two trainings of one seed on one machine are equal, and one that was saved
     and resumed is equal to one that was not.
 
-        training = SacTraining(draw, score, difficulty, seed=0)
+        training = PhiTraining(draw, score, difficulty, seed=0)
         for progress in training.run(every=500):
             training.save(path)
         arrays = training.export()
@@ -105,7 +105,7 @@ class SacTraining:
                 errors, costs = [], []
 
     def export(self) -> dict[str, NDArray[np.float64]]:
-        """The actor as plain arrays, for ``Sac``."""
+        """The actor as plain arrays, for ``Phi``."""
         return self.learner.export()
 
     def save(self, path: Path) -> None:

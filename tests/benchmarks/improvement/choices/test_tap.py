@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onward.agents.choices import TAP, Verifier
 from onward.agents.options import Options
+from onward.benchmarks.improvement.choices import TAP, Verifier
 
 POINTS = np.array([[0.6], [0.7], [0.8], [0.9]])
 ALL = np.arange(4)

@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..options import Options
-from .components.verifier import Verifier
-from .contract import Array, FixedChoice, Pick
+from onward.agents.choices import registry
+from onward.agents.choices.contract import Array, FixedChoice, Pick
+from onward.agents.options import Options
+from onward.benchmarks.improvement.choices.verifier import Verifier
 
 
+@registry.add
 class TAP(FixedChoice):
     """Trustworthy actionable perturbations: an option counts only when a verifier confirms the change of label. A
     baseline of the literature.
@@ -51,7 +53,6 @@ class TAP(FixedChoice):
     """
 
     name: ClassVar[str] = "tap"
-    baseline: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset({"verifier"})
 
     def __init__(self, points: Array, window: int) -> None:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compiled import compiled
+from onward.agents.compiled import compiled
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""SAC: a learned policy as a recommender. A baseline; torch trains it (``sac_training.py``), plain arrays run it."""
+"""Phi: a learned policy as a recommender. Torch trains it (``phi_training.py``), plain arrays run it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...actor import Actor, Arrays
-from ..contract import Array
-from .contract import Recommender, Task, gained
+from onward.agents.actor import Actor, Arrays
+from onward.agents.candidates.contract import Array
+from onward.agents.candidates.recommenders.contract import Recommender, Task, gained
 
 MOST_STEP = 0.1
 """The largest change of a feature in one step of the policy, in the direction that raises the score or back."""
@@ -18,7 +18,7 @@ GAP_SCALE = 0.25
 """Of the missing log odds in a policy's input, so that all inputs are of one size."""
 
 
-class Sac(Recommender):
+class Phi(Recommender):
     r"""The recommender $\phi$ of the paper: a policy that changes a person step by step until the score is near.
 
     It sees the person, the target and what is missing, and proposes a change of all features at once, at most 10 times,
@@ -42,8 +42,7 @@ class Sac(Recommender):
     Algorithmic Recourse. arXiv 2509.22102.
     """
 
-    name: ClassVar[str] = "sac"
-    baseline: ClassVar[bool] = True
+    name: ClassVar[str] = "phi"
 
     def __init__(self, arrays: Arrays, difficulty: Array, tolerance: float = 0.01) -> None:
         self._actor = Actor(arrays)
