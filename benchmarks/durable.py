@@ -23,7 +23,7 @@ from rich.table import Table
 from onward.agents.goals import Fixed, RoundGoal
 from onward.benchmarks import face
 from onward.benchmarks.competition import paper
-from onward.benchmarks.competition.dice import beside_dice
+from onward.benchmarks.competition.peers import beside_peers
 from onward.benchmarks.competition.figures import draw
 from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, Trials
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
@@ -200,7 +200,7 @@ def _recommenders(dice_rounds: int, trials: Trials) -> Iterator[Row]:
                 yield episodes_row(f"{name} Gini", found.gini, better="lower")
         yield _speed(name, trials)
     if dice_rounds:
-        yield from beside_dice(replace(trials, episodes=1, rounds=dice_rounds))
+        yield from beside_peers(replace(trials, episodes=1, rounds=dice_rounds))
 
 
 def _speed(name: str, trials: Trials) -> Row:

@@ -1,18 +1,12 @@
-"""The generators beside DiCE: the same people, spec and model."""
+"""The generators beside peers: the same people, spec and model."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import subprocess
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-import skops.io
 
 from onward.agents.candidates import Space, registry
 from onward.agents.candidates.search import Search
@@ -20,26 +14,26 @@ from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.objective import Objective
 from onward.benchmarks.face import Row, progress
+from onward.benchmarks.peers.contract import Answer
+from onward.benchmarks.peers.process import Files, Kind, PeerError, PeerProcess
 from onward.benchmarks.recourse.cases import Case, Options, cheapest, mean, options_of
 from onward.benchmarks.recourse.figures import SEPARATOR, figures, row
 from onward.benchmarks.recourse.rules import broken_rules
 
-PYTHON = Path(__file__).resolve().parents[2] / "build" / "dice" / "bin" / "python"
-"""DiCE has an environment of its own."""
 GENERATORS = ("search", "adapted")
-METHODS = ("random", "genetic", "kdtree")
+OPTIONS = 3
+"""The most options of a peer for a person."""
+PEERS = tuple(
+    Kind(f"DiCE {method}", "onward.benchmarks.peers.dice", {"method": method, "count": OPTIONS}, "dice")
+    for method in ("random", "genetic", "kdtree")
+)
 AIM_TIMES_FASTER = 20.0
 
 
-def installed() -> bool:
-    """Whether DiCE can be asked; say so when it cannot."""
-    if not PYTHON.exists():
-        progress("DiCE is left out: it is not installed (`make install-dice` does it)")
-    return PYTHON.exists()
-
-
-def beside_dice(title: str, space: Space, case: Case, people: int, patience_seconds: float) -> Iterator[Row]:
-    """The figures of the generators and of every method of DiCE, of the first ``people``."""
+def beside_peers(
+    title: str, space: Space, case: Case, peers: Sequence[Kind], people: int, patience_seconds: float
+) -> Iterator[Row]:
+    """The figures of the generators and of every peer, of the first ``people``."""
     case = case._replace(people=case.people[:people])
     title = f"{title}, {len(case.people)} people beside DiCE"
     search = options_of(Search, space, case)
@@ -53,17 +47,19 @@ def beside_dice(title: str, space: Space, case: Case, people: int, patience_seco
             .propose(case.people)
         )
         yield _broken_rules(title, name, _broken(case, space, made.people, made.points[made.point]), len(made.people))
-    for method in METHODS:
-        answer = _asked(method, case, patience_seconds)
-        if answer is not None:
-            yield from _rows(title, f"DiCE {method}", case, space, answer, search)
+    for kind in peers:
+        try:
+            with PeerProcess(kind, _files(case), patience_seconds) as peer:
+                answer = peer.ask(case.people, np.full(len(case.people), 0.5))
+        except PeerError as error:
+            progress(str(error))
+        else:
+            yield from _rows(title, kind.title, case, space, answer, search)
 
 
-def _rows(
-    title: str, line: str, case: Case, space: Space, answer: dict[str, np.ndarray], search: Options
-) -> Iterator[Row]:
-    """What DiCE returned and the model accepts, as the search's options are accepted."""
-    whose, targets, seconds = answer["whose"], answer["targets"], float(answer["seconds"])
+def _rows(title: str, line: str, case: Case, space: Space, answer: Answer, search: Options) -> Iterator[Row]:
+    """What a peer returned and the model accepts, as the search's options are accepted."""
+    whose, targets, seconds = answer
     accepted = case.score(targets) > 0.5 if len(targets) else np.zeros(0, dtype=bool)
     whose, targets = whose[accepted], targets[accepted]
     theirs = cheapest(case.source.codec, case.people, whose, targets, seconds)
@@ -89,24 +85,11 @@ def _broken(case: Case, space: Space, whose: np.ndarray, targets: np.ndarray) ->
     return sum((broken_rules(codec, case.people[i], target, most) for i, target in pairs), Counter())
 
 
-def _asked(method: str, case: Case, patience_seconds: float) -> dict[str, np.ndarray] | None:
-    """DiCE's answer, from its own process; None, with a line that says why, when it fails."""
-    with tempfile.TemporaryDirectory(prefix="onward-bench-") as name:
-        folder, table = Path(name), case.source.table
-        skops.io.dump(case.estimator, folder / "model.skops")
-        np.savez(folder / "rows.npz", people=case.people, X=table.X[case.fitted], labels=table.labels[case.fitted])
-        asked = {"spec": str(folder / "spec.yaml"), "method": method, "patience_seconds": patience_seconds}
-        (folder / "asked.json").write_text(json.dumps(asked))
-        (folder / "spec.yaml").write_bytes(case.source.spec)
-        command = [str(PYTHON), "-m", "onward.benchmarks.arena.dice", name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=dice_environment())
-        if done.returncode:
-            progress(f"DiCE {method} is left out: {(done.stderr.strip().splitlines() or ['it failed'])[-1]}")
-            return None
-        with np.load(folder / "answer.npz") as stored:
-            return dict(stored)
-
-
-def dice_environment() -> dict[str, str]:
-    """The environment of DiCE's process: one thread."""
-    return os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+def _files(case: Case) -> Files:
+    """The model and the rows that it was fitted on; numbers may be what they are in these."""
+    table = case.source.table
+    rows = table.X[case.fitted]
+    codes = case.source.codec.codes(rows)
+    return Files(
+        case.source.spec, case.estimator, rows, table.labels[case.fitted], codes.min(axis=0), codes.max(axis=0)
+    )
