@@ -25,8 +25,6 @@ Column = NDArray[np.generic]
 
 SPEC = Path(__file__).parent / "specs" / "loan.yaml"
 """The program spec of this population."""
-ARLIM_SPEC = SPEC.with_name("loan_arlim.yaml")
-"""The same program with most directions open, as in ARLIM's experiments."""
 
 AGE_BANDS = ("under_30", "30_to_49", "50_and_over")
 EDUCATION = ("secondary", "vocational", "bachelor", "master")

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from onward.agents.choices import Choice, Pick, Pull
 from onward.agents.options import Options
+from onward.benchmarks.improvement.observed_execution import ObservedExecution
 from onward.benchmarks.improvement.outlooks import Outlooks
-from onward.environments.improvement import ImprovementWorld, ModelUpdates, ObservedExecution
+from onward.benchmarks.improvement.updates import ModelUpdates
+from onward.environments.improvement import ImprovementWorld
 
 Floats = NDArray[np.float64]
 

@@ -12,11 +12,14 @@ from typing import NamedTuple
 from threadpoolctl import threadpool_limits
 
 from onward.benchmarks.improvement.methods import IGNORES_EXECUTION, Method, warm_up
+from onward.benchmarks.improvement.observed_execution import ObservedExecution
 from onward.benchmarks.improvement.plan import Ask, Task
 from onward.benchmarks.improvement.play import play
 from onward.benchmarks.improvement.scores import Score, score
+from onward.benchmarks.improvement.studied_world import Classifier
+from onward.benchmarks.improvement.updates import ModelUpdates
 from onward.benchmarks.improvement.worlds import Worlds, data_sets
-from onward.environments.improvement import Classifier, ImprovementWorld, ModelUpdates, ObservedExecution
+from onward.environments.improvement import ImprovementWorld
 
 
 class Terms(NamedTuple):

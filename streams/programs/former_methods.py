@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 FORMER: Mapping[tuple[str, str], Mapping[str, str]] = MappingProxyType(
@@ -14,7 +14,7 @@ FORMER: Mapping[tuple[str, str], Mapping[str, str]] = MappingProxyType(
 """By part and field of a spec: the former name, and the method that serves programs in its place."""
 
 
-def unknown_method(part: str, field: str, name: str, names: Sequence[str]) -> str:
+def unknown_method(part: str, field: str, name: str, names: Iterable[str]) -> str:
     """Why a spec cannot name a method, in one line; ``names`` are those of the methods that there are."""
     room = part if field == "kind" else field
     if instead := FORMER.get((part, field), {}).get(name):
