@@ -27,14 +27,13 @@ from numpy.typing import NDArray
 
 from onward.benchmarks.face import progress
 from onward.benchmarks.peers.contract import Answer, Floats
-from onward.streams.errors import OnwardError
 
 BUILD = Path(__file__).resolve().parents[2] / "build"
 """Each environment is a folder of its name in it, which ``make install-NAME`` makes."""
 SPEC, MODEL, ROWS, OPTIONS = "spec.yaml", "model.skops", "rows.npz", "options.json"
 
 
-class PeerError(OnwardError):
+class PeerError(Exception):
     """A peer has failed."""
 
 

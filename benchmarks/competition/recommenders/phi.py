@@ -9,6 +9,7 @@ import numpy as np
 from onward.agents.actor import Actor, Arrays
 from onward.agents.candidates.contract import Array
 from onward.agents.candidates.recommenders.contract import Recommender, Task, gained
+from onward.benchmarks.competition.recommenders.wachter import sigmoid
 
 MOST_STEP = 0.1
 """The largest change of a feature in one step of the policy, in the direction that raises the score or back."""
@@ -68,8 +69,3 @@ class Phi(Recommender):
 def inputs(people: Array, target: Array, missing: Array) -> Array:
     """What the policy sees, (n, D + 2): the person, the target score, and what is missing in log odds."""
     return np.concatenate([people, target[:, np.newaxis], GAP_SCALE * missing[:, np.newaxis]], axis=1)
-
-
-def sigmoid(odds: Array) -> Array:
-    """The score of log odds."""
-    return np.asarray(1.0 / (1.0 + np.exp(-odds)))

@@ -59,9 +59,9 @@ class Wachter(Recommender):
         """The changes, (n, D), at which the descent ends."""
         found, weight = np.zeros_like(task.room), self._weight
         mean, square, going = np.zeros_like(found), np.zeros_like(found), np.ones(len(found), dtype=np.bool_)
-        target = _sigmoid(task.required)
+        target = sigmoid(task.required)
         for step in range(1, self._steps + 1):
-            score = _sigmoid(task.required - task.missing + gained(found, task.gain))
+            score = sigmoid(task.required - task.missing + gained(found, task.gain))
             going &= np.abs(score - target) > self._tolerance
             if not going.any():
                 break
@@ -80,5 +80,6 @@ class Wachter(Recommender):
         return changes
 
 
-def _sigmoid(odds: Array) -> Array:
+def sigmoid(odds: Array) -> Array:
+    """The score of log odds."""
     return np.asarray(1.0 / (1.0 + np.exp(-odds)))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, Struct, UnsetType
 
+from .....agents.rounding import ROUNDING
 from .....environments.competition import Season, mean_of_rounds
 from .....schemas.events import NoRecourse, PromiseChange, Recourse, Threshold
 from ...display.words import percentage
@@ -15,8 +16,6 @@ from ..promises import PromiseSummary
 from ..run_stats import Summary
 from ..sections import Line, Plot, Section, Served
 
-TOLERANCE = 1e-9
-"""By how much a score may miss a promised one and still reaches it: rounding."""
 SHOWN = 8
 """The rounds that are shown: the last ones."""
 COLUMNS = ("round", "applied", "back", "reached", "placed", "threshold", "goal", "coverage")
@@ -64,7 +63,7 @@ class RoundFigures(Figures):
             case PromiseChange(target_score=float() as target_score):
                 self._ended[event.status] += 1
                 # A promise may be kept without the promised score, where places are left.
-                if event.score is not None and event.score >= target_score - TOLERANCE:
+                if event.score is not None and event.score >= target_score - ROUNDING:
                     self._reached += 1
                     self._kept += event.status == "kept"
             case Recourse(target_score=float()) | NoRecourse(reason="apply_again"):
