@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.environments.improvement import ImprovementWorld
+from onward.benchmarks.improvement.studied_world import StudiedWorld
 from onward.environments.improvement.draws import draw, generator
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ class ObservedExecution:
         The seed of the world; the stored reference worlds' noise is that of their seeds.
     """
 
-    def __init__(self, world: ImprovementWorld, *, noise: float, seed: int) -> None:
+    def __init__(self, world: StudiedWorld, *, noise: float, seed: int) -> None:
         if not noise >= 0:
             raise ValueError(f"noise is {noise}: give the standard deviation of the noise, 0 or more")
         self._world = world

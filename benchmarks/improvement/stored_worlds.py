@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from onward.environments.improvement import Arms, Draws, ImprovementWorld, People
+from onward.benchmarks.improvement.studied_world import StudiedWorld
+from onward.environments.improvement import Arms, Draws, People
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Value
 from onward.schemas.spec import Feature, ProgramSpec
@@ -23,7 +24,7 @@ NEIGHBOURS = 8
 """Scaling to [0, 1] and back misses the true value by at most this many floats."""
 
 
-def from_arrays(arrays: Mapping[str, NDArray[np.generic]], spec: ProgramSpec) -> ImprovementWorld:
+def from_arrays(arrays: Mapping[str, NDArray[np.generic]], spec: ProgramSpec) -> StudiedWorld:
     """The world of stored arrays: X (T, D), CF (K, D), theta, theta_noisy (K,), U, delay (T,), feature_min,
     feature_max (D,), columns in the order of the spec's encoded ones.
 
@@ -41,7 +42,7 @@ def from_arrays(arrays: Mapping[str, NDArray[np.generic]], spec: ProgramSpec) ->
         )
     distinct, who = np.unique(X, axis=0, return_inverse=True)
     people, instances = raw_rows(distinct, codec), raw_rows(CF, codec)
-    return ImprovementWorld(
+    return StudiedWorld(
         spec,
         _separator(codec.encode_many(people), codec.encode_many(instances)),
         Arms(instances, np.asarray(arrays["theta"], dtype=np.int64), noisy),

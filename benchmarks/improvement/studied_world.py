@@ -19,6 +19,7 @@ from onward.schemas.spec import ProgramSpec
 from onward.schemas.table import Table
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 Classifier = Literal["rf", "mlp"]
 
 
@@ -35,7 +36,26 @@ CLASSIFIERS: Mapping[Classifier, Callable[[np.random.RandomState], Any]] = Mappi
 
 
 class StudiedWorld(ImprovementWorld):
-    """An ``ImprovementWorld`` whose true cost and effects the product does not know."""
+    """An ``ImprovementWorld`` that is played without a pipeline, whose true cost and effects nobody else knows."""
+
+    def person(self, t: int) -> Floats:
+        """The encoded features of application t, (D,)."""
+        encoded: Floats = self.distinct[self.who[t]]
+        return encoded
+
+    def feasible(self, t: int) -> Indices:
+        """The instances that application t can become, ascending, (F,)."""
+        return np.flatnonzero(self._feasible[self.who[t]])
+
+    def execution(self, t: int) -> Floats:
+        """The execution probabilities of all instances for application t under the l1 cost, (K,)."""
+        row: Floats = self._execution[self.who[t]]
+        return row
+
+    def oracle_among(self, t: int, valid: NDArray[np.bool_]) -> float:
+        """The largest expected reward of a feasible instance among those of ``valid`` (K,); 0 when there is none."""
+        who = int(self.who[t])
+        return float(np.where(self._feasible[who] & valid, self._expected[who], 0.0).max(initial=0.0))
 
     @classmethod
     def drawn(

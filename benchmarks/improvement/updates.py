@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from onward.environments.improvement import ImprovementWorld
+from onward.benchmarks.improvement.studied_world import StudiedWorld
 from onward.environments.improvement.people import approves
 
 Mask = NDArray[np.bool_]
@@ -28,7 +28,7 @@ class ModelUpdates:
     The same suggestions give the same models: every fit has a seed of its own, and nothing else is drawn.
     """
 
-    def __init__(self, world: ImprovementWorld, *, every: int, seed: int) -> None:
+    def __init__(self, world: StudiedWorld, *, every: int, seed: int) -> None:
         if every < 1:
             raise ValueError(f"every is {every}: give a number of rounds, 1 or more")
         if world.training is None:

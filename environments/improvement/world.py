@@ -13,7 +13,7 @@ Section 6.1 and appendix B.1; ``docs/improvement.md`` numbers the differences.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -76,7 +76,6 @@ class ImprovementWorld(Arrivals):
         self._execution = execution_probability(cost, 1.0 / codec.dimension if nu is None else nu)
         self._feasible = feasible(self._encoded, self.points, codec)
         self._value(cost, self._execution * arms.theta_noisy)
-        self._options: list[Indices] = [np.flatnonzero(row) for row in self._feasible]
 
     def _value(self, cost: Floats, expected: Floats) -> None:
         """Take the true cost and the expected reward of each instance for each distinct person, (n, K)."""
@@ -94,7 +93,7 @@ class ImprovementWorld(Arrivals):
         instances: int = 200,
         nu: float | None = None,
         approved_share: float = 0.0,
-    ) -> ImprovementWorld:
+    ) -> Self:
         """Build the world of a data set, as the stored reference worlds were built (same seed, same world).
 
         ``people`` applications are drawn with replacement, of which about ``approved_share`` are such that the model
@@ -161,20 +160,6 @@ class ImprovementWorld(Arrivals):
         """The row of each application in ``distinct``, (T,)."""
         return self._people.who
 
-    def person(self, t: int) -> Floats:
-        """The encoded features of application t, (D,)."""
-        encoded: Floats = self._encoded[self._people.who[t]]
-        return encoded
-
-    def feasible(self, t: int) -> Indices:
-        """The instances that application t can become, ascending, (F,)."""
-        return self._options[int(self._people.who[t])]
-
-    def execution(self, t: int) -> Floats:
-        """The execution probabilities of all instances for application t under the l1 cost, (K,)."""
-        row: Floats = self._execution[self._people.who[t]]
-        return row
-
     def is_feasible(self, t: int, k: int) -> bool:
         """Whether application t can become instance k."""
         return bool(self._feasible[self._people.who[t], k])
@@ -191,12 +176,9 @@ class ImprovementWorld(Arrivals):
         """The probability that suggesting instance k to application t is rewarded."""
         return float(self._expected[self._people.who[t], k])
 
-    def oracle(self, t: int, valid: NDArray[np.bool_] | None = None) -> float:
-        """The largest expected reward of a feasible instance, among those of ``valid`` (K,); 0 when there is none."""
-        who = int(self._people.who[t])
-        if valid is None:
-            return float(self._best[who])
-        return float(np.where(self._feasible[who] & valid, self._expected[who], 0.0).max(initial=0.0))
+    def oracle(self, t: int) -> float:
+        """The largest expected reward of a feasible instance; 0 when there is none."""
+        return float(self._best[self._people.who[t]])
 
     def improves(self, t: int, k: int) -> bool:
         """Whether suggesting instance k to application t, which the model rejects, improves the person."""

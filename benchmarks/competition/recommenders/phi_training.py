@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +13,7 @@ from onward.agents.candidates.contract import Array, LinearScore
 from onward.agents.soft_actor_critic import (
     Learning,
     SoftActorCritic,
-    generator_state,
     load_checkpoint,
-    restore_generator,
     save_checkpoint,
 )
 from onward.benchmarks.competition.recommenders.phi import GAP_SCALE, MOST_STEP, STEPS
@@ -170,3 +168,15 @@ class PhiTraining:
         if self.update >= self.settings.phase_1:
             reward = reward - self.settings.phi * terms[:, 1]
         return REWARD_SCALE * reward
+
+
+def generator_state(random: np.random.Generator) -> dict[str, Any]:
+    """The state of a generator, for a checkpoint: its numbers have 128 bits, so they are texts."""
+    state = dict(random.bit_generator.state)
+    return state | {"state": {name: str(value) for name, value in state["state"].items()}}
+
+
+def restore_generator(random: np.random.Generator, state: Mapping[str, Any]) -> None:
+    """Continue where a generator stood."""
+    words = {name: int(value) for name, value in state["state"].items()}
+    random.bit_generator.state = {**state, "state": words}

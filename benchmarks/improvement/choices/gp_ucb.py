@@ -153,5 +153,9 @@ class GPUCB(Choice):
 
     def _make_room(self) -> None:
         if len(self._rows) == self.memory:
-            self._rows.keep_newest(self.memory // 2)
+            state, kept = self._rows.state(), self.memory // 2
+            appended = int(state["appended"])
+            newest = np.arange(appended - kept, appended) % self.memory
+            arrays = {name: state[name][newest] for name in PullBuffer.ARRAYS}
+            self._rows.restore({**arrays, "appended": np.array(kept)})
             self._order = self._order[:0]
