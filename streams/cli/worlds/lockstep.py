@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from ....environments.improvement import DueOutcome
 from ....environments.rounds import Scoreboard
-from ....schemas.events import Application, NoRecourse, Option, Outcome, Recourse, Reward, Value
-from .simulation import OutgoingEvent, ProgramEvent, Simulation
+from ....schemas.events import Application, Option, Outcome, Value
+from .simulation import Answer, OutgoingEvent, Run, Simulation, Step, fate_of
 
 
 class World(Protocol):
@@ -57,45 +58,26 @@ class SimulatedProgram(NamedTuple):
     read: Callable[[int, Sequence[Option]], Any] = first_candidate
 
 
-class LockstepSimulation(Simulation["_ProgramRun"]):
+class LockstepSimulation(Simulation["_Run"]):
     """Simulates one world for each program.
 
     ``prefix`` is put before every application's id, so that a world can be simulated again on the same topics.
     """
 
     def __init__(self, programs: Sequence[SimulatedProgram], prefix: str = "") -> None:
-        super().__init__({simulated.program: _ProgramRun(simulated, prefix) for simulated in programs})
+        super().__init__(_Run(simulated, prefix) for simulated in programs)
 
 
-@dataclass
-class _PendingApplication:
-    t: int
-    application: str
-    id: str
-
-
-class _ProgramRun:
-    """The simulation of one program. At most one event is pending: an application without its answer, or an outcome
-    without its fate."""
+class _Run(Run):
+    """The simulation of one program: an application and its answer, or an outcome and its fate."""
 
     def __init__(self, simulated: SimulatedProgram, prefix: str) -> None:
-        self._program, self._world, self._recorder, self._read = simulated
-        self._prefix = prefix
-        self._next = 0
-        self._pending: _PendingApplication | None = None
-        self._pending_outcome: str | None = None
+        program, self._world, self._recorder, self._read = simulated
+        super().__init__(program, prefix)
         # A heap of (due, tie-breaker, outcome).
         self._delayed: list[tuple[int, int, Outcome]] = []
         self._numbers = count()
-        self._now_ms = 0
-
-    @property
-    def done(self) -> bool:
-        return not self.awaited and not self._delayed and self._next == self._world.people
-
-    @property
-    def awaited(self) -> str | None:
-        return self._pending_outcome if self._pending is None else self._pending.id
+        self.play(self._rounds())
 
     def is_rejected(self, application: str) -> bool:
         if not application.startswith(self._prefix):
@@ -106,60 +88,44 @@ class _ProgramRun:
             return False
         return 0 <= t < self._world.people and self._world.is_rejected(t)
 
-    def next_events(self, now_ms: int, limit: int | None) -> Iterator[OutgoingEvent]:
-        # Event time never goes back, even if the clock does: an outcome before its recourse would be dangling.
-        self._now_ms = max(self._now_ms, now_ms)
-        end = self._world.people if limit is None else min(limit, self._world.people)
-        while not self.awaited:
-            if self._delayed and (self._delayed[0][0] < self._next or self._next == self._world.people):
-                yield self._publish_outcome(heapq.heappop(self._delayed)[2])
-            elif self._next < end:
-                yield self._publish_application()
-            else:
-                return
-
-    def receive(self, event: ProgramEvent) -> None:
-        match event:
-            case Recourse() if not event.is_revision:
-                self._on_answer(event.application, event.options)
-            case NoRecourse():
-                self._on_answer(event.application, ())
-            case Reward() if event.outcome == self._pending_outcome:
-                self._pending_outcome = None
-
-    def _on_answer(self, application: str, options: Sequence[Option]) -> None:
-        pending = self._pending
-        if pending is None or pending.application != application:
-            return
-        self._pending = None
-        suggestion = self._read(pending.t, options) if options else None
-        self._recorder.record(pending.t, suggestion)
-        outcome = self._world.outcome(pending.t, suggestion) if options else None
-        if outcome is not None:
-            name = self._prefix + outcome.application
-            option = None if outcome.option is None else options[outcome.option].id
-            event = Outcome(self._program, name, outcome.result, option)
-            heapq.heappush(self._delayed, (outcome.due, next(self._numbers), event))
-
     def on_dead_letter(self, ids: set[str]) -> bool:
-        """Whether the dead letter is of the pending event, which then gets no answer."""
-        if self.awaited not in ids:
-            return False
-        self._pending = self._pending_outcome = None
-        return True
+        is_ours = super().on_dead_letter(ids)
+        if is_ours:
+            self._go_on()
+        return is_ours
 
-    def _publish_application(self) -> OutgoingEvent:
-        t = self._next
-        self._next += 1
+    def _rounds(self) -> Iterator[Step]:
+        for t in range(self._world.people):
+            while self._delayed and self._delayed[0][0] < t:
+                yield self._outcome()
+            yield from self._apply(t)
+        while self._delayed:
+            yield self._outcome()
+
+    def _apply(self, t: int) -> Iterator[Step]:
         name, features = self._world.application(t)
         name = self._prefix + name
-        event = Application(self._program, name, dict(features))
-        event_id = f"{self._program}/application/{name}"
-        if self._world.is_rejected(t):
-            self._pending = _PendingApplication(t, name, event_id)
-        return OutgoingEvent(event, event_id, name.encode(), self._now_ms)
+        event = Application(self.program, name, dict(features))
+        if not self._world.is_rejected(t):
+            yield self._step("application", event, None)
+            return
+        answer = Answer(name)
+        yield self._step("application", event, answer.is_read)
+        options = answer.options
+        if options is None:  # a dead letter
+            return
+        suggestion = self._read(t, options) if options else None
+        self._recorder.record(t, suggestion)
+        outcome = self._world.outcome(t, suggestion) if options else None
+        if outcome is not None:
+            option = None if outcome.option is None else options[outcome.option].id
+            due = Outcome(self.program, self._prefix + outcome.application, outcome.result, option)
+            heapq.heappush(self._delayed, (outcome.due, next(self._numbers), due))
 
-    def _publish_outcome(self, event: Outcome) -> OutgoingEvent:
-        name = event.application
-        self._pending_outcome = f"{self._program}/outcome/{name}"
-        return OutgoingEvent(event, self._pending_outcome, name.encode(), self._now_ms)
+    def _outcome(self) -> Step:
+        event = heapq.heappop(self._delayed)[2]
+        return self._step("outcome", event, fate_of(f"{self.program}/outcome/{event.application}"))
+
+    def _step(self, kind: str, event: Application | Outcome, is_over: Callable[[Struct], bool] | None) -> Step:
+        id, key = f"{self.program}/{kind}/{event.application}", event.application.encode()
+        return Step(id, lambda: [OutgoingEvent(event, id, key, self._now_ms)], is_over, isinstance(event, Application))

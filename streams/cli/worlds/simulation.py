@@ -1,9 +1,20 @@
-"""Simulations: each plays one run for each program, independently of the others. Pure: no Kafka and no clock."""
+"""Simulations: each plays one run for each program, step by step. Pure: no Kafka and no clock.
+
+class MyRun(Run):
+    def __init__(self, program):
+        super().__init__(program, prefix="")
+        self.play(self._rounds())
+
+    def _rounds(self):
+        answer = Answer("1")
+        yield Step(id, lambda: [OutgoingEvent(application, id, key, self._now_ms)], answer.is_read, applies=True)
+        ...                                                  # here the answer has been read: answer.options
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -11,9 +22,11 @@ from msgspec import Struct
 from ....schemas.events import (
     Application,
     DeadLetter,
+    Journaled,
     Model,
     ModelDecision,
     NoRecourse,
+    Option,
     Outcome,
     PromiseChange,
     Recourse,
@@ -56,31 +69,98 @@ class OutgoingEvent(NamedTuple):
         return topics.of(kinds.by_struct[type(self.event)])
 
 
-class ProgramRun(Protocol):
-    """The simulation of one program."""
+class Step(NamedTuple):
+    """Events that are published together, and what shows that they have had their effect."""
+
+    awaited: str
+    """The id of what must be received before the run goes on."""
+    events: Callable[[], Iterable[OutgoingEvent]]
+    """Called when it is their turn."""
+    is_over: Callable[[Struct], bool] | None
+    """Whether the run goes on after an event that was read; None: without one."""
+    applies: bool = False
+    """Whether applications are among the events, so that their limit may hold the step back."""
+
+
+class Run:
+    """The simulation of one program: one step after the other. Code after a step runs when the step is over."""
+
+    def __init__(self, program: str, prefix: str) -> None:
+        self.program, self._prefix = program, prefix
+        # Event time never goes back, even if the clock does: an outcome before its recourse would be dangling.
+        self._now_ms = self._applications = 0
+        self._steps: Iterator[Step] = iter(())
+        self._next: Step | None = None
+        self._pending: Step | None = None
+
+    def play(self, steps: Iterator[Step]) -> None:
+        """Begin with the first of some steps."""
+        self._steps = steps
+        self._go_on()
+
+    def _go_on(self) -> None:
+        self._pending, self._next = None, next(self._steps, None)
 
     @property
     def done(self) -> bool:
-        """Whether everything was published and answered."""
+        """Whether every step is over."""
+        return self._pending is None and self._next is None
 
     @property
     def awaited(self) -> str | None:
         """The id of what must be received before the run goes on; None where nothing is."""
+        return None if self._pending is None else self._pending.awaited
 
-    def is_rejected(self, application: str) -> bool:
-        """Whether the world's model rejects an application of this run; never where the program's decisions say it."""
+    def is_rejected(self, application: str) -> bool:  # noqa: ARG002 -- where the program's decisions say it, nobody is
+        """Whether the world's model rejects an application of this run."""
+        return False
 
-    def next_events(self, now_ms: int, limit: int | None) -> Iterable[OutgoingEvent]:
+    def next_events(self, now_ms: int, limit: int | None) -> Iterator[OutgoingEvent]:
         """The events to publish now. ``limit`` bounds the number of applications so far."""
+        self._now_ms = max(self._now_ms, now_ms)
+        while self._pending is None and (step := self._next):
+            if step.applies and limit is not None and self._applications >= limit:
+                return
+            self._pending, self._next = step, None
+            for event in step.events():
+                self._applications += isinstance(event.event, Application)
+                yield event
+            if step.is_over is None:
+                self._go_on()
 
-    def receive(self, event: ProgramEvent) -> None:
-        """Handle an event of the program."""
+    def receive(self, event: Struct) -> None:
+        """Handle an event of the program, or a line of the journal."""
+        if self._pending is not None and self._pending.is_over is not None and self._pending.is_over(event):
+            self._go_on()
 
     def on_dead_letter(self, ids: set[str]) -> bool:
-        """Whether a dead letter of an event with these ids is this run's, which handles it then."""
+        """Whether a dead letter of an event with these ids is this run's. Nothing goes on then: a step is missing."""
+        return self.awaited in ids
 
 
-R = TypeVar("R", bound=ProgramRun)
+class Answer:
+    """Waits for the answer to an application: ``options`` is None until it is read."""
+
+    def __init__(self, application: str) -> None:
+        self._application = application
+        self.options: Sequence[Option] | None = None
+
+    def is_read(self, event: Struct) -> bool:
+        """Whether an event is the answer."""
+        match event:
+            case Recourse(application=self._application, is_revision=False):
+                self.options = event.options
+            case NoRecourse(application=self._application):
+                self.options = ()
+        return self.options is not None
+
+
+def fate_of(outcome: str) -> Callable[[Struct], bool]:
+    """Whether an event is the fate of the outcome with this id."""
+    return lambda event: isinstance(event, Reward) and event.outcome == outcome
+
+
+R = TypeVar("R", bound=Run)
 
 
 class Simulation(Generic[R]):
@@ -91,8 +171,8 @@ class Simulation(Generic[R]):
         simulation.receive(event)                          # every event that is read, duplicates too
     """
 
-    def __init__(self, runs: Mapping[str, R]) -> None:
-        self._runs = runs
+    def __init__(self, runs: Iterable[R]) -> None:
+        self._runs = {run.program: run for run in runs}
         self.last_dead_letter: DeadLetter | None = None
         """The last dead letter of an event of these runs."""
 
@@ -121,5 +201,8 @@ class Simulation(Generic[R]):
             ids = {content.decode(errors="replace") for name, content in event.headers if name == CE_ID}
             if any(run.on_dead_letter(ids) for run in self._runs.values()):
                 self.last_dead_letter = event
+        elif isinstance(event, Journaled):
+            for run in self._runs.values():
+                run.receive(event)
         elif isinstance(event, ProgramEvent) and event.program in self._runs:
             self._runs[event.program].receive(event)

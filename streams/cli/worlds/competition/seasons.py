@@ -17,10 +17,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from .....environments.competition import Answer, Arrival, Season
 from .....environments.rounds import Scoreboard
 from .....schemas.events import APPLY_AGAIN, Application, ModelDecision, NoRecourse, Outcome, Recourse, Round
-from ..simulation import OutgoingEvent, ProgramEvent, Simulation
+from ..simulation import OutgoingEvent, Run, Simulation, Step
 
 
 class SimulatedSeason(NamedTuple):
@@ -31,92 +33,75 @@ class SimulatedSeason(NamedTuple):
     recorder: Scoreboard
 
 
-class SeasonSimulation(Simulation["_SeasonRun"]):
+class SeasonSimulation(Simulation["_Run"]):
     """Plays one season for each program. ``prefix`` is put before every application's and applicant's id.
 
     No round is opened once the ``limit`` of ``next_events`` is reached.
     """
 
     def __init__(self, seasons: Sequence[SimulatedSeason], prefix: str = "") -> None:
-        super().__init__({simulated.program: _SeasonRun(simulated, prefix) for simulated in seasons})
+        super().__init__(_Run(simulated, prefix) for simulated in seasons)
 
 
-class _SeasonRun:
+class _Run(Run):
     """The simulation of one program."""
 
     def __init__(self, simulated: SimulatedSeason, prefix: str) -> None:
-        self._program, self._season, self._recorder = simulated
-        self._prefix = prefix
-        self._id_prefix = f"{self._program}/{prefix}"
-        self._now_ms = self._sent = self._recorded = 0
+        program, self._season, self._recorder = simulated
+        super().__init__(program, prefix)
+        self._recorded = 0
         self._members: list[str] = []
-        # Ids of events that were published and not read yet; None when the round's end is announced.
-        self._unread: set[str] | None = None
+        # Ids of events that were published and not read yet.
+        self._unread: set[str] = set()
         self._decided: dict[str, bool] = {}
         self._answers: dict[str, Recourse | NoRecourse] = {}
+        self.play(self._rounds())
 
-    @property
-    def done(self) -> bool:
-        return not self._members and self._season.round == self._season.rounds
+    def _rounds(self) -> Iterator[Step]:
+        for number in range(self._season.rounds):
+            id = f"{self.program}/{self._prefix}round/{number}"
+            yield Step(id, self._open, lambda _: not self._unread, applies=True)
+            yield Step(id, self._announce, lambda _: all(map(self._is_answered, self._members)))
+            self._close()
 
-    @property
-    def awaited(self) -> str | None:
-        return f"{self._id_prefix}round/{self._season.round}" if self._members else None
-
-    def is_rejected(self, application: str) -> bool:  # noqa: ARG002 -- decisions say it
-        return False
-
-    def next_events(self, now_ms: int, limit: int | None) -> Iterator[OutgoingEvent]:
-        # Event time goes on from round to round, even if the clock does not.
-        self._now_ms = max(self._now_ms, now_ms)
-        if self._members and self._unread is not None and not self._unread:
-            self._unread = None
-            yield self._announcement()
-        elif not self._members and not self.done and (limit is None or self._sent < limit):
-            yield from self._open()
-
-    def receive(self, event: ProgramEvent) -> None:
+    def receive(self, event: Struct) -> None:
         match event:
             case Application() | Outcome():
-                if self._unread is not None:
-                    self._unread.discard(self._id(event))
-                return
+                self._unread.discard(self._id(event))
             case ModelDecision():
                 self._decided[event.application] = event.approved
             case Recourse() | NoRecourse():
                 self._answers[event.application] = event
-        if self._members and all(self._is_answered(name) for name in self._members):
-            self._close()
+        super().receive(event)
 
     def on_dead_letter(self, ids: set[str]) -> bool:
-        return any(one.startswith(self._id_prefix) for one in ids)
+        return any(one.startswith(f"{self.program}/{self._prefix}") for one in ids)
 
     def _id(self, event: Application | Outcome) -> str:
         kind = "application" if isinstance(event, Application) else "outcome"
-        return f"{self._program}/{event.application}/{kind}"
+        return f"{self.program}/{event.application}/{kind}"
 
     def _open(self) -> Iterator[OutgoingEvent]:
         arrivals, self._unread = self._season.open(), set()
         self._members = [self._prefix + arrival.application for arrival in arrivals]
-        self._sent += len(arrivals)
         for arrival in arrivals:
             for event in self._events(arrival):
                 self._unread.add(self._id(event))
                 # Outcomes of one program have one key: their order is the same in every run.
-                key = event.application if isinstance(event, Application) else self._program
+                key = event.application if isinstance(event, Application) else self.program
                 yield OutgoingEvent(event, self._id(event), key.encode(), self._now_ms)
 
     def _events(self, arrival: Arrival) -> Iterator[Application | Outcome]:
         previous = None if arrival.previous is None else self._prefix + arrival.previous
         if previous is not None and arrival.taken is not None:
-            yield Outcome(self._program, previous, "improved" if arrival.reached else "not_improved", arrival.taken)
+            yield Outcome(self.program, previous, "improved" if arrival.reached else "not_improved", arrival.taken)
         name, applicant = self._prefix + arrival.application, self._prefix + arrival.applicant
-        yield Application(self._program, name, dict(arrival.features), applicant, previous)
+        yield Application(self.program, name, dict(arrival.features), applicant, previous)
 
-    def _announcement(self) -> OutgoingEvent:
+    def _announce(self) -> Iterator[OutgoingEvent]:
         end_ms, self._now_ms = self._now_ms, self._now_ms + 1
-        event = Round(self._program, datetime.fromtimestamp(end_ms / 1000, UTC), self._season.places)
-        return OutgoingEvent(event, self.awaited or "", self._program.encode(), end_ms)
+        event = Round(self.program, datetime.fromtimestamp(end_ms / 1000, UTC), self._season.places)
+        yield OutgoingEvent(event, self.awaited or "", self.program.encode(), end_ms)
 
     def _is_answered(self, name: str) -> bool:
         return name in self._decided and (self._decided[name] or name in self._answers)

@@ -28,16 +28,14 @@ from .....schemas.events import (
     Application,
     Journaled,
     Model,
-    NoRecourse,
     Option,
     Outcome,
     PromiseChange,
     Recourse,
     Revalidation,
-    Reward,
     Value,
 )
-from ..simulation import OutgoingEvent, Simulation
+from ..simulation import Answer, OutgoingEvent, Run, Simulation, Step, fate_of
 
 DAY_MS = 86_400_000
 
@@ -92,7 +90,7 @@ class RetrainedSimulation(Simulation["_Run"]):
     """Plays ``days`` days for each program. ``prefix`` is put before every application's and applicant's id."""
 
     def __init__(self, worlds: Sequence[ServedWorld], days: int, prefix: str = "") -> None:
-        super().__init__({simulated.program: _Run(simulated, prefix) for simulated in worlds})
+        super().__init__(_Run(simulated, prefix) for simulated in worlds)
         self.total = days
         self._start_ms: int | None = None
         self.days = 0
@@ -118,114 +116,66 @@ class RetrainedSimulation(Simulation["_Run"]):
             self.days += 1
         return super().next_events(now_ms, limit)
 
-    def receive(self, event: Struct) -> None:
-        """Handle an event that was read. Events that are not awaited, such as duplicates, are ignored."""
-        if isinstance(event, Journaled):
-            for run in self._runs.values():
-                run.receive(event)
-        else:
-            super().receive(event)
 
-
-class _Step(NamedTuple):
-    """An event to publish, and what shows that it has had its effect."""
-
-    event: OutgoingEvent
-    is_done: Callable[[Struct], bool]
-
-
-class _Run:
+class _Run(Run):
     """The simulation of one program."""
 
     def __init__(self, simulated: ServedWorld, prefix: str) -> None:
-        self._program, self._world, self._models, self._approves, self._recorder = simulated
-        self._prefix = prefix
-        self._model = self._answers = self._applications = 0
-        self._day = self._time_ms = 0
-        self._steps: Iterator[_Step] = iter(())
-        self._next: _Step | None = None
-        self._pending: _Step | None = None
+        program, self._world, self._models, self._approves, self._recorder = simulated
+        super().__init__(program, prefix)
+        self._model = self._answers = self._time_ms = 0
         self._open: Counter[str] = Counter()
         self._done: Counter[int] = Counter()
         self._turned_away: Counter[int] = Counter()
         self._rejected: set[str] = set()
-
-    @property
-    def done(self) -> bool:
-        """Whether the day is over."""
-        return self._pending is None and self._next is None
-
-    @property
-    def awaited(self) -> str | None:
-        return None if self._pending is None else self._pending.event.id
 
     def is_rejected(self, application: str) -> bool:
         return application in self._rejected
 
     def returns(self) -> Iterator[ReturnsSummary]:
         for model in range(len(self._models) + 1):
-            yield ReturnsSummary(self._program, model, self._done[model], self._turned_away[model])
+            yield ReturnsSummary(self.program, model, self._done[model], self._turned_away[model])
 
     def begin(self, day: int, time_ms: int) -> None:
         self._day, self._time_ms = day, time_ms
-        self._steps = self._play()
-        self._next = next(self._steps, None)
-
-    def next_events(self, now_ms: int, limit: int | None) -> Iterator[OutgoingEvent]:  # noqa: ARG002
-        if self._pending is not None or self._next is None:
-            return
-        event = self._next.event
-        if isinstance(event.event, Application):
-            if limit is not None and self._applications >= limit:
-                return
-            self._applications += 1
-        self._pending, self._next = self._next, None
-        yield event
+        self.play(self._today())
 
     def receive(self, event: Struct) -> None:
-        if isinstance(event, PromiseChange) and event.program == self._program and event.status == "expired":
+        if isinstance(event, PromiseChange) and event.status == "expired":
             self._open.pop(event.application, None)
-        if self._pending is not None and self._pending.is_done(event):
-            self._pending = None
-            self._next = next(self._steps, None)
+        super().receive(event)
 
-    def on_dead_letter(self, ids: set[str]) -> bool:
-        """Whether the dead letter is of the pending event. Nothing goes on then: the program missed a step."""
-        return self.awaited in ids
-
-    def _play(self) -> Iterator[_Step]:
-        """The steps of a day. The code after a step runs when the step is done."""
+    def _today(self) -> Iterator[Step]:
         for model in self._models:
             if model.day == self._day:
                 yield from self._announce(model)
         for arrival in self._world.arrivals(self._day):
             yield from self._apply(arrival)
 
-    def _announce(self, model: NewModel) -> Iterator[_Step]:
-        effects = _Effects(self._program, model.version)
-        event = Model(self._program, model.version, model.manifest, model.sha256)
-        outgoing = self._outgoing(event, f"model/{self._prefix}{model.version}", self._program)
-        in_journal = _stands_in_journal(outgoing.id)
-        yield _Step(outgoing, effects.add if self._open.total() else in_journal)
+    def _announce(self, model: NewModel) -> Iterator[Step]:
+        effects = _Effects(model.version)
+        event = Model(self.program, model.version, model.manifest, model.sha256)
+        outgoing = self._outgoing(event, f"model/{self._prefix}{model.version}", self.program)
+        yield _step(outgoing, effects.add if self._open.total() else _stands_in_journal(outgoing.id))
         self._model += 1
         for name in sorted(effects.broken):
             revised, broken = effects.revised.get(name, ()), frozenset(effects.broken[name])
             self._open[name] += len(revised) - len(broken)
             self._world.revise(name.removeprefix(self._prefix), self._day, broken, self._offers(revised))
 
-    def _apply(self, arrival: Arrival) -> Iterator[_Step]:
+    def _apply(self, arrival: Arrival) -> Iterator[Step]:
         name, applicant = self._prefix + arrival.application, self._prefix + arrival.applicant
         previous = None if arrival.previous is None else self._prefix + arrival.previous
-        event = Application(self._program, name, dict(arrival.features), applicant, previous)
+        event = Application(self.program, name, dict(arrival.features), applicant, previous)
         outgoing = self._outgoing(event, f"application/{name}", name)
         is_approved = self._approves(self._model, arrival.features)
         if is_approved:
-            yield _Step(outgoing, _stands_in_journal(outgoing.id))
+            yield _step(outgoing, _stands_in_journal(outgoing.id))
         else:
             self._rejected.add(name)
-            answer = _Answer(self._program, name)
-            yield _Step(outgoing, answer.add)
-            self._take(arrival, answer.options)
+            answer = Answer(name)
+            yield _step(outgoing, answer.is_read)
+            self._take(arrival, answer.options or ())
         if previous is not None:
             self._done[self._model] += arrival.is_done
             self._turned_away[self._model] += arrival.is_done and not is_approved
@@ -243,33 +193,19 @@ class _Run:
         """Options by id, as people read them."""
         return {option.id: Offer(_targets(option), option.cost) for option in options}
 
-    def _outcome(self, name: str, option: str | None, is_approved: bool) -> _Step:
-        event = Outcome(self._program, name, "improved" if is_approved else "not_improved", option)
+    def _outcome(self, name: str, option: str | None, is_approved: bool) -> Step:
+        event = Outcome(self.program, name, "improved" if is_approved else "not_improved", option)
         outgoing = self._outgoing(event, f"outcome/{name}", name)
-        return _Step(outgoing, lambda read: isinstance(read, Reward) and read.outcome == outgoing.id)
+        return _step(outgoing, fate_of(outgoing.id))
 
     def _outgoing(self, event: Application | Outcome | Model, id: str, key: str) -> OutgoingEvent:
         # No two events of a program have one event time: it shows their order.
         self._time_ms += 1
-        return OutgoingEvent(event, f"{self._program}/{id}", key.encode(), self._time_ms)
+        return OutgoingEvent(event, f"{self.program}/{id}", key.encode(), self._time_ms)
 
 
-class _Answer:
-    """Waits for the answer to an application."""
-
-    def __init__(self, program: str, application: str) -> None:
-        self._names = program, application
-        self.options: tuple[Option, ...] = ()
-
-    def add(self, event: Struct) -> bool:
-        """Whether the answer has been read."""
-        match event:
-            case Recourse() if not event.is_revision and (event.program, event.application) == self._names:
-                self.options = event.options
-                return True
-            case NoRecourse():
-                return (event.program, event.application) == self._names
-        return False
+def _step(event: OutgoingEvent, is_over: Callable[[Struct], bool]) -> Step:
+    return Step(event.id, lambda: [event], is_over, isinstance(event.event, Application))
 
 
 class _Effects:
@@ -278,8 +214,8 @@ class _Effects:
     ``broken`` holds the ids of the options that it rejects, and ``revised`` those that stand for them, by application.
     """
 
-    def __init__(self, program: str, version: str) -> None:
-        self._program, self._version = program, version
+    def __init__(self, version: str) -> None:
+        self._version = version
         self._whole: Revalidation | None = None
         self.broken: dict[str, tuple[str, ...]] = {}
         self.revised: dict[str, tuple[Option, ...]] = {}
@@ -287,12 +223,11 @@ class _Effects:
     def add(self, event: Struct) -> bool:
         """Whether the end of the scan, every broken option and every revised recourse have been read."""
         match event:
-            case Revalidation() if (event.program, event.model) == (self._program, self._version):
+            case Revalidation(model=self._version):
                 self._whole = event
-            case PromiseChange(reason="model", options=tuple() as options) if event.model == self._version:
-                if event.program == self._program:
-                    self.broken[event.application] = options
-            case Recourse() if event.is_revision and (event.program, event.model) == (self._program, self._version):
+            case PromiseChange(reason="model", options=tuple() as options, model=self._version):
+                self.broken[event.application] = options
+            case Recourse(is_revision=True, model=self._version):
                 self.revised[event.application] = event.options
         whole = self._whole
         return whole is not None and (whole.broken, whole.replaced) == (_count(self.broken), _count(self.revised))
