@@ -24,9 +24,6 @@ LARGEST_LOGIT = 20.0
 
 SMALLEST_SCORE = 1.0 / (1.0 + math.exp(LARGEST_LOGIT))
 
-TOLERANCE = 1e-9
-"""By how much a score may miss a goal and still counts as equal to it: rounding of the last digits."""
-
 
 def logit(score: Any) -> Any:
     """The logits of scores, limited to ``LARGEST_LOGIT``."""

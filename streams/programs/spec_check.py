@@ -16,6 +16,7 @@ from ...schemas.spec import ProgramSpec, PromiseTerms
 from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
 from .compositions import composition_faults
+from .former_methods import unknown_method
 from .limited_places import goal_kind
 from .promised import FIELDS, given_parameters, has_own_score
 
@@ -115,8 +116,7 @@ def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
     for part, field in ROOMS:
         name, methods = getattr(getattr(spec, part), field), _methods(part, field)
         if name not in methods:
-            method = part if field == "kind" else field
-            yield (part, field), f"there is no {method} {name!r}: use one of {', '.join(methods)}"
+            yield (part, field), unknown_method(part, field, name, methods)
 
 
 def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:

@@ -7,9 +7,10 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 
 from onward.agents.candidates import CandidateGenerator, Explanation, Proposals, Space, registry
-from onward.agents.candidates.contract import TOLERANCE, Array, Mask, Objective, Score
+from onward.agents.candidates.contract import Array, Mask, Objective, Score
 from onward.agents.goals import Goal, Threshold
 from onward.agents.parameters import Interval
+from onward.agents.rounding import ROUNDING
 
 ENDS = {"up": 1.0, "any": 1.0, "down": 0.0}
 
@@ -64,8 +65,8 @@ class OneFeature(CandidateGenerator):
     def _may_change(self, people: Array, targets: Array) -> Mask:
         """Whether each person (n, D) changes something, and as much as the rules allow: (n,)."""
         change = np.abs(targets - people)
-        smallest = self._space.smallest_change[self._space.feature_of] / self._space.scale - TOLERANCE
-        largest = np.minimum(self._space.largest_changes(people), self._most + TOLERANCE)
+        smallest = self._space.smallest_change[self._space.feature_of] / self._space.scale - ROUNDING
+        largest = np.minimum(self._space.largest_changes(people), self._most + ROUNDING)
         within = (change >= smallest) & (change <= largest)
         allowed: Mask = ((change == 0) | within).all(axis=1) & (change > 0).any(axis=1)
         return allowed

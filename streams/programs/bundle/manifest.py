@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ....schemas.events import Identifier, ProgramName
 from ....schemas.spec import Feature, FeatureType, Name, PromiseTerms
@@ -20,12 +20,6 @@ class BundleFile(Struct, frozen=True, forbid_unknown_fields=True):
     file: str
     size: Annotated[int, Meta(ge=0, le=LARGEST_FILE_BYTES)]
     sha256: str
-
-
-class VerifierFile(BundleFile, frozen=True, forbid_unknown_fields=True):
-    """The file of a verifier, and the largest distance from the model at which it is trusted."""
-
-    tolerance: Annotated[float, Meta(ge=0, le=1)]
 
 
 class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,7 +99,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ``reference``. ``margin`` is the one at which retrained models accept the options too (``training/margin.py``).
     ``retrains`` holds models of resamples of the data, by which promises are measured, ``promise_calibration`` what
     their verdict is worth under models of other rows, and ``goal_policy`` the learned policy of a goal for rounds.
-    ``improvement`` says which changes help (``agents/improvement/``).
+    ``improvement`` says which changes help (``agents/improvement/``). ``verifier`` belongs to a former choice and is
+    not read.
     """
 
     format: Literal[1] = 1
@@ -118,7 +113,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     instances: BundleFile
     reference: BundleFile | UnsetType = UNSET
     population: BundleFile | UnsetType = UNSET
-    verifier: VerifierFile | UnsetType = UNSET
+    verifier: Raw | UnsetType = UNSET
     retrains: BundleFile | UnsetType = UNSET
     promise_calibration: PromiseCalibration | UnsetType = UNSET
     goal_policy: BundleFile | UnsetType = UNSET

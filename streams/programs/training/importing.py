@@ -37,7 +37,6 @@ from ..onnx.outputs import desired_column, with_one_output
 from ..onnx.trees import flattened
 from ..program import check_linear
 from ..promised import measured_promise, needs_retrains
-from .artefacts import needed_artefacts
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
 from .margin import measured_margin, retrained
@@ -85,7 +84,6 @@ def import_model(
     few retrains, and for a policy that is missing.
     """
     check_new(output)
-    _check_policy(loaded)
     _check_retrains(loaded, retrains)
     policy = read_goal_policy(goal_policy, loaded)
     table, codec = read_labelled(csv, loaded), FeatureCodec(loaded.spec)
@@ -164,12 +162,6 @@ def surrogates(scores: Floats, table: Table, random: np.random.RandomState) -> l
 
 def _agree(trees: TreeSum, model: OnnxModel, X: Floats) -> bool:
     return keeps_rows_apart(trees.score, X) and bool(np.abs(trees.score(X) - model.score(X)).max() <= ROUNDING)
-
-
-def _check_policy(loaded: LoadedSpec) -> None:
-    choice = loaded.spec.policy.choice
-    for name in sorted(needed_artefacts(choice)):
-        raise UsageError(f"{loaded.path}: {choice} needs a {name}, which only `onward train` fits: use another choice")
 
 
 def _check_retrains(loaded: LoadedSpec, retrains: Sequence[Path]) -> None:

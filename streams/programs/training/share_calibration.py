@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import UNSET, UnsetType
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 from sklearn.linear_model import LogisticRegression
 
+from ....agents.sigmoid import logit, sigmoid
 from ..bundle.manifest import FIRST_CALIBRATED, PromiseCalibration
 from .equal_margin import equal_margin
 from .kept_aside import Training, Trial, cuts, halvings, trials
@@ -20,6 +21,8 @@ Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 """The share of options whose bound holds."""
+LEAST_SHARE = 1e-6
+"""Shares nearer to 0 or 1 count as this near."""
 FEWEST_GROUPS = 2
 """Of fewer nobody can say how far apart they are."""
 DIGITS = 4
@@ -109,7 +112,7 @@ def stated(groups: Sequence[Sequence[Trial]], certifying: int) -> Stated:
     weight = np.concatenate([np.full(len(trial.accepted), 1.0 / len(trial.accepted)) for trial in trials])
     certified = np.concatenate([trial.certified for trial in trials])
     accepted = np.concatenate([trial.accepted for trial in trials])
-    shares = _sigmoid(certified, accepted, trials[0].models * weight, certifying)
+    shares = _fitted(certified, accepted, trials[0].models * weight, certifying)
     gaps = [np.mean([(trial.accepted - shares[trial.certified]).mean() for trial in group]) for group in groups]
     error = float(np.std(gaps, ddof=1)) / math.sqrt(len(gaps))
     mean = float(np.average(accepted, weights=weight))
@@ -118,7 +121,7 @@ def stated(groups: Sequence[Sequence[Trial]], certifying: int) -> Stated:
     asked = sum(trial.models for trial in trials)
     shares = np.minimum(shares, (asked + 0.5) / (asked + 1.0))
     missed = [_missed(trial, shares) for trial in trials]
-    bounds = _expit(_logit(shares) - max(0.0, _prediction_limit(np.array(missed))))
+    bounds = sigmoid(logit(shares, LEAST_SHARE) - max(0.0, _prediction_limit(np.array(missed))))
     return Stated(shares, np.minimum(shares, bounds))
 
 
@@ -126,7 +129,7 @@ def _missed(trial: Trial, shares: Floats) -> float:
     """The log odds by which 19 of 20 options of a trial miss their shares at most."""
     # By the rule of succession models that all reject are not beyond all odds.
     accepted = (trial.models * trial.accepted + 0.5) / (trial.models + 1.0)
-    return float(np.quantile(_logit(shares[trial.certified]) - _logit(accepted), CONFIDENCE))
+    return float(np.quantile(logit(shares[trial.certified], LEAST_SHARE) - logit(accepted, LEAST_SHARE), CONFIDENCE))
 
 
 def _prediction_limit(values: Floats) -> float:
@@ -135,9 +138,9 @@ def _prediction_limit(values: Floats) -> float:
     return float(values.mean() + stdtrit(len(values) - 1, CONFIDENCE) * spread)
 
 
-def _sigmoid(certified: NDArray[np.intp], accepted: Floats, weight: Floats, certifying: int) -> Floats:
+def _fitted(certified: NDArray[np.intp], accepted: Floats, weight: Floats, certifying: int) -> Floats:
     """The probability of acceptance by the number of accepting retrains, (T + 1,); it never falls."""
-    odds = _logit((np.arange(certifying + 1) + 0.5) / (certifying + 1.0))[:, np.newaxis]
+    odds = logit((np.arange(certifying + 1) + 0.5) / (certifying + 1.0), LEAST_SHARE)[:, np.newaxis]
     # Each option was accepted by a part of the models, and rejected by the others.
     weights = np.concatenate([weight * accepted, weight * (1.0 - accepted)])
     labels = np.repeat([1, 0], len(accepted))
@@ -149,12 +152,3 @@ def _sigmoid(certified: NDArray[np.intp], accepted: Floats, weight: Floats, cert
     if fitted.coef_[0, 0] < 0.0:
         return np.full(certifying + 1, np.average(accepted, weights=weight))
     return np.asarray(fitted.predict_proba(odds)[:, 1])
-
-
-def _logit(share: NDArray[np.floating[Any]]) -> Floats:
-    inside = np.clip(share, 1e-6, 1.0 - 1e-6)
-    return np.asarray(np.log(inside) - np.log1p(-inside))
-
-
-def _expit(odds: Floats) -> Floats:
-    return np.asarray(1.0 / (1.0 + np.exp(-odds)))

@@ -37,7 +37,6 @@ from ..models.calibration import CALIBRATED
 from ..models.scoring import DecisionModel, scorer
 from ..program import check_linear
 from ..promised import measured_promise
-from .artefacts import fit_artefacts
 from .dates import read_dates
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
@@ -130,7 +129,6 @@ def train(
         again = retrained(fitted, table.X[unseen], table.labels[unseen], random)
         margin, share = measured_margin(codec, model.score, kept, reference, again, rejected, prior)
         measured = {} if share is None else {"retrained_accept": share}
-    artefacts = fit_artefacts(loaded.spec.policy.choice, fitted, table.X[fit], table.labels[fit], random)
     # Last, so that nothing else of a model depends on how many retrains it has.
     others = _retrains(fitted, table, count, len(fit), random, on_retrains)
     calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, on_split)
@@ -154,7 +152,6 @@ def train(
         estimator=fitted,
         instances=kept,
         reference=reference,
-        verifier=artefacts.get("verifier"),
         margin=margin,
         retrains=others,
         promise_calibration=calibration,
