@@ -157,10 +157,10 @@ bench-robust: install ## robust recourse and promises: make bench-robust DATA=DI
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
 
-generate: install ## write what is made from the code: the board, the schemas and the tables of docs/operations.md
+generate: install ## write what is made from the code: the board, the schemas and the tables of docs
 	$(BIN)/python -m onward.deploy.grafana.board
 	$(BIN)/python -m onward.deploy.generate.schemas
-	$(BIN)/python -m onward.deploy.generate.operations_tables
+	$(BIN)/python -m onward.deploy.generate.page_tables
 
 fmt: install ## format and mend what ruff can
 	$(BIN)/ruff format .

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .schemas.events import Change, NoRecourse, Option, Recourse
+    from .streams.answers import Change, NoRecourse, Option, Recourse
     from .streams.api.program import Program, load_program
     from .streams.api.suggestions import Suggestions
     from .streams.api.training import draft_spec, train
@@ -36,13 +36,13 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Change": ".schemas.events",
+    "Change": ".streams.answers",
     "Manifest": ".streams.programs.bundle.manifest",
-    "NoRecourse": ".schemas.events",
+    "NoRecourse": ".streams.answers",
     "OnwardError": ".streams.errors",
-    "Option": ".schemas.events",
+    "Option": ".streams.answers",
     "Program": ".streams.api.program",
-    "Recourse": ".schemas.events",
+    "Recourse": ".streams.answers",
     "Suggestions": ".streams.api.suggestions",
     "draft_spec": ".streams.api.training",
     "load_program": ".streams.api.program",

@@ -9,13 +9,13 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from .rounding import ROUNDING
+
 Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """The current model's scores, (n,), of encoded rows (n, D). A row's score does not depend on the other rows."""
 
 FEWEST_DIGITS, MOST_DIGITS = 2, 9
 """Decimal places of scores in words."""
-ROUNDING = 1e-9
-"""By how much a product may miss a whole number: 0.29 * 100 is less than 29."""
 
 
 @runtime_checkable

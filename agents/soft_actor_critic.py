@@ -198,15 +198,3 @@ def load_checkpoint(path: Path) -> Mapping[str, Any]:
 
     state: Mapping[str, Any] = torch.load(path, weights_only=True)
     return state
-
-
-def generator_state(random: np.random.Generator) -> dict[str, Any]:
-    """The state of a generator, for a checkpoint: its numbers have 128 bits, so they are texts."""
-    state = dict(random.bit_generator.state)
-    return state | {"state": {name: str(value) for name, value in state["state"].items()}}
-
-
-def restore_generator(random: np.random.Generator, state: Mapping[str, Any]) -> None:
-    """Continue where a generator stood."""
-    words = {name: int(value) for name, value in state["state"].items()}
-    random.bit_generator.state = {**state, "state": words}

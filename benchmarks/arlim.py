@@ -26,8 +26,8 @@ from onward.benchmarks.improvement.player import Terms, play_all, player
 from onward.benchmarks.improvement.reference import ROUNDS, Reference, load_reference
 from onward.benchmarks.improvement.results import Place, Results, title
 from onward.benchmarks.improvement.scores import Score
+from onward.benchmarks.improvement.studied_world import Classifier
 from onward.benchmarks.improvement.tables import WIDTH, full_tables, sweep_tables
-from onward.environments.improvement import Classifier
 from onward.streams.errors import UsageError
 
 ALL = "all"

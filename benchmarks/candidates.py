@@ -22,15 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from onward.agents.choices import Choice, Pull, Verifier, registry
+from onward.agents.choices import Choice, Pull, registry
 from onward.agents.options import Options
 from onward.benchmarks import face
 from onward.benchmarks.arena.load import Load, Shape, write_load
 from onward.benchmarks.arena.memory_worker import CHUNK, MemoryWorker
 from onward.benchmarks.face import Row, progress
+from onward.benchmarks.improvement.choices import Verifier, fit_verifier
 from onward.streams.errors import UsageError
 from onward.streams.programs.models.scoring import scorer
-from onward.streams.programs.training.verifier import fit_verifier
 
 Floats = NDArray[np.float64]
 

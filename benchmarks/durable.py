@@ -23,16 +23,17 @@ from rich.table import Table
 from onward.agents.goals import Fixed, RoundGoal
 from onward.benchmarks import face
 from onward.benchmarks.competition import paper
-from onward.benchmarks.competition.dice import beside_dice
+from onward.benchmarks.competition.changes import ChangedSettings
 from onward.benchmarks.competition.figures import draw
 from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, Trials
+from onward.benchmarks.competition.peers import beside_peers
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
 from onward.benchmarks.competition.rows import episodes_row
 from onward.benchmarks.competition.scarcity import scarce, shifts
 from onward.benchmarks.competition.trained import convergence, learned_goals, learned_recommenders
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Settings, draw_world, load_worlds
-from onward.streams.cli.world.competition import build_competition
+from onward.streams.cli.worlds.competition import CompetitionWorld
 from onward.streams.errors import UsageError
 from onward.streams.settings import DemoSettings
 
@@ -151,7 +152,7 @@ def _named(trials: Trials) -> Iterator[Row]:
         if beta == 0.05:
             yield from _coverage(trials, horizon, beta)
         half = trials.rounds // 2
-        shifted = trials.measure(Settings(horizon=horizon, beta=beta, shift_round=half), first_round=half)
+        shifted = trials.measure(ChangedSettings(horizon=horizon, beta=beta, shift_round=half), first_round=half)
         yield episodes_row(f"RR after shift {case}", shifted.reliability, reference=paper.NOMINAL)
     yield episodes_row("Gini", worst_gini, reference=paper.GINI["own"], aim=1e-6, better="lower")
 
@@ -200,7 +201,7 @@ def _recommenders(dice_rounds: int, trials: Trials) -> Iterator[Row]:
                 yield episodes_row(f"{name} Gini", found.gini, better="lower")
         yield _speed(name, trials)
     if dice_rounds:
-        yield from beside_dice(replace(trials, episodes=1, rounds=dice_rounds))
+        yield from beside_peers(replace(trials, episodes=1, rounds=dice_rounds))
 
 
 def _speed(name: str, trials: Trials) -> Row:
@@ -245,7 +246,7 @@ def _horizons(figures: Path | None, trials: Trials) -> Iterator[Row]:
 def _drift(figures: Path | None, trials: Trials) -> Iterator[Row]:
     """Newcomers improve by .35 standard deviations at half-time. The fixed goal is the mean of the default before."""
     half = trials.rounds // 2
-    settings = Settings(shift_round=half)
+    settings = ChangedSettings(shift_round=half)
     curves: dict[str, Floats] = {}
     score = 0.5
     for name in (
@@ -322,7 +323,7 @@ def _demo(trials: Trials) -> Iterator[Row]:
     """The seasons of ``onward demo --world competition --seed``, for three seeds, without the topics."""
     for seed in range(trials.seed, trials.seed + 3):
         settings = DemoSettings.model_validate({"world": "competition", "seed": seed})
-        world = build_competition(settings).world
+        world = CompetitionWorld(settings, progress).world
         season = Trials([world], 1, trials.rounds, seed)
         for learns in (True, False):
             found, case = season.measure(Settings(), learns=learns), f"seed={seed}, {'learned' if learns else 'known'}"

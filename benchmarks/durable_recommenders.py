@@ -28,10 +28,11 @@ from onward.agents.candidates.recommenders import (
     MinimalL2,
     Plans,
     Recommender,
-    Wachter,
 )
-from onward.agents.costs import DifficultyPosterior, DifficultyStep, attainability, plan_success, success_probability
+from onward.agents.costs import DifficultyPosterior, attainability, plan_success, success_probability
 from onward.benchmarks import face
+from onward.benchmarks.competition.difficulty_step import DifficultyStep
+from onward.benchmarks.competition.recommenders import Wachter
 from onward.benchmarks.face import Row, progress
 from onward.streams.errors import UsageError
 from onward.streams.programs.models.scoring import LogisticScore

@@ -8,7 +8,7 @@ where it is installed. Aims are printed with the figures.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,11 +17,12 @@ from onward.agents.costs import L1
 from onward.agents.objective import Objective
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
+from onward.benchmarks.peers.process import Kind, installed
 from onward.benchmarks.recourse.cases import DATA_SETS, MODELS, POPULATION, Case, case_of, options_of, sources
 from onward.benchmarks.recourse.curve import Point, curve, draw
-from onward.benchmarks.recourse.dice import beside_dice, installed
 from onward.benchmarks.recourse.figures import figures, tables
 from onward.benchmarks.recourse.optimum import beside_the_optimum, sweep
+from onward.benchmarks.recourse.peers import PEERS, beside_peers
 from onward.benchmarks.recourse.speed import speed
 from onward.streams.cli.flags.output_paths import check_file
 from onward.streams.errors import UsageError
@@ -64,12 +65,12 @@ class Args(face.Args):
 def options(args: Args) -> Iterator[Row]:
     """All figures, by data set, model and most changes."""
     _check(args)
-    with_dice, curves = args.dice_people > 0 and installed(), dict[str, list[Point]]()
+    peers, curves = installed(PEERS) if args.dice_people > 0 else [], dict[str, list[Point]]()
     for source in sources(args.data, args.data_sets, args.seeds[0]):
         for model in args.models:
             progress(f"{source.name}, {model}: models are fitted")
             case = case_of(source, model, args.rows, args.people, args.seeds[0])
-            yield from _case_rows(case, args, with_dice)
+            yield from _case_rows(case, args, peers)
             if args.plot is not None:
                 most = max(args.max_changes)
                 curves[f"{case.title}, {most} changes"] = curve(_space(case, most), case)
@@ -96,15 +97,15 @@ def _check(args: Args) -> None:
         check_file("--plot", args.plot)
 
 
-def _case_rows(case: Case, args: Args, with_dice: bool) -> Iterator[Row]:
+def _case_rows(case: Case, args: Args, peers: Sequence[Kind]) -> Iterator[Row]:
     for most in args.max_changes:
         title, space = f"{case.title}, {most} changes", _space(case, most)
         yield from _rows(title, space, case)
         yield from beside_the_optimum(space, case, title, args.exhaustive_people)
     if case.source.name in args.swept:
         yield from sweep(case, args.sweep_people, args.most_immutable, args.seeds[0])
-    if with_dice and case.source.name in args.dice:
-        yield from beside_dice(title, space, case, args.dice_people, args.patience_seconds)
+    if peers and case.source.name in args.dice:
+        yield from beside_peers(title, space, case, peers, args.dice_people, args.patience_seconds)
 
 
 def _space(case: Case, most: int) -> Space:

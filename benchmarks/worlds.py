@@ -22,11 +22,12 @@ from onward.benchmarks.face import Row, progress
 from onward.benchmarks.truth import instances
 from onward.benchmarks.truth.aims import AUTO, PROMISES, Aim, Aims
 from onward.benchmarks.truth.baselines import METHODS
+from onward.benchmarks.truth.conditions import StudiedConditions
 from onward.benchmarks.truth.improvement import Figure, Trials, figures
 from onward.benchmarks.truth.instances import worlds_of
 from onward.benchmarks.truth.play import GENERATORS, WINDOW, Game, Played, offer, play
 from onward.benchmarks.truth.settings import NAMES, available, setting
-from onward.environments.truth import Conditions, TruthWorld
+from onward.environments.truth import TruthWorld
 from onward.streams.errors import OnwardError, UsageError
 
 SHOWN = ("protoar", "evenly", "thompson", "posterior", "residual", "linucb")
@@ -134,7 +135,7 @@ def _played(name: str, seed: int, args: Args) -> Iterator[tuple[Trial, str, str,
     """Every play of one world and seed."""
     base = setting(name, args.data, args.model, seed, args.rows)
     for inert, drift in product(args.inert, args.drift):
-        world = base.world(args.people, Conditions(inert=inert, drift=drift))
+        world = base.world(args.people, StudiedConditions(inert=inert, drift=drift))
         aims = Aims(world)
         for margin, generator in product(args.margins, args.generators or GENERATORS):
             aim = aims.of(margin, generator)

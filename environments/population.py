@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
+from ..agents.sigmoid import sigmoid
 from ..schemas.encoding import FeatureCodec
 from ..schemas.events import Value
 from ..schemas.spec import ProgramSpec
@@ -25,8 +26,6 @@ Column = NDArray[np.generic]
 
 SPEC = Path(__file__).parent / "specs" / "loan.yaml"
 """The program spec of this population."""
-ARLIM_SPEC = SPEC.with_name("loan_arlim.yaml")
-"""The same program with most directions open, as in ARLIM's experiments."""
 
 AGE_BANDS = ("under_30", "30_to_49", "50_and_over")
 EDUCATION = ("secondary", "vocational", "bachelor", "master")
@@ -90,7 +89,7 @@ def _applications(random: np.random.Generator, n: int) -> dict[str, Column]:
     burden = np.clip(0.20 - 0.06 * prudence + 0.08 * random.standard_normal(n), 0.0, 0.6)
     debts = _stepped(income * burden, 10, 0, 6000)
     months_saved = np.exp(0.6 + 0.7 * prudence + 0.3 * means + 0.6 * random.standard_normal(n))
-    owner = random.random(n) < _sigmoid(-2.2 + 0.05 * (age - 20) + 0.7 * means)
+    owner = random.random(n) < sigmoid(-2.2 + 0.05 * (age - 20) + 0.7 * means)
     family = ~owner & (random.random(n) < np.where(age < 30, 0.4, 0.08))
     return {
         "age_band": np.array(AGE_BANDS)[np.searchsorted([30, 50], age, side="right")],
@@ -101,7 +100,7 @@ def _applications(random: np.random.Generator, n: int) -> dict[str, Column]:
         "monthly_income": income,
         "monthly_debt_payments": debts,
         "savings": _stepped(income * months_saved * 0.8, 100, 0, 80000),
-        "card_utilisation": np.round(100 * _sigmoid(-0.3 - 1.1 * prudence + 0.8 * random.standard_normal(n)), 1),
+        "card_utilisation": np.round(100 * sigmoid(-0.3 - 1.1 * prudence + 0.8 * random.standard_normal(n)), 1),
         "missed_payments_two_years": np.minimum(random.poisson(np.exp(-0.5 - 0.9 * prudence)), 12),
         "loan_amount": _stepped(np.exp(8.9 + 0.6 * random.standard_normal(n)), 500, 1000, 40000),
         "loan_term": 12 * random.integers(1, 8, n),
@@ -144,10 +143,6 @@ def _margin_and_reserves(columns: Mapping[str, Column]) -> tuple[Floats, Floats]
 def _stepped(values: Floats, step: int, low: int, high: int) -> NDArray[np.int64]:
     stepped: NDArray[np.int64] = (step * np.round(np.clip(values, low, high) / step)).astype(np.int64)
     return stepped
-
-
-def _sigmoid(z: Floats) -> Floats:
-    return 0.5 * np.tanh(0.5 * z) + 0.5
 
 
 def _plain(column: Column) -> Sequence[Value]:

@@ -10,8 +10,7 @@ again.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
@@ -180,19 +179,20 @@ class Change(Suggested, frozen=True, gc=False):
         return f"{verb} {self.feature} from {self.current:,.10g} to {self.target:,.10g}{unit}"
 
 
-POPULATIONS: Mapping[str, str] = {
-    "models_of_other_rows": "other rows of the same population",
-    "models_of_later_rows": "later rows of such data",
-}
-"""What the rows are, by the number of a promise that counts the models of them."""
+GuaranteeWords = Callable[[Mapping[str, float]], str | None]
+guarantee_words: list[GuaranteeWords] = []
+"""What puts the numbers of a promise into words, None for those of another one. ``streams/answers.py`` adds what the
+promises say."""
 
 
 class Option(Suggested, frozen=True, gc=False):
     """One concrete set of changes.
 
     ``id`` names the option within its recourse, ``candidate`` the arm that the choice learns about. ``cost`` is in the
-    unit of the program's cost function (dimensionless for l1). ``execution_probability`` is exp(-nu cost),
-    ``learned_execution_probability`` the choice's own estimate, None where it does not learn one.
+    unit of the program's cost function (dimensionless for l1). ``execution_probability`` is the probability that the
+    person carries all changes out: exp(-nu cost), or in a program with rounds the product over the changed features by
+    their learned difficulties. ``learned_execution_probability`` is the choice's own estimate of it, None where nothing
+    is learned.
     ``improvement_probability`` is how probably the option helps who carries it out, before anything is learned; absent
     where the program compares options by cost. ``promise`` holds what the program's promise guarantees, as numbers by
     name; ``status`` is then open, until the recourse expires.
@@ -237,30 +237,11 @@ class Option(Suggested, frozen=True, gc=False):
         return f"{'; '.join(map(str, self.changes))}  (cost {self.cost:.3f}{self._certificate()}{known})"
 
     def _certificate(self) -> str:
-        """What is promised of later models, where something is, after a comma."""
-        promise = self.promise or {}
-        for field, population in POPULATIONS.items():
-            if field in promise:
-                return (
-                    f", accepted by about {whole_percent(promise['share'])} of models trained on {population}; "
-                    f"{promise[field]:.0f} were asked, and for 19 of 20 such options at least "
-                    f"{whole_percent(promise['bound'])} accept"
-                )
-        if "share" in promise:
-            asked = promise.get("models_of_resamples")
-            number = (
-                "of other data none was asked" if asked is None else f"{asked:.0f} were asked, and of other data none"
-            )
-            least = whole_percent(promise["bound"])
-            return f", accepted by at least {least} of models of resamples of its own data; {number}"
-        if "alpha_max" in promise:
-            return f", holds while the model changes by less than {promise['alpha_max']:.3g}"
-        return ""
-
-
-def whole_percent(share: float) -> str:
-    """A share of models in whole per cent, rounded down and below 100: no number of models makes one sure."""
-    return f"{min(99, math.floor(100.0 * share))}%"
+        """What is promised of later models, where something is, after a comma: in words, or number by number."""
+        if not self.promise:
+            return ""
+        told = (words for tell in guarantee_words if (words := tell(self.promise)) is not None)
+        return f", {next(told, ', '.join(f'{name} {number:.3g}' for name, number in self.promise.items()))}"
 
 
 class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse"):
@@ -278,11 +259,12 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     In a program with rounds, ``round`` is the one in which the person was rejected and ``target_score`` the score that
     wins a place in the rounds after it, up to ``until_round``; ``valid_from`` is the end of ``round``. This holds as a
     long-run average: of those who reach their target scores, the share ``capacity.coverage`` of the spec gets a place.
-    It is no guarantee for one person. ``learned_execution_probability`` is then the predicted probability of success.
+    It is no guarantee for one person. The goal and the promise count with ``execution_probability``.
 
     ``execution_source`` says where the probability that a person carries an option out comes from. ``assumed``: from
     the cost and the default nu. ``told``: from the cost and the nu in the program's spec. ``learned``: the choice
-    learns it from outcomes, as ``learned_execution_probability``. None stands in events of older versions.
+    learns it from outcomes, as ``learned_execution_probability``, or the rounds from people who come back. None stands
+    in events of older versions.
 
     ``improvement_source`` says where the probability that an option helps comes from: from the ``labels`` of the
     training data, or from the ``score`` of the model, which came without an estimate. It is absent where the program

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import force_setattr
 
 from .events import ProgramName, Value
@@ -199,9 +199,9 @@ class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
 class PromiseTerms(Struct, frozen=True, forbid_unknown_fields=True):
     """What an option guarantees to the person who takes it, when the model is trained again.
 
-    ``kind`` names a method. ``norm`` is that of the parameters' changes. ``radius`` is how far they may go; ``auto``
-    measures it on the model's retrains, of which the share ``quantile`` may go farther, or reject an option.
-    ``margin`` is by how much an option's score under all the others must exceed the threshold.
+    ``kind`` names a method. It takes those of ``norm``, ``radius`` and ``quantile`` that are among its parameters, and
+    its other ones in ``parameters``. ``margin`` is by how much an option's score, under all the models that the promise
+    speaks of, must exceed the threshold.
 
     Each option is open for ``valid_for``, in event time. A new model is asked whether it accepts them still. With
     ``grandfather``, people whose option it rejects are judged by the model that made the option until it expires.
@@ -214,6 +214,11 @@ class PromiseTerms(Struct, frozen=True, forbid_unknown_fields=True):
     margin: Annotated[float, Meta(ge=0, lt=1)] = 0.0
     valid_for: timedelta = timedelta(days=90)
     grandfather: bool = False
+    parameters: dict[str, float | str] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if not self.parameters:
+            force_setattr(self, "parameters", UNSET)
 
 
 class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 from msgspec.structs import FieldInfo
 
 from .spec import ProgramSpec
@@ -75,4 +75,4 @@ def _plain(value: Any) -> Any:
 
 def _says_nothing(field: FieldInfo, content: Any) -> bool:
     """Whether a field is absent or false, as it is by default. So a field that a later version adds changes no hash."""
-    return content is field.default and (content is None or content is False)
+    return content is field.default and (content is None or content is False or content is UNSET)

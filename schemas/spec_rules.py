@@ -43,9 +43,9 @@ MOST_COLUMNS = 2000
 
 def violations(spec: ProgramSpec) -> Iterator[Violation]:
     """Every rule that a spec violates; where it violates none, each of the constraints that contradict each other."""
-    found = list(_single_violations(spec))
-    yield from found
-    contradicting = {} if found else contradiction(spec)
+    single = list(_single_violations(spec))
+    yield from single
+    contradicting = {} if single else contradiction(spec)
     for path in contradicting:
         yield path, f"no values within the bounds keep {' and '.join(contradicting.values())}"
 

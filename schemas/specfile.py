@@ -86,10 +86,10 @@ def parse_spec(data: bytes, *checks: Check) -> ProgramSpec | list[SpecProblem]:
 
 def _first(problems: Iterable[SpecProblem]) -> list[SpecProblem]:
     """The first ``MAX_PROBLEMS``, by line, and a last one when there are more."""
-    found = list(islice(problems, MAX_PROBLEMS + 1))
-    if len(found) <= MAX_PROBLEMS:
-        return sorted(found)
-    reported = sorted(found[:MAX_PROBLEMS])
+    first = list(islice(problems, MAX_PROBLEMS + 1))
+    if len(first) <= MAX_PROBLEMS:
+        return sorted(first)
+    reported = sorted(first[:MAX_PROBLEMS])
     return [*reported, SpecProblem(reported[-1].line, 1, "", f"there are more problems than these {MAX_PROBLEMS}")]
 
 

@@ -26,6 +26,7 @@ PLAIN_WORDS = {
     "duration": "a duration such as P90D",
     "null": "nothing",
     "int | float | str": "a number or a text",
+    "float | str": "a number or a text",
 }
 MATCHING = " matching regex "
 PATTERN_WORDS = {
@@ -97,11 +98,11 @@ def _item_kinds(core: Any, count: int) -> tuple[Any, ...] | None:
 
 
 def _plain_type(kind: Any) -> Any:
-    """The type without its ``Annotated`` limits and without ``None``."""
+    """The type without its ``Annotated`` limits, and without ``None`` and ``UNSET``."""
     if get_origin(kind) is Annotated:
         return _plain_type(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
-        parts = [part for part in get_args(kind) if part is not type(None)]
+        parts = [part for part in get_args(kind) if part not in (type(None), msgspec.UnsetType)]
         return _plain_type(parts[0]) if len(parts) == 1 else kind
     return kind
 

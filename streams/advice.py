@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..agents import candidates
+from ..agents.promises import NoPromise, RetrainsPromise
 from ..schemas.spec import ProgramSpec
+from .programs.promised import has_own_score, promise_on
 
 MANY_CHANGES = 4
 """Options with more changes are counted: few people carry them out."""
@@ -15,7 +18,7 @@ ACCEPTED = 0.9
 """The share of pairs of a cheapest option and a retrained model in which the model should accept the option."""
 WIDER = "wider bounds of the features"
 LARGER = "larger changes (`max_change`)"
-SEARCH = "generator `instances` copies whole rows of the data; `policy: {generator: search}` fits the person"
+LASTING = f"for options that last, ask for `promise: {{kind: {RetrainsPromise.name}}}`, or for a larger `policy.margin`"
 
 
 def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterator[str]:
@@ -23,9 +26,13 @@ def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterat
 
     ``margin`` is the one that the program uses.
     """
-    if spec.policy.generator == "instances":
+    generator = candidates.registry[spec.policy.generator]
+    if generator.copies_instances:
         if none or many:
-            yield SEARCH
+            yield (
+                f"generator `{generator.name}` copies whole rows of the data; `policy: {{generator: search}}` fits the "
+                "person"
+            )
         return
     if none >= HIGH:
         yield f"to serve more people: {', or '.join(_relaxations(spec, margin)) or WIDER}"
@@ -39,14 +46,10 @@ def lasting(spec: ProgramSpec, accepted: float | None) -> Iterator[str]:
 
     ``accepted`` is the share that was measured with the measured margin, None without one.
     """
-    fixed = spec.promise.kind != "none" or spec.policy.margin is not None or spec.policy.target is not None
+    fixed = spec.promise.kind != NoPromise.name or spec.policy.margin is not None or spec.policy.target is not None
     if accepted is None or accepted >= ACCEPTED or fixed:
         return
-    yield (
-        f"models trained on other rows of the same population accept {accepted:.0%} of such options: for options that "
-        "last, ask for "
-        "`promise: {kind: retrains}`, or for a larger `policy.margin`"
-    )
+    yield f"models trained on other rows of the same population accept {accepted:.0%} of such options: {LASTING}"
 
 
 def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
@@ -66,17 +69,11 @@ def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
 
 def _lower_goals(spec: ProgramSpec, margin: float) -> Iterator[str]:
     """What would ask less of an option's score."""
-    target, promise = spec.policy.target, spec.promise
-    if promise.kind != "none":
-        if promise.radius == "auto":
-            yield f"a larger `promise.quantile` than {promise.quantile:g}"
-        else:
-            yield f"a smaller `promise.radius` than {promise.radius:g}"
-        if promise.kind == "lp":
-            yield "`promise: {kind: ellipsoid}` or `{kind: retrains}`, which ask for less"
+    target = spec.policy.target
+    yield from promise_on(spec.promise).relaxations()
     if not margin:
         return
-    if promise.kind != "none":
+    if has_own_score(spec.promise):
         yield f"a smaller `promise.margin` than {margin:g}"
     elif target is None:
         yield f"a smaller `policy.margin` than {margin:g}"

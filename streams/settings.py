@@ -297,12 +297,7 @@ class EvaluateSettings(BrokerSettings):
 class WorldSettings(BrokerSettings):
     """A simulated world, and the policies that serve it side by side."""
 
-    world: Literal["people", "shift", "competition", "retrained"] = Field(
-        "people",
-        description="people: applicants one by one, generated or of --data; shift: generated ones, for whom a feature "
-        "stops helping; competition: rounds with limited places; retrained: a model that is trained again while people "
-        "do what was asked.",
-    )
+    world: str = Field("people", min_length=1, description="The world that is played: one of those above.")
     rounds: int = Field(60, ge=1, le=1_000_000, description="Rounds of the competition.")
     horizon: int = Field(1, ge=1, le=1000, description="Rounds of the competition in which rejected people come back.")
     coverage: float = Field(
@@ -319,11 +314,7 @@ class WorldSettings(BrokerSettings):
     )
     approved_share: float = Field(0.1, ge=0, le=1, description="Share of applications that the model approves.")
 
-    @model_validator(mode="after")
-    def _one_world(self) -> Self:
-        if self.world != "people" and (self.data is not None or self.spec is not None):
-            raise ValueError(f"--data and --spec describe people who apply one by one: leave out --world {self.world}")
-        return self
+    people: int = Field(1500, ge=0, description="Applications of every program.")
 
 
 class DemoSettings(WorldSettings):

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from onward.benchmarks.improvement import choices  # noqa: F401 -- registered for all tests, in whatever order they run
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker

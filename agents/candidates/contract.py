@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..goals import Goal
 from ..objective import Objective as Objective
 from ..parameters import Parametrised
+from ..rounding import ROUNDING
 from ..scores import LinearScore as LinearScore
 from ..scores import Score as Score
 from .components.ranges import Ranges as Ranges
@@ -20,9 +21,6 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 Mutable = Literal["none", "up", "down", "any"]
-
-TOLERANCE = 1e-9
-"""A change may be this much, scaled, below the smallest one or above the largest: raw numbers are not exact."""
 
 
 class Space(NamedTuple):
@@ -51,7 +49,7 @@ class Space(NamedTuple):
         """The largest change of each column, encoded, that encoded people (n, D) are asked for: (n, D)."""
         first = np.searchsorted(self.feature_of, np.arange(len(self.mutable)))
         raw = (self.low + people * self.scale)[:, first]
-        largest: Array = self.ranges.largest(raw)[:, self.feature_of] / self.scale + TOLERANCE
+        largest: Array = self.ranges.largest(raw)[:, self.feature_of] / self.scale + ROUNDING
         return largest
 
 
@@ -91,6 +89,10 @@ class CandidateGenerator(Parametrised, ABC):
 
     needs_linear_score: ClassVar[bool] = False
     """Whether it works under a ``LinearScore`` alone."""
+
+    aims_at_goal: ClassVar[bool] = True
+    """Whether it looks for targets that reach whatever score is required. Else they are given, and few may reach more
+    than the threshold that they were chosen by."""
 
     uses_instances: ClassVar[bool] = True
     """Whether it looks at the ``instances`` of ``build``, which are rows of real people: else bundles hold none."""

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from ..goals import Goal
+from ..rounding import ROUNDING
 from .components.patterns import Patterns
 from .components.scan import find_feasible
 from .contract import (
-    TOLERANCE,
     Array,
     CandidateGenerator,
     Explanation,
@@ -105,6 +105,7 @@ class RecourseInstances(CandidateGenerator):
 
     name: ClassVar[str] = "instances"
     copies_instances: ClassVar[bool] = True
+    aims_at_goal: ClassVar[bool] = False
 
     def __init__(self, space: Space, instances: Array, valid: Mask) -> None:
         self.space = space
@@ -119,7 +120,7 @@ class RecourseInstances(CandidateGenerator):
         self._immutable = np.flatnonzero(self._is("none")[self._feature_of, 0])
         signs = {"up": 1, "down": -1}
         direction = np.array([signs.get(mutable, 0) for mutable in self._mutable], dtype=np.intp)[self._feature_of]
-        smallest = self._smallest_change[self._feature_of] / space.scale - TOLERANCE
+        smallest = self._smallest_change[self._feature_of] / space.scale - ROUNDING
         self._rules = direction, smallest, self._feature_of
         self._backgrounds = Patterns(self.arms[:, self._immutable])
         possible = np.flatnonzero(self._valid & self._allowed)

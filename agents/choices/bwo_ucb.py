@@ -76,7 +76,6 @@ class BwOUCB(Choice):
     name: ClassVar[str] = "bwo_ucb"
     learns: ClassVar[bool] = True
     ignores_zero_reward: ClassVar[bool] = True
-    baseline: ClassVar[bool] = True
     variable_length: ClassVar[frozenset[str]] = PullBuffer.ARRAYS | Forest.ARRAYS
     of_arms_alone: ClassVar[frozenset[str]] = PullBuffer.OF_ARMS_ALONE
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"trees", "bag", "memory"})

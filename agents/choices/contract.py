@@ -91,9 +91,6 @@ class Choice(Equipped, ABC):
     ignores_zero_reward: ClassVar[bool] = False
     """Whether a reward of 0 changes no later pick, so that the caller may leave it out."""
 
-    baseline: ClassVar[bool] = False
-    """Whether it is a baseline of the literature, kept for comparison."""
-
     revision: ClassVar[int] = 1
     """Increased when a new version of the code picks differently in the same situation."""
 

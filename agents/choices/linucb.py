@@ -80,7 +80,6 @@ class LinUCB(Choice):
     name: ClassVar[str] = "linucb"
     learns: ClassVar[bool] = True
     ignores_zero_reward: ClassVar[bool] = True
-    baseline: ClassVar[bool] = True
     per_arm: ClassVar[frozenset[str]] = frozenset({"v", "b"})
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"regularisation"})
 

@@ -12,8 +12,7 @@ from .contract import FixedChoice, Pick
 
 
 class ProtoAR(FixedChoice):
-    """The option with the largest execution probability, which is the one of smallest cost. A baseline of the
-    literature.
+    """The option with the largest execution probability, which is the one of smallest cost.
 
     It assumes that everything that the model accepts is a real improvement, the common assumption of recourse, and
     learns nothing from outcomes. The first of equals is taken.
@@ -39,7 +38,6 @@ class ProtoAR(FixedChoice):
     """
 
     name: ClassVar[str] = "protoar"
-    baseline: ClassVar[bool] = True
 
     def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option with the largest execution probability."""

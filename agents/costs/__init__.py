@@ -3,7 +3,6 @@
 from .attainability import attainability, plan_success, success_probability
 from .contract import Cost
 from .difficulty import DifficultyPosterior
-from .difficulty_step import DifficultyStep
 from .execution import execution_probability
 from .l1 import L1
 from .max_percentile_shift import MaxPercentileShift
@@ -12,7 +11,6 @@ __all__ = [
     "L1",
     "Cost",
     "DifficultyPosterior",
-    "DifficultyStep",
     "MaxPercentileShift",
     "attainability",
     "execution_probability",

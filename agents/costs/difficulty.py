@@ -50,7 +50,7 @@ class DifficultyPosterior:
     References
     ----------
     Ceccon, M., Fabris, A., Radanovic, G., Biega, A. J. and Susto, G. A. (2025). Reinforcement Learning for Durable
-    Algorithmic Recourse. arXiv 2509.22102. Equation 8; the paper's own update is ``DifficultyStep``.
+    Algorithmic Recourse. arXiv 2509.22102. Equation 8; the paper's own update is another (``docs/difficulty.md``).
     """
 
     def __init__(self, features: int, beta: float, points: int = 100) -> None:

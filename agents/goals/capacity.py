@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..parameters import Interval
+from ..rounding import ROUNDING
 from .closed_round import Array, ClosedRound
 from .components.places import Places
 from .components.rejected_share import rejected_share
 from .components.return_rates import ReturnRates
 from .components.score_distribution import ScoreDistribution
 from .components.search import NEGLIGIBLE, Search, between_candidates, lowest
-from .rounds import TOLERANCE, Aim, Prospects, RoundGoal, logit, sigmoid
+from .rounds import Aim, Prospects, RoundGoal, logit, sigmoid
 
 
 class Capacity(RoundGoal):
@@ -131,7 +132,7 @@ class Capacity(RoundGoal):
         """The probabilities (j, F) that people reach a higher goal of an earlier round in the next one."""
         chance = np.minimum(prospects.open_success * rates[self._returns.place(prospects.open_lag)], 1.0)
         rows = chance > NEGLIGIBLE
-        ahead: Array = chance[rows, None] * (prospects.open_goal[rows, None] > scores + TOLERANCE)
+        ahead: Array = chance[rows, None] * (prospects.open_goal[rows, None] > scores + ROUNDING)
         return ahead
 
     def _newcomers_ahead(self, logits: Array) -> Array:

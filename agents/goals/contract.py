@@ -8,14 +8,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..parameters import Parametrised
 from ..scores import FEWEST_DIGITS, rounded_down
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-class Goal(ABC):
+class Goal(Parametrised, ABC):
     """Which score leads to a yes.
+
+    Its own parameters are keywords of the constructor, declared as ``Parametrised`` says.
 
     Parameters
     ----------
@@ -28,7 +31,8 @@ class Goal(ABC):
     name: ClassVar[str]
     """What a program spec's ``policy.goal`` calls it."""
 
-    def __init__(self, threshold: float, margin: float = 0.0) -> None:
+    def __init__(self, threshold: float, margin: float = 0.0, **parameters: float) -> None:
+        self.check(parameters)
         self.threshold = threshold
         self.margin = margin
 

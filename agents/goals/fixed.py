@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 from numpy.typing import NDArray
@@ -37,6 +38,20 @@ class Fixed(RoundGoal):
     ) -> None:
         super().__init__(coverage, horizon, offset=offset, score=score)
         self.score = score
+
+    @classmethod
+    def faults(cls, given: Mapping[str, Any], threshold: float) -> Iterator[tuple[str | None, str]]:
+        """A score must be given, and one that wins a place."""
+        score = given.get("score")
+        if score is None:
+            yield None, "which score? give one, such as `goal_parameters: {score: 0.8}`"
+        elif score <= threshold:
+            yield "score", f"the model approves scores above {threshold:g} only: give a higher one"
+
+    @property
+    def constant_score(self) -> float:
+        """The given one."""
+        return self.score
 
     def _learn(self, closed: ClosedRound) -> None:
         pass

@@ -24,9 +24,6 @@ LARGEST_LOGIT = 20.0
 
 SMALLEST_SCORE = 1.0 / (1.0 + math.exp(LARGEST_LOGIT))
 
-TOLERANCE = 1e-9
-"""By how much a score may miss a goal and still counts as equal to it: rounding of the last digits."""
-
 
 def logit(score: Any) -> Any:
     """The logits of scores, limited to ``LARGEST_LOGIT``."""
@@ -118,6 +115,11 @@ class RoundGoal(Equipped, ABC):
     def candidates(self) -> Array:
         """The scores (G,), ascending, at which ``aim`` wants to know the success of people."""
         return np.empty(0)
+
+    @property
+    def constant_score(self) -> float | None:
+        """The score that it says in every round; None where that depends on the rounds."""
+        return None
 
     def observe(self, closed: ClosedRound) -> None:
         """Learn from a closed round.

@@ -1,4 +1,4 @@
-"""SAC: a learned policy as a goal. A baseline; torch trains it (``sac_training.py``), plain arrays run it."""
+"""SAC: a learned policy as a goal. Torch trains it (``sac_training.py``), plain arrays run it."""
 
 from __future__ import annotations
 

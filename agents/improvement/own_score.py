@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
 from ..scores import Score
+from ..sigmoid import logit
 from .contract import Array, Improvement
 
 SMALLEST = 1e-6
@@ -23,6 +22,4 @@ class OwnScore(Improvement):
 
     def log_odds(self, after: Array, before: Array) -> Array:  # noqa: ARG002 -- the model sees the row after it only
         """The log odds of the scores of ``after`` (P, D), (P,)."""
-        score = np.clip(self._score(after), SMALLEST, 1.0 - SMALLEST)
-        odds: Array = np.log(score) - np.log1p(-score)
-        return odds
+        return logit(self._score(after), SMALLEST)

@@ -1,27 +1,37 @@
 """What an option guarantees, and until when."""
 
+from collections.abc import Mapping
+
 from ..registry import Registry
-from .ball import LpBall
+from .ball import LpBall, alpha_max
 from .calibration import drift_ellipsoid, drift_radius
-from .contract import Promise
-from .ellipsoid import Ellipsoid, EllipsoidPromise
-from .lp import LpPromise, WorstCaseScore
+from .contract import Certified, Promise
+from .covariance import Ellipsoid
+from .ellipsoid import EllipsoidPromise
+from .lp import LpPromise
 from .nothing import NoPromise
-from .open_options import OpenOptions, alpha_max
+from .radius import WorstCaseScore
 from .retrains import EnsembleScore, RetrainsPromise, accepting, clopper_pearson
 from .share_calibration import ShareCalibration
 
 registry = Registry(Promise, __name__, __path__)  # type: ignore[type-abstract]
 """Every promise by the name that a program spec's ``promise.kind`` uses."""
 
+
+def in_words(guarantee: Mapping[str, float]) -> str | None:
+    """What a person reads of the numbers of a guarantee, by the first promise that knows them; None where none does."""
+    told = (promise.in_words(guarantee) for promise in registry.values())
+    return next((words for words in told if words is not None), None)
+
+
 __all__ = [
+    "Certified",
     "Ellipsoid",
     "EllipsoidPromise",
     "EnsembleScore",
     "LpBall",
     "LpPromise",
     "NoPromise",
-    "OpenOptions",
     "Promise",
     "RetrainsPromise",
     "ShareCalibration",
@@ -31,5 +41,6 @@ __all__ = [
     "clopper_pearson",
     "drift_ellipsoid",
     "drift_radius",
+    "in_words",
     "registry",
 ]

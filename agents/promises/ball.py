@@ -12,6 +12,9 @@ from ..compiled import compiled
 
 Array = NDArray[np.float64]
 
+SAFETY_FACTOR = 1.0 - 1e-9
+"""By so much a drift must be below alpha_max: rounding errors of both."""
+
 
 @dataclass(frozen=True)
 class LpBall:
@@ -71,9 +74,9 @@ class LpBall:
 
     def norms(self, points: Array) -> Array:
         """``||(x, 1)||_q``, (n,), of points (n, D). They do not depend on the model: keep them with the points."""
-        found = np.empty(len(points))
-        add_norms(np.ascontiguousarray(points), self.q, self.floor, found)
-        return found
+        norms = np.empty(len(points))
+        add_norms(np.ascontiguousarray(points), self.q, self.floor, norms)
+        return norms
 
     def slopes(self, points: Array) -> Array:
         """How fast these norms grow with each column, (n, D), of points (n, D)."""
@@ -97,9 +100,25 @@ class LpBall:
 
 def log_odds(points: Array, weights: Array, bias: float) -> Array:
     """``w x + b``, (n,), of points (n, D), added in the order of the columns: no point depends on the others."""
-    found = np.empty(len(points))
-    add_columns(np.ascontiguousarray(points), np.ascontiguousarray(weights), float(bias), found)
-    return found
+    odds = np.empty(len(points))
+    add_columns(np.ascontiguousarray(points), np.ascontiguousarray(weights), float(bias), odds)
+    return odds
+
+
+def alpha_max(points: Array, norms: Array, weights: Array, bias: float, required: float = 0.0) -> Array:
+    r"""How much change each option survives: $(w x + b - \ell) / \|(x, 1)\|_q$, (n,).
+
+    ``points`` are encoded (n, D), ``norms`` (n,) those of ``LpBall.norms``, kept with them, and ``required`` are log
+    odds. A model nearer than that, in the norm p, accepts the option; below 0 the model itself does not.
+
+    Examples
+    --------
+    >>> points = np.array([[1.0, 1.0], [0.0, 1.0]])
+    >>> alpha_max(points, LpBall(0.0, p=1).norms(points), np.array([1.0, 0.5]), -1.0)
+    array([ 0.5, -0.5])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray((log_odds(points, weights, bias) - required) / norms)
 
 
 def logit(score: float) -> float:
@@ -110,30 +129,30 @@ def logit(score: float) -> float:
 
 
 @compiled
-def add_columns(points: Array, weights: Array, bias: float, found: Array) -> None:
-    """Write w x + b of each row to ``found`` (n,)."""
+def add_columns(points: Array, weights: Array, bias: float, odds: Array) -> None:
+    """Write w x + b of each row to ``odds`` (n,)."""
     for i in range(len(points)):
         total = 0.0
         for d in range(len(weights)):
             total += points[i, d] * weights[d]
-        found[i] = total + bias
+        odds[i] = total + bias
 
 
 @compiled
-def add_norms(points: Array, q: float, floor: float, found: Array) -> None:
-    """Write the q-norm of each row and ``floor`` to ``found`` (n,)."""
+def add_norms(points: Array, q: float, floor: float, norms: Array) -> None:
+    """Write the q-norm of each row and ``floor`` to ``norms`` (n,)."""
     for i in range(len(points)):
         largest, total = floor, floor
         for d in range(points.shape[1]):
             largest = max(largest, abs(points[i, d]))
             total += abs(points[i, d])
         if q == 1.0:
-            found[i] = total
+            norms[i] = total
         elif q > 1e300 or largest == 0.0:
-            found[i] = largest
+            norms[i] = largest
         else:
             total = (floor / largest) ** q
             for d in range(points.shape[1]):
                 size = abs(points[i, d]) / largest
                 total += size * size if q == 2.0 else size**q
-            found[i] = largest * total ** (1.0 / q)
+            norms[i] = largest * total ** (1.0 / q)

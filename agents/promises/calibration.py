@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from .ball import LpBall
-from .contract import Array, LinearScore
-from .ellipsoid import Ellipsoid
+from ..scores import LinearScore, Score
+from .ball import Array, LpBall
+from .covariance import Ellipsoid
 
 LEAST_RATIO = 1e-6
 """The least eigenvalue of the covariance, of its mean one: directions that no retrain took stay possible."""
@@ -42,6 +44,12 @@ def drift_ellipsoid(centre: LinearScore, weights: Array, bias: Array, share: flo
     covariance += LEAST_RATIO * max(size, 1e-300) * np.eye(len(covariance))
     distance = np.sqrt((moved * np.linalg.solve(covariance, moved.T).T).sum(axis=1))
     return Ellipsoid(covariance, float(np.quantile(distance, share, method="inverted_cdf")))
+
+
+def linear_parameters(retrains: Sequence[Score]) -> tuple[Array, Array]:
+    """The weights (B, D) and the biases (B,) of those retrains whose scores are linear."""
+    linear = [each for each in retrains if isinstance(each, LinearScore)]
+    return np.array([each.weights for each in linear]), np.array([each.bias for each in linear])
 
 
 def check_share(share: float, retrains: int) -> None:

@@ -2,76 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..compiled import compiled
-from .ball import log_odds, logit
-from .contract import Array, LinearScore, Promise, Score
-from .lp import NOT_LINEAR, WorstCaseScore
+from .calibration import drift_ellipsoid, linear_parameters
+from .contract import LinearScore, Score
+from .covariance import Ellipsoid as Ellipsoid
+from .radius import NOT_LINEAR, Quantile, Radius, RadiusPromise
 
 
-@dataclass(frozen=True)
-class Ellipsoid:
-    r"""All linear models with $(\theta - \theta_0)^T \Sigma^{-1} (\theta - \theta_0) \le \kappa^2$.
-
-    Over it the log odds are at least $w x + b - \kappa \sqrt{(x, 1)^T \Sigma (x, 1)}$.
-
-    Parameters
-    ----------
-    covariance
-        $\Sigma$ (D + 1, D + 1), symmetric and positive semidefinite, the intercept last.
-    radius
-        $\kappa$, 0 or more, in standard deviations.
-
-    Raises
-    ------
-    ValueError
-        For another radius or matrix.
-    """
-
-    covariance: Array
-    radius: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.radius < np.inf:
-            raise ValueError(f"radius is {self.radius}: give a finite number, 0 or more")
-        matrix = np.asarray(self.covariance)
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-            raise ValueError(f"the covariance has the shape {matrix.shape}: give a finite square matrix")
-        least = np.linalg.eigvalsh(matrix).min() if np.allclose(matrix, matrix.T, rtol=1e-9) else -np.inf
-        if least < -1e-9 * max(1.0, float(np.trace(matrix))):
-            raise ValueError("the covariance is not symmetric and positive semidefinite")
-
-    def norms(self, points: Array) -> Array:
-        """``sqrt((x, 1) covariance (x, 1))``, (n,), of points (n, D)."""
-        rows = np.column_stack([points, np.ones(len(points))])
-        return np.asarray(np.sqrt(np.maximum((rows * self._spread(rows)).sum(axis=1), 0.0)))
-
-    def _spread(self, rows: Array) -> Array:
-        """``covariance (x, 1)``, (n, D + 1), of rows (x, 1)."""
-        found = np.empty_like(rows)
-        # Row by row in the same order: a product of matrices would depend on the other rows.
-        multiply(np.ascontiguousarray(rows), np.ascontiguousarray(self.covariance), found)
-        return found
-
-    def slopes(self, points: Array) -> Array:
-        """How fast these norms grow with each column, (n, D), of points (n, D)."""
-        rows, norms = np.column_stack([points, np.ones(len(points))]), self.norms(points)
-        return np.asarray(self._spread(rows)[:, :-1] / np.where(norms > 0.0, norms, 1.0)[:, np.newaxis])
-
-    def worst_case(self, points: Array, weights: Array, bias: float) -> Array:
-        """The least log odds, (n,), of points (n, D) under the models around ``weights`` (D,)."""
-        return log_odds(points, weights, bias) - self.radius * self.norms(points)
-
-
-class EllipsoidPromise(Promise):
+class EllipsoidPromise(RadiusPromise):
     r"""Guarantees an option while the parameters stay within an ellipsoid around the current ones.
 
     The numbers are those of ``LpPromise``, with distances in standard deviations of the retrained parameters. It needs
-    ``covariance`` (D + 1, D + 1) and ``radius``, both measured by ``drift_ellipsoid``.
+    ``covariance`` (D + 1, D + 1), measured by ``drift_ellipsoid``, and ``radius``, measured with it or chosen.
 
     Examples
     --------
@@ -88,14 +34,21 @@ class EllipsoidPromise(Promise):
     name: ClassVar[str] = "ellipsoid"
     needs: ClassVar[frozenset[str]] = frozenset({"covariance", "radius"})
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, radius: Radius = "auto", quantile: Quantile = 0.05) -> None:
+        super().__init__(radius=radius, quantile=quantile)
         self._models: Ellipsoid | None = None
 
     def equip(self, **artefacts: Any) -> None:
         """Take the covariance and the radius; raise ``ValueError`` for those that make no ellipsoid."""
         super().equip(**artefacts)
         self._models = Ellipsoid(np.asarray(artefacts["covariance"], dtype=np.float64), float(artefacts["radius"]))
+
+    def measured(self, score: Score, retrains: Sequence[Score]) -> dict[str, Any]:
+        """The covariance of the retrains, and the radius that holds their share where none is chosen."""
+        assert isinstance(score, LinearScore), "this model cannot carry the promise"
+        ellipsoid = drift_ellipsoid(score, *linear_parameters(retrains), 1.0 - self.quantile)
+        radius = ellipsoid.radius if self.radius == "auto" else self.radius
+        return {"covariance": ellipsoid.covariance, "radius": radius}
 
     @property
     def models(self) -> Ellipsoid:
@@ -112,27 +65,3 @@ class EllipsoidPromise(Promise):
         columns = len(self.models.covariance) - 1
         given = len(score.weights)
         return None if given == columns else f"it has {given} columns, and the covariance was measured for {columns}"
-
-    def robust(self, score: Score) -> Score:
-        """The worst-case score; the model's own where it is not linear."""
-        return WorstCaseScore(score, self.models) if isinstance(score, LinearScore) else score
-
-    def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float] | None:
-        """The radius, the worst-case margin in log odds, and alpha_max, None where the norm is 0."""
-        if not isinstance(score, LinearScore) or self.misfit(score) is not None or not 0.0 < required < 1.0:
-            return None
-        row = target[np.newaxis]
-        odds, norm = log_odds(row, score.weights, score.bias).item() - logit(required), self.models.norms(row).item()
-        found = {"radius": self.models.radius, "margin": odds - self.models.radius * norm}
-        return found | {"alpha_max": odds / norm} if norm > 0.0 else found
-
-
-@compiled
-def multiply(rows: Array, matrix: Array, found: Array) -> None:
-    """Write the products of a symmetric matrix (D, D) with each row, (n, D), to ``found`` (n, D)."""
-    for i in range(len(rows)):
-        for d in range(len(matrix)):
-            total = 0.0
-            for e in range(len(matrix)):
-                total += matrix[d, e] * rows[i, e]
-            found[i, d] = total

@@ -2,87 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol
-
-import numpy as np
+import math
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 from ..parameters import Interval
-from .ball import LpBall, log_odds, logit
-from .contract import Array, LinearScore, Promise, Score
-
-LARGEST = 700.0
-"""Log odds beyond it have the score of 0 or 1."""
-NOT_LINEAR = "its score is not linear, so no radius of its parameters bounds what retraining does: use `retrains`"
+from .ball import LpBall
+from .calibration import drift_radius, linear_parameters
+from .contract import LinearScore, Score
+from .radius import LinearModels, Quantile, Radius, RadiusPromise
 
 
-class LinearModels(Protocol):
-    """A set of linear models around one."""
-
-    @property
-    def radius(self) -> float:
-        """How far they may be."""
-
-    def norms(self, points: Array) -> Array:
-        """By how much the log odds of points (n, D) change at most, (n,), for a radius of 1."""
-
-    def slopes(self, points: Array) -> Array:
-        """How fast these norms grow with each column, (n, D)."""
-
-    def worst_case(self, points: Array, weights: Array, bias: float) -> Array:
-        """The least log odds, (n,), of points (n, D) under the models around ``weights`` (D,)."""
-
-
-@dataclass(frozen=True)
-class NormInterval(Interval):
-    """The norms: 1, infinity and what lies between.
-
-    Examples
-    --------
-    >>> 1.0 in NormInterval(), float("inf") in NormInterval(), 0.5 in NormInterval()
-    (True, True, False)
-    """
-
-    def __contains__(self, value: float) -> bool:
-        return value >= 1.0
-
-    def __str__(self) -> str:
-        return "from 1 to infinity"
-
-
-class WorstCaseScore:
-    """The score of a linear model under the worst of the models near it.
-
-    Examples
-    --------
-    >>> class Line:
-    ...     weights, bias = np.array([2.0]), 0.0
-    ...     def __call__(self, X):
-    ...         return 1 / (1 + np.exp(-(X @ self.weights + self.bias)))
-    >>> WorstCaseScore(Line(), LpBall(0.5, 1))(np.array([[0.0], [1.0]])).round(3)
-    array([0.378, 0.818])
-    """
-
-    models_in_words = "under all models that the promise is for"
-
-    def __init__(self, score: LinearScore, models: LinearModels) -> None:
-        self.linear, self._models = score, models
-
-    def slack(self, X: Array) -> Array:
-        """By how much the worst model's log odds of encoded rows (n, D) are below the score's own, (n,)."""
-        return self._models.radius * self._models.norms(X)
-
-    def slopes(self, X: Array) -> Array:
-        """How fast the slack grows with each column, (n, D), at encoded rows (n, D)."""
-        return self._models.radius * self._models.slopes(X)
-
-    def __call__(self, X: Array) -> Array:
-        """The scores, (n,), of encoded rows (n, D)."""
-        odds = self._models.worst_case(X, self.linear.weights, self.linear.bias)
-        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds, -LARGEST, LARGEST))))
-
-
-class LpPromise(Promise):
+class LpPromise(RadiusPromise):
     r"""Guarantees an option while the parameters change by less than a radius in the norm $p$.
 
     The numbers of a guarantee are ``radius``, the one that is promised; ``margin``, the log odds above the required
@@ -94,10 +25,11 @@ class LpPromise(Promise):
     Parameters
     ----------
     norm
-        $p$, the norm of the parameters, from 1 to infinity.
+        The norm p of the parameters' changes, from 1 to infinity (``inf``).
 
     Examples
     --------
+    >>> import numpy as np
     >>> class Line:
     ...     weights, bias = np.array([3.0, 4.0]), -4.0
     ...     def __call__(self, X):
@@ -116,9 +48,15 @@ class LpPromise(Promise):
     name: ClassVar[str] = "lp"
     needs: ClassVar[frozenset[str]] = frozenset({"radius"})
 
-    def __init__(self, *, norm: Annotated[float, NormInterval()] = 2.0) -> None:
-        super().__init__(norm=norm)
-        self._norm = norm
+    def __init__(
+        self,
+        *,
+        norm: Annotated[float | Literal["inf"], Interval(at_least=1)] = 2.0,
+        radius: Radius = "auto",
+        quantile: Quantile = 0.05,
+    ) -> None:
+        super().__init__(radius=radius, quantile=quantile, norm="inf" if norm == math.inf else norm)
+        self._norm = float(norm)
         self._ball: LpBall | None = None
 
     def equip(self, **artefacts: Any) -> None:
@@ -132,18 +70,29 @@ class LpPromise(Promise):
         assert self._ball is not None, "call `equip` before anything is guaranteed"
         return self._ball
 
-    def misfit(self, score: Score) -> str | None:
-        """Only a linear score can carry it."""
-        return None if isinstance(score, LinearScore) else NOT_LINEAR
+    @property
+    def models(self) -> LinearModels:
+        """The models under which the promise holds."""
+        return self.ball
 
-    def robust(self, score: Score) -> Score:
-        """The worst-case score; the model's own where it is not linear."""
-        return WorstCaseScore(score, self.ball) if isinstance(score, LinearScore) else score
+    @property
+    def metric(self) -> LpBall:
+        """The norm of the promise."""
+        return LpBall(0.0, self._norm)
 
-    def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float] | None:
-        """The radius, the worst-case margin in log odds, and alpha_max."""
-        if not isinstance(score, LinearScore) or not 0.0 < required < 1.0:
-            return None
-        row = target[np.newaxis]
-        odds, norm = log_odds(row, score.weights, score.bias).item() - logit(required), self.ball.norms(row).item()
-        return {"radius": self.ball.radius, "margin": odds - self.ball.radius * norm, "alpha_max": odds / norm}
+    @property
+    def needs_retrains(self) -> bool:
+        """Where no radius is given."""
+        return self.radius == "auto"
+
+    def measured(self, score: Score, retrains: Sequence[Score]) -> dict[str, Any]:
+        """The radius."""
+        if self.radius != "auto":
+            return {"radius": self.radius}
+        assert isinstance(score, LinearScore), "this model cannot carry the promise"
+        return {"radius": drift_radius(score, *linear_parameters(retrains), self._norm, 1.0 - self.quantile)}
+
+    def relaxations(self) -> Iterator[str]:
+        """A smaller radius, or a promise that asks for less."""
+        yield from super().relaxations()
+        yield "`promise: {kind: ellipsoid}` or `{kind: retrains}`, which ask for less"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from ..parameters import Interval
-from .contract import Array, Promise, Score
-from .share_calibration import ShareCalibration
+from .contract import Array, Certified, Counts, Score
+from .radius import Quantile
+from .share_calibration import ShareCalibration, models_asked, whole_percent
+
+CONFIDENCE = 0.95
+"""How sure the bound of one option is, where its retrains are not calibrated."""
 
 
 def accepting(targets: Array, retrains: Sequence[Score], required: float) -> Array:
@@ -19,7 +21,7 @@ def accepting(targets: Array, retrains: Sequence[Score], required: float) -> Arr
     return np.asarray(np.mean([np.greater(score(targets), required) for score in retrains], axis=0))
 
 
-def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> float:
+def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> float:
     """The lower bound of a probability by its successes in independent trials: exact, and never too high.
 
     Examples
@@ -44,8 +46,6 @@ class EnsembleScore:
     option whose score is above a threshold is accepted by the model and by a share of at least 1 - delta of these
     retrains. It may hold under fewer of others, because it was chosen by these: certify it on others.
 
-    Rows that the model itself scores at ``screen`` or less keep that score, and the retrains are not asked.
-
     Parameters
     ----------
     score
@@ -54,8 +54,6 @@ class EnsembleScore:
         Those of models of resamples of its data.
     delta
         The share of them that may reject, from 0 to below 1.
-    screen
-        The threshold that counts, so that fewer rows are scored by all models; by default all are.
 
     Raises
     ------
@@ -71,25 +69,21 @@ class EnsembleScore:
 
     models_in_words = "under nearly all models of resamples of its data"
 
-    def __init__(self, score: Score, retrains: Sequence[Score], delta: float, screen: float | None = None) -> None:
+    def __init__(self, score: Score, retrains: Sequence[Score], delta: float) -> None:
         if not retrains:
             raise ValueError("there are no retrains: give the scores of at least one")
         if not 0.0 <= delta < 1.0:
             raise ValueError(f"delta is {delta}: give a share from 0 to below 1")
-        self._score, self._retrains, self._screen = score, retrains, screen
+        self._score, self._retrains = score, retrains
         self._rank = int(delta * len(retrains) + 1e-9)
 
     def __call__(self, X: Array) -> Array:
         """The scores, (n,), of encoded rows (n, D)."""
-        own = np.array(self._score(X), dtype=np.float64)
-        rows = np.arange(len(X)) if self._screen is None else np.flatnonzero(own > self._screen)
-        if len(rows):
-            scores = np.sort([score(X[rows]) for score in self._retrains], axis=0)
-            own[rows] = np.minimum(own[rows], scores[self._rank])
-        return own
+        scores = np.sort([score(X) for score in self._retrains], axis=0)
+        return np.asarray(np.minimum(self._score(X), scores[self._rank]))
 
 
-class RetrainsPromise(Promise):
+class RetrainsPromise(Certified):
     r"""Guarantees that a share of models trained on other rows accept an option, with a bound for the single option.
 
     It needs the scores of two groups of models of resamples of the own rows: ``choosing``, on which options are
@@ -103,18 +97,16 @@ class RetrainsPromise(Promise):
 
     Parameters
     ----------
-    delta
-        The share of the choosing retrains that may reject an option.
-    confidence
-        How sure the bound is, for one option, without a calibration.
+    quantile
+        The share of the choosing retrains that may reject an option that is searched. The stated share is measured.
 
     Examples
     --------
-    >>> promise = RetrainsPromise(confidence=0.95)
+    >>> promise = RetrainsPromise(quantile=0.05)
     >>> models = [lambda X, k=k: X[:, 0] - 0.01 * k for k in range(40)]
     >>> promise.equip(choosing=models[::2], certifying=models[1::2])
-    >>> found = promise.guarantee(np.array([0.65]), lambda X: X[:, 0])
-    >>> found["share"], round(found["bound"], 3)
+    >>> numbers = promise.guarantee(np.array([0.65]), lambda X: X[:, 0])
+    >>> numbers["share"], round(numbers["bound"], 3)
     (0.35, 0.177)
     >>> measured = ShareCalibration([k / 25 for k in range(21)], [k / 50 for k in range(21)], models=80)
     >>> promise.equip(choosing=models[::2], certifying=models[1::2], calibration=measured)
@@ -125,17 +117,16 @@ class RetrainsPromise(Promise):
     name: ClassVar[str] = "retrains"
     needs: ClassVar[frozenset[str]] = frozenset({"choosing", "certifying"})
 
-    def __init__(
-        self,
-        *,
-        delta: Annotated[float, Interval(above=0, below=1)] = 0.05,
-        confidence: Annotated[float, Interval(above=0, below=1)] = 0.95,
-    ) -> None:
-        super().__init__(delta=delta, confidence=confidence)
-        self._delta, self._confidence = delta, confidence
+    def __init__(self, *, quantile: Quantile = 0.05) -> None:
+        super().__init__(quantile=quantile)
+        self.quantile = quantile
         self._choosing: Sequence[Score] = ()
         self._certifying: Sequence[Score] = ()
         self._calibration: ShareCalibration | None = None
+
+    def measured(self, score: Score, retrains: Sequence[Score]) -> dict[str, Any]:  # noqa: ARG002
+        """The retrains in two groups, every second one in each."""
+        return {"choosing": retrains[::2], "certifying": retrains[1::2]}
 
     def equip(self, *, calibration: ShareCalibration | None = None, **artefacts: Any) -> None:
         """Take the scores of retrained models, and what their verdict is worth where that was measured.
@@ -152,19 +143,57 @@ class RetrainsPromise(Promise):
             raise ValueError(f"the calibration is not of the {count} certifying retrains: give {count + 1} shares")
 
     def robust(self, score: Score) -> Score:
-        """The score that the model and all but delta of the choosing retrains reach."""
+        """The score that the model and all but a quantile of the choosing retrains reach."""
         assert self._choosing, "call `equip` before options are searched"
-        return EnsembleScore(score, self._choosing, self._delta)
+        return EnsembleScore(score, self._choosing, self.quantile)
 
     def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float]:  # noqa: ARG002
         """The share of models that accept the target, the bound, and how many models it was measured with."""
         count, trials = self.certified(target[np.newaxis], required).item(), len(self._certifying)
         if self._calibration is not None:
             return self._calibration.stated(count)
-        bound = clopper_pearson(count, trials, self._confidence)
+        bound = clopper_pearson(count, trials)
         return {"share": count / trials, "bound": bound, "models_of_resamples": float(trials)}
 
-    def certified(self, targets: Array, required: float = 0.5) -> NDArray[np.intp]:
+    def certified(self, targets: Array, required: float = 0.5) -> Counts:
         """How many of the certifying retrains accept each target (n, D), (n,)."""
         assert self._certifying, "call `equip` before anything is guaranteed"
         return np.rint(accepting(targets, self._certifying, required) * len(self._certifying)).astype(np.intp)
+
+    @classmethod
+    def in_words(cls, guarantee: Mapping[str, float]) -> str | None:
+        """The share that is stated, of which models, and the bound."""
+        if not guarantee.keys() >= {"share", "bound"}:
+            return None
+        share, bound = whole_percent(guarantee["share"]), whole_percent(guarantee["bound"])
+        if population := models_asked(guarantee):
+            rows, models = population
+            return (
+                f"accepted by about {share} of models trained on {rows}; {models:.0f} were asked, and for 19 of 20 "
+                f"such options at least {bound} accept"
+            )
+        asked = guarantee.get("models_of_resamples")
+        number = "of other data none was asked" if asked is None else f"{asked:.0f} were asked, and of other data none"
+        return f"accepted by at least {bound} of models of resamples of its own data; {number}"
+
+    def measured_in_words(self, means: Mapping[str, float]) -> Iterator[str]:
+        """The mean share and bound, and which models they are of."""
+        if not means.keys() >= {"share", "bound"}:
+            return
+        share, bound = whole_percent(means["share"]), whole_percent(means["bound"])
+        if population := models_asked(means):
+            rows, models = population
+            yield (
+                f"{self.name}; of models trained on {rows} about {share} accept an option, and for 19 of 20 options at "
+                f"least {bound} ({models:.0f} such models were asked)"
+            )
+            return
+        yield (
+            f"{self.name}; of models of resamples of its own data, which took no part in choosing options, at least "
+            f"{bound} accept one ({means['models_of_resamples']:.0f} were asked); models of other rows were not asked, "
+            "and mostly fewer of them accept it"
+        )
+
+    def relaxations(self) -> Iterator[str]:
+        """A larger share that may reject an option."""
+        yield f"a larger `promise.quantile` than {self.quantile:g}"

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 Rows = Literal["other", "later"]
+
+POPULATIONS: Mapping[str, str] = {
+    "models_of_other_rows": "other rows of the same population",
+    "models_of_later_rows": "later rows of such data",
+}
+"""What the rows are, by the number of a guarantee that counts the models of them."""
 
 
 class ShareCalibration(NamedTuple):
@@ -41,3 +48,13 @@ class ShareCalibration(NamedTuple):
             "bound": self.bounds[accepting],
             f"models_of_{self.rows}_rows": float(self.models),
         }
+
+
+def models_asked(guarantee: Mapping[str, float]) -> tuple[str, float] | None:
+    """On which rows the models of a guarantee were trained, in words, and how many there were; None for resamples."""
+    return next(((POPULATIONS[name], guarantee[name]) for name in POPULATIONS if name in guarantee), None)
+
+
+def whole_percent(share: float) -> str:
+    """A share of models in whole per cent, rounded down and below 100: no number of models makes one sure."""
+    return f"{min(99, math.floor(100.0 * share))}%"

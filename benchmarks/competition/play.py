@@ -10,15 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.goals import Prospects, RoundGoal
+from onward.benchmarks.competition.changes import ChangedSettings
+from onward.benchmarks.competition.equality import gini
 from onward.benchmarks.competition.learned import Learner
 from onward.benchmarks.competition.plans import Planner, Plans
-from onward.environments.competition import (
-    Competition,
-    Settings,
-    World,
-    closed_rounds,
-    gini,
-)
+from onward.environments.competition import Competition, Settings, World, closed_rounds
 
 Floats = NDArray[np.float64]
 
@@ -115,7 +111,8 @@ class Play:
             candidates = np.array([goal.candidates for goal in goals])
             success, state = plans.success(candidates[episode]), competition.state
             open_ = state.last > t - self.settings.horizon
-            places = self.settings.places_of(t + 1) if self.settings.announces_places else None
+            announces = isinstance(self.settings, ChangedSettings) and self.settings.announces_places
+            places = self.settings.places_of(t + 1) if announces else None
             for number, goal in enumerate(goals):
                 mine = open_ & (state.episode == number)
                 promises = state.own_goal[mine], t + 1 - state.last[mine], predicted[number, state.person[mine]]

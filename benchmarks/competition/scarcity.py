@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from onward.benchmarks.competition import paper
+from onward.benchmarks.competition.changes import ChangedSettings
 from onward.benchmarks.competition.measures import GOALS, Measured, Trials
 from onward.benchmarks.competition.rows import episodes_row
 from onward.benchmarks.face import Row
@@ -21,10 +22,10 @@ NEAR = 0.02
 AIM_AFTER = 0.9
 """What RR is to be after a change, from a tenth of the rounds after it on."""
 CHANGES = {
-    "halved": Settings(places=8, later_places=(4,), shift_deviations=0.0),
-    "halved, announced": Settings(places=8, later_places=(4,), shift_deviations=0.0, announces_places=True),
-    "jump": Settings(shift_deviations=1.0),
-    "drift": Settings(shift_deviations=0.0, drift_deviations=0.02),
+    "halved": ChangedSettings(places=8, later_places=(4,), shift_deviations=0.0),
+    "halved, announced": ChangedSettings(places=8, later_places=(4,), shift_deviations=0.0, announces_places=True),
+    "jump": ChangedSettings(shift_deviations=1.0),
+    "drift": ChangedSettings(shift_deviations=0.0, drift_deviations=0.02),
 }
 
 

@@ -1,4 +1,4 @@
-"""The paper's learned agents, trained by ``onward train-rl``, in the settings that they were trained for."""
+"""The paper's learned agents, goal and recommender, in the settings that they were trained for."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from onward.agents.actor import Arrays, load_arrays
 from onward.agents.candidates.recommenders import Bounds
-from onward.agents.candidates.recommenders.sac import Sac as SacRecommender
 from onward.agents.goals import RoundGoal
 from onward.agents.goals.sac import Sac, goal_policy
 from onward.benchmarks.competition import paper
 from onward.benchmarks.competition.figures import draw
 from onward.benchmarks.competition.measures import DEFAULT_GOAL, GoalOf, Measured, Trials
 from onward.benchmarks.competition.plans import DEFAULT, Planner
+from onward.benchmarks.competition.recommenders import Phi
 from onward.benchmarks.competition.rows import episodes_row
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Recommender, Settings, World
@@ -105,8 +105,8 @@ def learned_recommenders(folders: Sequence[str], goals: Sequence[str], trials: T
     """Learned recommenders, each in its world, beside the default, T = 1; with the default goal and a learned one."""
     if len(folders) != len(trials.worlds):
         progress(
-            f"phi is left out: train a recommender for each of the {len(trials.worlds)} worlds with `onward train-rl "
-            "recommender --world N --output DIR`, and give --phi DIR,DIR,..."
+            f"phi is left out: train a recommender for each of the {len(trials.worlds)} worlds with `python -m "
+            "onward.benchmarks.competition.train_phi --world N --output DIR`, and give --phi DIR,DIR,..."
         )
         return
     arrays = [_arrays(folder, "phi", "recommender") for folder in folders]
@@ -151,7 +151,7 @@ def _planner(worlds: Sequence[World], arrays: Sequence[Arrays], above: float) ->
 
         def recommend(people: Floats, goals: Floats, difficulty: Floats) -> Floats:
             targets = np.where(goals > world.score(people), np.minimum(goals + above, 1.0), goals)
-            return SacRecommender(own, difficulty).recommend(world.linear, people, targets, box).targets
+            return Phi(own, difficulty).recommend(world.linear, people, targets, box).targets
 
         return recommend
 
@@ -173,4 +173,4 @@ def _arrays(folder: str, flag: str, name: str) -> Arrays:
     try:
         return load_arrays(Path(folder) / f"{name}.npz")
     except (OSError, ValueError) as error:
-        raise UsageError(f"--{flag} {folder}: it holds no {name} of `onward train-rl`: {error}") from error
+        raise UsageError(f"--{flag} {folder}: it holds no trained {name}: {error}") from error

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.agents.choices import Choice, Pull, Verifier, registry
+from onward.agents.choices import Choice, Pull, registry
 from onward.agents.options import Options
+from onward.benchmarks.improvement.choices import Verifier
 from onward.streams.errors import UsageError
 
 TUNED = "linucb@regularisation=30"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from onward.agents.costs import L1
 from onward.agents.objective import SMALLEST_EXECUTION, Objective
 from onward.agents.options import Outlook
-from onward.environments.improvement import ImprovementWorld
+from onward.benchmarks.improvement.studied_world import StudiedWorld
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import ProgramSpec
 from onward.streams.programs.training.improvement import fit_prior
@@ -20,7 +20,7 @@ Indices = NDArray[np.intp]
 class Outlooks:
     """The outlook of each person's instances, by a label prior of the rows that the world's model was trained on."""
 
-    def __init__(self, world: ImprovementWorld, spec: ProgramSpec, seed: int) -> None:
+    def __init__(self, world: StudiedWorld, spec: ProgramSpec, seed: int) -> None:
         assert world.training is not None, "the world is made of its data"
         codec = FeatureCodec(spec)
         self._world, self._people, self._of = world, world.distinct, {}

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from onward.agents.choices import Choice, Pick, Pull
 from onward.agents.options import Options
+from onward.benchmarks.improvement.observed_execution import ObservedExecution
 from onward.benchmarks.improvement.outlooks import Outlooks
-from onward.environments.improvement import ImprovementWorld, ModelUpdates, ObservedExecution
+from onward.benchmarks.improvement.studied_world import StudiedWorld
+from onward.benchmarks.improvement.updates import ModelUpdates
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +41,7 @@ class Played(NamedTuple):
 
 
 def play(
-    world: ImprovementWorld,
+    world: StudiedWorld,
     learner: Choice,
     observation: ObservedExecution,
     *,
@@ -88,7 +90,7 @@ class _DelayedRewards:
 
 
 def _round(
-    world: ImprovementWorld,
+    world: StudiedWorld,
     delayed: _DelayedRewards,
     observation: ObservedExecution,
     t: int,
@@ -113,7 +115,7 @@ def _round(
     delayed.deliver(t)
     spent += time.process_time_ns() - started
     k = None if pick is None else pick.arm
-    best = world.oracle(t, None if updates is None else updates.valid)
+    best = world.oracle(t) if updates is None else world.oracle_among(t, updates.valid)
     if updates is not None:
         updates.suggested(t, k)
     if k is None:
@@ -122,7 +124,7 @@ def _round(
 
 
 def _suggest(
-    world: ImprovementWorld, delayed: _DelayedRewards, t: int, pick: Pick, observed: Floats, exact: Floats
+    world: StudiedWorld, delayed: _DelayedRewards, t: int, pick: Pick, observed: Floats, exact: Floats
 ) -> None:
     k = pick.arm
     delayed.open.append(Pull(t, k, pick.execution, pick.context))

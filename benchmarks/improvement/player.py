@@ -12,11 +12,13 @@ from typing import NamedTuple
 from threadpoolctl import threadpool_limits
 
 from onward.benchmarks.improvement.methods import IGNORES_EXECUTION, Method, warm_up
+from onward.benchmarks.improvement.observed_execution import ObservedExecution
 from onward.benchmarks.improvement.plan import Ask, Task
 from onward.benchmarks.improvement.play import play
 from onward.benchmarks.improvement.scores import Score, score
+from onward.benchmarks.improvement.studied_world import Classifier, StudiedWorld
+from onward.benchmarks.improvement.updates import ModelUpdates
 from onward.benchmarks.improvement.worlds import Worlds, data_sets
-from onward.environments.improvement import Classifier, ImprovementWorld, ModelUpdates, ObservedExecution
 
 
 class Terms(NamedTuple):
@@ -66,7 +68,7 @@ class Player:
             known[same] = self._play(worlds, world, seed, ask)
         return known[same]
 
-    def _play(self, worlds: Worlds, world: ImprovementWorld, seed: int, ask: Ask) -> Score:
+    def _play(self, worlds: Worlds, world: StudiedWorld, seed: int, ask: Ask) -> Score:
         trial = ask.trial
         self._warm_up(ask.method)
         learner = ask.method.learner(world.points, trial.window)
@@ -94,7 +96,7 @@ class Player:
             self._warm.add(method.choice.name)
 
 
-def _identity(world: ImprovementWorld, ask: Ask) -> tuple[object, ...]:
+def _identity(world: StudiedWorld, ask: Ask) -> tuple[object, ...]:
     """The settings in which two plays of a data set and seed must differ to have different results."""
     trial, method = ask.trial, ask.method
     setting = trial.setting._replace(instances=len(world.instances))

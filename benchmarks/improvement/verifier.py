@@ -7,23 +7,21 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.agents.choices import Verifier
-from onward.environments.improvement import ImprovementWorld
+from onward.benchmarks.improvement.choices import FittedVerifier, Verifier, fit_verifier
+from onward.benchmarks.improvement.studied_world import StudiedWorld
 from onward.streams.errors import UsageError
-from onward.streams.programs.bundle.writer import FittedVerifier
-from onward.streams.programs.training.verifier import fit_verifier
 
 Floats = NDArray[np.float64]
 
 
-def fit(world: ImprovementWorld, seed: int) -> FittedVerifier:
+def fit(world: StudiedWorld, seed: int) -> FittedVerifier:
     """The verifier of a world's model; worlds of the same model and seed have the same."""
     if world.training is None:
         raise UsageError("tap needs the rows that the world's model was trained on, which this world does not hold")
     return fit_verifier(world.estimator, *world.training, np.random.RandomState(seed))
 
 
-def look_up(fitted: FittedVerifier, world: ImprovementWorld) -> Verifier:
+def look_up(fitted: FittedVerifier, world: StudiedWorld) -> Verifier:
     """The verifier in a world of that model, with precomputed answers: a forest takes as long for a few rows as for
     thousands."""
     first = {world.person(t).tobytes(): t for t in range(world.people)}.values()
@@ -36,7 +34,7 @@ def look_up(fitted: FittedVerifier, world: ImprovementWorld) -> Verifier:
     )
 
 
-def _pairs(world: ImprovementWorld, t: int) -> Floats:
+def _pairs(world: StudiedWorld, t: int) -> Floats:
     points = world.points[world.feasible(t)]
     return np.concatenate([np.broadcast_to(world.person(t), points.shape), points], axis=1)
 

@@ -8,17 +8,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from onward.agents.choices import Verifier
+from onward.benchmarks.improvement import ARLIM_SPEC
+from onward.benchmarks.improvement.choices import FittedVerifier, Verifier
 from onward.benchmarks.improvement.outlooks import Outlooks
+from onward.benchmarks.improvement.studied_world import CLASSIFIERS, Classifier, StudiedWorld
 from onward.benchmarks.improvement.verifier import fit, look_up
-from onward.environments.improvement import Classifier, ImprovementWorld, TrainedModel, train
-from onward.environments.population import ARLIM_SPEC, SPEC, Population
+from onward.environments.improvement import TrainedModel, train
+from onward.environments.population import SPEC, Population
 from onward.schemas.events import Value
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import Table, TableError, read_table
 from onward.streams.errors import UsageError
-from onward.streams.programs.bundle.writer import FittedVerifier
 
 TITLES = MappingProxyType({"credit": "Credit", "diabetes": "Diabetes", "compas": "COMPAS"})
 """The paper's data sets: the stem of the file, and the name in the paper."""
@@ -93,18 +94,18 @@ class Worlds:
         self.verifier = lru_cache(maxsize=KEPT)(self._verifier)
         self.outlooks = lru_cache(maxsize=1)(self._outlooks)
 
-    def _world(self, seed: int, setting: Setting) -> ImprovementWorld:
+    def _world(self, seed: int, setting: Setting) -> StudiedWorld:
         """The same seed and setting give the same world; the same seed alone the same model and people."""
         try:
-            return ImprovementWorld.from_table(
+            return StudiedWorld.drawn(
                 self.data.table,
                 self.data.spec,
+                self._model(seed),
                 seed=seed,
                 people=self._rounds,
                 instances=setting.instances,
                 delay=self.data.delay_by_person if setting.delay_by_person else QUICK_DELAY,
-                true_cost="max_percentile_shift" if setting.by_percentile else "l1",
-                model=self._model(seed),
+                by_percentile=setting.by_percentile,
                 full_effect=setting.full_effect,
             )
         except ValueError as error:
@@ -122,7 +123,7 @@ class Worlds:
         return fit(self.world(seed, Setting()), seed)
 
     def _train(self, seed: int) -> TrainedModel:
-        return train(self.data.table, seed=seed, classifier=self._classifier)
+        return train(self.data.table, seed=seed, build=CLASSIFIERS[self._classifier])
 
 
 def _generated() -> DataSet:

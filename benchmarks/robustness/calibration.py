@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from onward.agents.candidates.robust import Answers, RobustEllipsoid, RobustLinear
 from onward.agents.promises import Ellipsoid, LpBall, drift_ellipsoid, drift_radius
 from onward.benchmarks.face import Row, progress
+from onward.benchmarks.robustness.exact import Answers, RobustEllipsoid, RobustLinear
 from onward.benchmarks.robustness.prices import Study, box
 from onward.streams.programs.models.scoring import LogisticScore
 

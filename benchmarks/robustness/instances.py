@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.agents.candidates.robust import RobustLinear, Rules
 from onward.agents.promises import LpBall
 from onward.benchmarks.face import Row
+from onward.benchmarks.robustness.exact import RobustLinear, Rules
 from onward.streams.errors import UsageError
 
 Floats = NDArray[np.float64]

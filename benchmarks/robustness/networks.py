@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier
 
 from onward.agents.candidates.contract import Score
-from onward.agents.candidates.robust import RobustLinear
-from onward.agents.candidates.robust.baselines import Bayesian, Surrogate, gradient_surrogate, sampled_surrogate
-from onward.agents.candidates.robust.baselines.surrogate import log_odds_of
 from onward.agents.promises import LpBall, accepting
 from onward.benchmarks.face import Row
+from onward.benchmarks.robustness.baselines import Bayesian, Surrogate, gradient_surrogate, sampled_surrogate
+from onward.benchmarks.robustness.baselines.surrogate import log_odds_of
+from onward.benchmarks.robustness.exact import RobustLinear
 from onward.benchmarks.robustness.prices import Study, box
 from onward.streams.programs.models.scoring import scorer
 

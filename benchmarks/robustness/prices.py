@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from onward.agents.candidates.robust import Answers, RobustLinear, Rules
-from onward.agents.candidates.robust.baselines import Algorithm1, Roar
 from onward.agents.promises import LpBall
 from onward.benchmarks.face import Row
+from onward.benchmarks.robustness.baselines import Algorithm1, Roar
+from onward.benchmarks.robustness.exact import Answers, RobustLinear, Rules
 from onward.benchmarks.robustness.folds import FILES, Fold, Prepared, folds, german_like
 
 Floats = NDArray[np.float64]

@@ -32,6 +32,7 @@ from onward.agents.promises import (
 from onward.agents.scores import LinearScore
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.recourse.cases import POPULATION, Options, Source, cheapest, sources
+from onward.benchmarks.robustness.screened_score import ScreenedScore
 from onward.environments.population import Population
 from onward.schemas.table import Table
 from onward.streams.programs.bundle.retrains import retrain_of
@@ -129,7 +130,7 @@ def _figures(file: File, design: Design, retrains: int, delta: float, seed: int)
     facts = {"search, own score, ms a person": _search_ms(file, file.score)}
     ensemble = EnsembleScore(file.score, choosing, delta)
     facts["search, choosing retrains, ms a person"] = _search_ms(file, ensemble)
-    screened = EnsembleScore(file.score, choosing, delta, screen=THRESHOLD)
+    screened = ScreenedScore(file.score, choosing, delta, THRESHOLD)
     facts["search, screened, ms a person"] = _search_ms(file, screened)
     facts["no promise, later"] = _later(file, _proposed(file, file.score))
     found, dearer = _proposed(file, ensemble), _proposed(file, screened)

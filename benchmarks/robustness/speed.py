@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.agents.candidates.robust import RobustLinear, Rules
-from onward.agents.candidates.robust.baselines import Algorithm1, Algorithm2, Roar
-from onward.agents.promises import LpBall, OpenOptions
-from onward.agents.promises.open_options import accepted
+from onward.agents.promises import LpBall
 from onward.benchmarks.face import Row
+from onward.benchmarks.robustness.baselines import Algorithm1, Algorithm2, Roar
+from onward.benchmarks.robustness.exact import RobustLinear, Rules
+from onward.benchmarks.robustness.open_options import OpenOptions, accepted
 
 Floats = NDArray[np.float64]
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onward.agents.choices import Choice, Pick, Pull, State, registry
 from onward.agents.choices.contract import Array, FixedChoice
 from onward.agents.options import Options
+from onward.benchmarks.improvement import choices  # noqa: F401 -- the registry holds theirs too
 
 
 class Evenly(FixedChoice):

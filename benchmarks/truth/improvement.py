@@ -23,6 +23,7 @@ from onward.agents.objective import Objective
 from onward.agents.options import Options
 from onward.agents.sigmoid import sigmoid
 from onward.benchmarks.truth.aims import AUTO, Aims
+from onward.benchmarks.truth.conditions import StudiedConditions
 from onward.benchmarks.truth.play import WINDOW, Game, Offered, offer, play
 from onward.benchmarks.truth.settings import Setting
 from onward.environments.truth import Conditions, TruthWorld
@@ -39,9 +40,9 @@ TIMED_PEOPLE = 150
 WORLDS: Mapping[str, Conditions] = MappingProxyType(
     {
         "still": Conditions(),
-        "inert": Conditions(inert=0.5),
+        "inert": StudiedConditions(inert=0.5),
         "main-inert": Conditions(),
-        "drift": Conditions(drift=0.5),
+        "drift": StudiedConditions(drift=0.5),
         "uptake": Conditions(feature_spread=1.0, person_spread=1.0),
     }
 )

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from onward.benchmarks.improvement.observed_execution import ObservedExecution
 from onward.benchmarks.improvement.play import play
 from onward.benchmarks.improvement.scores import score
 from onward.benchmarks.improvement.worlds import GENERATED, TITLES, Setting, Worlds, data_sets
 from onward.benchmarks.truth.baselines import METHODS
 from onward.benchmarks.truth.improvement import Figure
-from onward.environments.improvement import ObservedExecution
 
 WINDOW = 10
 LEARNERS = ("residual", "posterior", "beta")

@@ -21,6 +21,7 @@ from ...schemas import headers
 from ...schemas.events import Journaled
 from ...schemas.kinds import Kind, kinds
 from ...schemas.spec import ProgramSpec
+from .method_parameters import method_parameters
 
 HERE = Path(__file__).parents[2] / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -41,7 +42,7 @@ def documents() -> dict[Path, str]:
     for kind in kinds:
         texts[Path("json", f"{kind.name}.json")] = _json(json_schema(kind.structs, kind.title))
     texts[Path("json", "journal.json")] = _json(_journal_schema())
-    texts[Path("json", "program-spec.json")] = _json(json_schema((ProgramSpec,), "A program spec"))
+    texts[Path("json", "program-spec.json")] = _json(_with_parameters(json_schema((ProgramSpec,), "A program spec")))
     return texts
 
 
@@ -52,6 +53,21 @@ def json_schema(kinds: Sequence[type[msgspec.Struct]], title: str) -> Json:
     document = {"$schema": DIALECT, "title": title, **root, "$defs": dict(sorted(definitions.items()))}
     plain: Json = json.loads(json.dumps(_without_indents(document)))
     return plain
+
+
+def _with_parameters(spec: Json) -> Json:
+    """The schema of a spec with what its methods take by name."""
+    structs = {"policy": spec["$defs"]["Policy"], "promise": spec["$defs"]["PromiseTerms"]}
+    for (field, parameter, meaning), methods in method_parameters().items():
+        first, *between, name = field.split(".")
+        place = structs[first]
+        for each in between:
+            place = place["properties"][each]
+        kind = place.get("additionalProperties") or {}
+        described = place.setdefault("properties", {}).setdefault(name, {**kind})
+        text = f"{', '.join(methods)}: {meaning} Give {parameter}; {parameter.default} by default."
+        described["description"] = " ".join(filter(None, (described.get("description"), text)))
+    return spec
 
 
 def _journal_schema() -> Json:

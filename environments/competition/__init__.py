@@ -3,10 +3,10 @@
 from .closed_rounds import closed_rounds
 from .competition import Applications, Competition
 from .contract import Recommender
-from .metrics import Outcomes, gini
+from .metrics import Outcomes
 from .people import attainability, success_probability
 from .practice import GoalPractice
-from .season import Answer, Arrival, Season, Taken, feature_names
+from .season import Answer, Arrival, Season, Taken, feature_names, mean_of_rounds
 from .settings import Settings
 from .world import World, draw_world, load_worlds
 
@@ -26,7 +26,7 @@ __all__ = [
     "closed_rounds",
     "draw_world",
     "feature_names",
-    "gini",
     "load_worlds",
+    "mean_of_rounds",
     "success_probability",
 ]

@@ -34,16 +34,6 @@ class Settings:
         Coming back, with the probability (1 - u) exp(-nu b) + u, where u = (rounds since the last application) / T.
     retry_while_waiting
         Whether a waiting person tries the changes that have failed again in every round.
-    shift_round
-        The first round of a change; None: everything stays as it is.
-    shift_deviations
-        By how many standard deviations the newcomers' features are better from then on.
-    drift_deviations
-        By how many they improve further in each round from then on.
-    later_places
-        The places of the rounds from then on, in turn; empty: as before.
-    announces_places
-        Whether the places of the next round are known when a round is closed.
     difficulty
         The difficulty d of each feature, (D,).
     tolerance
@@ -60,11 +50,6 @@ class Settings:
     omega: float = 0.0
     nu: float = 5.0
     retry_while_waiting: bool = False
-    shift_round: int | None = None
-    shift_deviations: float = 0.35
-    drift_deviations: float = 0.0
-    later_places: tuple[int, ...] = ()
-    announces_places: bool = False
     difficulty: tuple[float, ...] = DIFFICULTY
     tolerance: float = 1e-9
 
@@ -72,8 +57,6 @@ class Settings:
         for name in ("first", "newcomers", "places"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}: give a number of people, 0 or more")
-        if any(places < 0 for places in self.later_places):
-            raise ValueError(f"later_places are {self.later_places}: give numbers of people, 0 or more")
         if self.horizon < 1:
             raise ValueError(f"horizon is {self.horizon}: give a number of rounds, 1 or more")
         for name in ("rho", "chi", "omega", "nu", "tolerance"):
@@ -82,14 +65,10 @@ class Settings:
         if not self.beta > 0 or not all(d > 0 for d in self.difficulty):
             raise ValueError("beta and every difficulty must be above 0")
 
-    def places_of(self, t: int) -> int:
+    def places_of(self, t: int) -> int:  # noqa: ARG002 -- a world that changes overrides it
         """The number of places of round t."""
-        if self.shift_round is None or t < self.shift_round or not self.later_places:
-            return self.places
-        return self.later_places[(t - self.shift_round) % len(self.later_places)]
+        return self.places
 
-    def improvement_of(self, t: int) -> float:
+    def improvement_of(self, t: int) -> float:  # noqa: ARG002
         """By how many standard deviations the features of round t's newcomers are better than at first."""
-        if self.shift_round is None or t < self.shift_round:
-            return 0.0
-        return self.shift_deviations + self.drift_deviations * (t - self.shift_round + 1)
+        return 0.0

@@ -60,6 +60,16 @@ class World:
         return self.linear(people)
 
     @property
+    def estimator(self) -> LogisticRegression:
+        """The model as a fitted estimator."""
+        estimator = LogisticRegression()
+        estimator.classes_ = np.array([0, 1])
+        estimator.coef_, estimator.intercept_ = self.coef[np.newaxis], np.array([self.intercept])
+        estimator.n_features_in_ = len(self.coef)
+        estimator.n_iter_ = np.array([0], dtype=np.int32)
+        return estimator
+
+    @property
     def linear(self) -> WorldScore:
         """The model's score, as recommenders want it."""
         return WorldScore(self.coef, self.intercept)

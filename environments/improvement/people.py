@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Value
 from ...schemas.table import Table
-from .classifiers import CLASSIFIERS, Classifier
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -60,14 +60,19 @@ class TrainedModel(NamedTuple):
         return (table.X[self.training], table.labels[self.training]), (table.X[rest], table.labels[rest])
 
 
-def train(table: Table, *, seed: int, classifier: Classifier = "rf") -> TrainedModel:
+def forest(random: np.random.RandomState) -> Any:
+    """A random forest, not fitted yet."""
+    return RandomForestClassifier(random_state=random)
+
+
+def train(table: Table, *, seed: int, build: Callable[[np.random.RandomState], Any] = forest) -> TrainedModel:
     """Split a data set and fit a classifier to its training rows; the same seed gives the same model."""
     random = np.random.RandomState(seed)
     training, rest = train_test_split(
         np.arange(len(table.labels)), test_size=0.5, stratify=table.labels, random_state=random
     )
     recourse, test = train_test_split(rest, test_size=0.5, stratify=table.labels[rest], random_state=random)
-    estimator = CLASSIFIERS[classifier](random).fit(table.X[training], table.labels[training])
+    estimator = build(random).fit(table.X[training], table.labels[training])
     state = random.get_state(legacy=False)
     return TrainedModel(training, recourse, test, estimator, approves(estimator, table.X), state)
 
@@ -99,6 +104,20 @@ def approval_plan(people: int, approved_share: float, seed: int) -> NDArray[np.b
     return rejected
 
 
+IMPROVEMENT_NOISE = 0.1
+"""The standard deviation of the noise on whether an instance's label is the desired one."""
+
+
+def arms_and_people(
+    table: Table, model: TrainedModel, codec: FeatureCodec, instances: int, rejected: NDArray[np.bool_]
+) -> tuple[Arms, People]:
+    """At most so many ``instances`` of a data set, and its people, drawn with the model's generator."""
+    random = np.random.RandomState()
+    random.set_state(model.state)
+    arms = draw_arms(table, model, codec, random, instances, IMPROVEMENT_NOISE)
+    return arms, draw_people(table, model, rejected, random)
+
+
 def draw_people(
     table: Table, model: TrainedModel, rejected: NDArray[np.bool_], random: np.random.RandomState
 ) -> People:
@@ -114,11 +133,3 @@ def draw_people(
             rows[mask] = random.choice(pool, int(mask.sum()))
     distinct, who = np.unique(rows, return_inverse=True)
     return People([table.rows[i] for i in distinct], who, rejected)
-
-
-def delays(people: People, delay: float | Callable[[Row], float]) -> float | Floats:
-    """The parameter of the delays: one for all, or one for each rejected person, (S,)."""
-    if not callable(delay):
-        return delay
-    own = np.array([delay(row) for row in people.rows])
-    return own[people.who[people.rejected]]

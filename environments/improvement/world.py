@@ -12,50 +12,43 @@ Section 6.1 and appendix B.1; ``docs/improvement.md`` numbers the differences.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agents.costs import L1, Cost, MaxPercentileShift, execution_probability
+from ...agents.costs import L1, execution_probability
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ModelReference, Policy, ProgramSpec, Window, objective_of
 from ...schemas.table import Table
 from ..feasibility import feasible
 from .arrivals import Arrivals, DueOutcome
-from .classifiers import Classifier
-from .draws import DELAY, Draws, draw
+from .draws import Draws, draw, generator
 from .people import (
     THRESHOLD,
     Arms,
     People,
     Row,
-    TrainedModel,
     Training,
     approval_plan,
-    delays,
-    draw_arms,
-    draw_people,
+    arms_and_people,
     train,
 )
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-CostName = Literal["l1", "max_percentile_shift"]
 
 
 class ImprovementWorld(Arrivals):
     """People, instances and their true probabilities, all drawn beforehand: an outcome is a function of the suggestion.
 
     Applications are numbered t = 0, 1, ...; candidates k = 0 .. K-1 in the order of ``instances``. A round is one
-    rejected application. The expected reward of k for t is theta_noisy[k] exp(-nu cost(t, k)), with the true cost: l1,
-    unless ``true_cost`` is another. The product knows the l1 cost only.
+    rejected application. The expected reward of k for t is theta_noisy[k] exp(-nu cost(t, k)), with the l1 cost.
 
     ``training`` are the rows and labels that the estimator was fitted on, (n, D) and (n,), and ``unseen`` all others,
-    where they are known. With ``full_effect`` nearer instances help less, in proportion: only those at a cost of this
-    share of the columns help as their own label says.
+    where they are known.
     """
 
     def __init__(
@@ -67,10 +60,8 @@ class ImprovementWorld(Arrivals):
         draws: Draws,
         nu: float | None = None,
         *,
-        true_cost: Cost | None = None,
         training: Training | None = None,
         unseen: Training | None = None,
-        full_effect: float | None = None,
     ) -> None:
         super().__init__(people)
         codec = FeatureCodec(spec)
@@ -81,15 +72,15 @@ class ImprovementWorld(Arrivals):
         self.training, self.unseen = training, unseen
         self.columns = codec.columns
         self._encoded, self.points = codec.encode_many(people.rows), codec.encode_many(arms.rows)
-        scale = 1.0 / codec.dimension if nu is None else nu
-        plain = L1()(self.points, self._encoded)
-        self._execution = execution_probability(plain, scale)
-        self._cost = plain if true_cost is None else true_cost(self.points, self._encoded)
-        effect = 1.0 if full_effect is None else np.minimum(1.0, plain / (full_effect * codec.dimension))
-        self._expected = execution_probability(self._cost, scale) * arms.theta_noisy * effect
+        cost = L1()(self.points, self._encoded)
+        self._execution = execution_probability(cost, 1.0 / codec.dimension if nu is None else nu)
         self._feasible = feasible(self._encoded, self.points, codec)
-        self._best = np.where(self._feasible, self._expected, 0.0).max(axis=1, initial=0.0)
-        self._options: list[Indices] = [np.flatnonzero(row) for row in self._feasible]
+        self._value(cost, self._execution * arms.theta_noisy)
+
+    def _value(self, cost: Floats, expected: Floats) -> None:
+        """Take the true cost and the expected reward of each instance for each distinct person, (n, K)."""
+        self._cost, self._expected = cost, expected
+        self._best = np.where(self._feasible, expected, 0.0).max(axis=1, initial=0.0)
 
     @classmethod
     def from_table(
@@ -100,38 +91,18 @@ class ImprovementWorld(Arrivals):
         seed: int,
         people: int,
         instances: int = 200,
-        improvement_noise: float = 0.1,
-        delay: float | Callable[[Row], float] = DELAY,
         nu: float | None = None,
         approved_share: float = 0.0,
-        classifier: Classifier = "rf",
-        true_cost: CostName = "l1",
-        model: TrainedModel | None = None,
-        full_effect: float | None = None,
-    ) -> ImprovementWorld:
+    ) -> Self:
         """Build the world of a data set, as the stored reference worlds were built (same seed, same world).
 
         ``people`` applications are drawn with replacement, of which about ``approved_share`` are such that the model
-        approves; ``delay`` is the parameter of the geometric distribution, mean 1/delay rounds, or gives it for a
-        person's raw features. ``model`` is the result of ``train`` for the same data, seed and classifier, so that
-        several worlds share one fit. Raises ValueError when the data have no row to accept or no row to reject.
+        approves. Raises ValueError when the data have no row to accept or no row to reject.
         """
-        model = model or train(table, seed=seed, classifier=classifier)
-        random = np.random.RandomState()
-        random.set_state(model.state)
-        arms = draw_arms(table, model, FeatureCodec(spec), random, instances, improvement_noise)
-        rejected = approval_plan(people, approved_share, seed)
-        arrivals = draw_people(table, model, rejected, random)
-        draws = draw(seed, int(rejected.sum()), delays(arrivals, delay))
-        training, unseen = model.parts(table)
-        cost = None if true_cost == "l1" else MaxPercentileShift(training[0])
-        return cls(
-            *(spec, model.estimator, arms, arrivals, draws, nu),
-            true_cost=cost,
-            training=training,
-            unseen=unseen,
-            full_effect=full_effect,
-        )
+        model, rejected = train(table, seed=seed), approval_plan(people, approved_share, seed)
+        arms, arrivals = arms_and_people(table, model, FeatureCodec(spec), instances, rejected)
+        draws, (training, unseen) = draw(generator(seed), int(rejected.sum())), model.parts(table)
+        return cls(spec, model.estimator, arms, arrivals, draws, nu, training=training, unseen=unseen)
 
     @property
     def instances(self) -> Sequence[Row]:
@@ -189,20 +160,6 @@ class ImprovementWorld(Arrivals):
         """The row of each application in ``distinct``, (T,)."""
         return self._people.who
 
-    def person(self, t: int) -> Floats:
-        """The encoded features of application t, (D,)."""
-        encoded: Floats = self._encoded[self._people.who[t]]
-        return encoded
-
-    def feasible(self, t: int) -> Indices:
-        """The instances that application t can become, ascending, (F,)."""
-        return self._options[int(self._people.who[t])]
-
-    def execution(self, t: int) -> Floats:
-        """The execution probabilities of all instances for application t under the l1 cost, (K,)."""
-        row: Floats = self._execution[self._people.who[t]]
-        return row
-
     def is_feasible(self, t: int, k: int) -> bool:
         """Whether application t can become instance k."""
         return bool(self._feasible[self._people.who[t], k])
@@ -219,12 +176,9 @@ class ImprovementWorld(Arrivals):
         """The probability that suggesting instance k to application t is rewarded."""
         return float(self._expected[self._people.who[t], k])
 
-    def oracle(self, t: int, valid: NDArray[np.bool_] | None = None) -> float:
-        """The largest expected reward of a feasible instance, among those of ``valid`` (K,); 0 when there is none."""
-        who = int(self._people.who[t])
-        if valid is None:
-            return float(self._best[who])
-        return float(np.where(self._feasible[who] & valid, self._expected[who], 0.0).max(initial=0.0))
+    def oracle(self, t: int) -> float:
+        """The largest expected reward of a feasible instance; 0 when there is none."""
+        return float(self._best[self._people.who[t]])
 
     def improves(self, t: int, k: int) -> bool:
         """Whether suggesting instance k to application t, which the model rejects, improves the person."""

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
@@ -19,13 +24,8 @@ class Conditions:
         is 1.6 times as hard as the program's cost says, and one in six 1.6 times as easy.
     person_spread
         The same for what each person finds hard beside that.
-    inert
-        The share of the features that may change whose changes please the model only. At 0 each change has the
-        effect that the truth gives it, as if every relation in the data were causal.
-    drift
-        The share of the features that may change whose changes stop helping later.
     shift_at
-        The share of the rejected people who are served before that.
+        The share of the rejected people who are served before features stop helping.
     delay_median
         The median delay of outcomes, in rounds.
     delay_tail
@@ -36,14 +36,12 @@ class Conditions:
     luck_kept: float = 0.3
     feature_spread: float = 0.5
     person_spread: float = 0.5
-    inert: float = 0.0
-    drift: float = 0.0
     shift_at: float = 0.5
     delay_median: float = 3.0
     delay_tail: float = 1.5
 
     def __post_init__(self) -> None:
-        for name in ("luck_kept", "inert", "drift", "shift_at"):
+        for name in ("luck_kept", "shift_at"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}: give a share from 0 to 1")
         for name in ("feature_spread", "person_spread"):
@@ -52,3 +50,7 @@ class Conditions:
         for name in ("delay_median", "delay_tail"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}: give a number above 0")
+
+    def ineffective(self, seed: int, mutable: Mask) -> tuple[Mask, Mask]:  # noqa: ARG002 -- worlds of studies draw some
+        """The features (F,) whose changes please the model only, before and after the shift."""
+        return np.zeros_like(mutable), np.zeros_like(mutable)

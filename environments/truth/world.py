@@ -114,7 +114,7 @@ class TruthWorld(Arrivals):
         mutable = np.array([feature.mutable != "none" for feature in features])
         self._improvement = tuple(
             Improvement(truth, conditions.luck_kept, part[self.codec.feature_of])
-            for part in draws.ineffective(seed, mutable, conditions)
+            for part in conditions.ineffective(seed, mutable)
         )
 
     def make_inert(self, feature: str, *, from_the_shift: bool = False) -> None:

@@ -26,6 +26,7 @@ MOST_EARNED = "50%"
 """The most that a draft asks people to earn more."""
 ROUNDING = 1.0 + 1e-9
 
+
 class DraftedFeature(NamedTuple):
     """A feature of the draft: its fields in YAML, its direction, what else was guessed, and whether it has an order."""
 
@@ -46,6 +47,7 @@ class DraftedFeature(NamedTuple):
         comment = f"  # {'; '.join(marks)}" if marks else ""
         return f"  - {{{fields}}}{comment}\n"
 
+
 def drafted(column: Column, desired: Mask) -> DraftedFeature:
     """The feature of a column that can be one."""
     if column.numbers is not None:
@@ -57,10 +59,12 @@ def drafted(column: Column, desired: Mask) -> DraftedFeature:
     direction = direction_of(column, desired, is_ordered=levels is not None)
     return DraftedFeature(_fields(column.name, kind, missing), direction, guesses, is_ordered=levels is not None)
 
+
 def drafted_one_hot(name: str, columns: Mapping[str, str]) -> DraftedFeature:
     """The categorical feature of one-hot columns, given with their categories."""
     values = f"categorical, categories: {flow_list(columns.values())}, one_hot: {flow_list(columns)}"
     return DraftedFeature(_fields(name, values), fixed_by_name(names.words_of(name)) or ANY, is_ordered=False)
+
 
 def with_something_to_change(features: Iterable[DraftedFeature]) -> list[DraftedFeature]:
     """The features; where all seem to be fixed, those that are not personal may change, for people to decide."""
@@ -69,9 +73,11 @@ def with_something_to_change(features: Iterable[DraftedFeature]) -> list[Drafted
         return listed
     return [feature if feature.direction.is_personal else _opened(feature) for feature in listed]
 
+
 def _opened(feature: DraftedFeature) -> DraftedFeature:
     reason = f"mutable: none, as {feature.direction.reason}; but then nothing may change: decide"
     return feature._replace(direction=Direction("any", reason))
+
 
 def _number(column: Column, desired: Mask) -> DraftedFeature:
     low, high = column.values.min().item(), column.values.max().item()
@@ -90,8 +96,10 @@ def _number(column: Column, desired: Mask) -> DraftedFeature:
         guesses = (*guesses, "at most by what the middle half of people differ")
     return DraftedFeature(_fields(column.name, kind, missing), direction, guesses)
 
+
 def _fields(name: str, kind: str, missing: str | None = None) -> str:
     return f"name: {text(name)}, type: {kind}" + (f", missing: {missing}" if missing is not None else "")
+
 
 def _missing_guess(column: Column) -> tuple[str, ...]:
     count = int((~column.given).sum())
@@ -99,11 +107,13 @@ def _missing_guess(column: Column) -> tuple[str, ...]:
     cells = "empty cell" if count == 1 else "empty cells"
     return (f"missing is the {of}, for {count} {cells}",) if count else ()
 
+
 def _code_guess(column: Column, direction: Direction) -> tuple[str, ...]:
     distinct = len(np.unique(column.values))
     is_open = direction == ANY or names.is_housing(column.words)
     is_code = column.is_whole and 2 < distinct <= MOST_CODES and column.words & names.CODED and is_open
     return ("a number; if it is a code: type categorical, with the codes as texts",) if is_code else ()
+
 
 def _usual_difference(values: NDArray[np.float64], width: float) -> float:
     """By how much the middle half of the values differ, of a range of ``width``: 1, 2 or 5 times a power of ten.
@@ -115,13 +125,16 @@ def _usual_difference(values: NDArray[np.float64], width: float) -> float:
     power = 10.0 ** math.floor(math.log10(size))
     return max(digit * power for digit in (1.0, 2.0, 5.0) if digit * power <= size * ROUNDING)
 
+
 def _median(column: Column) -> float:
     """The median that is a value of the column: the lower of two."""
     return float(np.sort(column.values)[(len(column.values) - 1) // 2])
 
+
 def _most_frequent(column: Column) -> str:
     counts = Counter(column.texts)
     return min(counts, key=lambda value: (-counts[value], value))
+
 
 def _categories(column: Column) -> str:
     return flow_list(sorted(set(column.texts)))

@@ -18,7 +18,7 @@ COMMANDS = {
     "simulate": "Publish a simulated world to a Kafka whose workers serve it.",
     "spec": "Draft a program spec from a CSV, or check specs and explain every error with its line.",
     "train": "Train a program's model from a CSV and its spec.",
-    "train-rl": "Train the learned agents of durable recourse against a simulated competition.",
+    "train-rl": "Train the learned goal of durable recourse against a simulated competition.",
     "suggest": "Suggest a way forward to the rejected people of a CSV, without Kafka.",
     "models": "Import a model from elsewhere in ONNX, check a new one, or announce it to the workers of its program.",
     "specs": "Announce a changed spec to the workers of its program.",

@@ -33,6 +33,7 @@ from ..settings import ModelSettings
 from .display.model_check import print_check
 from .display.new_model import print_model, tell_margin
 from .display.read_progress import ReadProgress
+from .display.undecided import tell_cautions
 from .flags.new_model import add_model_flags, program_spec
 from .flags.parsing import CommandParser, parse_settings
 from .process.client_logs import quiet_kafka_clients
@@ -91,6 +92,7 @@ def import_file(args: Sequence[str]) -> int:
     )
     options = parser.parse_args(list(args))
     loaded = program_spec(options.spec)
+    tell_cautions(loaded.path)
     manifest = import_model(
         options.file,
         options.data,

@@ -10,46 +10,37 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
+from typing import Any
 
 from ...environments.rounds import Scoreboard
-from ...environments.truth import TruthWorld
 from ...schemas.kinds import kinds
 from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..metrics import Metrics
 from ..settings import SimulateSettings
-from ..simulation.lockstep import Simulation
-from ..simulation.retraining import RetrainedSimulation
-from ..simulation.seasons import SeasonSimulation
 from ..worker.readiness import Readiness
 from ..worker.web import make_app
-from .display.words import mean, percentage
+from .display.words import mean
 from .flags.parsing import missing, parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
 from .process.web_thread import served
-from .world.competition import build_competition, write_competition
-from .world.driver import TopicClient, connect, drive
-from .world.program_folders import offer_options, program_name, simulated_programs, write_programs
-from .world.retrained import PEOPLE, ROBUST, RetrainedWorld, build_retrained, spec_files, write_retrained
-from .world.shift import NAME as SHIFT
-from .world.worlds import NamedWorld, build_world, check_policies
+from .worlds import Figures, SimulatedWorld, kind_of, worlds_in_words
+from .worlds.driver import TopicClient, connect, drive
+from .worlds.simulation import Simulation
 
 DESCRIPTION = """Publish a simulated world, people and what becomes of them, to a Kafka whose workers serve its
 programs: `onward simulate --programs DIR` writes these for `onward worker --spec DIR/NAME/spec.yaml`."""
 
-LAP_PEOPLE = 100_000
-"""Applications after which a simulation without end repeats the same world under new ids."""
-
 ADVICE = "run a worker with the programs that `onward simulate --programs DIR` writes"
-CURVE_ROUNDS = 10_000
+CURVE_EVERY = 10_000
 MEASURE_SECONDS = 1.0
 PRINT_SECONDS = 10.0
 
 
 def run(args: Sequence[str]) -> int:
     """Run to the end, or until Ctrl-C or SIGTERM."""
-    settings = parse_settings(SimulateSettings, "onward simulate", DESCRIPTION, args)
+    settings = parse_settings(SimulateSettings, "onward simulate", f"{DESCRIPTION} {worlds_in_words()}", args)
     with interruptible():
         return simulate(settings)
 
@@ -59,80 +50,42 @@ def simulate(settings: SimulateSettings) -> int:
 
     A simulation without end is ended by an interruption, which is then no error.
     """
-    check_policies(settings.policies)
-    if settings.world == "retrained":
-        return _retrain(settings)
+    kind = kind_of(settings)
+    if kind.announces_models and settings.programs is None:
+        raise UsageError(f"--world {kind.name}: give --programs DIR, which holds the models that are announced")
     if settings.programs is None and not settings.brokers:
         raise UsageError(missing("brokers"))
-    if settings.world == "competition":
-        return _compete(settings)
-    named = build_world(
-        settings.data,
-        settings.spec,
-        settings.policies,
-        seed=settings.seed,
-        people=settings.people or LAP_PEOPLE,
-        approved_share=settings.approved_share,
-        shift=settings.world == SHIFT,
-    )
-    if settings.programs is not None:
-        return _list(write_programs(named.name, named.world, settings.programs, named.choices))
-    if isinstance(named.world, TruthWorld):
-        _offer(named, named.world)
-    names = [program_name(named.name, choice) for choice in named.choices]
-    scores = _Scores({name: Scoreboard(named.world, CURVE_ROUNDS) for name in names})
-    programs = simulated_programs(named.world, scores.scoreboards)
-    try:
-        with _connected(settings, scores, ()) as (client, run):
-            for lap in [0] if settings.people else count():
-                _lap(Simulation(programs, prefix=f"{run}-{lap}-"), client, scores, settings)
-    except KeyboardInterrupt:
-        if settings.people:
-            raise
-    print("\n".join(scores.lines()))
-    return 0
-
-
-def _compete(settings: SimulateSettings) -> int:
-    """Write the programs of the competition, or play it to its end."""
-    built = build_competition(settings)
-    if settings.programs is not None:
-        return _list(write_competition(built, settings.programs))
-    scores = _Scores(built.scoreboards(CURVE_ROUNDS))
-    # Applications and outcomes are read back: a round ends when all of its own are on their topics.
-    with _connected(settings, scores, ("application", "outcome")) as (client, run):
-        _lap(SeasonSimulation(built.simulated(scores.scoreboards), prefix=f"{run}-"), client, scores, settings)
-    print("\n".join(scores.lines()))
-    return 0
-
-
-def _retrain(settings: SimulateSettings) -> int:
-    """Write the programs of the world with retrained models, or play it with those that are written."""
-    folder = settings.programs
-    if folder is None:
-        raise UsageError("--world retrained: give --programs DIR, which holds the models that are announced")
-    if not (folder / ROBUST).exists():
-        return _list(write_retrained(settings, folder))
+    world = kind(settings, _note)
+    if settings.programs is None:
+        with TemporaryDirectory(prefix="onward-") as folder:
+            return _play(world, world.write(Path(folder)), settings)
+    specs = world.written(settings.programs)
+    if specs is None:
+        print("\n".join(map(str, world.write(settings.programs).values())))
+        return 0
     if not settings.brokers:
         raise UsageError(missing("brokers"))
-    people = settings.people if "people" in settings.model_fields_set else PEOPLE
-    if not people:
-        raise UsageError("--people 0: a world with retrained models ends, give a number of newcomers")
-    run = settings.run_name or _now()
-    world = build_retrained(settings, spec_files(folder), people, CURVE_ROUNDS, prefix=f"{run}-")
-    scores = _Scores({world.programs[name]: board for name, board in world.scoreboards.items()})
-    with _connected(settings, scores, (), journal=True) as (client, _):
-        _lap(world.simulation, client, scores, settings)
-    print("\n".join([*scores.lines(), *_turned_away(world)]))
+    return _play(world, specs, settings)
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _play(world: SimulatedWorld, specs: Mapping[str, Path], settings: SimulateSettings) -> int:
+    """Play a world whose programs are served, to its end or without one."""
+    scores = _Scores(world.scoreboards(specs, CURVE_EVERY))
+    figures: Figures | None = None
+    try:
+        with _connected(settings, scores, world) as (client, run):
+            for lap in [0] if world.ends else count():
+                simulation, figures = world.play(specs, scores.scoreboards, f"{run}-{lap}-")
+                _lap(simulation, client, scores, settings)
+    except KeyboardInterrupt:
+        if world.ends:
+            raise
+    print("\n".join([*scores.lines(), *(figures.conclusions() if figures else ())]))
     return 0
-
-
-def _turned_away(world: RetrainedWorld) -> Iterator[str]:
-    """One line for each program."""
-    for name, program in world.programs.items():
-        returns = [one for one in world.returns if one.program == program]
-        share = percentage(getattr(world.turned_away, name))
-        yield f"{program}: of {sum(one.done for one in returns)} who did what was asked, {share} were turned away"
 
 
 class _Scores:
@@ -167,27 +120,9 @@ class _Scores:
             )
 
 
-def _list(specs: Mapping[str, Path]) -> int:
-    for path in specs.values():
-        print(path)
-    return 0
-
-
-def _offer(named: NamedWorld, world: TruthWorld) -> None:
-    """Tell the world what its programs suggest, which the oracle needs: the folders of the workers are elsewhere."""
-    print("searching the best option of everybody, for the oracle ...", file=sys.stderr, flush=True)
-    with TemporaryDirectory(prefix="onward-") as folder:
-        offer_options(world, write_programs(named.name, world, Path(folder), named.choices).values())
-
-
 @contextmanager
-def _connected(
-    settings: SimulateSettings, scores: _Scores, inputs: Sequence[str], *, journal: bool = False
-) -> Iterator[tuple[TopicClient, str]]:
-    """A client that reads the outputs and the topics of these kinds of ``inputs``, and the name of the run.
-
-    With ``journal`` it reads the journal too.
-    """
+def _connected(settings: SimulateSettings, scores: _Scores, world: SimulatedWorld) -> Iterator[tuple[TopicClient, str]]:
+    """A client that reads the outputs and what the world wants to read beside them, and the name of the run."""
     run = settings.run_name or _now()
     topics = connection.topics(settings)
     with ExitStack() as stack:
@@ -196,7 +131,8 @@ def _connected(
             app = make_app(scores.metrics, lambda: Readiness(True))
             port = stack.enter_context(served(app, settings.web_host, settings.web_port))
             print(f"serving /metrics on {settings.web_host}:{port}", file=sys.stderr, flush=True)
-        names = (*topics.outputs, *(topics.of(kinds[name]) for name in inputs), *([topics.journal] if journal else []))
+        own = [topics.of(kinds[name]) for name in world.reads]
+        names = (*topics.outputs, *own, *([topics.journal] if world.reads_journal else []))
         yield stack.enter_context(connect(connection.connection(settings), topics, names, "end")), run
 
 
@@ -205,12 +141,7 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
 
 
-def _lap(
-    simulation: Simulation | SeasonSimulation | RetrainedSimulation,
-    client: TopicClient,
-    scores: _Scores,
-    settings: SimulateSettings,
-) -> None:
+def _lap(simulation: Simulation[Any], client: TopicClient, scores: _Scores, settings: SimulateSettings) -> None:
     started = monotonic()
 
     def on_poll() -> None:

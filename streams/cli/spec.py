@@ -20,7 +20,7 @@ from ..programs.encoding import bounds_of
 from ..programs.program import address_of, assemble
 from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
-from .display.undecided import tell_undecided, tell_unlimited
+from .display.undecided import tell_cautions, tell_undecided, tell_unlimited
 from .display.words import printable
 from .flags.parsing import CommandParser
 
@@ -59,6 +59,7 @@ def check(paths: Sequence[Path]) -> int:
         try:
             print(printable(_summary(load_program_spec(file))))
             tell_undecided(file)
+            tell_cautions(file)
             tell_unlimited(file)
         except SpecError as error:
             for line, column, path, message in error.problems:
@@ -72,17 +73,17 @@ def compare(new: Path, old: Path) -> int:
     """Print what a spec changes, a line a field. Raise ``UsageError`` where its program cannot go on with it."""
     before, after = load_program_spec(old), load_program_spec(new)
     trained = _trained_bounds(before)
-    found = changes(before.spec, after.spec, trained)
-    if not found:
+    differences = changes(before.spec, after.spec, trained)
+    if not differences:
         print(printable(f"{new}: means the same as {old}: nothing is to be announced"))
         return 0
     if trained is None:
         print(
             printable(f"{old}: its model cannot be read, so what depends on the model is not checked"), file=sys.stderr
         )
-    for change in found:
+    for change in differences:
         print(printable(f"  {change}" if change.refusal is None else f"  {change} (cannot change: {change.refusal})"))
-    refused = [change.path for change in found if change.refusal is not None]
+    refused = [change.path for change in differences if change.refusal is not None]
     if before.spec.program != after.spec.program:
         raise UsageError(
             f"{new}: {after.spec.program} is another program than {before.spec.program}: nothing is to be announced, "

@@ -13,7 +13,7 @@ from rich.progress import track
 from ...schemas.events import NoRecourse, Recourse
 from ..api.program import MAX_OPTIONS, load_program
 from ..errors import UsageError
-from .display.undecided import tell_undecided
+from .display.undecided import tell_cautions, tell_undecided
 from .display.words import printable
 from .flags.parsing import CommandParser
 
@@ -38,6 +38,7 @@ def run(args: Sequence[str]) -> int:
         raise UsageError(f"--options is {options.options}: give a number from 1 to {MAX_OPTIONS}")
     program = load_program(options.spec, options=options.options)
     tell_undecided(options.spec)
+    tell_cautions(options.spec)
     people = program.read_valid(options.people, id=options.id)
     for problem in people.problems:
         print(f"onward: {printable(str(problem))}", file=sys.stderr)

@@ -9,7 +9,7 @@ from ..programs.training.dates import date_columns
 from ..programs.training.retrains import RETRAINS, states_share
 from ..programs.training.train import ESTIMATORS, train
 from .display.new_model import print_model, tell_dates, tell_margin, tell_retrains, tell_split
-from .display.undecided import tell_undecided
+from .display.undecided import tell_cautions, tell_undecided
 from .flags.new_model import add_model_flags, program_spec
 from .flags.parsing import CommandParser
 
@@ -49,6 +49,7 @@ def run(args: Sequence[str]) -> int:
     options = parser.parse_args(list(args))
     loaded = program_spec(options.spec)
     tell_undecided(loaded.path)
+    tell_cautions(loaded.path)
     manifest = train(
         options.csv,
         loaded,

@@ -1,4 +1,4 @@
-"""``onward train-rl``: the learned agents of durable recourse, trained against the simulated competition."""
+"""``onward train-rl goal``: the learned goal of durable recourse, trained against the simulated competition."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from ...agents.actor import save_arrays
-from ...agents.candidates.recommenders import Bounds, MaximalSuccess, sac_training
-from ...agents.goals import sac_training as goal_training
+from ...agents.candidates.recommenders import Bounds, MaximalSuccess
+from ...agents.goals import sac_training
 from ...agents.goals.sac_training import Progress
 from ...environments.competition import GoalPractice, Recommender, Settings, World, draw_world, load_worlds
 from ..errors import OnwardError, UsageError
@@ -25,36 +25,37 @@ from .flags.parsing import CommandParser
 
 Array = NDArray[np.float64]
 
-DESCRIPTION = """Train the learned agents of durable recourse offline, against the simulated competition: the goal,
-which says the score to reach, and the recommender, which says the changes. Each is written as plain arrays in numpy's
-format npz. A training that was interrupted goes on from its checkpoint. It needs torch: pip install 'onward[rl]'."""
+DESCRIPTION = """Train the learned goal of durable recourse offline, against the simulated competition: it says the
+score to reach. It is written as plain arrays in numpy's format npz. A training that was interrupted goes on from its
+checkpoint. It needs torch: pip install 'onward[rl]'."""
 NEEDS_EXTRA = "onward train-rl needs torch: pip install 'onward[rl]'"
-AGENTS = ("goal", "recommender")
 EPISODES = 16
-TARGETS = (0.4, 0.9)
-"""The recommender is trained for targets between these scores."""
-EVERY = 500
-"""Updates of the recommender between two checkpoints."""
 EVERY_SECONDS = 2.0
 """Between two lines of progress."""
 DRAWN_WORLDS = 4
 
 
-class _Training(Protocol):
-    def save(self, path: Path) -> None: ...
+class Training(Protocol):
+    """A training that can be interrupted."""
 
-    def resume(self, path: Path) -> None: ...
+    def save(self, path: Path) -> None:
+        """Write a checkpoint."""
 
-    def export(self) -> dict[str, NDArray[np.float64]]: ...
+    def resume(self, path: Path) -> None:
+        """Continue where the training of a checkpoint stood."""
+
+    def export(self) -> dict[str, NDArray[np.float64]]:
+        """The agent as plain arrays."""
 
 
-class _Agent(NamedTuple):
-    """How an agent is trained: it does steps of the training, each of which says its number and how it went.
+class Agent(NamedTuple):
+    """How an agent is trained: in ``total`` steps, each of which says its number and how it went.
 
     ``history`` are the lessons so far, of an agent that has lessons.
     """
 
-    training: _Training
+    name: str
+    training: Training
     steps: Callable[[], Iterator[tuple[int, str]]]
     total: int
     history: Callable[[], Sequence[Progress]] = tuple
@@ -63,49 +64,38 @@ class _Agent(NamedTuple):
 def run(args: Sequence[str]) -> int:
     """Train and write the arrays."""
     options = _parser().parse_args(list(args))
-    _check(options)
-    given, console = None if options.worlds is None else _loaded(options.worlds), Console(stderr=True)
-    _check_world(options.world, DRAWN_WORLDS if given is None else len(given))
-    if find_spec("torch") is None:
-        raise UsageError(NEEDS_EXTRA)
-    worlds = given or [draw_world(seed) for seed in range(DRAWN_WORLDS)]
-    import torch
-
-    torch.set_num_threads(1)  # the networks are small: more threads only wait for one another
-    try:
-        options.output.mkdir(parents=True, exist_ok=True)
-        for name in AGENTS if options.agent == "both" else (options.agent,):
-            agent = _goal(options, worlds) if name == "goal" else _recommender(options, worlds)
-            _train(name, agent, options, console)
-    except OSError as error:
-        raise UsageError(f"--output {options.output}: cannot be written: {error.strerror or error}") from error
+    check_above_zero(options, ("alpha", "tau", "beta"), ("lessons", "horizon"))
+    train(lambda worlds: _goal(options, worlds), options)
     return 0
 
 
 def _parser() -> CommandParser:
     parser = CommandParser(prog="onward train-rl", description=DESCRIPTION)
-    parser.add_argument("agent", choices=[*AGENTS, "both"], help="what is trained")
+    parser.add_argument("agent", choices=["goal"], help="what is trained")
+    add_flags(parser)
+    parser.add_argument("--horizon", default=1, type=int, metavar="T", help="rounds within which people come back")
+    parser.add_argument("--beta", default=0.05, type=float, help="how easy changes are (default: %(default)s)")
+    parser.add_argument("--lessons", type=int, metavar="N", help="lessons, 50 rounds each (default: 140)")
+    parser.add_argument("--alpha", default=7.0, type=float, help="the weight of reliability (default: 7)")
+    parser.add_argument("--tau", default=5.0, type=float, help="the weight of feasibility (default: 5)")
+    return parser
+
+
+def add_flags(parser: CommandParser) -> None:
+    """Add the flags of every training: its folder, its worlds and its seed."""
     parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder of arrays and checkpoints")
     parser.add_argument(
         "--worlds", type=Path, metavar="FILE.npz", help=f"frozen worlds (default: {DRAWN_WORLDS} drawn from seeds)"
     )
-    parser.add_argument("--horizon", default=1, type=int, metavar="T", help="rounds within which people come back")
-    parser.add_argument("--beta", default=0.05, type=float, help="how easy changes are (default: %(default)s)")
-    parser.add_argument("--lessons", type=int, metavar="N", help="lessons of the goal, 50 rounds each (default: 140)")
-    parser.add_argument("--updates", type=int, metavar="N", help="updates of the recommender (default: 23000)")
-    parser.add_argument("--alpha", default=7.0, type=float, help="the goal's weight of reliability (default: 7)")
-    parser.add_argument("--tau", default=5.0, type=float, help="the goal's weight of feasibility (default: 5)")
-    parser.add_argument("--world", default=0, type=int, metavar="N", help="the recommender's world (default: 0)")
     parser.add_argument("--seed", default=0, type=int, metavar="N", help="of everything random (default: 0)")
-    return parser
 
 
-def _check(options: Namespace) -> None:
-    """Raise ``UsageError`` for numbers that make no sense."""
-    for name in ("alpha", "tau", "beta"):
+def check_above_zero(options: Namespace, numbers: Sequence[str], counts: Sequence[str]) -> None:
+    """Raise ``UsageError`` for numbers that are not above 0, counts below 1, and a negative seed."""
+    for name in numbers:
         if not 0 < getattr(options, name) < float("inf"):
             raise UsageError(f"--{name} {getattr(options, name)}: give a number above 0")
-    for name in ("lessons", "updates", "horizon"):
+    for name in counts:
         if (value := getattr(options, name)) is not None and value < 1:
             raise UsageError(f"--{name} {value}: give a number of 1 or more")
     if options.seed < 0:
@@ -120,29 +110,20 @@ def _loaded(path: Path) -> list[World]:
         raise UsageError(f"--worlds: {error}") from error
 
 
-def _check_world(number: int, count: int) -> None:
-    """Raise ``UsageError`` for a world that is not there."""
-    if not 0 <= number < count:
-        raise UsageError(f"--world {number}: there are {count}, counted from 0")
-
-
-# --- the agents -------------------------------------------------------------------------------------------------------
-
-
-def _goal(options: Namespace, worlds: list[World]) -> _Agent:
+def _goal(options: Namespace, worlds: list[World]) -> Agent:
     competition = Settings(horizon=options.horizon, beta=options.beta)
-    settings = goal_training.Settings(alpha=options.alpha, tau=options.tau)
+    settings = sac_training.Settings(alpha=options.alpha, tau=options.tau)
     settings = settings._replace(lessons=options.lessons or settings.lessons)
     planners = [_most_successful(world, competition) for world in worlds]
     practice = GoalPractice(worlds, competition, planners, EPISODES, options.seed)
-    training = goal_training.SacTraining(practice, options.seed, settings)
+    training = sac_training.SacTraining(practice, options.seed, settings)
 
     def steps() -> Iterator[tuple[int, str]]:
         for at in training.run():
             shown = f"reward {at.reward:.2f}, RR {at.reliability:.3f}, RF {at.feasibility:.3f}"
             yield at.lesson, f"lesson {at.lesson} of {settings.lessons}: {shown}"
 
-    return _Agent(training, steps, settings.lessons, lambda: training.history)
+    return Agent("goal", training, steps, settings.lessons, lambda: training.history)
 
 
 def _most_successful(world: World, settings: Settings) -> Recommender:
@@ -155,52 +136,39 @@ def _most_successful(world: World, settings: Settings) -> Recommender:
     return recommend
 
 
-def _recommender(options: Namespace, worlds: list[World]) -> _Agent:
-    world, difficulty = worlds[options.world], np.array(Settings().difficulty)
-    if not (world.score(world.people(np.random.default_rng(options.seed), (1000,))) < TARGETS[0]).any():
-        raise UsageError(f"--world {options.world}: hardly anybody in it has a score below {TARGETS[0]}")
-    settings = sac_training.Settings()
-    if options.updates is not None:
-        first = options.updates * settings.phase_1 // (settings.phase_1 + settings.phase_2)
-        settings = settings._replace(phase_1=first, phase_2=options.updates - first)
-    total = settings.phase_1 + settings.phase_2
+def train(build: Callable[[list[World]], Agent], options: Namespace) -> None:
+    """Train an agent of the flags' worlds to its end, from its checkpoint where there is one, and write its arrays.
 
-    def draw(random: np.random.Generator, count: int) -> tuple[Array, Array]:
-        """People below their targets: of others the features are drawn again."""
-        people, targets = world.people(random, (count,)), random.uniform(*TARGETS, count)
-        while (above := world.score(people) >= targets).any():
-            people[above], targets[above] = (
-                world.people(random, (above.sum(),)),
-                random.uniform(*TARGETS, above.sum()),
-            )
-        return people, targets
+    Raises ``UsageError`` where torch is missing, or a file cannot be read or written.
+    """
+    worlds = None if options.worlds is None else _loaded(options.worlds)
+    if find_spec("torch") is None:
+        raise UsageError(NEEDS_EXTRA)
+    import torch
 
-    training = sac_training.SacTraining(draw, world.linear, difficulty, options.seed, settings)
-
-    def steps() -> Iterator[tuple[int, str]]:
-        for at in training.run(every=EVERY):
-            yield at.update, f"update {at.update} of {total}: error {at.error:.4f}, cost of a step {at.cost:.4f}"
-
-    return _Agent(training, steps, total)
+    torch.set_num_threads(1)  # the networks are small: more threads only wait for one another
+    agent = build(worlds or [draw_world(seed) for seed in range(DRAWN_WORLDS)])
+    try:
+        options.output.mkdir(parents=True, exist_ok=True)
+        _train(agent, options.output, _facts(options, agent))
+    except OSError as error:
+        raise UsageError(f"--output {options.output}: cannot be written: {error.strerror or error}") from error
 
 
-# --- training ---------------------------------------------------------------------------------------------------------
-
-
-def _train(name: str, agent: _Agent, options: Namespace, console: Console) -> None:
-    """Train one agent to its end, from its checkpoint where there is one, and write its arrays."""
-    checkpoint, arrays = options.output / f"{name}.checkpoint", options.output / f"{name}.npz"
-    described = options.output / f"{name}.json"
-    _resume(name, agent, checkpoint, described, _facts(options, agent), console)
+def _train(agent: Agent, folder: Path, facts: dict[str, Any]) -> None:
+    checkpoint, arrays = folder / f"{agent.name}.checkpoint", folder / f"{agent.name}.npz"
+    console = Console(stderr=True)
+    if _resume(agent, checkpoint, folder / f"{agent.name}.json", facts):
+        _print(console, f"{agent.name}: goes on from {checkpoint}")
     shown = -float("inf")
     for done, text in agent.steps():
         agent.training.save(checkpoint)
         if done == agent.total or monotonic() - shown >= EVERY_SECONDS:
             shown = monotonic()
-            _print(console, f"{name}: {text}")
+            _print(console, f"{agent.name}: {text}")
     save_arrays(arrays, agent.training.export())
-    _write_history(options.output / f"{name}.csv", agent.history())
-    _print(Console(), f"{name}: {arrays}")
+    _write_history(folder / f"{agent.name}.csv", agent.history())
+    _print(Console(), f"{agent.name}: {arrays}")
 
 
 def _write_history(path: Path, history: Sequence[Progress]) -> None:
@@ -212,19 +180,17 @@ def _write_history(path: Path, history: Sequence[Progress]) -> None:
             writer.writerows(history)
 
 
-def _facts(options: Namespace, agent: _Agent) -> dict[str, Any]:
+def _facts(options: Namespace, agent: Agent) -> dict[str, Any]:
     """What a training must share with its checkpoint."""
     facts = {name: value for name, value in vars(options).items() if name not in ("agent", "output", "worlds")}
     return facts | {"worlds": None if options.worlds is None else str(options.worlds), "total": agent.total}
 
 
-def _resume(
-    name: str, agent: _Agent, checkpoint: Path, described: Path, facts: dict[str, Any], console: Console
-) -> None:
-    """Go on from the checkpoint, or begin; raise ``UsageError`` where it is one of another training."""
+def _resume(agent: Agent, checkpoint: Path, described: Path, facts: dict[str, Any]) -> bool:
+    """Whether there is a checkpoint to go on from; raise ``UsageError`` where it is one of another training."""
     if not checkpoint.exists():
         described.write_text(json.dumps(facts, indent=1))
-        return
+        return False
     try:
         known = json.loads(described.read_text())
         others = [flag for flag, value in facts.items() if known.get(flag) != value]
@@ -238,7 +204,7 @@ def _resume(
         raise
     except Exception as error:  # torch has its own errors for damaged files
         raise UsageError(f"--output: {checkpoint} cannot be read ({error}): remove it to begin again") from error
-    _print(console, f"{name}: goes on from {checkpoint}")
+    return True
 
 
 def _print(console: Console, text: str) -> None:

@@ -13,6 +13,7 @@ from ...schemas.events import Model
 from ..ingest.ingest import FirstLoad, Ingest
 from ..ingest.validation import DAY_MS, Limits
 from ..metrics import Metrics
+from ..programs.compositions import cautions
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program, assemble_all
 from ..programs.spec_check import load_program_spec
@@ -126,6 +127,8 @@ def _programs(settings: WorkerSettings) -> Mapping[str, Program]:
         programs = assemble_all([load_program_spec(path) for path in settings.spec])
     for name, program in programs.items():
         log.info("program", extra={"program": name, "sha256": program.sha256, "version": program.bundle.version})
+        for caution in cautions(program.spec):
+            log.warning(caution, extra={"program": name})
     return programs
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...agents import goals
-from ...agents.goals import RoundGoal
+from ...agents.goals import Goal, RoundGoal
 from ...schemas.spec import ProgramSpec
 from .bundle.loader import ModelBundle
 
@@ -17,6 +20,11 @@ def closes_rounds(spec: ProgramSpec) -> bool:
     return spec.policy.goal in goals.round_registry
 
 
+def goal_kind(name: str) -> type[Goal | RoundGoal] | None:
+    """The goal of a name, for rounds or without; None where there is none."""
+    return goals.round_registry.get(name) or goals.registry.get(name)
+
+
 def round_goal(spec: ProgramSpec) -> RoundGoal:
     """A goal for a program's rounds that has seen none. It is equipped before it says a score (``equip_goal``)."""
     capacity, policy = spec.capacity, spec.policy
@@ -26,6 +34,18 @@ def round_goal(spec: ProgramSpec) -> RoundGoal:
     if capacity.offset is not None:
         parameters["offset"] = capacity.offset
     return kind(capacity.coverage, capacity.horizon, **parameters)
+
+
+def round_score(spec: ProgramSpec, accepted: NDArray[np.float64]) -> float | None:
+    """A score that a round of a program may ask for, by the scores of people whom the model accepts (n,).
+
+    Where the goal has none of its own it is the median: that of rounds with places for half of them. It is None in a
+    program without rounds, and where nobody is accepted.
+    """
+    if not closes_rounds(spec):
+        return None
+    own = round_goal(spec).constant_score
+    return own if own is not None or not len(accepted) else float(np.median(accepted))
 
 
 def needed_for_rounds(spec: ProgramSpec) -> frozenset[str]:

@@ -1,14 +1,15 @@
-"""The margin of a program: how far above the model's threshold an option must score."""
+"""The goal of a program's options, and its margin: how far above the model's threshold they must score."""
 
 from __future__ import annotations
 
 from msgspec import UnsetType
 
-from ...agents import candidates
+from ...agents import candidates, goals
+from ...agents.goals import Goal, Threshold
 from ...schemas.spec import ProgramSpec
 from .bundle.manifest import Manifest
 from .limited_places import closes_rounds
-from .promised import replaces_margin
+from .promised import has_own_score
 
 NO_MARGIN = "model {} has no margin, which `margin: auto` needs: train a new one, or give a number"
 NO_FIT = (
@@ -24,7 +25,7 @@ def uses_margin(spec: ProgramSpec) -> bool:
     to help: how far they go beyond the threshold follows from what helps. A promise has its own margin, and rounds say
     which score people must reach.
     """
-    if replaces_margin(spec.promise) or closes_rounds(spec):
+    if has_own_score(spec.promise) or closes_rounds(spec):
         return False
     margin, target = spec.policy.margin, spec.policy.target
     given = margin is not None or target is not None
@@ -34,7 +35,7 @@ def uses_margin(spec: ProgramSpec) -> bool:
 
 def margin_of(spec: ProgramSpec, measured: float | UnsetType) -> float:
     """The margin that a program uses under a model for which training has ``measured`` one."""
-    if replaces_margin(spec.promise):
+    if has_own_score(spec.promise):
         return spec.promise.margin
     margin = spec.policy.margin
     if margin == "auto":
@@ -44,6 +45,14 @@ def margin_of(spec: ProgramSpec, measured: float | UnsetType) -> float:
     if spec.policy.target is not None:
         return spec.policy.target - spec.model.threshold
     return measured if isinstance(measured, float) and uses_margin(spec) else 0.0
+
+
+def goal_of(spec: ProgramSpec, margin: float) -> Goal:
+    """The score that options must reach; in a program with rounds the threshold, before the first one is closed."""
+    threshold, policy = spec.model.threshold, spec.policy
+    if closes_rounds(spec):
+        return Threshold(threshold, margin)
+    return goals.registry[policy.goal](threshold, margin, **policy.goal_parameters)
 
 
 def margin_fault(manifest: Manifest, spec: ProgramSpec) -> str | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 import msgspec
 
-from ...agents import choices, goals
+from ...agents import candidates, choices, goals
+from ...agents.parameters import Parametrised
 from ...agents.promises import NoPromise
 from ...schemas.spec import ProgramSpec
 from .limited_places import closes_rounds
@@ -34,7 +36,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         (first_model, instances),
         *_beyond_the_defaults(spec),
         *_of_improvement(spec),
-        *_of_rounds(spec),
+        *_of_goal(spec),
     )
     content = msgspec.json.encode(facts, order="deterministic")
     return hashlib.sha256(content).hexdigest()[:POLICY_VERSION_CHARACTERS]
@@ -54,13 +56,22 @@ def _beyond_the_defaults(spec: ProgramSpec) -> tuple[object, ...]:
 def _of_improvement(spec: ProgramSpec) -> tuple[object, ...]:
     """What options are for, where that is not to be easy."""
     policy = spec.policy
-    return () if policy.objective == "cost" else (policy.objective, policy.generator_parameters)
+    if policy.objective == "cost":
+        given = _other_than_default(candidates.registry[policy.generator], policy.generator_parameters)
+        return ({"generator_parameters": given},) if given else ()
+    return policy.objective, policy.generator_parameters
 
 
-def _of_rounds(spec: ProgramSpec) -> tuple[object, ...]:
-    """What decides how a program with rounds picks, beside its policy."""
-    if not closes_rounds(spec):
-        return ()
-    defaults = {name: known.default for name, known in goals.round_registry[spec.policy.goal].parameters().items()}
-    given = {name: value for name, value in spec.policy.goal_parameters.items() if value != defaults[name]}
-    return spec.capacity, given
+def _of_goal(spec: ProgramSpec) -> tuple[object, ...]:
+    """What decides how a program with rounds picks, beside its policy; of others the parameters of their goal."""
+    policy, rounds = spec.policy, closes_rounds(spec)
+    goal = goals.round_registry[policy.goal] if rounds else goals.registry[policy.goal]
+    given = _other_than_default(goal, policy.goal_parameters)
+    if rounds:
+        return spec.capacity, given
+    return ({"goal_parameters": given},) if given else ()
+
+
+def _other_than_default(method: type[Parametrised], parameters: Mapping[str, float]) -> dict[str, float]:
+    defaults = {name: known.default for name, known in method.parameters().items()}
+    return {name: value for name, value in parameters.items() if value != defaults.get(name)}

@@ -18,11 +18,11 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from ...agents import candidates, choices, goals
+from ...agents import candidates, choices
 from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
 from ...agents.costs import L1, Cost, MaxPercentileShift
-from ...agents.goals import Goal, RoundGoal, Threshold, accepted
+from ...agents.goals import Goal, RoundGoal, accepted
 from ...agents.objective import Objective
 from ...agents.options import OptionBatch
 from ...agents.promises import NoPromise, Promise
@@ -38,11 +38,11 @@ from .arms import Arms, numbered
 from .bundle.loader import ModelBundle, load_bundle, read_manifest
 from .encoding import bounds_of, codec_of
 from .limited_places import closes_rounds, lacks_for_rounds, round_goal
-from .margin import margin_fault, margin_of
+from .margin import goal_of, margin_fault, margin_of
 from .models.scoring import score_of_options
 from .objective import generator_of, nu_of, objective_of
 from .policy_version import policy_version
-from .promised import promise_of
+from .promised import promise_of, promise_on
 from .spec_changes import Bounds, SpecRefusedError, check_changes
 from .spec_check import policy_faults
 
@@ -175,15 +175,17 @@ class Program:
 
         Under a promise that has a score of its own, the margin is that of the promise.
         """
-        if self.closes_rounds:
-            return Threshold(self.spec.model.threshold)
-        margin = margin_of(self.spec, bundle.manifest.margin)
-        return goals.registry[self.spec.policy.goal](self.spec.model.threshold, margin)
+        return goal_of(self.spec, margin_of(self.spec, bundle.manifest.margin))
 
     @cached_property
     def promises(self) -> bool:
         """Whether its options are promised to survive a new model."""
         return self.spec.promise.kind != NoPromise.name
+
+    @cached_property
+    def promise(self) -> Promise:
+        """What its options guarantee, as the spec declares it: nothing is measured, so it guarantees nothing yet."""
+        return promise_on(self.spec.promise)
 
     @cached_property
     def valid_for_ms(self) -> int:

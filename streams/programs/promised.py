@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from msgspec import UNSET, UnsetType
 
 from ...agents import promises
-from ...agents.promises import Promise, RetrainsPromise, ShareCalibration, drift_ellipsoid, drift_radius
-from ...agents.scores import LinearScore, Score
+from ...agents.promises import Certified, Promise, ShareCalibration
 from ...schemas.spec import ProgramSpec, PromiseTerms
+from .. import answers as answers
 from .bundle.loader import ModelBundle
 from .bundle.manifest import PromiseCalibration
 from .models.scoring import DecisionModel, score_of_options
 
-TAKEN_BY: Mapping[str, tuple[str, ...]] = {
-    "norm": ("lp",),
-    "radius": ("lp", "ellipsoid"),
-    "quantile": ("lp", "ellipsoid", "retrains"),
-}
-"""The promises that take these fields of a spec's ``promise``."""
+FIELDS = ("norm", "radius", "quantile")
+"""The parameters of promises that are fields of a spec's ``promise``. The others stand in ``promise.parameters``."""
 
 NO_RETRAINS = "model {} has no retrains, which the promise {} needs: train a new one with `onward train --retrains 40`"
+
+
+def promise_on(terms: PromiseTerms) -> Promise:
+    """The promise of a spec, before anything is measured for it."""
+    kind = promises.registry[terms.kind]
+    given = {name: getattr(terms, name) for name in FIELDS} | dict(terms.parameters or {})
+    return kind(**{name: given[name] for name in kind.parameters() if name in given})
 
 
 def promise_of(spec: ProgramSpec, bundle: ModelBundle) -> Promise:
     """The promise of a program under a model; raise ``ValueError`` with the reason when the model cannot carry it."""
     terms = spec.promise
-    if fault := promises.registry[terms.kind](**_parameters(terms)).misfit(bundle.model.score):
+    if fault := promise_on(terms).misfit(bundle.model.score):
         raise ValueError(f"model {bundle.version}: {fault}")
     if lacks_retrains(spec, bundle):
         raise ValueError(NO_RETRAINS.format(bundle.version, terms.kind))
@@ -47,23 +48,22 @@ def measured_promise(
 
     ``measured`` says what the verdict of the retrains is worth under models of other rows.
     """
-    promise = promises.registry[terms.kind](**_parameters(terms))
-    artefacts = _artefacts(terms, promise.needs, model.score, retrains)
-    if isinstance(promise, RetrainsPromise):
+    promise = promise_on(terms)
+    artefacts = promise.measured(model.score, [score_of_options(each.score) for each in retrains])
+    if isinstance(promise, Certified):
         artefacts["calibration"] = _calibration(terms, measured)
     promise.equip(**artefacts)
     return promise
 
 
-def replaces_margin(terms: PromiseTerms) -> bool:
+def has_own_score(terms: PromiseTerms) -> bool:
     """Whether options are searched on a score of the promise, which a margin of the model's own would only repeat."""
-    return promises.registry[terms.kind].robust is not Promise.robust
+    return promises.registry[terms.kind].has_own_score()
 
 
 def needs_retrains(spec: ProgramSpec) -> bool:
     """Whether a spec's promise needs retrains of its models."""
-    needs = promises.registry[spec.promise.kind].needs
-    return bool(needs) and (needs != {"radius"} or spec.promise.radius == "auto")
+    return promise_on(spec.promise).needs_retrains
 
 
 def lacks_retrains(spec: ProgramSpec, bundle: ModelBundle) -> bool:
@@ -71,37 +71,15 @@ def lacks_retrains(spec: ProgramSpec, bundle: ModelBundle) -> bool:
     return needs_retrains(spec) and not bundle.retrains
 
 
+def given_parameters(terms: PromiseTerms) -> Mapping[str, Any]:
+    """The parameters that a spec gives its promise, by name; of the ``FIELDS`` those that are not as by default."""
+    plain = PromiseTerms()
+    fields = {name: getattr(terms, name) for name in FIELDS if getattr(terms, name) != getattr(plain, name)}
+    return fields | dict(terms.parameters or {})
+
+
 def _calibration(terms: PromiseTerms, measured: PromiseCalibration | UnsetType) -> ShareCalibration | None:
     """What was measured of a promise on these terms; None where nothing was."""
-    if isinstance(measured, UnsetType) or (measured.quantile, measured.margin) != (terms.quantile, terms.margin):
+    if isinstance(measured, UnsetType) or not measured.is_of(terms):
         return None
     return ShareCalibration(measured.shares, measured.bounds, measured.models, measured.rows)
-
-
-def _parameters(terms: PromiseTerms) -> dict[str, float]:
-    """The keywords of the promise's constructor."""
-    norm = math.inf if terms.norm == "inf" else float(terms.norm)
-    given = {"norm": norm, "delta": terms.quantile}
-    return {name: given[name] for name in promises.registry[terms.kind].parameters() if name in given}
-
-
-def _artefacts(
-    terms: PromiseTerms, needs: frozenset[str], score: Score, retrains: Sequence[DecisionModel]
-) -> dict[str, Any]:
-    """What a promise ``needs``, by name."""
-    if not needs or (needs == {"radius"} and terms.radius != "auto"):
-        return {"radius": terms.radius} if needs else {}
-    scores = [score_of_options(model.score) for model in retrains]
-    if "choosing" in needs:
-        return {"choosing": scores[::2], "certifying": scores[1::2]}
-    linear = [each for each in scores if isinstance(each, LinearScore)]
-    assert isinstance(score, LinearScore), f"{terms.kind} is for linear scores"
-    weights, bias = np.array([each.weights for each in linear]), np.array([each.bias for each in linear])
-    share = 1.0 - terms.quantile
-    if "covariance" not in needs:
-        return {"radius": drift_radius(score, weights, bias, _parameters(terms)["norm"], share)}
-    ellipsoid = drift_ellipsoid(score, weights, bias, share)
-    return {
-        "covariance": ellipsoid.covariance,
-        "radius": ellipsoid.radius if terms.radius == "auto" else terms.radius,
-    }

@@ -15,7 +15,10 @@ from ...agents.registry import Registry
 from ...schemas.spec import ProgramSpec, PromiseTerms
 from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
-from .promised import TAKEN_BY, replaces_margin
+from .compositions import composition_faults
+from .former_methods import unknown_method
+from .limited_places import goal_kind
+from .promised import FIELDS, given_parameters, has_own_score
 
 ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
     ("policy", "choice"): choices.registry,
@@ -24,6 +27,13 @@ ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
     ("promise", "kind"): promises.registry,
 }
 """The methods that each of these fields may name; the goal may also be one for rounds."""
+PARAMETERS: Mapping[tuple[str, str], str] = {
+    ("policy", "choice"): "parameters",
+    ("policy", "generator"): "generator_parameters",
+    ("policy", "goal"): "goal_parameters",
+    ("promise", "kind"): "parameters",
+}
+"""The field beside it that holds the parameters of the named method."""
 ARMS_PARAMETER = "arm_sd"
 """0 where arms are sets of features: an option's outlook tells more. Instances differ in what no feature tells."""
 
@@ -39,100 +49,97 @@ def load_program_spec(path: str | Path) -> LoadedSpec:
 
 def _completed(spec: ProgramSpec) -> ProgramSpec:
     """The spec with all parameters of its methods."""
-    policy, generator = spec.policy, candidates.registry[spec.policy.generator]
+    policy, generator, goal = spec.policy, candidates.registry[spec.policy.generator], goal_kind(spec.policy.goal)
+    assert goal is not None, "the spec has been checked"
     parameters = _defaults(choices.registry[policy.choice])
     if ARMS_PARAMETER in parameters and policy.objective == "improvement" and not generator.uses_instances:
         parameters[ARMS_PARAMETER] = 0.0
-    parameters |= policy.parameters
-    of_generator = policy.generator_parameters
-    if policy.objective == "improvement":
-        of_generator = _defaults(generator) | of_generator
-    of_goal = policy.goal_parameters
-    if policy.goal in goals.round_registry:
-        of_goal = _defaults(goals.round_registry[policy.goal]) | of_goal
-    completed = {"parameters": parameters, "generator_parameters": of_generator, "goal_parameters": of_goal}
-    return replace(spec, policy=replace(policy, **completed))
+    of_generator = _defaults(generator) if policy.objective == "improvement" else {}
+    policy = replace(
+        policy,
+        parameters=parameters | policy.parameters,
+        generator_parameters=of_generator | policy.generator_parameters,
+        goal_parameters=_defaults(goal) | policy.goal_parameters,
+    )
+    return replace(spec, policy=policy, promise=_completed_promise(spec.promise))
 
 
-def _defaults(method: type[Parametrised]) -> dict[str, float]:
+def _completed_promise(terms: PromiseTerms) -> PromiseTerms:
+    defaults = _defaults(promises.registry[terms.kind])
+    others = {name: value for name, value in defaults.items() if name not in FIELDS}
+    return replace(terms, parameters=others | dict(terms.parameters or {}))
+
+
+def _defaults(method: type[Parametrised]) -> dict[str, Any]:
     return {name: parameter.default for name, parameter in method.parameters().items()}
 
 
 def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """Methods that do not exist or do not fit together, and parameters that they do not take."""
-    policy = spec.policy
     yield from _unknown_methods(spec)
+    yield from composition_faults(spec)
     if spec.promise.kind in promises.registry:
         yield from _promise_faults(spec)
-    if policy.goal in goals.round_registry:
+    if spec.policy.goal in goals.round_registry:
         yield from _round_faults(spec)
-    elif policy.goal in goals.registry:
+    elif spec.policy.goal in goals.registry:
         yield from _faults_without_rounds(spec)
-    yield from _wrong_parameters("parameters", choices.registry.get(policy.choice), policy.parameters)
-    generator = candidates.registry.get(policy.generator)
-    yield from _wrong_parameters("generator_parameters", generator, policy.generator_parameters)
+    for (part, field), parameters in PARAMETERS.items():
+        method = _methods(part, field).get(getattr(getattr(spec, part), field))
+        given = given_parameters(spec.promise) if part == "promise" else getattr(spec.policy, parameters)
+        for name, fault in [] if method is None else _parameter_faults(method, given, spec.model.threshold):
+            if name is None:
+                yield (part, field), fault
+            else:
+                yield (part, name) if part == "promise" and name in FIELDS else (part, parameters, name), fault
 
 
-def _wrong_parameters(
-    field: str, method: type[Parametrised] | None, parameters: Mapping[str, float]
-) -> Iterator[Violation]:
-    """Parameters that a method does not take; nothing where it is unknown."""
-    if method is None:
-        return
-    for name, value in parameters.items():
+def _parameter_faults(
+    method: type[Parametrised], given: Mapping[str, Any], threshold: float
+) -> Iterator[tuple[str | None, str]]:
+    """Parameters that a method does not take, or not with these values, or not together."""
+    for name, value in given.items():
         try:
             method.check({name: value})
         except ValueError as error:
-            yield ("policy", field, name), str(error)
+            yield name, str(error)
+    yield from method.faults(given, threshold)
+
+
+def _methods(part: str, field: str) -> Mapping[str, type[Parametrised]]:
+    """The methods that a field may name."""
+    rounds = goals.round_registry if field == "goal" else {}
+    return {**ROOMS[part, field], **rounds}
 
 
 def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
-    for (part, field), registry in ROOMS.items():
-        name = getattr(getattr(spec, part), field)
-        names = [*registry, *(goals.round_registry if field == "goal" else ())]
-        if name not in names:
-            what = part if field == "kind" else field
-            yield (part, field), f"there is no {what} {name!r}: use one of {', '.join(names)}"
+    for part, field in ROOMS:
+        name, methods = getattr(getattr(spec, part), field), _methods(part, field)
+        if name not in methods:
+            yield (part, field), unknown_method(part, field, name, methods)
 
 
 def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """What a promise does not take, and what does not go with it."""
     terms, plain = spec.promise, PromiseTerms()
-    given = [field for field in terms.__struct_fields__ if getattr(terms, field) != getattr(plain, field)]
-    for field in given:
-        if terms.kind not in TAKEN_BY.get(field, (terms.kind,)):
-            yield ("promise", field), f"{terms.kind} takes no {field}: it is for {' and '.join(TAKEN_BY[field])}"
-        elif terms.kind == plain.kind:
+    for name in sorted((terms.parameters or {}).keys() & set(FIELDS)):
+        yield ("promise", "parameters", name), f"write `{name}` in `promise` itself, without `parameters`"
+    for field in ("margin", "valid_for", "grandfather"):
+        if terms.kind == plain.kind and getattr(terms, field) != getattr(plain, field):
             yield ("promise", field), f"nothing is promised: say what in `kind`, or take `{field}` out"
-    if terms.radius != plain.radius and "quantile" in given:
-        yield ("promise", "quantile"), "a radius is given, so none is measured: take `quantile` or `radius` out"
     if terms.margin and spec.model.threshold + terms.margin >= 1:
         reached = f"{spec.model.threshold + terms.margin:g}"
         yield ("promise", "margin"), f"no score exceeds the threshold and the margin together, {reached}: give less"
-    if terms.kind != plain.kind and spec.policy.goal in goals.round_registry:
-        yield ("promise", "kind"), f"{spec.policy.goal} promises a score in rounds: take `promise` out"
+    elif terms.margin and terms.kind != plain.kind and not has_own_score(terms):
+        yield ("promise", "margin"), f"{terms.kind} has no score of its own: give `policy.margin`"
     if terms.grandfather and spec.decisions == "external":
         yield ("promise", "grandfather"), "others decide, so Onward cannot judge by an older model: take it out"
-    if replaces_margin(terms):
-        yield from _two_scores(spec)
-
-
-def _two_scores(spec: ProgramSpec) -> Iterator[Violation]:
-    """What does not go with a promise that has a score of its own."""
-    for name in ("margin", "target"):
-        if getattr(spec.policy, name) is not None:
-            yield ("policy", name), "the promise says which score options must reach: give `promise: margin` instead"
-    generator = candidates.registry.get(spec.policy.generator)
-    if generator and generator.needs_linear_score:
-        yield ("policy", "generator"), f"{generator.name} cannot keep the promise {spec.promise.kind}: use `search`"
 
 
 def _faults_without_rounds(spec: ProgramSpec) -> Iterator[Violation]:
     """What only a program takes that gives its places in rounds."""
-    goal = spec.policy.goal
-    if spec.policy.goal_parameters:
-        yield ("policy", "goal_parameters"), f"{goal} takes none: they are for goals of limited places"
     if spec.capacity is not None:
+        goal = spec.policy.goal
         yield ("capacity",), f"`goal: {goal}` limits no places: take `capacity` out, or give `policy.goal: capacity`"
 
 
@@ -148,16 +155,3 @@ def _round_faults(spec: ProgramSpec) -> Iterator[Violation]:
     for field, value in (("margin", policy.margin), ("target", policy.target)):
         if value is not None:
             yield ("policy", field), f"{policy.goal} says which score people must reach: take `{field}` out"
-    yield from _wrong_parameters("goal_parameters", goals.round_registry[policy.goal], policy.goal_parameters)
-    if policy.goal == goals.Fixed.name:
-        yield from _fixed_faults(spec)
-
-
-def _fixed_faults(spec: ProgramSpec) -> Iterator[Violation]:
-    """A fixed goal needs a score that wins a place."""
-    score, threshold = spec.policy.goal_parameters.get("score"), spec.model.threshold
-    if score is None:
-        yield ("policy", "goal"), "which score? give one, such as `goal_parameters: {score: 0.8}`"
-    elif score <= threshold:
-        message = f"the model approves scores above {threshold:g} only: give a higher one"
-        yield ("policy", "goal_parameters", "score"), message

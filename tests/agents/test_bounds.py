@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import onward.agents
+import onward.benchmarks.improvement.choices
+import onward.benchmarks.robustness
 from onward.agents import candidates
 from onward.agents.candidates.recommenders import Bounds, MaximalSuccess
-from onward.agents.candidates.robust import RobustEllipsoid, RobustLinear, Rules
 from onward.agents.choices import registry
 from onward.agents.choices.components.execution_kernels import best_option
 from onward.agents.compiled import compiled
@@ -27,6 +28,7 @@ from onward.agents.objective import Objective
 from onward.agents.options import Options
 from onward.agents.promises import Ellipsoid, LpBall, WorstCaseScore
 from onward.agents.trees import TreeSum
+from onward.benchmarks.robustness.exact import RobustEllipsoid, RobustLinear, Rules
 from onward.schemas.encoding import FeatureCodec
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.space import space_of
@@ -46,9 +48,13 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return ran
 
 
+ROOMS = onward.agents, onward.benchmarks.improvement.choices, onward.benchmarks.robustness
+"""Where compiled functions are."""
+
+
 def all_compiled() -> Iterator[tuple[str, compiled[..., Any]]]:
     """The compiled functions of all rooms, by module.function."""
-    for module in pkgutil.walk_packages(onward.agents.__path__, "onward.agents."):
+    for module in (found for room in ROOMS for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")):
         for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, compiled) and value.__module__ == module.name:
                 yield f"{module.name.rpartition('.')[2]}.{name}", value

@@ -1,4 +1,4 @@
-"""The examples in the documentation of agents/ run, and every method has one."""
+"""The examples in the documentation of methods run, and every method has one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 import onward.agents
+import onward.benchmarks.improvement.choices
+import onward.benchmarks.robustness
 from onward.agents.choices import registry
 
 DOCS = Path(__file__).parents[2] / "docs"
-MODULES = [module.name for module in pkgutil.walk_packages(onward.agents.__path__, "onward.agents.")]
+ROOMS = onward.agents, onward.benchmarks.improvement.choices, onward.benchmarks.robustness
+MODULES = [found.name for room in ROOMS for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")]
 
 
 @pytest.mark.parametrize("name", MODULES)

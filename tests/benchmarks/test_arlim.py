@@ -16,13 +16,15 @@ from onward.benchmarks import face
 from onward.benchmarks.arlim import Args, Benchmark
 from onward.benchmarks.improvement.aims import aim
 from onward.benchmarks.improvement.methods import methods, parse
+from onward.benchmarks.improvement.observed_execution import ObservedExecution
 from onward.benchmarks.improvement.play import Played, play
 from onward.benchmarks.improvement.reference import Reference, load_reference
 from onward.benchmarks.improvement.scores import Spread, score, spread, standard_errors
+from onward.benchmarks.improvement.stored_worlds import from_arrays
+from onward.benchmarks.improvement.studied_world import StudiedWorld
+from onward.benchmarks.improvement.updates import ModelUpdates
 from onward.benchmarks.improvement.worlds import Setting, Worlds, data_sets
-from onward.environments.improvement import ImprovementWorld, ModelUpdates, ObservedExecution
 from onward.environments.population import SPEC
-from onward.environments.stored_worlds import from_arrays
 from onward.schemas.specfile import load_spec
 from onward.streams.errors import UsageError
 from onward.tests.support.reference_worlds import WORLDS, load_world, stored_arrays
@@ -32,7 +34,7 @@ METRICS = {"improvement": "improvement", "cost": "cost", "mer": "MER", "regret":
 
 
 @pytest.fixture(scope="module")
-def loan() -> ImprovementWorld:
+def loan() -> StudiedWorld:
     return Worlds(data_sets(None, ())[0], "rf", rounds=200).world(1, Setting())
 
 
@@ -120,7 +122,7 @@ class Spy(Choice):
         raise AssertionError
 
 
-def watch(world: ImprovementWorld, *, last: bool, noise: float = 0.25, **more) -> tuple[Spy, Played]:
+def watch(world: StudiedWorld, *, last: bool, noise: float = 0.25, **more) -> tuple[Spy, Played]:
     spy = Spy(world.points, 10, last=last)
     return spy, play(world, spy, ObservedExecution(world, noise=noise, seed=1), seed=1, **more)
 

@@ -116,8 +116,8 @@ def test_learned_recommenders_need_one_of_each_world_and_stand_beside_the_defaul
     [
         (["--parts", "wizard"], "--parts: there is no 'wizard'"),
         (["--worlds", "/no/file.npz"], "--worlds:"),
-        (["--parts", "sac", "--sac", "/no"], "--sac /no: it holds no goal of `onward train-rl`"),
-        (["--parts", "phi", "--phi", "/no"], "--phi /no: it holds no recommender of `onward train-rl`"),
+        (["--parts", "sac", "--sac", "/no"], "--sac /no: it holds no trained goal"),
+        (["--parts", "phi", "--phi", "/no"], "--phi /no: it holds no trained recommender"),
     ],
 )
 def test_a_wrong_name_or_file_is_explained_in_one_line(flags, message, worlds, capsys, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 from onward.benchmarks import face
 from onward.benchmarks.options import Args, options
-from onward.benchmarks.recourse import dice
+from onward.benchmarks.peers import process
 from onward.benchmarks.recourse.cases import sources
 from onward.benchmarks.recourse.figures import SEPARATOR, tables
 from onward.benchmarks.recourse.rules import broken_rules
@@ -28,7 +28,7 @@ def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("options")
     plot, told = folder / "figures" / "curve.svg", io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(told):
-        patch.setattr(dice, "PYTHON", folder / "nowhere")
+        patch.setattr(process, "BUILD", folder / "nowhere")
         rows = list(options(face.parse(Args, None, [*QUICK, "--plot", str(plot)])))
     return {tuple(row.name.split(SEPARATOR)): row for row in rows}, plot, told.getvalue()
 
@@ -76,7 +76,7 @@ def test_the_tables_show_aims_and_the_curve_is_drawn_without_dice(measured):
     assert first.row_count == 6
     assert "<= 2" in str(next(iter(first.columns[2].cells)))
     assert b"population, logistic, 2 changes" in plot.read_bytes()
-    assert "DiCE is left out: it is not installed" in told
+    assert "DiCE kdtree is left out: it is not installed" in told
 
 
 def test_a_draft_is_the_spec_of_a_data_set_without_one(tmp_path):

@@ -115,7 +115,7 @@ def test_an_outcome_names_its_application_and_approved_people_have_none(world):
 
 
 def test_a_due_time_after_the_last_application_counts_on(loans, specs):
-    world = build(loans, specs, delay=0.01)
+    world = build(loans, specs)
     dues = [outcome.due for t in range(world.people) if (outcome := world.outcome(t, 0))]
     assert max(dues) > world.people
 

@@ -1,7 +1,8 @@
 import numpy as np
 
+from onward.benchmarks.improvement import ARLIM_SPEC
 from onward.environments.improvement import ImprovementWorld
-from onward.environments.population import ARLIM_SPEC, SPEC, Population
+from onward.environments.population import SPEC, Population
 from onward.environments.rounds import Scoreboard
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import load_spec

@@ -23,6 +23,7 @@ from onward.schemas.events import (
 )
 from onward.schemas.headers import CloudEvent
 from onward.schemas.kinds import kinds
+from onward.streams.cli.worlds.run_stats import RunStats
 from onward.streams.errors import OnwardError
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.ingest.partitioning import partition_of
@@ -33,7 +34,6 @@ from onward.streams.metrics import Metrics
 from onward.streams.outputs.decoder import DecodedEvent, EventDecoder
 from onward.streams.outputs.deduplicator import Classification, Deduplicator
 from onward.streams.records import OutRecord, Record, TopicPartition
-from onward.streams.simulation.run_stats import RunStats
 from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, no_clock
 
 LARGEST_KAFKA_RECORD = 1 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onward.schemas.events import Change, Option, Recourse
+from onward.streams.answers import Change, Option, Recourse
 
 CHANGE = Change("income", 59.0, 63.0)
 
@@ -46,6 +46,11 @@ CHANGE = Change("income", 59.0, 63.0)
 )
 def test_an_option_says_what_is_promised_of_later_models(promise, words):
     assert str(Option("0", (CHANGE,), 0.1, 0.9, 1.0, promise=promise)).endswith(words)
+
+
+def test_a_promise_without_words_is_told_by_its_numbers():
+    option = Option("0", (CHANGE,), 0.1, 0.9, 1.0, promise={"score": 0.9, "distance": 1 / 3})
+    assert str(option).endswith("(cost 0.100, score 0.9, distance 0.333)")
 
 
 def test_a_recourse_says_until_when_it_holds():

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from onward.agents.choices import Choice, Pick, Pull, Verifier
+from onward.agents.choices import Choice, Pick, Pull
 from onward.agents.options import Options
+from onward.benchmarks.improvement.choices import Verifier
 
 CELLS = [0.0, 0.25, 0.5, 1.0]
 """Few, so that arms often agree in some or all columns."""

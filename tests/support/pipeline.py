@@ -22,7 +22,7 @@ from onward.schemas.spec import ProgramSpec
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.lines import pack_lines, tick_line
 from onward.streams.metrics import Metrics
-from onward.streams.programs.bundle.loader import BundledVerifier, ModelBundle
+from onward.streams.programs.bundle.loader import ModelBundle
 from onward.streams.programs.bundle.manifest import BundleFile, FeatureColumn, Manifest
 from onward.streams.programs.models.scoring import DecisionModel
 from onward.streams.programs.program import Program
@@ -46,15 +46,6 @@ class IncomeModel:
     def score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score the rows between 0 and 1."""
         return np.clip(X[:, 2] - 0.5 * X[:, 3], 0.0, 1.0)
-
-
-class AgreementModel:
-    """A verifier's model: two people are of one label if their incomes are close."""
-
-    def score(self, X: np.ndarray) -> np.ndarray:
-        """Score pairs of people."""
-        agreement: np.ndarray = 1.0 - np.abs(X[:, 2] - X[:, X.shape[1] // 2 + 2])
-        return agreement
 
 
 def instances(count: int, regions: Sequence[str] = ("south", "north")) -> list[dict[str, Any]]:
@@ -111,8 +102,7 @@ def build_program(
         instances=nothing,
         reference=nothing,
     )
-    verifier = BundledVerifier(AgreementModel(), tolerance=0.3)
-    bundle = ModelBundle("v1", "memory", "1" * 64, manifest, model or IncomeModel(), rows, rows, verifier, retrains)
+    bundle = ModelBundle("v1", "memory", "1" * 64, manifest, model or IncomeModel(), rows, rows, retrains)
     points = codec.encode_many(rows)
     return Program(spec, codec, bundle, tuple(rows), points, L1(), 1.0 / codec.dimension)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...sigmoid import logit
 from ..contract import Array, Indices
 from .grid import Steps
 
@@ -110,6 +111,4 @@ def _sets(features: int, size: int) -> Indices:
 
 def log_odds(score: Array) -> Array:
     """The log odds of scores of any shape."""
-    clipped = np.clip(score, SMALLEST_SCORE, 1.0 - SMALLEST_SCORE)
-    odds: Array = np.log(clipped) - np.log1p(-clipped)
-    return odds
+    return logit(score, SMALLEST_SCORE)

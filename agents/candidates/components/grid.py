@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...compiled import compiled
+from ...rounding import ROUNDING
 from ..contract import Array, Indices, Mask, Space
 
 Layout = tuple[Indices, Indices, Array, Array, Array, Array]
@@ -25,9 +26,6 @@ STEPS_IN_A_RANGE, ROUND_STEPS_IN_A_RANGE = 1000, 100
 
 The second is that of round numbers, also of whole numbers.
 """
-
-TOLERANCE = 1e-9
-"""In steps: raw steps do not divide a range exactly."""
 
 
 class Limits(NamedTuple):
@@ -90,10 +88,10 @@ class Grid:
         raw = self.raw(people)
         down, up = self._ranges.room(raw)
         if self._rounded:
-            down = (np.floor(raw / step + TOLERANCE) - np.ceil((raw - down) / step - TOLERANCE)).clip(min=0.0)
-            up = (np.floor((raw + up) / step + TOLERANCE) - np.ceil(raw / step - TOLERANCE)).clip(min=0.0)
+            down = (np.floor(raw / step + ROUNDING) - np.ceil((raw - down) / step - ROUNDING)).clip(min=0.0)
+            up = (np.floor((raw + up) / step + ROUNDING) - np.ceil(raw / step - ROUNDING)).clip(min=0.0)
         else:
-            down, up = np.floor(down / step + TOLERANCE), np.floor(up / step + TOLERANCE)
+            down, up = np.floor(down / step + ROUNDING), np.floor(up / step + ROUNDING)
         fewest = np.where(self._goes_down, -down, 0).astype(np.int64)
         most = np.where(categories > 0, categories - 1, np.where(self._goes_up, up, 0)).astype(np.int64)
         return Limits(fewest, most)
@@ -103,7 +101,7 @@ class Grid:
         limits = self.limits(person)
         own, there, step = self.raw(person), self.raw(rows), self.layout[2]
         if self._rounded:
-            own = step * np.where(there > own, np.ceil(own / step - TOLERANCE), np.floor(own / step + TOLERANCE))
+            own = step * np.where(there > own, np.ceil(own / step - ROUNDING), np.floor(own / step + ROUNDING))
         near = np.rint((there - own) / step).astype(np.int64)
         steps: Steps = near.clip(limits.fewest, limits.most)
         for index, count in enumerate(self._categories):
@@ -154,7 +152,7 @@ def move(targets: Array, steps: Steps, layout: Layout, rounded: bool) -> None:
                 raw = np.rint((low[feature] + targets[row, column] * scale[feature]) * unit[feature]) / unit[feature]
                 if rounded:
                     place = raw / step[feature]
-                    raw = (np.ceil(place - TOLERANCE) if count > 0 else np.floor(place + TOLERANCE)) * step[feature]
+                    raw = (np.ceil(place - ROUNDING) if count > 0 else np.floor(place + ROUNDING)) * step[feature]
                 raw = np.rint((raw + count * step[feature]) * unit[feature]) / unit[feature]
                 targets[row, column] = (raw - low[feature]) / scale[feature]
 

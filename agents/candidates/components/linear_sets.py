@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...compiled import compiled
+from ...rounding import ROUNDING
 from ..contract import Array, Indices, LinearScore, Mask
 from .grid import Grid, Layout, Steps
 
@@ -27,8 +28,6 @@ MOST_OPTIONS = 32
 """Most options of one person that are kept."""
 CATEGORY_COST = 2.0
 """The l1 cost of another category: one column is left, and one is entered."""
-TOLERANCE = 1e-9
-"""In steps: what is missing can be a whole number of steps, but for rounding errors."""
 
 
 class Solutions(NamedTuple):
@@ -191,7 +190,7 @@ def give_back(
         rest = excess[i]
         for m in np.argsort(-moves.cost / gain_or_one(moves.gain)):
             if steps[i, m] > 1 and categories[m] == 0:
-                back = min(steps[i, m] - 1, math.ceil(rest / moves.gain[m] - TOLERANCE) - 1)
+                back = min(steps[i, m] - 1, math.ceil(rest / moves.gain[m] - ROUNDING) - 1)
                 if back > 0:
                     steps[i, m] -= back
                     rest -= back * moves.gain[m]
@@ -286,7 +285,7 @@ def fill_singles(missing: float, moves: Moves, steps: NDArray[np.int64]) -> int:
     found = 0
     for m in range(len(moves.gain)):
         if moves.gain[m] * moves.most[m] > missing and found < len(steps):
-            needed = math.floor(missing / moves.gain[m] + TOLERANCE) + 1
+            needed = math.floor(missing / moves.gain[m] + ROUNDING) + 1
             if needed <= moves.most[m]:
                 steps[found, m] = needed
                 found += 1
@@ -333,7 +332,7 @@ def fill(missing: float, members: Indices, moves: Moves, steps: NDArray[np.int64
     total = 0.0
     for place in range(len(members) - 1, -1, -1):
         m = members[place]
-        back = min(steps[m] - 1, math.ceil(-rest / gain[m] - TOLERANCE) - 1)
+        back = min(steps[m] - 1, math.ceil(-rest / gain[m] - ROUNDING) - 1)
         if back > 0:
             steps[m] -= back
             rest += back * gain[m]
@@ -355,7 +354,7 @@ def fill_up(rest: float, members: Indices, moves: Moves, steps: NDArray[np.int64
     before, spent, best, last = rest, 0.0, math.inf, -1
     for place in range(len(members)):
         m = members[place]
-        more = min(most[m] - 1, math.floor(rest / gain[m] + TOLERANCE))
+        more = min(most[m] - 1, math.floor(rest / gain[m] + ROUNDING))
         spent += more * cost[m]
         rest -= more * gain[m]
         if more < most[m] - 1 and spent + cost[m] < best:
@@ -363,7 +362,7 @@ def fill_up(rest: float, members: Indices, moves: Moves, steps: NDArray[np.int64
     rest = before
     for place in range(last + 1):
         m = members[place]
-        more = min(most[m] - 1, math.floor(rest / gain[m] + TOLERANCE))
+        more = min(most[m] - 1, math.floor(rest / gain[m] + ROUNDING))
         if place == last:
             more += 1
         steps[m] += more

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...rounding import ROUNDING
 from ..contract import Mask, Mutable, Space
 
 OTHER: dict[Mutable, Mutable] = {"up": "down", "down": "up"}
@@ -16,7 +17,6 @@ DIVISORS = (2, 5, 10)
 """A finer step is one of these parts of the spec's."""
 MOST_SHARE = 10.0
 """The largest share of the own value that an explanation names."""
-TOLERANCE = 1e-9
 
 
 class Relaxation(ABC):
@@ -130,7 +130,7 @@ class FinerStep(Relaxation):
         """The features with a step of the spec, of which such a part can be written."""
         unit = 10.0 ** np.maximum(space.digits, 0)
         parts = space.smallest_change * unit / self.divisor
-        return np.asarray((parts >= 1.0 - TOLERANCE) & (np.abs(parts - np.rint(parts)) < TOLERANCE * unit))
+        return np.asarray((parts >= 1.0 - ROUNDING) & (np.abs(parts - np.rint(parts)) < ROUNDING * unit))
 
 
 KINDS: tuple[Relaxation, ...] = (
@@ -142,7 +142,7 @@ KINDS: tuple[Relaxation, ...] = (
 
 
 def _per_cent(own: float, value: float) -> int:
-    return math.ceil(abs(value - own) / abs(own) * 100.0 - TOLERANCE)
+    return math.ceil(abs(value - own) / abs(own) * 100.0 - ROUNDING)
 
 
 def _written(space: Space, feature: int, value: float) -> str:

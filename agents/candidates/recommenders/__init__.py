@@ -1,11 +1,10 @@
 """Recommenders under a linear score: each person's changes reach a score of their own."""
 
 from .contract import Bounds, Plans, Recommender, Task
-from .generators import MaximalSuccessGenerator, MinimalL1Generator, MinimalL2Generator, WachterGenerator
+from .generators import MaximalSuccessGenerator, MinimalL1Generator, MinimalL2Generator
 from .maximal_success import MaximalSuccess
 from .minimal_l1 import MinimalL1
 from .minimal_l2 import MinimalL2
-from .wachter import Wachter
 
 __all__ = [
     "Bounds",
@@ -18,6 +17,4 @@ __all__ = [
     "Plans",
     "Recommender",
     "Task",
-    "Wachter",
-    "WachterGenerator",
 ]

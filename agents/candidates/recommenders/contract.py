@@ -80,8 +80,6 @@ class Recommender(ABC):
     """
 
     name: ClassVar[str]
-    baseline: ClassVar[bool] = False
-    """Whether it is kept for comparison."""
 
     @abstractmethod
     def changes(self, task: Task) -> Array:

@@ -10,7 +10,6 @@ from .generator import RecommenderGenerator
 from .maximal_success import MaximalSuccess
 from .minimal_l1 import MinimalL1
 from .minimal_l2 import MinimalL2
-from .wachter import Wachter
 
 
 class MinimalL2Generator(RecommenderGenerator):
@@ -41,13 +40,3 @@ class MaximalSuccessGenerator(RecommenderGenerator):
     def recommender(self, difficulty: Array, beta: float) -> Recommender:
         """Joint success with theta = beta / d."""
         return MaximalSuccess(beta / difficulty)
-
-
-class WachterGenerator(RecommenderGenerator):
-    """Plans of ``Wachter``, completed in whole steps. A baseline."""
-
-    name: ClassVar[str] = Wachter.name
-
-    def recommender(self, difficulty: Array, beta: float) -> Recommender:  # noqa: ARG002
-        """The descent, whatever the difficulties."""
-        return Wachter()

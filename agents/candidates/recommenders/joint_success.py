@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...compiled import compiled
 from ..contract import Array
 
-TOLERANCE = 1e-3
+OPTIMALITY_GAP = 1e-3
 """In log probability: a plan's joint success is at most this far from the largest."""
 SMALLEST_CHANGE = 60.0
 """The z at which a change starts to grow: its failure has probability 1e-26."""
@@ -484,7 +484,7 @@ def bounded(
         value, gained = respond(price, intervals[0], intervals[1], person, known, roots[1], change, free)
         here = math.exp(price) * missing + value
         bound = max(bound, here)
-        if bound >= best - TOLERANCE:
+        if bound >= best - OPTIMALITY_GAP:
             return best, price, math.inf
         if gained < missing:
             below, below_bound, below_gain = price, here, gained
@@ -506,7 +506,7 @@ def bounded(
             above_gain - below_gain
         )
         highest = below_bound + (missing - below_gain) * (crossing - lower)
-        if highest - bound <= 0.25 * TOLERANCE or above - below < 1e-12:
+        if highest - bound <= 0.25 * OPTIMALITY_GAP or above - below < 1e-12:
             break
         price = math.log(min(max(crossing, lower + 0.01 * (upper - lower)), upper - 0.01 * (upper - lower)))
         if alike(sides):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...rounding import ROUNDING
 from ..components.grid import Steps
 from ..contract import Array
 from .contract import Recommender, Task, gained
-
-TOLERANCE = 1e-9
-"""In steps: raw steps do not divide a range exactly."""
 
 
 def whole_steps(task: Task, recommender: Recommender, size: Array, most: Steps) -> Steps:
@@ -29,7 +27,7 @@ def whole_steps(task: Task, recommender: Recommender, size: Array, most: Steps) 
         The most steps.
     """
     changes = recommender.changes(task)
-    steps: Steps = np.minimum(np.floor(changes / size + TOLERANCE).astype(np.int64), most)
+    steps: Steps = np.minimum(np.floor(changes / size + ROUNDING).astype(np.int64), most)
     task = task._replace(room=most * size)
     _add(task, recommender, size, most, steps)
     _take_back(task, recommender, size, steps)

@@ -103,12 +103,6 @@ class PullBuffer:
             self._slots.pop((self._steps.item(slot), self._arms.item(slot)), None)
             self._steps[slot], self._kept[slot] = NO_STEP, False
 
-    def keep_newest(self, count: int) -> None:
-        """Drop all but the newest ``count`` rows, and move these to the first slots."""
-        newest = np.arange(self._appended - count, self._appended) % self._memory
-        state = self.state()
-        self.restore({name: state[name][newest] for name in self.ARRAYS} | {"appended": np.array(count)})
-
     def state(self) -> dict[str, NDArray[Any]]:
         """``pairs`` (n, 2 D), ``arms``, ``steps``, ``rewards`` and ``kept`` (n,) by slot; the number of rows that were
         ``appended`` (); and ``digest`` (32,), the SHA-256 of the arms."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
 from onward.agents.candidates import CandidateGenerator, Explanation, Proposals, Space, registry
-from onward.agents.candidates.contract import TOLERANCE, Array, Mask, Objective, Score
+from onward.agents.candidates.contract import Array, Mask, Objective, Score
 from onward.agents.goals import Goal, Threshold
+from onward.agents.parameters import Interval
+from onward.agents.rounding import ROUNDING
 
 ENDS = {"up": 1.0, "any": 1.0, "down": 0.0}
 
@@ -18,28 +20,35 @@ class OneFeature(CandidateGenerator):
     """Moves one feature to the end of its range in the direction that the spec allows.
 
     A feature whose end is nearer than its ``step`` or farther away than its ``max_change`` is left alone.
+
+    Parameters
+    ----------
+    most
+        The largest change, as a share of the feature's range.
     """
 
     name: ClassVar[str] = "one_feature"
     uses_instances: ClassVar[bool] = False
 
-    def __init__(self, space: Space, score: Score, goal: Goal) -> None:
+    def __init__(
+        self, space: Space, score: Score, goal: Goal, *, most: Annotated[float, Interval(above=0, at_most=1)] = 1.0
+    ) -> None:
         single = np.bincount(space.feature_of)[space.feature_of] == 1
         rules = [space.mutable[feature] for feature in space.feature_of]
         self._columns = np.flatnonzero(single & [rule in ENDS for rule in rules])
         self._ends = np.array([ENDS.get(rules[column], 0.0) for column in self._columns])
-        self._space, self._score, self._goal = space, score, goal
+        self._space, self._score, self._goal, self._most = space, score, goal, most
         self.arms = np.eye(len(space.feature_of))[self._columns]
 
     @classmethod
     def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:
         """Needs no instances, and compares nothing: each feature is an arm of its own."""
         cls.check(parameters)
-        return cls(space, lambda rows: np.zeros(len(rows)), Threshold(0.0))
+        return cls(space, lambda rows: np.zeros(len(rows)), Threshold(0.0), **parameters)
 
     def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:
         """The same features under a model."""
-        return type(self)(self._space, score, goal)
+        return type(self)(self._space, score, goal, most=self._most)
 
     def propose(self, people: Array) -> Proposals:
         """Every feature whose end reaches the goal."""
@@ -56,8 +65,9 @@ class OneFeature(CandidateGenerator):
     def _may_change(self, people: Array, targets: Array) -> Mask:
         """Whether each person (n, D) changes something, and as much as the rules allow: (n,)."""
         change = np.abs(targets - people)
-        smallest = self._space.smallest_change[self._space.feature_of] / self._space.scale - TOLERANCE
-        within = (change >= smallest) & (change <= self._space.largest_changes(people))
+        smallest = self._space.smallest_change[self._space.feature_of] / self._space.scale - ROUNDING
+        largest = np.minimum(self._space.largest_changes(people), self._most + ROUNDING)
+        within = (change >= smallest) & (change <= largest)
         allowed: Mask = ((change == 0) | within).all(axis=1) & (change > 0).any(axis=1)
         return allowed
 

@@ -12,38 +12,29 @@ from rich.table import Table
 
 from ....agents.candidates import registry
 from ....agents.promises import NoPromise
-from ....schemas.events import POPULATIONS, whole_percent
+from ....agents.scores import rounded_down
 from ....schemas.spec import ProgramSpec
-from ...advice import ACCEPTED, MANY_CHANGES, advice
+from ...advice import ACCEPTED, LASTING, MANY_CHANGES, advice
 from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
+from ...programs.promised import promise_on
 from ...programs.training.margin import RETRAINED
 from ...programs.training.protected import PREFIX
+from ...programs.training.served import PROMISED
 
-IN_WORDS = frozenset(
-    (
-        "instances",
-        "retrained_accept",
-        "rejected_sampled",
-        "without_option",
-        "without_option_at_threshold",
-        "many_changes",
-        "promise_radius",
-        "promise_margin",
-        "promise_alpha_max",
-        "promise_share",
-        "promise_bound",
-        "promise_models_of_other_rows",
-        "promise_models_of_later_rows",
-        "promise_models_of_resamples",
-        "equal_margin_accepted",
-        "equal_margin_promised_cost",
-        "equal_margin",
-        "equal_margin_cost",
-    )
+IN_WORDS = (
+    "instances",
+    "retrained_accept",
+    "rejected_sampled",
+    "without_option",
+    "round_score",
+    "many_changes",
+    "equal_margin",
+    PROMISED,
+    PREFIX,
 )
-"""Metrics that are told in sentences."""
+"""Metrics that are told in sentences, by the beginnings of their names."""
 EQUAL_COST = 0.02
 """The share by which mean costs may differ and count as equal."""
 
@@ -82,7 +73,7 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     """Print how good a new model is, whom it leaves without an option, and where it is."""
     table = Table("metric", "value")
     for name, value in manifest.metrics.items():
-        if name not in IN_WORDS and not name.startswith(PREFIX):
+        if not name.startswith(IN_WORDS):
             table.add_row(name.replace("_", " "), f"{value:.4f}" if value != int(value) else f"{value:.0f}")
     lines = (
         *_margin(manifest),
@@ -100,7 +91,8 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     for line in _protected(manifest):
         _tell(line)
     if _serves_nobody(manifest):
-        _tell(f"warning: with this spec nobody is served; {_what_to_do(manifest, spec)[0]}")
+        where = "" if manifest.metrics["without_option"] == 1.0 else " in such a round"
+        _tell(f"warning: with this spec nobody is served{where}; {_what_to_do(manifest, spec)[0]}")
 
 
 def _improvement(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
@@ -124,8 +116,8 @@ def _improvement(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
 def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     """How many rows of the data are in the bundle, where its generator uses them."""
     if registry[spec.policy.generator].uses_instances:
-        found, most = int(manifest.metrics["instances"]), spec.candidates
-        yield f"recourse instances: {min(found, most)} kept of {found} found (candidates in the spec: {most})"
+        accepted, most = int(manifest.metrics["instances"]), spec.candidates
+        yield f"recourse instances: {min(accepted, most)} kept of {accepted} found (candidates in the spec: {most})"
 
 
 def _protected(manifest: Manifest) -> Iterator[str]:
@@ -146,10 +138,10 @@ def _margin(manifest: Manifest) -> Iterator[str]:
     if share is None:
         yield f"{line}: it could not be measured, because no rejected person has an option even at the bare threshold"
     elif share < ACCEPTED:
+        last = LASTING[0].upper() + LASTING[1:]
         yield (
             f"{line}: models trained on other rows of the data accept {share:.0%} of the options; the wanted "
-            f"{ACCEPTED:.0%} is reached by no margin that leaves nine of ten people an option of few changes. For "
-            "options that last, ask for `promise: {kind: retrains}`, or for a larger `policy.margin`"
+            f"{ACCEPTED:.0%} is reached by no margin that leaves nine of ten people an option of few changes. {last}"
         )
     else:
         yield line
@@ -157,34 +149,11 @@ def _margin(manifest: Manifest) -> Iterator[str]:
 
 def _promise(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     """What was measured of the promise."""
-    metrics, terms = manifest.metrics, spec.promise
-    if "promise_radius" in metrics:
-        within = f", which {1 - terms.quantile:.0%} of models of resamples of the data stay within"
-        yield f"promise: {terms.kind} with the radius {metrics['promise_radius']:.4g}" + (
-            within if terms.radius == "auto" else ""
-        )
-    if terms.kind == "lp" and not metrics.get("promise_radius", 1.0):
-        yield "promise: a radius of 0 promises nothing under another model: take `radius` out, and it is measured"
-    if "promise_share" in metrics:
-        yield f"promise: {terms.kind}; {_share(manifest)}"
-        yield from _equal_margin(metrics)
-
-
-def _share(manifest: Manifest) -> str:
-    """The mean share and bound, and which models they are of."""
-    metrics, measured = manifest.metrics, manifest.promise_calibration
-    share, bound = (whole_percent(metrics[f"promise_{name}"]) for name in ("share", "bound"))
-    if isinstance(measured, UnsetType):
-        asked = metrics["promise_models_of_resamples"]
-        return (
-            f"of models of resamples of its own data, which took no part in choosing options, at least {bound} accept "
-            f"one ({asked:.0f} were asked); models of other rows were not asked, and mostly fewer of them accept it"
-        )
-    population = POPULATIONS[f"models_of_{measured.rows}_rows"]
-    return (
-        f"of models trained on {population} about {share} accept an option, and for 19 of 20 options at least {bound} "
-        f"({measured.models} such models were asked)"
-    )
+    metrics = manifest.metrics
+    means = {name.removeprefix(PROMISED): mean for name, mean in metrics.items() if name.startswith(PROMISED)}
+    for line in promise_on(spec.promise).measured_in_words(means):
+        yield f"promise: {line}"
+    yield from _equal_margin(metrics)
 
 
 def _equal_margin(metrics: Mapping[str, float]) -> Iterator[str]:
@@ -216,6 +185,9 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     line = f"{people} {none:.1%} have no option" if none else f"{people} all have an option"
     if closes_rounds(spec):
         line += f" above the threshold, {spec.model.threshold:g}; a round may ask for a higher score"
+    if "round_score" in metrics:
+        in_round = f"{metrics['without_option_in_round']:.1%}"
+        line += f": above {rounded_down(metrics['round_score'])}, {in_round} have none"
     condition = "margin" if spec.promise.kind == NoPromise.name else "promise"
     line += f" ({bare:.1%} without the {condition})" if bare < none else ""
     yield line + (f"; {many:.1%} of the options have more than {MANY_CHANGES} changes" if many else "")
@@ -224,11 +196,12 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
 
 
 def _serves_nobody(manifest: Manifest) -> bool:
-    """Whether no rejected person of the data has an option."""
-    return manifest.metrics.get("without_option") == 1.0
+    """Whether no rejected person of the data has an option, or none in a round."""
+    return 1.0 in (manifest.metrics.get("without_option"), manifest.metrics.get("without_option_in_round"))
 
 
 def _what_to_do(manifest: Manifest, spec: ProgramSpec) -> list[str]:
     """What the owners of a model's program can do, where the share of people without an option is high."""
     metrics, margin = manifest.metrics, margin_of(spec, manifest.margin)
-    return list(advice(spec, margin, metrics["without_option"], metrics.get("many_changes", 0.0)))
+    none = max(metrics["without_option"], metrics.get("without_option_in_round", 0.0))
+    return list(advice(spec, margin, none, metrics.get("many_changes", 0.0)))

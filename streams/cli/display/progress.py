@@ -9,16 +9,10 @@ from contextlib import AbstractContextManager
 from time import monotonic
 from typing import Self
 
-from msgspec import UNSET
 from rich.console import Console
 from rich.live import Live
 
-from ...simulation.run_stats import PolicySummary, Summary
-from .returns import line_of_days
-from .rounds import has_rounds, line_of_rounds
-from .shift import phases_in_words
-from .summary import panel
-from .words import mean
+from .summary import View, panel
 
 
 class ProgressDisplay(AbstractContextManager["ProgressDisplay"], ABC):
@@ -29,20 +23,20 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"], ABC):
     def __init__(self) -> None:
         self._last_shown = -float("inf")
 
-    def update(self, summary: Callable[[], Summary], total: int) -> None:
-        """Show the summary if it is time; ``total`` is the number of rejected people, of rounds, or of days."""
+    def update(self, view: Callable[[], View]) -> None:
+        """Show the run if it is time."""
         now = monotonic()
         if now - self._last_shown >= self.every_seconds:
             self._last_shown = now
-            self.show(summary(), total)
+            self.show(view())
 
     @abstractmethod
     def note(self, text: str) -> None:
         """Show a line about the current step."""
 
     @abstractmethod
-    def show(self, summary: Summary, total: int) -> None:
-        """Show a summary."""
+    def show(self, view: View) -> None:
+        """Show a run."""
 
     def __exit__(self, *error: object) -> None:
         """Leave the screen as it is."""
@@ -61,21 +55,11 @@ class PlainDisplay(ProgressDisplay):
         """Print the line."""
         print(text, file=sys.stderr, flush=True)
 
-    def show(self, summary: Summary, total: int) -> None:
+    def show(self, view: View) -> None:
         """Print a line with the main figures."""
-        if has_rounds(summary):
-            self.note(line_of_rounds(summary, total))
-            return
-        if summary.days is not UNSET:
-            self.note(line_of_days(summary, total))
-            return
-        answered = summary.recourse + summary.none
-        said = f"{answered} of {total} rejected people answered, {summary.events_per_second:.0f} events/s"
-        if summary.shift is not UNSET:
-            self.note(f"{said}, improvement before / just after / at the end: {phases_in_words(summary.shift)}")
-            return
-        scores = ", ".join(f"{name} {_score(policy)}" for name, policy in summary.policies.items())
-        self.note(f"{said}, improvement (cost): {scores}, oracle's mean expected reward {summary.oracle_mer:.3f}")
+        summary, figures = view
+        speed = f"{summary.events_per_second:,.0f} events/s"
+        self.note(", ".join(filter(None, (figures.served(summary).text, speed, figures.line(summary)))))
 
     def __enter__(self) -> Self:
         return self
@@ -95,9 +79,9 @@ class LiveDisplay(ProgressDisplay):
         """Print the line above the screen."""
         self._console.print(text, style="dim", highlight=False, markup=False)
 
-    def show(self, summary: Summary, total: int) -> None:
+    def show(self, view: View) -> None:
         """Draw."""
-        self._live.update(panel(summary, total), refresh=True)
+        self._live.update(panel(view), refresh=True)
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -105,10 +89,6 @@ class LiveDisplay(ProgressDisplay):
 
     def __exit__(self, *error: object) -> None:
         self._live.__exit__(None, None, None)
-
-
-def _score(policy: PolicySummary) -> str:
-    return f"{mean(policy.improvement)} ({mean(policy.cost)})"
 
 
 def progress_display(console: Console, quiet: bool) -> ProgressDisplay:

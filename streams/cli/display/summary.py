@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
-from msgspec import UNSET
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console, Group, RenderableType
+from rich.markup import escape
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
@@ -17,31 +19,37 @@ from rich.text import Text
 from ....schemas.events import Recourse
 from ...advice import MANY_CHANGES
 from ...errors import UsageError
-from ...simulation.run_stats import Summary
-from .returns import progress_of_days, returns_table
-from .rounds import BAR_WIDTH, has_rounds, progress_of_rounds, rounds_table
-from .shift import shift_table
+from ..worlds.contract import Figures
+from ..worlds.run_stats import Summary
 from .words import mean, percentage, printable
 
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
 PICTURE_COLUMNS = 88
+BAR_WIDTH = 40
 SVG_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
 """rich's format without the fonts that it would load from a server."""
 
 
-def tables(summary: Summary) -> Group:
+class View(NamedTuple):
+    """A run as it is shown: the figures of every run, and those of its world."""
+
+    summary: Summary
+    figures: Figures
+
+
+def tables(view: View) -> Group:
     """The whole summary, printed at the end of a run."""
-    worlds = (*returns_table(summary), *shift_table(summary))
-    tables = (_counts(summary), *worlds, _policies(summary), _fates(summary), *rounds_table(summary))
-    return Group(*tables, *_examples(summary), Text(SIMULATED, "dim"))
+    summary = view.summary
+    parts = (_counts(summary), *_sections(view), _policies(summary), _fates(summary), *_examples(summary))
+    return Group(*parts, Text(SIMULATED, "dim"))
 
 
-def write_picture(path: Path, summary: Summary, total: int) -> None:
+def write_picture(path: Path, view: View) -> None:
     """Write the live screen as an SVG that loads nothing from elsewhere; ``UsageError`` when it cannot be written."""
     console = Console(
         record=True, width=PICTURE_COLUMNS, file=StringIO(), force_terminal=True, color_system="truecolor"
     )
-    console.print(panel(summary, total))
+    console.print(panel(view))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(console.export_svg(title="onward demo", code_format=SVG_FORMAT), encoding="utf-8")
@@ -49,32 +57,30 @@ def write_picture(path: Path, summary: Summary, total: int) -> None:
         raise UsageError(f"{path}: the picture cannot be written: {error.strerror}") from None
 
 
-def panel(summary: Summary, total: int) -> Panel:
-    """The live screen; ``total`` is the number of rejected people of the whole run, of rounds, or of days."""
-    return Panel(_screen(summary, total), title="Onward", border_style="cyan")
+def panel(view: View) -> Panel:
+    """The live screen."""
+    return Panel(_screen(view), title="Onward", border_style="cyan")
 
 
-def _screen(summary: Summary, total: int) -> Group:
-    served = _progress(summary, total)
+def _screen(view: View) -> Group:
+    summary, served = view.summary, view.figures.served(view.summary)
+    progress = Table.grid(padding=(0, 2))
+    progress.add_row(Text(served.text), ProgressBar(served.total, served.done, width=BAR_WIDTH))
     lines = (Text(_speed(summary)), Text(_options(summary)), Text(SIMULATED, "dim"), Text())
     # The figures of the learners come last: a low terminal cuts the end off.
-    worlds = (*rounds_table(summary), *returns_table(summary), *shift_table(summary))
-    return Group(served, *lines, *worlds, *_examples(summary), _policies(summary), _fates(summary))
+    return Group(progress, *lines, *_sections(view), *_examples(summary), _policies(summary), _fates(summary))
 
 
-def _progress(summary: Summary, total: int) -> Table:
-    if summary.days is not UNSET:
-        return progress_of_days(summary.days, total)
-    return progress_of_rounds(summary, total) if has_rounds(summary) else _answered(summary, total)
-
-
-def _answered(summary: Summary, total: int) -> Table:
-    answered = summary.recourse + summary.none
-    served = Table.grid(padding=(0, 2))
-    served.add_row(
-        Text(f"{answered:,} of {total:,} rejected people answered"), ProgressBar(total, answered, width=BAR_WIDTH)
-    )
-    return served
+def _sections(view: View) -> Iterator[RenderableType]:
+    """The world's own tables, with their lines below."""
+    for section in view.figures.sections():
+        if section.rows:
+            first, *others = section.rows[0]
+            table = Table(first, *map(_right, others), title=section.title, title_justify="left")
+            for row in section.rows[1:]:
+                table.add_row(*map(escape, row))
+            yield table
+        yield from map(Text, section.lines)
 
 
 def _options(summary: Summary) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ....schemas.draft.marks import undecided_lines, unlimited, unprotected
 from ....schemas.specfile import load_spec
+from ...programs.compositions import cautions
 from .words import printable
 
 
@@ -25,6 +26,12 @@ def tell_undecided(spec: Path) -> None:
             "`mutable: none, protected: true`, or `protected: false` where it is not"
         )
         print(printable(told), file=sys.stderr)
+
+
+def tell_cautions(spec: Path) -> None:
+    """Say on standard error which methods of a good spec may leave most people without an option."""
+    for line in cautions(load_spec(spec).spec):
+        print(printable(f"{spec}: {line}"), file=sys.stderr)
 
 
 def tell_unlimited(spec: Path) -> None:

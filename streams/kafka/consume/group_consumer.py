@@ -50,7 +50,7 @@ _MAX_END_OFFSET_AGE_MS = 3_000
 
 
 class GroupConsumer(driver.Consumer):
-    """Partitions, offsets and commits. Records come one by one; ``ChunkConsumer`` makes chunks of them."""
+    """Partitions, offsets and commits. ``ChunkConsumer`` hands over the records."""
 
     logger = faust_log
     transport: driver.Transport
@@ -269,9 +269,6 @@ class GroupConsumer(driver.Consumer):
             if self.flow_active and not self.should_stop:
                 self._worker_transport.fail(error)
             return {}
-
-    def _to_message(self, tp: TP, record: Record) -> ConsumerMessage:
-        return self._chunk_message(tp, [record])
 
     def _note_queued(self, tp: TP, records: Sequence[Record]) -> None:
         if records:

@@ -1,19 +1,15 @@
 """Chunks of records instead of single messages: a Faust transport on the aiokafka driver.
 
 Faust hands an agent one message per record and spends about 150 us on it. This transport hands it one message per
-fetched chunk of a partition, a list of ``Record``.
-
-It depends on private names of faust-streaming 0.15. ``missing_names`` lists those of the fast path that are not as
-expected. Without them the transport still works, and hands over records one by one.
+fetched chunk of a partition, a list of ``Record``. ``docs/kafka.md`` lists what is overridden of Faust, and why.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from faust.transport import consumer as faust_consumer
 from faust.transport.drivers import aiokafka as driver
@@ -26,44 +22,18 @@ from ..options import KafkaOptions
 from .contract import PartitionOwner
 from .group_consumer import GroupConsumer
 
-log = logging.getLogger(__name__)
 faust_log = logging.getLogger("faust")
 
 _POLL_SECONDS = 0.25
 
 
-class ChunkTransport(driver.Transport):
-    """The value of ``app.transport``."""
-
-    def __init__(self, app: Any, options: KafkaOptions, owner: PartitionOwner, lease: Lease) -> None:
-        super().__init__([URL(f"kafka://{broker}") for broker in options.brokers], app)
-        self.options = options
-        self.owner = owner
-        self.lease = lease
-        self.missing = missing_names()
-        if self.missing:
-            log.warning("faust is not as expected (%s): records are handed on one by one", ", ".join(self.missing))
-
-    def fail(self, error: BaseException) -> None:
-        """End the worker with this error. Call in the worker's loop."""
-        self.owner.fail(error)
-
-    def is_stopping(self) -> bool:
-        """Whether the worker is about to end. May be called in any thread."""
-        return self.owner.is_stopping()
-
-    def create_consumer(self, callback: Any, **kwargs: Any) -> GroupConsumer:
-        """The consumer with the fast path, or the one without."""
-        consumer = GroupConsumer if self.missing else ChunkConsumer
-        return consumer(self, callback=callback, loop=self.loop, **kwargs)
-
-
 class ChunkConsumer(GroupConsumer):
-    """The fast path: hands over whole chunks."""
+    """Hands over whole chunks."""
 
     logger = faust_log
 
     async def _drain_messages(self, fetcher: Any) -> None:
+        """Fetch until this consumer or Faust's fetcher is stopped, which runs it."""
         try:
             while not (self._stopped.is_set() or fetcher._stopped.is_set()):
                 fetched, _ = await self._wait_next_records(_POLL_SECONDS)
@@ -107,18 +77,21 @@ class ChunkConsumer(GroupConsumer):
         return len(more)
 
 
-_FAST_PATH: Mapping[str, tuple[str, ...]] = {
-    "_drain_messages": ("self", "fetcher"),
-    "_wait_next_records": ("self", "timeout"),
-    "wait_first": ("self", "coros", "timeout"),
-}
+class ChunkTransport(driver.Transport):
+    """The value of ``app.transport``."""
 
+    Consumer: ClassVar[type] = ChunkConsumer
 
-def missing_names(consumer: type = driver.Consumer) -> list[str]:
-    """The methods of Faust's consumer that the fast path needs and that are missing or have other parameters."""
-    missing = []
-    for name, parameters in _FAST_PATH.items():
-        function = getattr(consumer, name, None)
-        if not inspect.iscoroutinefunction(function) or tuple(inspect.signature(function).parameters) != parameters:
-            missing.append(name)
-    return missing
+    def __init__(self, app: Any, options: KafkaOptions, owner: PartitionOwner, lease: Lease) -> None:
+        super().__init__([URL(f"kafka://{broker}") for broker in options.brokers], app)
+        self.options = options
+        self.owner = owner
+        self.lease = lease
+
+    def fail(self, error: BaseException) -> None:
+        """End the worker with this error. Call in the worker's loop."""
+        self.owner.fail(error)
+
+    def is_stopping(self) -> bool:
+        """Whether the worker is about to end. May be called in any thread."""
+        return self.owner.is_stopping()

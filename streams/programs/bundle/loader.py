@@ -7,7 +7,6 @@ A bundle is a folder (any fsspec address) that is never written to again:
     instances.csv    raw rows that the model accepts: the recourse instances; their order is the candidate index
     population.json  what people are like, for costs that count in percentiles (``population.py``); in bundles of older
                      versions reference.csv, raw rows
-    verifier.skops   (or verifier.npz) a classifier of pairs, where the policy needs one (``training/artefacts.py``)
     retrains.npz     models of resamples of the data, where the promise needs them (``retrains.py``)
     improvement.npz  what says whether a change helps, where options are to (``improvement.py``)
     goal.npz         a learned policy, where the goal needs one (``goal_policy.py``)
@@ -19,14 +18,13 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import fsspec
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from ....agents.actor import Actor
-from ....agents.choices.components.verifier import Verifier
 from ....agents.improvement import Improvement
 from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Value
@@ -37,7 +35,7 @@ from ..models.scoring import DecisionModel
 from ..onnx.score import OnnxScore
 from .goal_policy import load_goal_policy
 from .improvement import load_improvement
-from .manifest import BundleFile, FeatureColumn, ImprovementFile, Manifest, VerifierFile
+from .manifest import BundleFile, FeatureColumn, ImprovementFile, Manifest
 from .model_files import NotAModelError, read_model
 from .population import read_population
 from .raw_rows import read_rows
@@ -49,13 +47,6 @@ if TYPE_CHECKING:
 LARGEST_MANIFEST_BYTES = 4 << 20
 TOO_LARGE = "takes more memory than there is, or than the setting max_model_bytes allows"
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-class BundledVerifier(NamedTuple):
-    """The verifier of a bundle. Its model takes pairs of people (n, 2 D): the columns of one, then of the other."""
-
-    model: DecisionModel
-    tolerance: float
 
 
 @dataclass(frozen=True)
@@ -75,7 +66,6 @@ class ModelBundle:
     model: DecisionModel
     instances: list[dict[str, Value]]
     reference: list[dict[str, Value]]
-    verifier: BundledVerifier | None = None
     retrains: Sequence[DecisionModel] = ()
     goal_policy: Actor | None = None
     improvement: Improvement | None = None
@@ -84,11 +74,7 @@ class ModelBundle:
         """An artefact that a choice or a goal for rounds ``needs``, None where the bundle lacks it."""
         if name == "goal_policy":
             return self.goal_policy
-        if name == "features":
-            return len(self.manifest.features)
-        if name != "verifier" or self.verifier is None:
-            return None
-        return Verifier(self.verifier.model.score, self.model.score, self.verifier.tolerance)
+        return len(self.manifest.features) if name == "features" else None
 
 
 def read_manifest(address: str, *, sha256: str | None = None, redirects: bool = False) -> tuple[Manifest, str]:
@@ -137,7 +123,6 @@ def _load(folder: _Folder, sha256: str | None, columns: tuple[str, ...], codec: 
         model=_load_model(folder, manifest.model, len(columns), manifest.onnx, codec),
         instances=_load_rows(folder, manifest.instances, manifest.features),
         reference=_load_population(folder, manifest),
-        verifier=_load_verifier(folder, manifest.verifier, len(columns)),
         retrains=_load_retrains(folder, manifest.retrains, len(columns), codec),
         goal_policy=_load_goal_policy(folder, manifest.goal_policy),
         improvement=_load_improvement(folder, manifest.improvement, len(columns)),
@@ -233,12 +218,6 @@ def _load_model(
         raise ModelError(f"{place} {error}") from None
     except Exception as error:  # the libraries' errors have no base class
         raise ModelError(f"{place} {_refusal(error)}") from None
-
-
-def _load_verifier(folder: _Folder, entry: VerifierFile | UnsetType, columns: int) -> BundledVerifier | None:
-    if isinstance(entry, UnsetType):
-        return None
-    return BundledVerifier(_load_model(folder, entry, 2 * columns), entry.tolerance)
 
 
 def _load_retrains(

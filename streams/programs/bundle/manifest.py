@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ....schemas.events import Identifier, ProgramName
-from ....schemas.spec import Feature, FeatureType, Name
+from ....schemas.spec import Feature, FeatureType, Name, PromiseTerms
 from ..onnx.score import OnnxScore
 
 MANIFEST = "manifest.json"
@@ -20,12 +20,6 @@ class BundleFile(Struct, frozen=True, forbid_unknown_fields=True):
     file: str
     size: Annotated[int, Meta(ge=0, le=LARGEST_FILE_BYTES)]
     sha256: str
-
-
-class VerifierFile(BundleFile, frozen=True, forbid_unknown_fields=True):
-    """The file of a verifier, and the largest distance from the model at which it is trusted."""
-
-    tolerance: Annotated[float, Meta(ge=0, le=1)]
 
 
 class Calibration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,14 +42,16 @@ class ImprovementFile(BundleFile, frozen=True, forbid_unknown_fields=True):
 
 
 Portion = Annotated[float, Meta(ge=0, le=1)]
+FIRST_CALIBRATED = "retrains"
+"""The promise of a calibration that names none, as in bundles of earlier versions."""
 
 
 class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the promise ``retrains`` states of an option, by how many of its certifying retrains accept it.
+    """What a promise states of an option, by how many of its certifying retrains accept it.
 
     It was measured with so many ``models``, trained on ``other`` rows of the data than the program, or on ``later``
-    ones, under a promise with this ``quantile`` and ``margin``. ``shares`` and ``bounds`` begin with those of an option
-    that no certifying retrain accepts.
+    ones, under a promise of this ``kind`` with this ``quantile``, ``margin`` and other ``parameters``. ``shares`` and
+    ``bounds`` begin with those of an option that no certifying retrain accepts.
     """
 
     rows: Literal["other", "later"]
@@ -64,6 +60,13 @@ class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
     margin: float
     shares: tuple[Portion, ...]
     bounds: tuple[Portion, ...]
+    kind: Name | UnsetType = UNSET
+    parameters: dict[str, float | str] | UnsetType = UNSET
+
+    def is_of(self, terms: PromiseTerms) -> bool:
+        """Whether it was measured under a promise on these terms."""
+        own = self.kind or FIRST_CALIBRATED, self.quantile, self.margin, self.parameters or {}
+        return own == (terms.kind, terms.quantile, terms.margin, terms.parameters or {})
 
 
 class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,7 +99,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ``reference``. ``margin`` is the one at which retrained models accept the options too (``training/margin.py``).
     ``retrains`` holds models of resamples of the data, by which promises are measured, ``promise_calibration`` what
     their verdict is worth under models of other rows, and ``goal_policy`` the learned policy of a goal for rounds.
-    ``improvement`` says which changes help (``agents/improvement/``).
+    ``improvement`` says which changes help (``agents/improvement/``). ``verifier`` belongs to a former choice and is
+    not read.
     """
 
     format: Literal[1] = 1
@@ -109,7 +113,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     instances: BundleFile
     reference: BundleFile | UnsetType = UNSET
     population: BundleFile | UnsetType = UNSET
-    verifier: VerifierFile | UnsetType = UNSET
+    verifier: Raw | UnsetType = UNSET
     retrains: BundleFile | UnsetType = UNSET
     promise_calibration: PromiseCalibration | UnsetType = UNSET
     goal_policy: BundleFile | UnsetType = UNSET

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -27,7 +27,6 @@ from .manifest import (
     ImprovementFile,
     Manifest,
     PromiseCalibration,
-    VerifierFile,
 )
 from .model_files import ModelFile, model_file
 from .population import population_of
@@ -44,13 +43,6 @@ LIBRARIES = {
 """The libraries whose versions a manifest tells, by the ending of the model's file."""
 
 
-class FittedVerifier(NamedTuple):
-    """A classifier of pairs (n, 2 D), 1 for the same label, and the largest trusted distance from the model."""
-
-    estimator: Any
-    tolerance: float
-
-
 def write_bundle(
     folder: Path,
     spec: ProgramSpec,
@@ -61,7 +53,6 @@ def write_bundle(
     instances: Rows,
     reference: Rows,
     metrics: Mapping[str, float],
-    verifier: FittedVerifier | None = None,
     margin: float | UnsetType = UNSET,
     retrains: Sequence[DecisionModel] = (),
     promise_calibration: PromiseCalibration | UnsetType = UNSET,
@@ -85,9 +76,6 @@ def write_bundle(
     kept = instances if candidates.registry[spec.policy.generator].uses_instances else ()
     files["instances"] = ("instances.csv", write_rows(kept, types))
     files["population"] = ("population.json", msgspec.json.encode(population_of(reference, types)))
-    if verifier is not None:
-        verifying = _model_file(folder, verifier.estimator, 2 * len(columns))
-        files["verifier"] = (f"verifier{verifying.ending}", verifying.content)
     if retrains:
         files["retrains"] = ("retrains.npz", _retrains_file(folder, retrains))
     if goal_policy is not None:
@@ -104,7 +92,6 @@ def write_bundle(
         model=entries["model"],
         instances=entries["instances"],
         population=entries["population"],
-        verifier=UNSET if verifier is None else _verifier_entry(entries["verifier"], verifier.tolerance),
         retrains=entries.get("retrains", UNSET),
         promise_calibration=promise_calibration,
         goal_policy=entries.get("goal_policy", UNSET),
@@ -156,10 +143,6 @@ def _retrains_file(folder: Path, retrains: Sequence[DecisionModel]) -> bytes:
 
 def _entry(name: str, content: bytes) -> BundleFile:
     return BundleFile(name, len(content), hashlib.sha256(content).hexdigest())
-
-
-def _verifier_entry(entry: BundleFile, tolerance: float) -> VerifierFile:
-    return VerifierFile(entry.file, entry.size, entry.sha256, tolerance)
 
 
 def _improvement_entry(entry: BundleFile, fitted: FittedImprovement) -> ImprovementFile:

@@ -27,6 +27,7 @@ from ...errors import ModelError, UsageError, one_line
 from ..bundle.manifest import Manifest
 from ..bundle.model_files import read_local
 from ..bundle.writer import check_new, write_bundle
+from ..limited_places import round_score
 from ..margin import uses_margin
 from ..models.row_independence import keeps_rows_apart
 from ..models.scoring import scorer
@@ -36,7 +37,6 @@ from ..onnx.outputs import desired_column, with_one_output
 from ..onnx.trees import flattened
 from ..program import check_linear
 from ..promised import measured_promise, needs_retrains
-from .artefacts import needed_artefacts
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
 from .margin import measured_margin, retrained
@@ -84,7 +84,6 @@ def import_model(
     few retrains, and for a policy that is missing.
     """
     check_new(output)
-    _check_policy(loaded)
     _check_retrains(loaded, retrains)
     policy = read_goal_policy(goal_policy, loaded)
     table, codec = read_labelled(csv, loaded), FeatureCodec(loaded.spec)
@@ -98,7 +97,8 @@ def import_model(
     order = random.permutation(len(table.rows))
     instances = accepted_rows(csv, table, order, model, codec)[: loaded.spec.candidates]
     reference = [table.rows[index] for index in order[:REFERENCE_ROWS]]
-    rejected = table.X[order][~accepted(scores[order], loaded.spec.model.threshold)]
+    approved = accepted(scores, loaded.spec.model.threshold)
+    rejected = table.X[order][~approved[order]]
     fit, held_out = np.split(order, [round(FITTED * len(order))])
     with threadpool_limits(1):
         prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
@@ -110,7 +110,8 @@ def import_model(
         margin, share = measured_margin(codec, model.score, instances, reference, others, rejected, prior)
         measured = {} if share is None else {"retrained_accept": share}
     promise = measured_promise(loaded.spec.promise, model, again)
-    measured |= measure_served(codec, model.score, instances, reference, margin, rejected, promise, prior)
+    asked = round_score(loaded.spec, scores[approved])
+    measured |= measure_served(codec, model.score, instances, reference, margin, rejected, promise, prior, asked)
     measured |= protected_use(codec, model.score, table.X[order])
     return write_bundle(
         output,
@@ -161,12 +162,6 @@ def surrogates(scores: Floats, table: Table, random: np.random.RandomState) -> l
 
 def _agree(trees: TreeSum, model: OnnxModel, X: Floats) -> bool:
     return keeps_rows_apart(trees.score, X) and bool(np.abs(trees.score(X) - model.score(X)).max() <= ROUNDING)
-
-
-def _check_policy(loaded: LoadedSpec) -> None:
-    choice = loaded.spec.policy.choice
-    for name in sorted(needed_artefacts(choice)):
-        raise UsageError(f"{loaded.path}: {choice} needs a {name}, which only `onward train` fits: use another choice")
 
 
 def _check_retrains(loaded: LoadedSpec, retrains: Sequence[Path]) -> None:

@@ -13,6 +13,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from ....agents.improvement import LabelPrior
 from ....agents.improvement.label_prior import SMALLEST_SHARE, Ensemble
+from ....agents.sigmoid import logit
 from ....agents.trees import joined
 from ....schemas.spec import ProgramSpec
 from ..bundle.improvement import FittedImprovement
@@ -93,8 +94,7 @@ def _out_of_bag(
     total, count = np.zeros(len(X)), np.zeros(len(X))
     for model, bag in zip(models, bags, strict=True):
         out = np.setdiff1d(np.arange(len(X)), bag)
-        p = np.clip(model.predict_proba(X[out])[:, 1], SMALLEST_SHARE, 1.0 - SMALLEST_SHARE)
-        total[out] += np.log(p) - np.log1p(-p)
+        total[out] += logit(model.predict_proba(X[out])[:, 1], SMALLEST_SHARE)
         count[out] += 1
     seen = count > 0
     return total[seen] / count[seen], labels[seen]

@@ -19,11 +19,12 @@ from sklearn.model_selection import train_test_split
 from ....agents.candidates import CandidateGenerator, Proposals
 from ....agents.goals import accepted
 from ....agents.objective import Objective
-from ....agents.promises import RetrainsPromise, accepting
+from ....agents.promises import Certified, accepting
 from ....agents.scores import Score
 from ....schemas.encoding import FeatureCodec
 from ....schemas.table import Table
 from ..bundle.retrains import retrain_of
+from ..margin import goal_of
 from ..models.scoring import score_of_options, scorer
 from ..objective import generator_of, nu_of, objective_of
 from ..program import cost_of
@@ -31,7 +32,7 @@ from ..promised import measured_promise
 from .improvement import fit_improvement
 from .retrains import fit_retrains
 from .seeding import seeded
-from .served import best_options, goal_of
+from .served import best_options
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -123,16 +124,16 @@ def cuts(dates: Floats, labels: NDArray[np.int64], random: np.random.RandomState
     if len(rows) > MOST_ROWS:
         rows = np.sort(random.permutation(rows)[:MOST_ROWS])
     values, first = np.unique(np.sort(dates[rows]), return_index=True)
-    found: list[Split] = []
+    splits: list[Split] = []
     places = {int(np.abs(first - share * len(rows)).argmin()) for share in CUTS}
     for place in sorted(places):
         earlier = dates[rows] < values[place]
         split = Split(rows[earlier], rows[~earlier])
         if all(len(part) >= FEWEST_ROWS and np.bincount(labels[part], minlength=2).min() >= FEWEST for part in split):
-            found.append(split)
-    if len(found) < 2:
+            splits.append(split)
+    if len(splits) < 2:
         raise ValueError("too few rows of both labels lie before and after at least two dates")
-    return found
+    return splits
 
 
 def trials(training: Training, splits: Iterable[Split], random: np.random.RandomState) -> Iterator[Trial | None]:
@@ -152,7 +153,7 @@ def _trial(training: Training, split: Split, random: np.random.RandomState) -> T
     model = scorer(fitted, codec.dimension)
     retrains = fit_retrains(fitted, X[split.own], labels[split.own], training.retrains, len(fit), random)
     promise = measured_promise(spec.promise, model, retrains)
-    assert isinstance(promise, RetrainsPromise), f"{spec.promise.kind} states no share"
+    assert isinstance(promise, Certified), f"{spec.promise.kind} states no share"
     size = min(len(fit), int(LARGEST_PART * len(split.aside)))
     others = [
         retrain_of(_fitted(training, _part(labels, split.aside, size, random)[0], random), codec.dimension).score
@@ -174,7 +175,7 @@ def _asked(
     codec: FeatureCodec,
     generator: CandidateGenerator,
     objective: Objective,
-    promise: RetrainsPromise,
+    promise: Certified,
     score: Score,
     people: Floats,
     others: Sequence[Score],

@@ -27,12 +27,12 @@ def protected_use(codec: FeatureCodec, score: Callable[[Floats], Floats], X: Flo
     """
     people, spec = X[:PEOPLE], codec.spec
     own = score(people)
-    approved, found = accepted(own, spec.model.threshold), {}
+    approved, shares = accepted(own, spec.model.threshold), {}
     for index, feature in enumerate(spec.features):
         if feature.protected:
             columns = codec.feature_of == index
             scores = [score(np.where(columns, np.roll(people, shift, axis=0), people)) for shift in SHIFTS]
             if not all(np.array_equal(other, own, equal_nan=True) for other in scores):
                 changed = [accepted(other, spec.model.threshold) != approved for other in scores]
-                found[PREFIX + feature.name] = float(np.mean(changed))
-    return found
+                shares[PREFIX + feature.name] = float(np.mean(changed))
+    return shares

@@ -16,7 +16,7 @@ from ....schemas.specfile import LoadedSpec
 from ...errors import UsageError
 from ..bundle.retrains import FEWEST, retrain_of
 from ..models.scoring import DecisionModel
-from ..promised import needs_retrains
+from ..promised import needs_retrains, promise_on
 from .seeding import seeded
 
 Floats = NDArray[np.float64]
@@ -64,20 +64,22 @@ def check_number(flag: str, count: int) -> None:
 
 def check_carries(model: DecisionModel, loaded: LoadedSpec) -> None:
     """Raise ``UsageError`` where a model cannot carry the promise of a spec."""
-    kind = promises.registry[loaded.spec.promise.kind]
-    if fault := kind().misfit(model.score):
-        raise UsageError(f"{loaded.path}: `promise: {{kind: {kind.name}}}` does not go with this model: {fault}")
+    promise = promise_on(loaded.spec.promise)
+    if fault := promise.misfit(model.score):
+        raise UsageError(f"{loaded.path}: `promise: {{kind: {promise.name}}}` does not go with this model: {fault}")
 
 
 def states_share(spec: ProgramSpec) -> bool:
     """Whether a spec's promise states a share of models, which is measured on rows kept aside."""
-    return promises.registry[spec.promise.kind] is promises.RetrainsPromise
+    return issubclass(promises.registry[spec.promise.kind], promises.Certified)
 
 
 def check_dates(loaded: LoadedSpec, column: str | None) -> None:
     """Raise ``UsageError`` where dates are given and nothing is measured by them."""
     if column is not None and not states_share(loaded.spec):
-        raise UsageError(f"--date-column: {loaded.path} does not ask for `promise: {{kind: retrains}}`, which needs it")
+        kinds = [name for name, kind in promises.registry.items() if issubclass(kind, promises.Certified)]
+        asked = " or ".join(f"`promise: {{kind: {name}}}`" for name in kinds)
+        raise UsageError(f"--date-column: {loaded.path} does not ask for {asked}, which needs it")
 
 
 def fit_retrains(

@@ -8,16 +8,14 @@ import numpy as np
 from msgspec import UnsetType
 from numpy.typing import NDArray
 
-from ....agents import goals
 from ....agents.candidates import Proposals
-from ....agents.goals import Goal, Threshold
+from ....agents.goals import Threshold
 from ....agents.improvement import Improvement
 from ....agents.objective import Objective
 from ....agents.promises import NoPromise, Promise
 from ....schemas.encoding import FeatureCodec
-from ....schemas.spec import ProgramSpec
 from ...advice import MANY_CHANGES
-from ..margin import margin_of
+from ..margin import goal_of, margin_of
 from ..models.scoring import score_of_options
 from ..objective import generator_of, nu_of, objective_of
 from ..program import Features, cost_of
@@ -26,6 +24,8 @@ Floats = NDArray[np.float64]
 
 PEOPLE = 50
 """Rejected people who are looked at."""
+PROMISED = "promise_"
+"""Begins the names of metrics that are means of what a promise guarantees."""
 
 
 def measure_served(
@@ -37,14 +37,16 @@ def measure_served(
     rejected: Floats,
     promise: Promise | None = None,
     improvement: Improvement | None = None,
+    asked: float | None = None,
 ) -> Mapping[str, float]:
     """What the program of a codec's spec can propose to the first of some ``rejected`` people (n, D).
 
     ``rejected_sampled`` is their number, ``without_option`` the share without an option, and
     ``without_option_at_threshold`` the same for the bare threshold, without a promise. Of everybody's best options,
     as many as the spec allows, ``many_changes`` is the share with more than ``MANY_CHANGES``, and ``promise_...`` are
-    the means of what the promise guarantees; its radius is told also where there are none. ``measured`` is the model's
-    margin. The result is empty where nobody is rejected.
+    the means of what the promise guarantees; its constants are told also where there are none. ``measured`` is the
+    model's margin. Where a round may have ``asked`` for a score, ``without_option_in_round`` is the share without an
+    option that exceeds this ``round_score``. The result is empty where nobody is rejected.
     """
     people = rejected[:PEOPLE]
     if not len(people):
@@ -61,20 +63,16 @@ def measure_served(
     if margin or not isinstance(promise, NoPromise):
         served = generator.under(score, bare).propose(people[without]).people
         facts["without_option_at_threshold"] = (len(without) - len(np.unique(served))) / len(people)
+    if asked is not None:
+        served = generator.under(score, Threshold(asked)).propose(people).people
+        facts |= {"round_score": asked, "without_option_in_round": 1.0 - len(np.unique(served)) / len(people)}
     if len(proposals.people):
         options = best_options(proposals, objective, people, spec.policy.options)
         facts["many_changes"] = float((_changes(options, people, codec.feature_of) > MANY_CHANGES).mean())
         kept = [promise.guarantee(target, score, threshold) or {} for target in options[1]]
-        facts |= {f"promise_{name}": float(np.mean([each[name] for each in kept])) for name in kept[0]}
-    # The same for every target, so it is no mean.
-    first = promise.guarantee(people[0], score, threshold) or {}
-    return facts | ({"promise_radius": first["radius"]} if "radius" in first else {})
-
-
-def goal_of(spec: ProgramSpec, margin: float) -> Goal:
-    """The goal of a spec; that of a program with limited places is the threshold before its first round."""
-    kind = goals.registry.get(spec.policy.goal, Threshold)
-    return kind(spec.model.threshold, margin)
+        for name in dict.fromkeys(name for guarantee in kept for name in guarantee):
+            facts[PROMISED + name] = float(np.mean([each[name] for each in kept if name in each]))
+    return facts | {PROMISED + name: number for name, number in promise.constants().items()}
 
 
 def best_options(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import UNSET, UnsetType
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 from sklearn.linear_model import LogisticRegression
 
-from ..bundle.manifest import PromiseCalibration
+from ....agents.sigmoid import logit, sigmoid
+from ..bundle.manifest import FIRST_CALIBRATED, PromiseCalibration
 from .equal_margin import equal_margin
 from .kept_aside import Training, Trial, cuts, halvings, trials
 
@@ -20,6 +21,8 @@ Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 """The share of options whose bound holds."""
+LEAST_SHARE = 1e-6
+"""Shares nearer to 0 or 1 count as this near."""
 FEWEST_GROUPS = 2
 """Of fewer nobody can say how far apart they are."""
 DIGITS = 4
@@ -51,12 +54,12 @@ def measure_share(
     """
     labels = training.table.labels
     splits = list(halvings(labels, random) if dates is None else cuts(dates, labels, random))
-    found: list[Trial | None] = []
+    results: list[Trial | None] = []
     for number, trial in enumerate(trials(training, splits, random), 1):
         on_split(number, len(splits))
-        found.append(trial)
+        results.append(trial)
     together = 2 if dates is None else 1
-    groups = [[trial for trial in found[at : at + together] if trial] for at in range(0, len(found), together)]
+    groups = [[trial for trial in results[at : at + together] if trial] for at in range(0, len(results), together)]
     groups = [group for group in groups if group]
     if len(groups) < FEWEST_GROUPS:
         return Measured(UNSET, {})
@@ -64,13 +67,20 @@ def measure_share(
     shares, bounds = (tuple(each.round(DIGITS).tolist()) for each in stated(groups, certifying))
     asked = sum(trial.models for group in groups for trial in group)
     calibration = PromiseCalibration(
-        "other" if dates is None else "later", asked, terms.quantile, terms.margin, shares, bounds
+        "other" if dates is None else "later",
+        asked,
+        terms.quantile,
+        terms.margin,
+        shares,
+        bounds,
+        UNSET if terms.kind == FIRST_CALIBRATED else terms.kind,
+        terms.parameters,
     )
     return Measured(calibration, _metrics([trial for group in groups for trial in group]))
 
 
-def _metrics(found: Sequence[Trial]) -> dict[str, float]:
-    margin = equal_margin(found)
+def _metrics(trials: Sequence[Trial]) -> dict[str, float]:
+    margin = equal_margin(trials)
     if margin is None:
         return {}
     return {
@@ -101,25 +111,25 @@ def stated(groups: Sequence[Sequence[Trial]], certifying: int) -> Stated:
     trials = [trial for group in groups for trial in group]
     weight = np.concatenate([np.full(len(trial.accepted), 1.0 / len(trial.accepted)) for trial in trials])
     certified = np.concatenate([trial.certified for trial in trials])
-    found = np.concatenate([trial.accepted for trial in trials])
-    shares = _sigmoid(certified, found, trials[0].models * weight, certifying)
+    accepted = np.concatenate([trial.accepted for trial in trials])
+    shares = _fitted(certified, accepted, trials[0].models * weight, certifying)
     gaps = [np.mean([(trial.accepted - shares[trial.certified]).mean() for trial in group]) for group in groups]
     error = float(np.std(gaps, ddof=1)) / math.sqrt(len(gaps))
-    mean = float(np.average(found, weights=weight))
+    mean = float(np.average(accepted, weights=weight))
     shares *= max(0.0, 1.0 - error / mean) if mean else 0.0
     # Models that all accept show no share of 1.
     asked = sum(trial.models for trial in trials)
     shares = np.minimum(shares, (asked + 0.5) / (asked + 1.0))
     missed = [_missed(trial, shares) for trial in trials]
-    bounds = _expit(_logit(shares) - max(0.0, _prediction_limit(np.array(missed))))
+    bounds = sigmoid(logit(shares, LEAST_SHARE) - max(0.0, _prediction_limit(np.array(missed))))
     return Stated(shares, np.minimum(shares, bounds))
 
 
 def _missed(trial: Trial, shares: Floats) -> float:
     """The log odds by which 19 of 20 options of a trial miss their shares at most."""
     # By the rule of succession models that all reject are not beyond all odds.
-    found = (trial.models * trial.accepted + 0.5) / (trial.models + 1.0)
-    return float(np.quantile(_logit(shares[trial.certified]) - _logit(found), CONFIDENCE))
+    accepted = (trial.models * trial.accepted + 0.5) / (trial.models + 1.0)
+    return float(np.quantile(logit(shares[trial.certified], LEAST_SHARE) - logit(accepted, LEAST_SHARE), CONFIDENCE))
 
 
 def _prediction_limit(values: Floats) -> float:
@@ -128,26 +138,17 @@ def _prediction_limit(values: Floats) -> float:
     return float(values.mean() + stdtrit(len(values) - 1, CONFIDENCE) * spread)
 
 
-def _sigmoid(certified: NDArray[np.intp], found: Floats, weight: Floats, certifying: int) -> Floats:
+def _fitted(certified: NDArray[np.intp], accepted: Floats, weight: Floats, certifying: int) -> Floats:
     """The probability of acceptance by the number of accepting retrains, (T + 1,); it never falls."""
-    odds = _logit((np.arange(certifying + 1) + 0.5) / (certifying + 1.0))[:, np.newaxis]
+    odds = logit((np.arange(certifying + 1) + 0.5) / (certifying + 1.0), LEAST_SHARE)[:, np.newaxis]
     # Each option was accepted by a part of the models, and rejected by the others.
-    weights = np.concatenate([weight * found, weight * (1.0 - found)])
-    labels = np.repeat([1, 0], len(found))
+    weights = np.concatenate([weight * accepted, weight * (1.0 - accepted)])
+    labels = np.repeat([1, 0], len(accepted))
     rows = np.concatenate([odds[certified], odds[certified]])
     counted = weights > 0.0
     if len(np.unique(labels[counted])) < 2:
-        return np.full(certifying + 1, found[0])
+        return np.full(certifying + 1, accepted[0])
     fitted = LogisticRegression().fit(rows[counted], labels[counted], sample_weight=weights[counted])
     if fitted.coef_[0, 0] < 0.0:
-        return np.full(certifying + 1, np.average(found, weights=weight))
+        return np.full(certifying + 1, np.average(accepted, weights=weight))
     return np.asarray(fitted.predict_proba(odds)[:, 1])
-
-
-def _logit(share: NDArray[np.floating[Any]]) -> Floats:
-    inside = np.clip(share, 1e-6, 1.0 - 1e-6)
-    return np.asarray(np.log(inside) - np.log1p(-inside))
-
-
-def _expit(odds: Floats) -> Floats:
-    return np.asarray(1.0 / (1.0 + np.exp(-odds)))

@@ -31,12 +31,12 @@ from ....schemas.table import Table, TableError, read_table
 from ...errors import UsageError
 from ..bundle.manifest import Manifest
 from ..bundle.writer import check_new, write_bundle
+from ..limited_places import round_score
 from ..margin import uses_margin
 from ..models.calibration import CALIBRATED
 from ..models.scoring import DecisionModel, scorer
 from ..program import check_linear
 from ..promised import measured_promise
-from .artefacts import fit_artefacts
 from .dates import read_dates
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
@@ -118,22 +118,23 @@ def train(
     instances = accepted_rows(csv, table, recourse, model, codec)
     kept = instances[: loaded.spec.candidates]
     reference = [table.rows[index] for index in fit[:REFERENCE_ROWS]]
-    rejected = table.X[recourse][~accepted(model.score(table.X[recourse]), threshold)]
+    scores = model.score(table.X[recourse])
+    rejected = table.X[recourse][~accepted(scores, threshold)]
     prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
     margin: float | UnsetType = UNSET
     measured: dict[str, float] = {}
     if uses_margin(loaded.spec):
         on_margin()
         unseen = np.concatenate([recourse, held_out])
-        scores = retrained(fitted, table.X[unseen], table.labels[unseen], random)
-        margin, share = measured_margin(codec, model.score, kept, reference, scores, rejected, prior)
+        again = retrained(fitted, table.X[unseen], table.labels[unseen], random)
+        margin, share = measured_margin(codec, model.score, kept, reference, again, rejected, prior)
         measured = {} if share is None else {"retrained_accept": share}
-    artefacts = fit_artefacts(loaded.spec.policy.choice, fitted, table.X[fit], table.labels[fit], random)
     # Last, so that nothing else of a model depends on how many retrains it has.
     others = _retrains(fitted, table, count, len(fit), random, on_retrains)
     calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, on_split)
     promise = measured_promise(loaded.spec.promise, model, others, calibration)
-    measured |= measure_served(codec, model.score, kept, reference, margin, rejected, promise, prior)
+    asked = round_score(loaded.spec, scores[accepted(scores, threshold)])
+    measured |= measure_served(codec, model.score, kept, reference, margin, rejected, promise, prior, asked)
     measured |= protected_use(codec, model.score, table.X[held_out])
     return write_bundle(
         output,
@@ -151,7 +152,6 @@ def train(
         estimator=fitted,
         instances=kept,
         reference=reference,
-        verifier=artefacts.get("verifier"),
         margin=margin,
         retrains=others,
         promise_calibration=calibration,
@@ -241,13 +241,13 @@ def accepted_rows(
     threshold = codec.spec.model.threshold
     approved = accepted(model.score(table.X[recourse]), threshold)
     rows = (table.rows[index] for index in recourse[approved])
-    found = [row for row in rows if codec.violated_constraint(row) is None]
-    if not found:
+    kept = [row for row in rows if codec.violated_constraint(row) is None]
+    if not kept:
         raise UsageError(
             f"{csv}: the model accepts none of the {len(recourse)} rows set aside as recourse instances; "
             f"lower model.threshold ({threshold}) or give more data"
         )
-    return found
+    return kept
 
 
 def metrics_of(table: Table, held_out: Indices, model: DecisionModel, threshold: float) -> dict[str, float]:

@@ -16,8 +16,7 @@ from onward.agents.candidates.search import EXHAUSTIVE, Search
 from onward.agents.costs import L1, Cost, MaxPercentileShift
 from onward.agents.goals import Threshold
 from onward.agents.objective import Objective
-from onward.agents.promises import LpBall
-from onward.agents.promises.lp import WorstCaseScore
+from onward.agents.promises import LpBall, WorstCaseScore
 from onward.schemas.encoding import FeatureCodec
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.space import space_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from onward.agents.choices import LinUCB
+from onward.benchmarks.improvement.observed_execution import ObservedExecution
 from onward.benchmarks.improvement.play import play
-from onward.environments.improvement import ObservedExecution
+from onward.benchmarks.improvement.stored_worlds import from_arrays
 from onward.environments.population import SPEC
-from onward.environments.stored_worlds import from_arrays
 from onward.schemas.specfile import load_spec
 from onward.tests.support.reference_worlds import WINDOW, World, plain_loop, stored_arrays
 

@@ -9,7 +9,6 @@ import pytest
 
 from onward.agents.costs import (
     DifficultyPosterior,
-    DifficultyStep,
     attainability,
     plan_success,
     success_probability,
@@ -30,7 +29,7 @@ def observations(people: int, seed: int) -> Observations:
     return np.tile(np.arange(len(TRUE)), people), attainable.ravel(), succeeded.ravel()
 
 
-def error(learner: DifficultyPosterior | DifficultyStep) -> float:
+def error(learner: DifficultyPosterior) -> float:
     """The absolute error, summed over the features."""
     return float(np.abs(learner.difficulty - TRUE).sum())
 
@@ -50,12 +49,6 @@ def test_recovers_theta() -> None:
     assert posterior.theta == pytest.approx(BETA / TRUE, rel=0.15)
 
 
-def test_thirty_times_as_many_do_not_bring_the_printed_update_there() -> None:
-    step = DifficultyStep(len(TRUE), BETA)
-    step.update(*observations(30_000, 0))
-    assert error(step) > 1.0
-
-
 def test_the_order_and_the_portions_do_not_matter() -> None:
     feature, attainable, succeeded = observations(200, 1)
     whole, parts = DifficultyPosterior(len(TRUE), BETA), DifficultyPosterior(len(TRUE), BETA)
@@ -66,9 +59,8 @@ def test_the_order_and_the_portions_do_not_matter() -> None:
     assert np.allclose(whole.weights, parts.weights, rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [DifficultyPosterior, DifficultyStep])
-def test_a_restored_learner_goes_on_as_the_other(kind: type[DifficultyPosterior] | type[DifficultyStep]) -> None:
-    one, other = kind(len(TRUE), BETA), kind(len(TRUE), BETA)
+def test_a_restored_learner_goes_on_as_the_other() -> None:
+    one, other = DifficultyPosterior(len(TRUE), BETA), DifficultyPosterior(len(TRUE), BETA)
     one.update(*observations(50, 2))
     other.restore(one.state())
     for learner in (one, other):

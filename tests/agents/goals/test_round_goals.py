@@ -161,8 +161,8 @@ def test_a_goal_without_a_share_or_a_horizon_is_refused(name, coverage, horizon)
 def test_parameters_are_checked_by_name_and_interval(name):
     with pytest.raises(ValueError, match="has no parameter 'wizard'"):
         KINDS[name].check({"wizard": 1.0})
-    for parameter, (default, interval) in KINDS[name].parameters().items():
-        assert default in interval
+    for parameter, declared in KINDS[name].parameters().items():
+        assert declared.allows(declared.default)
         with pytest.raises(ValueError, match=f"{parameter} is 1.0"):
             KINDS[name](0.9, 1, **{parameter: 1.0})
 

@@ -15,7 +15,6 @@ from onward.agents.promises import (
     EllipsoidPromise,
     LpBall,
     LpPromise,
-    OpenOptions,
     alpha_max,
     drift_ellipsoid,
     drift_radius,
@@ -54,21 +53,6 @@ def test_an_option_survives_all_models_nearer_than_alpha_max_and_not_the_worst_b
     other = random.normal(size=5)
     other *= 0.999 * survived / np.linalg.norm(other, p)
     assert (np.r_[weights, bias] + other) @ row > required
-
-
-@given(seed=seeds, p=norms, intercept=st.booleans())
-def test_the_screen_finds_exactly_the_broken_options(seed: int, p: float, intercept: bool) -> None:
-    random = np.random.default_rng(seed)
-    points, weights = random.normal(size=(60, 3)), random.normal(size=3)
-    options = OpenOptions(points, LpBall(0.0, p, intercept), weights, 0.5, 0.2)
-    moved = random.normal(0, random.choice([0.0, 0.01, 0.3]), 3)
-    bias = 0.5 + random.normal(0, 0.05) * random.integers(2)
-    broken = np.flatnonzero(points @ (weights + moved) + bias <= 0.2)
-    assert options.broken(weights + moved, bias).tolist() == broken.tolist()
-    asked = options.uncertain(weights + moved, bias)
-    assert asked >= len(broken)
-    if not moved.any() and bias == 0.5:
-        assert asked == (options.alpha_max <= 0).sum()
 
 
 def test_the_margin_of_a_guarantee_is_that_of_the_worst_model() -> None:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from onward.agents.promises import Promise, registry
+from onward.agents.promises import Promise, in_words, registry
 from onward.streams.programs.models.scoring import LogisticScore
 
 TARGETS = np.random.default_rng(0).random((5, 3))
-ARTEFACTS: dict[str, Any] = {
-    "radius": 0.1,
-    "covariance": 0.01 * np.eye(4),
-    "choosing": [LogisticScore(np.full(3, 1.0 + 0.1 * k), -1.5) for k in range(5)],
-    "certifying": [LogisticScore(np.full(3, 0.9 + 0.1 * k), -1.5) for k in range(7)],
-}
-SCORES = [lambda X: X.mean(axis=1), LogisticScore(np.array([1.0, 2.0, 0.5]), -1.5)]
+LINE = LogisticScore(np.array([1.0, 2.0, 0.5]), -1.5)
+RETRAINS = [LogisticScore(np.array([1.0, 2.0, 0.5]) + 0.02 * k, -1.5 + 0.01 * k) for k in range(8)]
+SCORES = [lambda X: X.mean(axis=1), LINE]
 
 
 def equipped(name: str) -> Promise:
     promise = registry[name]()
-    promise.equip(**{need: ARTEFACTS[need] for need in promise.needs})
+    promise.equip(**promise.measured(LINE, RETRAINS))
     return promise
 
 
@@ -64,13 +60,50 @@ def test_artefacts_and_parameters_that_it_does_not_take_are_refused(name: str) -
         registry[name]().equip(nonsense=1)
     with pytest.raises(ValueError, match="no parameter 'nonsense'"):
         registry[name].check({"nonsense": 1.0})
-    for parameter, (default, interval) in registry[name].parameters().items():
-        assert default in interval
-        with pytest.raises(ValueError, match=f"{parameter} is -1"):
-            registry[name](**{parameter: -1.0})
+    for parameter, declared in registry[name].parameters().items():
+        assert declared.allows(declared.default)
+        with pytest.raises(ValueError, match=f"{parameter} is nonsense: {name} needs "):
+            registry[name](**{parameter: "nonsense"})
 
 
 @pytest.mark.parametrize("name", registry)
 def test_what_cannot_carry_a_promise_is_known_before_anything_is_measured(name: str) -> None:
     for score in SCORES:
         assert registry[name]().misfit(score) == equipped(name).misfit(score)
+
+
+def near(random: np.random.Generator) -> LogisticScore:
+    """A linear model of three columns, near the others of its kind."""
+    weights, bias = np.array([3.0, 2.0, 1.0]) + random.normal(0.0, 0.1, 3), -2.0 + random.normal(0.0, 0.1)
+    return LogisticScore(weights, bias)
+
+
+@pytest.mark.parametrize("name", registry)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_distance_of_models_is_a_metric(name: str, seed: int) -> None:
+    promise, random = registry[name](), np.random.default_rng(seed)
+    one, two, three = (near(random) for _ in range(3))
+    assert promise.distance(one, one) == 0.0
+    assert promise.distance(one, two) == promise.distance(two, one) > 0.0
+    assert promise.distance(one, three) <= promise.distance(one, two) + promise.distance(two, three) + 1e-12
+    assert promise.distance(one, lambda X: X[:, 0]) == np.inf
+
+
+@pytest.mark.parametrize("name", registry)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_model_within_the_certified_distance_accepts_what_the_other_accepts(name: str, seed: int) -> None:
+    promise, random = registry[name](), np.random.default_rng(seed)
+    before, after, targets = near(random), near(random), random.random((20, 3))
+    certain = promise.certified_distance(targets, before, 0.6) > promise.distance(before, after) + 1e-9
+    assert (after(targets)[certain] > 0.6).all()
+    assert (before(targets)[certain] > 0.6).all()
+
+
+@pytest.mark.parametrize("name", registry)
+def test_what_is_promised_can_be_told(name: str) -> None:
+    promise = equipped(name)
+    numbers = promise.guarantee(TARGETS[0], LINE, 0.5) or {}
+    assert all(numbers.get(constant, value) == value for constant, value in promise.constants().items())
+    assert promise.in_words(numbers) in (None, in_words(numbers))
+    assert bool(list(promise.measured_in_words(numbers | promise.constants()))) == bool(numbers)
+    assert all(isinstance(line, str) and line for line in promise.relaxations())

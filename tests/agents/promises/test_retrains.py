@@ -34,20 +34,6 @@ def test_an_option_above_the_threshold_is_accepted_by_the_model_and_the_share(se
     scores = EnsembleScore(shifted(0.0), retrains, delta)(rows)
     share, own = accepting(rows, retrains, 0.5), shifted(0.0)(rows)
     assert ((scores > 0.5) == ((share >= 1 - delta - 1e-9) & (own > 0.5))).all()
-    screened = EnsembleScore(shifted(0.0), retrains, delta, screen=0.5)(rows)
-    assert ((screened > 0.5) == (scores > 0.5)).all()
-    assert (screened >= scores).all()
-
-
-def test_the_screen_saves_the_scores_of_rows_that_the_model_rejects() -> None:
-    asked = list[int]()
-
-    def counted(X: Array) -> Array:
-        asked.append(len(X))
-        return np.ones(len(X))
-
-    EnsembleScore(shifted(0.0), [counted], 0.0, screen=0.5)(np.array([[0.2], [0.9], [0.5]]))
-    assert asked == [1]
 
 
 def test_an_ensemble_without_models_or_with_another_delta_is_refused() -> None:

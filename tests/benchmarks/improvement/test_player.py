@@ -10,13 +10,13 @@ import pytest
 from onward.benchmarks import arlim, face
 from onward.benchmarks.improvement.experiments import EXPERIMENTS, Trial
 from onward.benchmarks.improvement.methods import IGNORES_EXECUTION, parse
+from onward.benchmarks.improvement.observed_execution import ObservedExecution
 from onward.benchmarks.improvement.plan import Ask, Plan, Task
 from onward.benchmarks.improvement.play import play
 from onward.benchmarks.improvement.player import Player, Terms, play_all, player
 from onward.benchmarks.improvement.scores import Score
 from onward.benchmarks.improvement.verifier import fit, look_up
 from onward.benchmarks.improvement.worlds import Setting, Worlds, data_sets
-from onward.environments.improvement import ObservedExecution
 
 TERMS = Terms(folder=None, names=(), classifier="rf", rounds=60)
 

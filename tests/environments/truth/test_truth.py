@@ -9,7 +9,7 @@ import pytest
 
 from onward.environments.population import SPEC, Population
 from onward.environments.truth import Conditions, Fitted, Improvement, Repayment
-from onward.environments.truth.draws import delays, difficulties, ineffective
+from onward.environments.truth.draws import delays, difficulties
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import Table
@@ -83,15 +83,6 @@ def test_delays_have_their_median_and_a_heavy_tail():
     assert np.median(drawn) == 4
     # With exponent 1 and scale 4 the exact chance of more than 400 is 1 / 101.
     assert (drawn > 400).mean() == pytest.approx(1 / 101, rel=0.15)
-
-
-def test_features_that_lose_their_effect_are_among_those_that_may_change():
-    mutable = np.array([True, False, True, True, True])
-    first, second = ineffective(3, mutable, Conditions(inert=0.25, drift=0.5))
-    assert (first.sum(), second.sum()) == (1, 3)
-    assert (second[first]).all()
-    assert not second[1]
-    assert ineffective(3, mutable, Conditions(drift=1.0))[1].sum() == 3, "one of four keeps its effect"
 
 
 @pytest.mark.parametrize(

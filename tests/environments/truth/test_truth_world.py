@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from onward.benchmarks.truth.conditions import StudiedConditions
 from onward.environments.population import SPEC, Population
 from onward.environments.rounds import Scoreboard
 from onward.environments.truth import Conditions, Repayment, TruthWorld
@@ -94,7 +95,7 @@ def test_the_oracle_is_the_best_of_what_was_offered_and_nothing_without_an_offer
 
 
 def test_drift_changes_the_second_half_only_and_no_other_draw(table):
-    steady, drifting = (build(table, conditions=Conditions(drift=share)) for share in (0.0, 0.9))
+    steady, drifting = (build(table, conditions=StudiedConditions(drift=share)) for share in (0.0, 0.9))
     rounds = np.arange(PEOPLE)
     targets = np.concatenate([steady.targets(t, [option(1, savings=4_000, card_utilisation=5.0)]) for t in rounds])
     before, after = steady.chances(rounds, targets), drifting.chances(rounds, targets)

@@ -9,20 +9,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from onward.benchmarks.improvement import ARLIM_SPEC
 from onward.environments.improvement import ImprovementWorld
-from onward.environments.population import ARLIM_SPEC, Population
+from onward.environments.population import Population
 from onward.schemas.events import Application, Outcome
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.schemas.specfile import load_spec
 from onward.streams import cli
 from onward.streams.cli.process.worker_process import WorkerProcess
-from onward.streams.cli.world.program_folders import write_programs
+from onward.streams.cli.worlds.lockstep import World
+from onward.streams.cli.worlds.program_folders import write_programs
 from onward.streams.errors import UsageError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
-from onward.streams.simulation.lockstep import World
 from onward.tests.support.installations import TOPICS, read_events
 
 PEOPLE = 1200
@@ -60,7 +61,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoggedProgram]:
     folder = tmp_path_factory.mktemp("evaluate")
     base = load_spec(ARLIM_SPEC).spec
     world = ImprovementWorld.from_table(Population(seed=2).table(base), base, seed=2, people=PEOPLE)
-    [spec] = write_programs("personal-loan", world, folder, ["posterior"]).values()
+    [spec] = write_programs("personal-loan", world, folder, {"posterior": {}}).values()
     text = spec.read_text().replace("choice: posterior,", "choice: posterior, exploration: 1,")
     spec.write_text(text.replace("{steps: 10}", "{time: P1D}") + "candidates: 4\n")
     # A tick would move event time to the wall clock and close every window.

@@ -41,6 +41,26 @@ def test_what_is_wrong_in_a_spec_cannot_give_orders_to_the_terminal(tmp_path, ca
     assert "\x1b" not in told.out + told.err
 
 
+@pytest.mark.parametrize(
+    ("added", "is_told"),
+    [
+        ("policy: {generator: instances}", False),
+        ("policy: {generator: adapted, margin: 0.1}", False),
+        ("policy: {generator: instances, margin: 0.1}", True),
+        ("policy: {generator: instances, margin: 0}", False),
+        ("policy: {generator: instances, target: 0.5}", False),
+        ("policy: {generator: instances, target: 0.6}", True),
+        ("policy: {generator: instances}\npromise: {kind: retrains}", True),
+        ("policy: {generator: instances, goal: capacity, window: {time: P9D}}\ncapacity: {places: 4}", True),
+    ],
+)
+def test_check_tells_of_rows_that_may_not_score_what_is_asked_for(added, is_told, tmp_path, capsys):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(f"{CREDIT.read_text()}{added}\n")
+    assert check([spec]) == 0
+    assert ("generator `instances` proposes rows of the data as they are, and " in capsys.readouterr().err) is is_told
+
+
 def with_sex(tmp_path, fields):
     spec = tmp_path / "spec.yaml"
     feature = f"  - {{name: sex, type: categorical, categories: [female, male]{fields}}}\n"
@@ -209,7 +229,7 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
             "policy: {goal: capacity, goal_parameters: {memory: 2}, window: {time: P9D}}\ncapacity: {places: 4}",
             "policy.goal_parameters.memory: memory is 2.0: capacity needs a number",
         ),
-        ("policy: {goal_parameters: {memory: 2}}", "policy.goal_parameters: threshold takes none"),
+        ("policy: {goal_parameters: {memory: 2}}", "policy.goal_parameters.memory: threshold has no parameter"),
         (f"policy: {FIXED}\ncapacity: {{places: 4}}", "policy.goal: which score? give one, such as `goal_parameters"),
         (
             "policy: {goal: fixed, goal_parameters: {score: 0.4}, window: {time: P9D}}\ncapacity: {places: 4}",
@@ -238,7 +258,7 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
         ("promise: {kind: lp, radius: 1, quantile: 0.1}", "promise.quantile: a radius is given, so none is measured"),
         ("promise: {kind: lp, valid_for: long}", "promise.valid_for: invalid ISO8601 duration: write one such as P90D"),
         ("promise: {kind: lp, valid_for: P9999D}", "promise.valid_for: must be longer than zero and at most P3653D"),
-        ("promise: {kind: retrains, norm: 1}", "promise.norm: retrains takes no norm: it is for lp"),
+        ("promise: {kind: retrains, norm: 1}", "promise.norm: retrains has no parameter 'norm': it takes quantile"),
         ("promise: {valid_for: P9D}", "promise.valid_for: nothing is promised: say what in `kind`"),
         ("promise: {kind: lp, margin: 0.5}", "promise.margin: no score exceeds the threshold and the margin together"),
         (

@@ -41,7 +41,21 @@ def test_for_limited_places_it_measures_no_margin_and_says_which_score_the_optio
     assert main([*line, "--output", str(tmp_path / "model")]) == 0
     told = capsys.readouterr()
     assert "margin" not in told.out + told.err + (tmp_path / "model" / "manifest.json").read_text()
-    assert "all have an option above the threshold, 0.5; a round may ask for a higher score\n" in told.out
+    assert "all have an option above the threshold, 0.5; a round may ask for a higher score: above 0." in told.out
+    assert ", 0.0% have none\n" in told.out
+
+
+def test_rows_that_do_not_score_what_a_round_asks_for_are_told_of(tmp_path, capsys):
+    data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
+    data.write_text("income,repaid\n" + "".join(f"{income},{int(income > 40)}\n" for income in range(100)))
+    goal = "generator: instances, goal: fixed, goal_parameters: {score: 0.999999}, window: {time: P90D}"
+    spec.write_text(f"{SPEC}policy: {{{goal}}}\ncapacity: {{places: 4, round: P7D}}\n")
+    line = ["train", str(data), "--spec", str(spec), "--estimator", "logistic_regression"]
+    assert main([*line, "--output", str(tmp_path / "model")]) == 0
+    told = capsys.readouterr()
+    assert "above the threshold, 0.5; a round may ask for a higher score: above 0.99, 100.0% have none\n" in told.out
+    assert "proposes rows of the data as they are, and `goal: fixed` asks for a score that wins a place" in told.err
+    assert "warning: with this spec nobody is served in such a round; generator `instances` copies whole" in told.err
 
 
 FILE = BundleFile("f", 0, "")

@@ -1,22 +1,17 @@
-"""`onward train-rl`: without torch one line says what is missing; with it, agents are trained, resumed and written."""
+"""`onward train-rl`: without torch one line says what is missing; with it, the goal is trained, resumed and written."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from onward.agents.actor import load_arrays
-from onward.agents.candidates.recommenders import Bounds
-from onward.agents.candidates.recommenders.sac import Sac as SacRecommender
 from onward.agents.goals.sac import INPUTS, goal_policy
-from onward.environments.competition import Settings, draw_world
 from onward.streams.cli import main, train_rl
-from onward.streams.errors import UsageError
 
-SMALL = ["--lessons", "3", "--updates", "20"]
+SMALL = ["--lessons", "3"]
 
 
 def test_without_torch_one_line_says_what_to_install(
@@ -37,39 +32,31 @@ def test_without_torch_one_line_says_what_to_install(
         (["--horizon", "-1"], "--horizon -1: give a number of 1 or more"),
         (["--seed", "-1"], "--seed -1: give a number of 0 or more"),
         (["--worlds", "no.npz"], "no.npz"),
-        (["--world", "4"], "--world 4: there are 4, counted from 0"),
     ],
 )
 def test_wrong_flags_are_refused_in_one_line(
     flags: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(train_rl, "find_spec", lambda name: None)  # they are refused with torch and without it
-    assert main(["train-rl", "both", "--output", str(tmp_path / "rl"), *flags]) == 2
+    assert main(["train-rl", "goal", "--output", str(tmp_path / "rl"), *flags]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line
     assert not (tmp_path / "rl").exists()
 
 
-def test_a_world_without_anybody_to_help_is_refused() -> None:
-    world = replace(draw_world(0, rows=1000), intercept=50.0)
-    options = train_rl._parser().parse_args(["recommender", "--output", "rl"])
-    with pytest.raises(UsageError, match="hardly anybody in it has a score below"):
-        train_rl._recommender(options, [world])
+def test_a_recommender_is_not_trained_any_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train-rl", "recommender", "--output", str(tmp_path / "rl")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "invalid choice: 'recommender' (choose from 'goal')" in line or "(choose from goal)" in line
 
 
 @pytest.mark.rl
-def test_both_agents_are_trained_and_run_from_their_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train-rl", "both", "--output", str(tmp_path), *SMALL]) == 0
+def test_the_goal_is_trained_and_runs_from_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train-rl", "goal", "--output", str(tmp_path), *SMALL]) == 0
     shown = capsys.readouterr()
     assert "goal: lesson 3 of 3: reward" in shown.err
-    assert "recommender: update 20 of 20: error" in shown.err
     assert f"goal: {tmp_path / 'goal.npz'}" in shown.out
     assert -1 < goal_policy(load_arrays(tmp_path / "goal.npz"))(np.zeros((1, INPUTS))).item() < 1
-    recommender = SacRecommender(load_arrays(tmp_path / "recommender.npz"), np.array(Settings().difficulty))
-    world = draw_world(0)
-    people = world.people(np.random.default_rng(0), (3,))
-    bounds = Bounds(np.zeros(1), np.ones(1))
-    assert recommender.recommend(world.linear, people, np.full(3, 0.9), bounds).targets.shape == people.shape
 
 
 @pytest.mark.rl
@@ -78,15 +65,15 @@ def test_an_interrupted_training_ends_as_one_that_was_not(
 ) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert main(["train-rl", "goal", "--output", str(whole), *SMALL]) == 0
-    steps = train_rl.goal_training.SacTraining._teach
+    steps = train_rl.sac_training.SacTraining._teach
 
-    def interrupted(self: train_rl.goal_training.SacTraining) -> object:
+    def interrupted(self: train_rl.sac_training.SacTraining) -> object:
         if self.lesson == 2:
             raise KeyboardInterrupt
         return steps(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(train_rl.goal_training.SacTraining, "_teach", interrupted)
+        patch.setattr(train_rl.sac_training.SacTraining, "_teach", interrupted)
         assert main(["train-rl", "goal", "--output", str(broken), *SMALL]) == 130
     assert not (broken / "goal.npz").exists()
     assert main(["train-rl", "goal", "--output", str(broken), *SMALL]) == 0

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
+import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from onward.streams.engine.effects import Effects
+from onward.streams.engine.rounds.forecast import success_of
+from onward.streams.engine.rounds.promised_scores import PromisedScore
+from onward.streams.engine.rounds.state import ProgramRounds
+from onward.streams.ledger.checksum import without_checksum
 from onward.streams.metrics import Metrics
 from onward.streams.worker.processor_metrics import ProcessorMetrics
 from onward.tests.support.exposition import expose
 from onward.tests.support.pipeline import no_clock
-from onward.tests.support.tape import MINUTE_MS, TIMED, tape
+from onward.tests.support.tape import MINUTE_MS, TIMED, rows, tape
 
 TOLD = {"nu": 0.5}
 
@@ -64,6 +70,28 @@ def test_a_learned_probability_follows_the_outcomes_and_the_assumed_one_does_not
     assert len({option.execution_probability for option in of_the_poorer}) == 1
     last = of_the_poorer[-1]
     assert last.learned_execution_probability > 1.1 * last.execution_probability
+
+
+def test_in_rounds_it_is_the_success_that_the_goal_and_the_promise_count_with(tmp_path):
+    rounds = {"goal": "fixed", "goal_parameters": {"score": 0.8}, "generator": "search", "choice": "posterior"}
+    calendar = {"places": 1, "round": "PT1H", "horizon": 9}
+    timed = {"time": "P2D", "lateness": "PT1M"}
+    story = tape(tmp_path, policy=rounds, capacity=calendar, window=timed)
+    poor = {"region": "north", "income": 40.0, "debts": 4}
+    story.applies("x", features=poor)
+    for minutes in range(120, 160):
+        story.tick(minutes * MINUTE_MS)
+    ledger = story.fold()
+    [answer] = story.answers()
+    program = story.run.programs["loan"]
+    targets = [{**poor, **{change.feature: change.target for change in option.changes}} for option in answer.options]
+    people, changed = (program.codec.encode_many(rows) for rows in ([poor] * len(targets), targets))
+    expected = success_of(ProgramRounds.new(program), people, changed).tolist()
+    assert [option.execution_probability for option in answer.options] == pytest.approx(expected)
+    assert answer.options[0].execution_probability != pytest.approx(np.exp(-program.nu * answer.options[0].cost))
+    assert answer.execution_source == "learned"
+    [(body,)] = rows(ledger, "SELECT body FROM promises")
+    assert msgspec.msgpack.decode(without_checksum(body), type=PromisedScore).success == pytest.approx(max(expected))
 
 
 def counted(text: str, name: str) -> dict[str, float]:

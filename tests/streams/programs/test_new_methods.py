@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
+import re
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from onward.schemas.events import NoRecourse, Recourse
 from onward.schemas.headers import format_time
-from onward.streams.programs.spec_check import ROOMS
+from onward.schemas.specfile import SpecError
+from onward.streams.programs.models.scoring import LogisticScore
+from onward.streams.programs.policy_version import policy_version
+from onward.streams.programs.spec_check import load_program_spec
+from onward.tests.support.example_methods import example_methods
+from onward.tests.support.loans import reviewed_spec
 from onward.tests.support.pipeline import START_MS
 from onward.tests.support.tape import RICH, tape
 
-METHODS = Path(__file__).parents[3] / "docs" / "examples" / "methods"
 POLICY = {"generator": "one_feature", "goal": "margin", "choice": "fewest_changes", "options": 2}
-PROMISE = {"kind": "distance"}
+PROMISE = {"kind": "distance", "parameters": {"least": 0.5}}
+MODEL = cast(Any, SimpleNamespace(score=LogisticScore(np.array([0.0, 0.0, 8.0, -4.0]), -4.0)))
 WEEK_MS = 7 * 24 * 60 * 60 * 1000
 POOR = {"region": "north", "income": 45.0, "debts": 2}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def methods():
-    for file in sorted(METHODS.glob("*.py")):
-        spec = spec_from_file_location(f"methods.{file.stem}", file)
-        spec.loader.exec_module(module_from_spec(spec))
-    yield
-    for (part, field), registry in ROOMS.items():
-        registry.discard({"policy": POLICY, "promise": PROMISE}[part][field])
+    with example_methods():
+        yield
 
 
 @pytest.fixture
 def story(tmp_path):
-    return tape(tmp_path, policy=POLICY, promise=PROMISE)
+    return tape(tmp_path, policy=POLICY, promise=PROMISE, model=MODEL)
 
 
 def answers(story):
@@ -58,7 +61,7 @@ def test_options_have_ids_and_propensities_and_several_fit_into_a_recourse(story
 def test_the_promise_and_the_end_of_the_goal_stand_in_the_recourse(story):
     story.applies("p0", features=POOR)
     [recourse] = answers(story)
-    assert recourse.options[0].promise == {"score": 0.9, "distance": 0.4}
+    assert recourse.options[0].promise == {"distance": pytest.approx(8.0 - 4.0 * 0.2 - 4.0)}
     assert recourse.expires_at == format_time(START_MS + WEEK_MS)
 
 
@@ -78,3 +81,55 @@ def test_the_outcome_names_the_option_that_was_taken(story):
     [reward] = story.rewards()
     assert (reward.fate, reward.option, reward.candidate) == ("rewarded", "2", "0")
     assert story.reasons() == ["unknown_option"]
+
+
+def test_the_parameters_of_its_generator_and_its_goal_count(tmp_path):
+    """45 kEUR are 55 from the end of the range, where the score is 0.94 when the log odds have fallen by 0.5."""
+    for parameters, kind in (
+        ({"generator_parameters": {"most": 0.56}}, Recourse),
+        ({"generator_parameters": {"most": 0.54}}, NoRecourse),
+        ({"goal_parameters": {"share": 0.86}}, Recourse),
+        ({"goal_parameters": {"share": 0.89}}, NoRecourse),
+    ):
+        story = tape(tmp_path / str(parameters), policy={**POLICY, **parameters}, promise=PROMISE, model=MODEL)
+        story.applies("p0", features=POOR)
+        [answer] = answers(story)
+        assert isinstance(answer, kind), parameters
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ("generator_parameters: {most: 2}", "most: most is 2.0: one_feature needs a number above 0 and at most 1"),
+        ("generator_parameters: {least: 2}", "least: one_feature has no parameter 'least': it takes most"),
+        ("goal_parameters: {share: 1}", "share: share is 1.0: margin needs a number at least 0 and below 1"),
+        ("goal_parameters: {part: 1}", "part: margin has no parameter 'part': it takes share"),
+    ],
+)
+def test_the_check_knows_the_parameters(tmp_path, parameters, problem):
+    with pytest.raises(SpecError, match=rf"policy\.{parameters.partition(':')[0]}\.{problem}"):
+        load_program_spec(spec(tmp_path, f"{{generator: one_feature, goal: margin, {parameters}}}"))
+
+
+def test_other_parameters_are_another_policy_and_defaults_go_without_saying(tmp_path):
+    specs = {
+        given: load_program_spec(spec(tmp_path, f"{{generator: one_feature, goal: margin{given}}}"))
+        for given in (
+            "",
+            ", generator_parameters: {most: 1}, goal_parameters: {share: 0.1}",
+            ", generator_parameters: {most: 0.5}",
+            ", goal_parameters: {share: 0.3}",
+            ", objective: cost",
+            ", objective: cost, generator_parameters: {most: 0.5}",
+        )
+    }
+    plain, default, *others = specs.values()
+    assert plain.sha256 == default.sha256
+    versions = [policy_version(loaded.spec, 1.0, "first", 0) for loaded in (plain, *others)]
+    assert len(set(versions)) == len(versions)
+
+
+def spec(folder, policy):
+    path = folder / "spec.yaml"
+    path.write_text(re.sub(r"^policy: .*", f"policy: {policy}", reviewed_spec(), flags=re.MULTILINE))
+    return path

@@ -18,10 +18,10 @@ from onward.agents.candidates.recommenders import (
     MinimalL2,
     Plans,
     Recommender,
-    Wachter,
 )
 from onward.agents.candidates.recommenders.joint_success import plan_people
 from onward.agents.costs import plan_success
+from onward.benchmarks.competition.recommenders import Wachter
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.tests.support.spaces import Line
 

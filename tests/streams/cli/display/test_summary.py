@@ -8,8 +8,10 @@ import msgspec
 from rich.console import Console
 
 from onward.schemas.events import Change, Option, Recourse
-from onward.streams.cli.display.summary import panel, tables
-from onward.streams.simulation.run_stats import Latency, PolicySummary, Summary
+from onward.streams.cli.display.summary import View, panel, tables
+from onward.streams.cli.worlds.contract import Figures
+from onward.streams.cli.worlds.run_stats import Latency, PolicySummary, Summary
+from onward.streams.cli.worlds.sections import Section
 
 NOBODY = Summary(
     5, 5, 0, 5, 0, 0, 0, 0, {}, 0, {"protoar": PolicySummary(0.0, None, None, 0.0)}, 0.0, 1.0, Latency(1.0, 2.0), 1.0
@@ -18,8 +20,20 @@ NOBODY = Summary(
 
 def drawn(summary: Summary) -> str:
     console = Console(width=120, record=True, file=StringIO())
-    console.print(panel(summary, 5), tables(summary))
+    console.print(panel(View(summary, Figures(5))), tables(View(summary, Figures(5))))
     return console.export_text()
+
+
+def test_what_a_world_shows_is_text_and_no_markup():
+    class Own(Figures):
+        def sections(self):
+            return [Section("own", [("name", "number"), ("[red]x", "7")], ["[bold]a line"])]
+
+    console = Console(width=120, record=True, file=StringIO())
+    console.print(panel(View(NOBODY, Own(5))))
+    text = console.export_text()
+    assert "[red]x" in text
+    assert "[bold]a line" in text
 
 
 def test_where_nobody_was_served_nothing_is_a_share_of_the_oracle_s():

@@ -5,8 +5,6 @@ import logging
 import time
 
 from onward.streams.kafka.client import EventWriter
-from onward.streams.kafka.consume import transport
-from onward.streams.records import TopicPartition
 from onward.tests.support.kafka_handlers import KeepLag, Recorder, committed, until, working
 
 
@@ -102,30 +100,6 @@ async def test_each_topic_has_its_own_handler(broker):
     async with working(broker.options(), {one: recorders[0], other: recorders[1]}):
         await until(lambda: [len(r.records) for r in recorders] == [5, 7])
     assert (recorders[0].values, recorders[1].values) == expected
-
-
-async def test_without_the_fast_path_records_are_still_read_and_committed(broker, monkeypatch, caplog):
-    monkeypatch.setattr(transport, "missing_names", lambda: ["_drain_messages"])
-    topic = broker.topic()
-    values = broker.fill(topic, 20)
-    recorder = Recorder(starts={TopicPartition(topic, 0): 5})
-    async with working(broker.options(), {topic: recorder}):
-        await until(lambda: len(recorder.records) == 15)
-    assert recorder.values == values[5:]
-    assert committed(broker.options(), topic) == 20
-    assert "records are handed on one by one" in caplog.text
-
-
-def test_changed_methods_of_faust_are_noticed():
-    class Other:
-        async def _drain_messages(self, fetcher, more):
-            pass
-
-        def _wait_next_records(self, timeout):
-            pass
-
-    assert transport.missing_names() == []
-    assert transport.missing_names(Other) == ["_drain_messages", "_wait_next_records", "wait_first"]
 
 
 async def test_a_worker_writes_nothing_to_stdout_stderr_or_its_folder(broker, tmp_path, monkeypatch, capfd):

@@ -186,7 +186,14 @@ def test_the_stated_share_is_the_one_that_was_measured_on_rows_kept_aside(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("measured", "terms"), [(UNSET, {}), (MEASURED, {"quantile": 0.1}), (MEASURED, {"margin": 0.1})]
+    ("measured", "terms"),
+    [
+        (UNSET, {}),
+        (MEASURED, {"quantile": 0.1}),
+        (MEASURED, {"margin": 0.1}),
+        (msgspec.structs.replace(MEASURED, kind="another"), {}),
+        (msgspec.structs.replace(MEASURED, parameters={"most": 1.0}), {}),
+    ],
 )
 def test_where_nothing_was_measured_on_these_terms_the_retrains_speak_for_their_own_rows(
     tmp_path: Path, measured: PromiseCalibration | UnsetType, terms: dict[str, float]

@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.table import read_table
 from onward.streams.cli import main
-from onward.streams.errors import ModelError, UsageError
+from onward.streams.errors import ModelError
 from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.models.row_independence import keeps_rows_apart
@@ -248,12 +248,6 @@ def test_a_file_above_the_limit_is_refused_unread(folder, tmp_path):
     loaded = load_program_spec(folder / "loans.yaml")
     with pytest.raises(ModelError, match=r"x\.onnx: it has 2147483648 bytes; a model may have 1073741824$"):
         import_model(tmp_path / "x.onnx", folder / "loans.csv", loaded, tmp_path / "model", seed=0)
-
-
-def test_a_policy_that_needs_a_verifier_is_refused(folder, tmp_path):
-    (folder / "tap.yaml").write_text(SPEC.replace("MARGIN", "0.1").replace("protoar, options: 3", "tap"))
-    with pytest.raises(UsageError, match="tap needs a verifier, which only `onward train` fits: use another choice"):
-        import_bytes(folder, tmp_path / "made", linear(), "tap.yaml")
 
 
 def test_a_bundle_whose_model_is_not_as_imported_is_refused(folder, pipeline, tmp_path):

@@ -1,4 +1,5 @@
 import csv
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from onward.streams.cli import train as train_command
 from onward.streams.errors import UsageError
 from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import MANIFEST
+from onward.streams.programs.bundle.writer import copy_bundle
 from onward.streams.programs.training.train import ESTIMATORS, train
 
 NO_MARGIN = msgspec.structs.replace(load_spec(SPEC).spec.policy, margin=0.0, generator="adapted")
@@ -58,13 +60,23 @@ def test_a_network_cannot_be_calibrated(data, tmp_path):
         train(data, LOADED, tmp_path / "model", estimator="mlp", seed=0, calibrate=True)
 
 
-def test_a_booster_can_serve_a_policy_that_needs_a_verifier(data, tmp_path):
-    spec = tmp_path / "spec.yaml"
-    spec.write_text(SPEC.read_text() + "policy: {choice: tap, margin: 0}\n")
-    manifest = train(data, load_spec(spec), tmp_path / "model", estimator="gradient_boosting", seed=0)
-    assert (manifest.model.file, manifest.verifier.file) == ("model.npz", "verifier.npz")
-    bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
-    assert bundle.verifier.model.score(np.zeros((3, 2 * CODEC.dimension))).shape == (3,)
+def test_a_bundle_holds_what_its_policy_needs_and_no_more(data, tmp_path):
+    instances = msgspec.structs.replace(LOADED.spec.policy, generator="instances")
+    loaded = replace(LOADED, spec=msgspec.structs.replace(LOADED.spec, policy=instances))
+    train(data, loaded, tmp_path / "model", estimator="logistic_regression", seed=0)
+    files = sorted(file.name for file in (tmp_path / "model").iterdir())
+    assert files == ["improvement.npz", "instances.csv", MANIFEST, "model.skops", "population.json"]
+
+
+def test_a_bundle_with_a_verifier_of_an_older_version_is_loaded(data, tmp_path):
+    train(data, LOADED, tmp_path / "model", estimator="logistic_regression", seed=0)
+    address = tmp_path / "model" / MANIFEST
+    manifest = json.loads(address.read_text())
+    verifier = {"file": "verifier.npz", "size": 8, "sha256": "0" * 64, "tolerance": 0.2}
+    address.write_text(json.dumps({**manifest, "verifier": verifier}))
+    load_bundle(str(address), sha256=None, columns=CODEC.columns)
+    copy_bundle(address.parent, tmp_path / "copy", "other")
+    assert json.loads((tmp_path / "copy" / MANIFEST).read_text())["verifier"] == verifier
 
 
 def test_rows_are_split_in_half_and_two_quarters(data, tmp_path):

@@ -1,0 +1,146 @@
+"""Writes the tables of docs that are made from the code: ``python -m onward.deploy.generate.page_tables``.
+
+A table stands between ``<!-- NAME -->`` and ``<!-- /NAME -->``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from ...streams.errors import OnwardError
+from ...streams.metrics import Metrics
+from ...streams.settings import (
+    BrokerSettings,
+    DeadLetterSettings,
+    DemoSettings,
+    EvaluateSettings,
+    ModelSettings,
+    RetrySettings,
+    ShowSettings,
+    SimulateSettings,
+    SpecSettings,
+    StatusSettings,
+    TopicSettings,
+    WorkerSettings,
+)
+from .method_parameters import method_parameters
+
+DOCS = Path(__file__).parents[2] / "docs"
+CONNECTION = frozenset(BrokerSettings.names())
+TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "yes or no", "Path": "path"}
+
+
+def pages() -> dict[Path, str]:
+    """The pages with all of their tables generated from the code."""
+    tables = {DOCS / "operations.md": _of_operations(), DOCS / "spec.md": {"parameters": _parameters()}}
+    return {page: _with_tables(page, own) for page, own in tables.items()}
+
+
+def _with_tables(page: Path, tables: Mapping[str, str]) -> str:
+    text = page.read_text(encoding="utf-8")
+    for name, content in tables.items():
+        start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        before, opened, rest = text.partition(start)
+        _, closed, after = rest.partition(end)
+        if not opened or not closed:
+            raise ValueError(f"{page.name} has no place for the table {name!r}: add {start.strip()} and {end}")
+        text = f"{before}{start}{content}\n{end}{after}"
+    return text
+
+
+def _of_operations() -> dict[str, str]:
+    return {
+        "connection settings": _settings(BrokerSettings, ()),
+        "worker settings": _settings(WorkerSettings, CONNECTION),
+        "topics settings": _settings(TopicSettings, CONNECTION),
+        "models settings": _settings(ModelSettings, CONNECTION),
+        "specs settings": _settings(SpecSettings, CONNECTION | {"file"}),
+        "status settings": _settings(StatusSettings, CONNECTION),
+        "show settings": _settings(ShowSettings, CONNECTION | {"application"}),
+        "dead-letters settings": _settings(DeadLetterSettings, CONNECTION),
+        "retry settings": _settings(RetrySettings, frozenset(DeadLetterSettings.names()) | {"letters"}),
+        "evaluate settings": _settings(EvaluateSettings, CONNECTION),
+        "demo settings": _settings(DemoSettings, CONNECTION),
+        "simulate settings": _settings(SimulateSettings, CONNECTION),
+        "exit codes": _exit_codes(),
+        "metrics": _metrics(),
+    }
+
+
+def _settings(settings: type[BrokerSettings], excluded: Container[str]) -> str:
+    rows = [
+        (f"`--{name.replace('_', '-')}`", f"`ONWARD_{name.upper()}`", _type(field), _default(field), field.description)
+        for name, field in settings.names().items()
+        if name not in excluded
+    ]
+    return _table(("flag", "variable", "value", "default", "meaning"), rows)
+
+
+def _type(field: FieldInfo) -> str:
+    choices = list(_literals(field.annotation))
+    if choices:
+        return ", ".join(f"`{choice}`" for choice in choices)
+    text = str(field.annotation)
+    if "tuple" in text:
+        return "list"
+    if "SecretStr" in text:
+        return "secret"
+    return next(description for name, description in TYPES.items() if re.search(rf"\b{name}\b", text))
+
+
+def _literals(annotation: object) -> Iterator[str]:
+    if get_origin(annotation) is Literal:
+        yield from get_args(annotation)
+        return
+    for part in get_args(annotation):
+        yield from _literals(part)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    if isinstance(field.default, bool):
+        return "yes" if field.default else "no"
+    default = ",".join(field.default) if isinstance(field.default, tuple) else field.default
+    return "" if default in (None, "") else f"`{default}`"
+
+
+def _exit_codes() -> str:
+    rows = [("0", "done"), ("1", "failed; the line says how")]
+    rows += [
+        (str(error.exit_code), " ".join((error.__doc__ or "").split()).rstrip("."))
+        for error in OnwardError.__subclasses__()
+    ]
+    return _table(("code", "meaning"), [*rows, ("130", "interrupted with Ctrl-C")])
+
+
+def _metrics() -> str:
+    rows = []
+    for metric in Metrics().declared:
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        rows.append((f"`{metric.name}`", metric.type, labels, metric.documentation))
+    return _table(("metric", "type", "labels", "meaning"), rows)
+
+
+def _parameters() -> str:
+    """What the methods take by name."""
+    rows = [
+        (f"`{field}`", ", ".join(f"`{method}`" for method in methods), f"{parameter}", f"{parameter.default}", meaning)
+        for (field, parameter, meaning), methods in method_parameters().items()
+    ]
+    return _table(("field", "of", "value", "default", "meaning"), rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str | None]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join((cell or '').replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    for page, text in pages().items():
+        page.write_text(text, encoding="utf-8")

@@ -1,0 +1,131 @@
+"""Simulates worlds against the pipeline in lock-step: the journal's order is the order of the protocol's rounds.
+
+simulation = LockstepSimulation([SimulatedProgram("credit-linucb", world, Scoreboard(world))])
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from ....environments.improvement import DueOutcome
+from ....environments.rounds import Scoreboard
+from ....schemas.events import Application, Option, Outcome, Value
+from .simulation import Answer, OutgoingEvent, Run, Simulation, Step, fate_of
+
+
+class World(Protocol):
+    """People who apply, numbered t = 0, 1, ..., and the outcomes of what is suggested to them.
+
+    What a suggestion is to this world is up to the ``read`` of its ``SimulatedProgram``.
+    """
+
+    @property
+    def people(self) -> int:
+        """How many applications there are."""
+
+    def application(self, t: int) -> tuple[str, Mapping[str, Value]]:
+        """The id and the raw features of application t."""
+
+    def number(self, application: str) -> int:
+        """The t of an application's id; raise ``ValueError`` when it is not one."""
+
+    def is_rejected(self, t: int) -> bool:
+        """Whether the world's model rejects application t."""
+
+    def outcome(self, t: int, suggestion: Any, /) -> DueOutcome | None:
+        """The outcome of a suggestion to application t; None when none will ever be reported."""
+
+
+def first_candidate(_: int, options: Sequence[Option]) -> int:
+    """The candidate of the first option, for worlds that know candidates only."""
+    return int(options[0].candidate)
+
+
+class SimulatedProgram(NamedTuple):
+    """A program, the world it serves, and the scoreboard that records its suggestions.
+
+    ``read(t, options)`` is what the options of a recourse for application t are to the world and to the scoreboard.
+    """
+
+    program: str
+    world: World
+    recorder: Scoreboard
+    read: Callable[[int, Sequence[Option]], Any] = first_candidate
+
+
+class LockstepSimulation(Simulation["_Run"]):
+    """Simulates one world for each program.
+
+    ``prefix`` is put before every application's id, so that a world can be simulated again on the same topics.
+    """
+
+    def __init__(self, programs: Sequence[SimulatedProgram], prefix: str = "") -> None:
+        super().__init__(_Run(simulated, prefix) for simulated in programs)
+
+
+class _Run(Run):
+    """The simulation of one program: an application and its answer, or an outcome and its fate."""
+
+    def __init__(self, simulated: SimulatedProgram, prefix: str) -> None:
+        program, self._world, self._recorder, self._read = simulated
+        super().__init__(program, prefix)
+        # A heap of (due, tie-breaker, outcome).
+        self._delayed: list[tuple[int, int, Outcome]] = []
+        self._numbers = count()
+        self.play(self._rounds())
+
+    def is_rejected(self, application: str) -> bool:
+        if not application.startswith(self._prefix):
+            return False
+        try:
+            t = self._world.number(application.removeprefix(self._prefix))
+        except ValueError:
+            return False
+        return 0 <= t < self._world.people and self._world.is_rejected(t)
+
+    def on_dead_letter(self, ids: set[str]) -> bool:
+        is_ours = super().on_dead_letter(ids)
+        if is_ours:
+            self._go_on()
+        return is_ours
+
+    def _rounds(self) -> Iterator[Step]:
+        for t in range(self._world.people):
+            while self._delayed and self._delayed[0][0] < t:
+                yield self._outcome()
+            yield from self._apply(t)
+        while self._delayed:
+            yield self._outcome()
+
+    def _apply(self, t: int) -> Iterator[Step]:
+        name, features = self._world.application(t)
+        name = self._prefix + name
+        event = Application(self.program, name, dict(features))
+        if not self._world.is_rejected(t):
+            yield self._step("application", event, None)
+            return
+        answer = Answer(name)
+        yield self._step("application", event, answer.is_read)
+        options = answer.options
+        if options is None:  # a dead letter
+            return
+        suggestion = self._read(t, options) if options else None
+        self._recorder.record(t, suggestion)
+        outcome = self._world.outcome(t, suggestion) if options else None
+        if outcome is not None:
+            option = None if outcome.option is None else options[outcome.option].id
+            due = Outcome(self.program, self._prefix + outcome.application, outcome.result, option)
+            heapq.heappush(self._delayed, (outcome.due, next(self._numbers), due))
+
+    def _outcome(self) -> Step:
+        event = heapq.heappop(self._delayed)[2]
+        return self._step("outcome", event, fate_of(f"{self.program}/outcome/{event.application}"))
+
+    def _step(self, kind: str, event: Application | Outcome, is_over: Callable[[Struct], bool] | None) -> Step:
+        id, key = f"{self.program}/{kind}/{event.application}", event.application.encode()
+        return Step(id, lambda: [OutgoingEvent(event, id, key, self._now_ms)], is_over, isinstance(event, Application))

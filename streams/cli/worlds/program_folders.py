@@ -1,0 +1,121 @@
+"""Writes a world's programs as folders that ``onward worker --spec FOLDER/spec.yaml`` can serve.
+
+write_programs("credit", world, Path("programs"), {"protoar": {}, "linucb": {}})
+
+programs/credit-linucb/spec.yaml
+programs/credit-linucb/model/manifest.json ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec import UNSET, UnsetType
+
+from ....agents.goals import accepted
+from ....environments.improvement import ImprovementWorld
+from ....environments.truth import TruthWorld
+from ....schemas.encoding import FeatureCodec
+from ....schemas.spec import ProgramSpec
+from ...errors import UsageError
+from ...programs.bundle.improvement import FittedImprovement
+from ...programs.bundle.writer import write_bundle
+from ...programs.margin import uses_margin
+from ...programs.models.scoring import scorer
+from ...programs.program import assemble
+from ...programs.spec_check import load_program_spec
+from ...programs.training.improvement import fit_improvement, measured_improvement
+from ...programs.training.margin import measured_margin, retrained
+from .spec_yaml import spec_yaml
+
+SPEC_FILE = "spec.yaml"
+MODEL_FOLDER = "model"
+MAX_NAME_CHARACTERS = 63
+ARTEFACT_SEED = 0
+REFERENCE_PEOPLE = 500
+
+Choices = Mapping[str, Mapping[str, float]]
+"""Parameters by the name of the choice."""
+People = ImprovementWorld | TruthWorld
+
+
+def write_programs(name: str, world: People, folder: Path, choices: Choices) -> Mapping[str, Path]:
+    """Write one program folder for each choice and return the spec files by program, in the order of the choices.
+
+    Raises ``UsageError`` when a folder exists already or cannot be written.
+    """
+    reference = [world.application(t)[1] for t in range(min(world.people, REFERENCE_PEOPLE))]
+    trained: dict[str, tuple[FittedImprovement | None, float | UnsetType]] = {}
+    specs: dict[str, Path] = {}
+    for choice, parameters in choices.items():
+        spec = world.spec(program_name(name, choice), choice, parameters)
+        if spec.policy.objective not in trained:
+            prior = _improvement(world, spec)
+            trained[spec.policy.objective] = prior, _margin(world, spec, reference, prior)
+        improvement, margin = trained[spec.policy.objective]
+        program_folder = folder / spec.program
+        write_bundle(
+            program_folder / MODEL_FOLDER,
+            spec,
+            world.columns,
+            version="world-1",
+            estimator=world.estimator,
+            instances=world.instances,
+            reference=reference,
+            metrics={},
+            margin=margin,
+            improvement=improvement,
+        )
+        specs[spec.program] = write_spec(program_folder / SPEC_FILE, spec)
+    return specs
+
+
+def offer_options(world: TruthWorld, specs: Iterable[Path]) -> None:
+    """Tell a world what the programs of spec files can suggest to its people; the oracle takes the best of it.
+
+    The programs differ in their objective and choice, as those of ``write_programs``.
+    """
+    programs = {loaded.spec.policy.objective: loaded for loaded in map(load_program_spec, specs)}
+    for program in map(assemble, programs.values()):
+        proposals = program.generator_under(program.bundle).propose(world.distinct)
+        world.offer(proposals.people, proposals.points[proposals.point])
+
+
+def program_name(name: str, policy: str) -> str:
+    """The program that serves the world of this name with a policy: ``credit-linucb``."""
+    return f"{name[: MAX_NAME_CHARACTERS - 1 - len(policy)]}-{policy}"
+
+
+def _improvement(world: People, spec: ProgramSpec) -> FittedImprovement | None:
+    """What says whether changes help, as training would fit it; None where the program does not ask."""
+    if world.training is None or world.unseen is None:
+        return None
+    return measured_improvement(fit_improvement(spec, *world.training, ARTEFACT_SEED), *world.unseen)
+
+
+def _margin(
+    world: People, spec: ProgramSpec, reference: Sequence[Mapping[str, Any]], prior: FittedImprovement | None
+) -> float | UnsetType:
+    """The margin that training would measure for a program; none where its spec gives one or a target."""
+    if not isinstance(world, TruthWorld) or not uses_margin(spec):
+        return UNSET
+    X, labels = world.unseen
+    score = scorer(world.estimator, len(world.columns)).score
+    rejected = X[~accepted(score(X), spec.model.threshold)]
+    others = retrained(world.estimator, X, labels, np.random.RandomState(ARTEFACT_SEED))
+    improvement = None if prior is None else prior.improvement
+    codec = FeatureCodec(spec)
+    return measured_margin(codec, score, world.instances, reference, others, rejected, improvement).margin
+
+
+def write_spec(path: Path, spec: ProgramSpec) -> Path:
+    """Write a spec to a new file; ``UsageError`` when it cannot be written."""
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(spec_yaml(spec))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    return path

@@ -1,0 +1,58 @@
+"""Methods of a spec that do not go together, and those that go together badly.
+
+What a method needs and can do is declared with it, so no pair of names stands here: a generator declares whether it
+works under any score, and whether it aims at the score that is required; a promise, whether it has a score of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...agents import candidates, promises
+from ...agents.promises import NoPromise
+from ...schemas.spec import ProgramSpec
+from ...schemas.spec_rules import Violation
+from .limited_places import closes_rounds
+from .promised import has_own_score
+
+
+def composition_faults(spec: ProgramSpec) -> Iterator[Violation]:
+    """Methods that cannot work together, as far as they are known."""
+    policy, terms = spec.policy, spec.promise
+    if terms.kind not in promises.registry:
+        return
+    if terms.kind != NoPromise.name and closes_rounds(spec):
+        yield ("promise", "kind"), f"{policy.goal} promises a score in rounds: take `promise` out"
+    if not has_own_score(terms):
+        return
+    for name in ("margin", "target"):
+        if getattr(policy, name) is not None:
+            yield ("policy", name), "the promise says which score options must reach: give `promise: margin` instead"
+    generator = candidates.registry.get(policy.generator)
+    if generator and generator.needs_linear_score:
+        yield ("policy", "generator"), f"{generator.name} cannot keep the promise {terms.kind}: use `search`"
+
+
+def cautions(spec: ProgramSpec) -> Iterator[str]:
+    """What may leave most people without an option, a line each; the data decide how many."""
+    generator = candidates.registry[spec.policy.generator]
+    if generator.aims_at_goal:
+        return
+    for asked in _more_than_the_threshold(spec):
+        yield (
+            f"generator `{generator.name}` proposes rows of the data as they are, and {asked}: who finds no row that "
+            "scores so high gets no option; `generator: search` looks for changes that do"
+        )
+
+
+def _more_than_the_threshold(spec: ProgramSpec) -> Iterator[str]:
+    """What asks for a higher score than the threshold of the model."""
+    policy, threshold = spec.policy, spec.model.threshold
+    if closes_rounds(spec):
+        yield f"`goal: {policy.goal}` asks for a score that wins a place"
+    if has_own_score(spec.promise):
+        yield f"`promise: {{kind: {spec.promise.kind}}}` asks for a score that other models accept too"
+    if policy.margin == "auto" or (isinstance(policy.margin, float) and policy.margin > 0.0):
+        yield f"`margin: {policy.margin}` asks for more than the threshold"
+    if policy.target is not None and policy.target > threshold:
+        yield f"`target: {policy.target:g}` asks for more than the threshold"

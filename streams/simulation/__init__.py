@@ -1,1 +1,0 @@
-"""Simulates worlds against the pipeline and counts its answers."""

@@ -1,0 +1,106 @@
+"""Every generator with every goal, promise, objective, cost and choice: who is served, and what the check says.
+
+The rows of the data are accepted only just: none of them scores what a round, a promise or a margin asks for.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from onward.agents import candidates, choices, goals, promises
+from onward.schemas.spec import ProgramSpec
+from onward.schemas.specfile import parse_spec
+from onward.streams.engine.assessment import propose
+from onward.streams.engine.rounds.forecast import model_for
+from onward.streams.engine.rounds.state import ProgramRounds
+from onward.streams.engine.state import CurrentModel
+from onward.streams.programs.compositions import cautions
+from onward.streams.programs.program import Program
+from onward.streams.programs.spec_check import policy_faults
+from onward.tests.support.fixed_models import assembled, spec_text
+from onward.tests.support.recorded_specs import HOURLY, TIMED
+
+BIAS, ROUND_SCORE = -2.86, 0.75
+ROWS: list[dict[str, Any]] = [
+    {"region": region, "income": income, "debts": debts, "housing": "family", "training": "none"}
+    for region in ("north", "south")
+    for income, debts in ((95, 7), (88, 6), (75, 4), (55, 1), (48, 0))
+]
+PEOPLE: list[dict[str, Any]] = [
+    {"region": region, "income": income, "debts": debts, "housing": "family", "training": "none"}
+    for region in ("north", "south")
+    for income, debts in ((20, 8), (40, 7), (20, 2), (30, 3))
+]
+BARS = {
+    "threshold": ("", ""),
+    **{name: (f", goal: {name}, {TIMED}", HOURLY) for name in goals.round_registry},
+    **{name: ("", f"promise: {{kind: {name}}}") for name in promises.registry if name != "none"},
+    "margin": (", margin: 0.1", ""),
+    "target": (", target: 0.7", ""),
+}
+"""What an option must reach: parts of the policy, and of the rest of the spec."""
+
+
+class Composition(NamedTuple):
+    generator: str
+    bar: str
+    objective: str
+    cost: str
+
+    @property
+    def spec(self) -> str:
+        policy, rest = BARS[self.bar]
+        policy = policy.replace("goal: fixed", f"goal: fixed, goal_parameters: {{score: {ROUND_SCORE}}}")
+        names = f"generator: {self.generator}, objective: {self.objective}, cost: {self.cost}"
+        return f"policy: {{{names}{policy}}}\n{rest}"
+
+
+def options_of(program: Program) -> Any:
+    """The options of the people, in a program with rounds for a score that wins a place in one."""
+    people = program.codec.encode_many(PEOPLE)
+    if program.closes_rounds:
+        model = model_for(ProgramRounds.new(program), program.bundle, ROUND_SCORE)
+    else:
+        model = CurrentModel.of(program, program.bundle)
+    return propose(program, model, people)
+
+
+def every(generator: str) -> list[Composition]:
+    """Every composition with a generator."""
+    costs, objectives = ("l1", "max_percentile_shift"), ("improvement", "cost")
+    return [Composition(generator, *names) for names in product(BARS, objectives, costs)]
+
+
+@pytest.mark.parametrize("generator", candidates.registry)
+def test_what_serves_nobody_is_said_and_nothing_else(generator: str, tmp_path: Path) -> None:
+    served, said = set[Composition](), set[Composition]()
+    for composition in every(generator):
+        if not isinstance(parse_spec(spec_text(composition.spec).encode(), policy_faults), ProgramSpec):
+            said.add(composition)
+            continue
+        program = assembled(composition.spec, tmp_path, bias=BIAS, rows=ROWS)
+        if len(options_of(program).arm):
+            served.add(composition)
+        if any(cautions(program.spec)):
+            said.add(composition)
+    assert served
+    assert said == set(every(generator)) - served
+
+
+@pytest.mark.parametrize("objective", ["improvement", "cost"])
+@pytest.mark.parametrize("choice", [name for name, kind in choices.registry.items() if kind.needs <= {"features"}])
+def test_every_choice_picks_among_the_options_of_every_generator(choice: str, objective: str, tmp_path: Path) -> None:
+    for generator in candidates.registry:
+        text = f"policy: {{generator: {generator}, choice: {choice}, objective: {objective}}}"
+        program = assembled(text, tmp_path / generator, bias=BIAS, rows=ROWS)
+        batch, learner = options_of(program), program.learner()
+        for person in range(len(batch)):
+            options = batch.of(person)
+            picks = learner.select(options, 3, lambda: np.random.default_rng(0))
+            assert bool(picks) == bool(len(options))
+            assert {pick.arm for pick in picks} <= set(options.arm.tolist())
