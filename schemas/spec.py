@@ -114,6 +114,12 @@ DEFAULT_WINDOW = Window(time=timedelta(days=90))
 
 CHOICES: Mapping[str, str] = {"improvement": "residual", "cost": "posterior"}
 """The choice of a policy that names none, by its objective."""
+INSTANCES, CHOICE_AMONG_INSTANCES = "instances", "posterior"
+"""That generator's options are whole rows, the same for everybody: what each is worth is best learned of each alone."""
+
+
+LABEL_PRIOR = "label_prior"
+"""What says whether changes help, of a policy that names nothing else."""
 
 
 def objective_of(choice: str) -> Literal["improvement", "cost"]:
@@ -125,8 +131,10 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """Which suggestion is chosen and how its difficulty is counted.
 
     ``objective`` says what options are for: that they are carried out and help (``improvement``), or that they are easy
-    (``cost``). ``generator`` and ``goal`` name methods, as ``choice`` does, which follows from the objective where none
-    is named. ``options`` is the most options that a recourse may have.
+    (``cost``). ``generator`` and ``goal`` name methods, as ``choice`` does, which follows from the objective and the
+    generator where none is named. ``options`` is the most options that a recourse may have.
+
+    ``improvement`` names what training fits to say whether a change helps, where the objective is ``improvement``.
 
     ``margin`` is how far above the threshold an option must score. ``auto`` takes the one that training measured, and
     refuses a model without one. Without a margin in the spec the measured one is taken where the objective is
@@ -142,6 +150,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     objective: Literal["improvement", "cost"] = "improvement"
+    improvement: Name = LABEL_PRIOR
     choice: Annotated[str, Meta(max_length=100)] = ""
     parameters: dict[str, float] = {}
     generator: Name = "search"
@@ -159,7 +168,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if not self.choice:
-            force_setattr(self, "choice", CHOICES[self.objective])
+            by_default = CHOICE_AMONG_INSTANCES if self.generator == INSTANCES else CHOICES[self.objective]
+            force_setattr(self, "choice", by_default)
 
 
 class Retention(Struct, frozen=True, forbid_unknown_fields=True):

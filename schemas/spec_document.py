@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import FieldInfo
 
-from .spec import ProgramSpec
+from .spec import LABEL_PRIOR, ProgramSpec
 
 Document = dict[str, Any]
 
@@ -36,6 +36,8 @@ def document(spec: ProgramSpec) -> bytes:
     # Specs of earlier versions meant this without saying it, and keep their hashes.
     if policy["objective"] == BEFORE_OBJECTIVES:
         del policy["objective"]
+    if policy["improvement"] == LABEL_PRIOR:
+        del policy["improvement"]
     if not policy["generator_parameters"]:
         del policy["generator_parameters"]
     return _encode(fields)

@@ -1,11 +1,11 @@
 """Will it help? How probable the desired outcome is for people who become something else."""
 
 from ..registry import Registry
-from .contract import Improvement
+from .contract import Improvement, TrainedImprovement
 from .label_prior import LabelPrior
 from .own_score import OwnScore
 
-registry = Registry(Improvement, __name__, __path__)  # type: ignore[type-abstract]
-"""Every method by the name that a model's manifest uses."""
+registry = Registry(TrainedImprovement, __name__, __path__)  # type: ignore[type-abstract]
+"""Every method that training can fit, by its name."""
 
-__all__ = ["Improvement", "LabelPrior", "OwnScore", "registry"]
+__all__ = ["Improvement", "LabelPrior", "OwnScore", "TrainedImprovement", "registry"]

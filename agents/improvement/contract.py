@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,11 @@ from ..sigmoid import sigmoid
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Labels = NDArray[np.int64]
 
 
 class Improvement(ABC):
     """Estimates whether a change helps. The estimate for a row does not depend, to the last bit, on the other rows."""
-
-    name: ClassVar[str]
-    """What a model's manifest calls it."""
 
     @property
     def is_flat(self) -> bool:
@@ -32,3 +31,33 @@ class Improvement(ABC):
     def __call__(self, after: Array, before: Array) -> Array:
         """The probabilities, (P,), that people ``before`` (P, D) have the desired outcome who become ``after``."""
         return sigmoid(self.log_odds(after, before))
+
+
+class TrainedImprovement(Improvement):
+    """An estimate that is fitted with a model, and kept beside it as plain arrays."""
+
+    name: ClassVar[str]
+    """What ``policy.improvement`` and a model's manifest call it."""
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, X: Array, labels: Labels, seed: int) -> Self | None:
+        """The estimate of encoded training rows (n, D) with labels (n,), 1 where desired; None where they say nothing.
+
+        The same rows, labels and seed give the same arrays.
+        """
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of it as plain arrays, from which ``restore`` makes the same estimate, bit for bit."""
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, arrays: Mapping[str, NDArray[Any]], columns: int) -> Self:
+        """The estimate of some arrays.
+
+        Raises
+        ------
+        ValueError
+            When they are none over so many columns.
+        """

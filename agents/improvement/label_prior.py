@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..trees import TreeSum, add_leaves_by_group, check_trees
-from .contract import Array, Improvement, Indices
-
-SMALLEST_SHARE = 1e-3
-"""The share of a forest's labels counts as no closer to 0 and 1, where log odds have no end."""
+from .components.ensemble import SMALLEST_SHARE, Ensemble
+from .contract import Array, Labels, TrainedImprovement
 
 ARRAYS: Mapping[str, tuple[int, str]] = {
     "roots": (1, "int64"),
@@ -29,21 +27,7 @@ ARRAYS: Mapping[str, tuple[int, str]] = {
 """The arrays of an ensemble: their dimensions and types."""
 
 
-class Ensemble(NamedTuple):
-    """Boosters, forests and logistic regressions over D columns, on the scale of the log odds that they add up to.
-
-    ``trees`` are those of all T trees. The leaves of those of ``group`` 0, the boosters, add to the log odds. The other
-    groups (T,) are forests: the log odds of the sum of their leaves add to them, times ``forest_weight``. ``weights``
-    (D,) are those of the regressions.
-    """
-
-    trees: TreeSum
-    group: Indices
-    weights: Array
-    forest_weight: float
-
-
-class LabelPrior(Improvement):
+class LabelPrior(TrainedImprovement):
     r"""Boosters, forests and logistic regressions of subsamples of the training labels, calibrated and averaged.
 
     The log odds of a target $x'$ are the mean over the families $f$ and the bags $b$,
@@ -86,6 +70,15 @@ class LabelPrior(Improvement):
         add_leaves_by_group(rows, trees.roots, trees.nodes, trees.threshold, trees.value, group, sums)
         add_up(sums, forest_weight, total)
         return total
+
+    @classmethod
+    def fit(cls, X: Array, labels: Labels, seed: int) -> Self | None:
+        """The prior of training rows; None where a label has fewer than two rows."""
+        # Workers restore priors, and need no scikit-learn for them.
+        from .components.bagged_fit import fit_ensemble
+
+        ensemble = fit_ensemble(X, labels, seed)
+        return None if ensemble is None else cls(ensemble)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The models as plain arrays, from which ``restore`` makes the same ones."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..scores import Score
 from ..sigmoid import logit
 from .contract import Array, Improvement
@@ -14,8 +12,6 @@ SMALLEST = 1e-6
 
 class OwnScore(Improvement):
     """The log odds of the decision model's own score, of the row after the change."""
-
-    name: ClassVar[str] = "own_score"
 
     def __init__(self, score: Score) -> None:
         self._score = score

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.costs import L1
+from onward.agents.improvement import LabelPrior
 from onward.agents.objective import SMALLEST_EXECUTION, Objective
 from onward.agents.options import Outlook
 from onward.benchmarks.improvement.studied_world import StudiedWorld
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import ProgramSpec
-from onward.streams.programs.training.improvement import fit_prior
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -28,7 +28,7 @@ class Outlooks:
         options = [world.feasible(first[row]) for row in range(len(self._people))]
         execution = [world.execution(first[row])[own] for row, own in enumerate(options)]
         ends = np.cumsum([0, *map(len, options)])
-        objective = Objective(L1(), 1.0 / codec.dimension, fit_prior(*world.training, seed))
+        objective = Objective(L1(), 1.0 / codec.dimension, LabelPrior.fit(*world.training, seed))
         targets = world.points[np.concatenate(options)]
         found = objective.outlook(self._people, targets, ends, np.concatenate(execution), codec.feature_of)
         assert found is not None, "the data have rows of each label"

@@ -18,7 +18,7 @@ from onward.agents.choices import Pick, Pull
 from onward.agents.choices.protoar import ProtoAR
 from onward.agents.choices.residual import Residual
 from onward.agents.costs import L1
-from onward.agents.improvement import Improvement
+from onward.agents.improvement import Improvement, LabelPrior
 from onward.agents.objective import Objective
 from onward.agents.options import Options
 from onward.agents.sigmoid import sigmoid
@@ -31,7 +31,6 @@ from onward.streams.engine.handlers.increment import CADENCE
 from onward.streams.engine.shared_evidence import SharedEvidence
 from onward.streams.programs.objective import EFFORT
 from onward.streams.programs.space import space_of
-from onward.streams.programs.training.improvement import fit_prior
 
 EFFORTS = (1, 4, 16)
 """How hard changes truly are, by the number of encoded columns."""
@@ -163,7 +162,7 @@ class Trials:
     @cached_property
     def improvement(self) -> Improvement | None:
         """What says whether changes help, from the rows that the model was trained on."""
-        return fit_prior(*self.plain.training, self._base.seed)
+        return LabelPrior.fit(*self.plain.training, self._base.seed)
 
     @cached_property
     def objective(self) -> Objective:

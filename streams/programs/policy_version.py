@@ -10,7 +10,7 @@ import msgspec
 from ...agents import candidates, choices, goals
 from ...agents.parameters import Parametrised
 from ...agents.promises import NoPromise
-from ...schemas.spec import ProgramSpec
+from ...schemas.spec import LABEL_PRIOR, ProgramSpec
 from .limited_places import closes_rounds
 
 POLICY_VERSION_CHARACTERS = 16
@@ -59,7 +59,8 @@ def _of_improvement(spec: ProgramSpec) -> tuple[object, ...]:
     if policy.objective == "cost":
         given = _other_than_default(candidates.registry[policy.generator], policy.generator_parameters)
         return ({"generator_parameters": given},) if given else ()
-    return policy.objective, policy.generator_parameters
+    other = (policy.improvement,) if policy.improvement != LABEL_PRIOR else ()
+    return policy.objective, policy.generator_parameters, *other
 
 
 def _of_goal(spec: ProgramSpec) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...agents import candidates, choices, goals, promises
+from ...agents import candidates, choices, goals, improvement, promises
 from ...agents.parameters import Parametrised
 from ...agents.registry import Registry
 from ...schemas.spec import ProgramSpec, PromiseTerms
@@ -21,6 +21,7 @@ from .limited_places import goal_kind
 from .promised import FIELDS, given_parameters, has_own_score
 
 ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
+    ("policy", "improvement"): improvement.registry,
     ("policy", "choice"): choices.registry,
     ("policy", "generator"): candidates.registry,
     ("policy", "goal"): goals.registry,

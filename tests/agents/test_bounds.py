@@ -23,7 +23,7 @@ from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.goals.components.rejected_share import rejected_share
 from onward.agents.improvement import LabelPrior
-from onward.agents.improvement.label_prior import Ensemble
+from onward.agents.improvement.components.ensemble import Ensemble
 from onward.agents.objective import Objective
 from onward.agents.options import Options
 from onward.agents.promises import Ellipsoid, LpBall, WorstCaseScore

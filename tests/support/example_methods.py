@@ -12,6 +12,7 @@ from onward.streams.programs.spec_check import ROOMS
 METHODS = Path(__file__).parents[2] / "docs" / "examples" / "methods"
 NAMES = {
     ("policy", "choice"): "fewest_changes",
+    ("policy", "improvement"): "one_regression",
     ("policy", "generator"): "one_feature",
     ("policy", "goal"): "margin",
     ("promise", "kind"): "distance",

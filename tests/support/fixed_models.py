@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from onward.agents.improvement import LabelPrior
-from onward.agents.improvement.label_prior import Ensemble
+from onward.agents.improvement.components.ensemble import Ensemble
 from onward.agents.trees import TreeSum
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Value

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....agents.improvement import Improvement, LabelPrior, registry
+from ....agents.improvement import TrainedImprovement, registry
 from .manifest import Calibration
 from .model_files import check_unpacked_size
 
@@ -15,24 +15,24 @@ from .model_files import check_unpacked_size
 class FittedImprovement(NamedTuple):
     """What says whether a change helps, and how far it can be believed."""
 
-    improvement: LabelPrior
+    improvement: TrainedImprovement
     calibration: Calibration
 
 
-def dump_improvement(improvement: LabelPrior) -> bytes:
+def dump_improvement(improvement: TrainedImprovement) -> bytes:
     """The arrays; equal ones give equal bytes."""
     file = io.BytesIO()
     np.savez_compressed(file, allow_pickle=False, **improvement.arrays())
     return file.getvalue()
 
 
-def load_improvement(content: bytes, method: str, columns: int) -> Improvement:
+def load_improvement(content: bytes, method: str, columns: int) -> TrainedImprovement:
     """The improvement of a file, by the name of its method, over ``columns``.
 
     Raises an error, one line of which says why the file is refused.
     """
     kind = registry.get(method)
-    if kind is None or not issubclass(kind, LabelPrior):
+    if kind is None:
         raise ValueError(f"there is no method {method!r} that says whether changes help")
     check_unpacked_size(content)
     with np.load(io.BytesIO(content), allow_pickle=False) as file:

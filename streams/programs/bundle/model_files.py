@@ -35,7 +35,7 @@ TRUSTED_TYPES = (
     "sklearn.tree._tree.Tree",
 )
 """Types that a model may hold beside those that skops trusts: the optimizers that an ``MLPClassifier`` was fitted with
-(plain attributes), and the arrays of a tree (``models/forests.py`` checks them)."""
+(plain attributes), and the arrays of a tree (``agents/fitted_trees/forests.py`` checks them)."""
 
 KEPT_AS_SKOPS = (ExtraTreesClassifier, LogisticRegression, MLPClassifier, RandomForestClassifier)
 """The estimators that a file of skops may hold. Others are kept as trees."""

@@ -19,9 +19,9 @@ import numpy as np
 from msgspec import convert
 from numpy.typing import NDArray
 
+from ....agents.fitted_trees.forests import Forest
 from ....agents.trees import TreeSum, check_trees
 from ....schemas.encoding import FeatureCodec
-from ..models.forests import Forest
 from ..models.scoring import DecisionModel, Layer, Logistic, Perceptron, scorer
 from ..onnx.score import OnnxScore
 from .model_files import check_unpacked_size

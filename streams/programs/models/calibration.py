@@ -18,9 +18,9 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression
 
+from ....agents.fitted_trees.boosting import gradient_boosting, histogram_boosting
+from ....agents.fitted_trees.forests import Forest
 from ....agents.trees import TreeSum
-from .boosting import gradient_boosting, histogram_boosting
-from .forests import Forest
 
 CALIBRATED = (
     ExtraTreesClassifier,

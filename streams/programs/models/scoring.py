@@ -22,11 +22,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
 from ....agents.candidates import LinearScore, Score
+from ....agents.fitted_trees.boosting import gradient_boosting, histogram_boosting
+from ....agents.fitted_trees.forests import Forest
 from ....agents.sigmoid import sigmoid as _sigmoid
 from ....agents.trees import TreeSum
-from .boosting import gradient_boosting, histogram_boosting
 from .calibration import folded
-from .forests import Forest
 
 Floats = NDArray[np.float64]
 Layer = tuple[Floats, Floats]

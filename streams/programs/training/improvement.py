@@ -1,126 +1,41 @@
-"""Fits the label prior of a new model (``agents/improvement/label_prior.py``), and measures its calibration."""
+"""Fits what says whether changes help (``agents/improvement``) for a new model, and measures its calibration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from ....agents.improvement import LabelPrior
-from ....agents.improvement.label_prior import SMALLEST_SHARE, Ensemble
-from ....agents.sigmoid import logit
-from ....agents.trees import joined
+from ....agents import improvement
+from ....agents.improvement import TrainedImprovement
 from ....schemas.spec import ProgramSpec
 from ..bundle.improvement import FittedImprovement
 from ..bundle.manifest import Calibration
-from ..models.boosting import gradient_boosting
-from ..models.forests import Forest
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
-Build = Callable[[np.random.RandomState, int], Any]
 
-BAGS = 6
-SHARE = 2 / 3
-"""The share of the rows in each bag, drawn without replacement, of each label alike."""
-BEYOND_CHANCE = 2.0
-"""A family counts where its area under the curve, out of bag, is this many standard deviations above that of chance."""
 DECILES = 10
-SEED = 26
-"""Beside that of training, so that a model is the same with and without a prior."""
-
-FAMILIES: Sequence[Build] = (
-    lambda random, rows: GradientBoostingClassifier(
-        n_estimators=60, max_depth=3, subsample=0.5, min_samples_leaf=max(1, min(20, rows // 40)), random_state=random
-    ),
-    lambda random, _: RandomForestClassifier(30, min_samples_leaf=10, random_state=random),
-    lambda random, _: LogisticRegression(max_iter=1000, random_state=random),
-)
-BOOSTER, FOREST, REGRESSION = range(3)
 
 
-def measured_improvement(prior: LabelPrior | None, X: Floats, labels: Labels) -> FittedImprovement | None:
-    """A prior with its calibration on rows (n, D) that it was not fitted on; None without one."""
-    return None if prior is None else FittedImprovement(prior, measured_calibration(prior, X, labels))
+def measured_improvement(fitted: TrainedImprovement | None, X: Floats, labels: Labels) -> FittedImprovement | None:
+    """An estimate with its calibration on rows (n, D) that it was not fitted on; None without one."""
+    return None if fitted is None else FittedImprovement(fitted, measured_calibration(fitted, X, labels))
 
 
-def fit_improvement(spec: ProgramSpec, X: Floats, labels: Labels, seed: int) -> LabelPrior | None:
+def fit_improvement(spec: ProgramSpec, X: Floats, labels: Labels, seed: int) -> TrainedImprovement | None:
     """What says whether changes help, from training rows (n, D) with labels (n,).
 
     None where the spec does not ask for it, and where the labels cannot say it.
     """
-    return None if spec.policy.objective == "cost" else fit_prior(X, labels, seed)
+    policy = spec.policy
+    return None if policy.objective == "cost" else improvement.registry[policy.improvement].fit(X, labels, seed)
 
 
-def fit_prior(X: Floats, labels: Labels, seed: int) -> LabelPrior | None:
-    """The prior of training rows (n, D) with labels (n,); None where a label has fewer than two rows."""
-    if np.bincount(labels, minlength=2).min() < 2:
-        return None
-    random = np.random.RandomState([seed, SEED])
-    bags = list(_bags(labels, random))
-    fitted = [[build(random, len(labels)).fit(X[bag], labels[bag]) for bag in bags] for build in FAMILIES]
-    slopes, intercept = np.zeros(len(FAMILIES)), 0.0
-    for family, models in enumerate(fitted):
-        slope, own = _calibrated(*_out_of_bag(models, bags, X, labels))
-        slopes[family], intercept = slope / len(FAMILIES), intercept + own / len(FAMILIES)
-    return LabelPrior(_ensemble(fitted, slopes / len(bags), intercept, X.shape[1]))
-
-
-def measured_calibration(prior: LabelPrior, X: Floats, labels: Labels) -> Calibration:
-    """How far the prior can be believed, on rows (n, D) that it was not fitted on."""
-    p = prior(X, X)
+def measured_calibration(fitted: TrainedImprovement, X: Floats, labels: Labels) -> Calibration:
+    """How far the estimate can be believed, on rows (n, D) that it was not fitted on."""
+    p = fitted(X, X)
     parts = np.array_split(np.argsort(p, kind="stable"), min(DECILES, len(p)))
     reliability = tuple((float(p[part].mean()), float(labels[part].mean()), len(part)) for part in parts)
     auc = 0.5 if len(np.unique(labels)) < 2 else float(roc_auc_score(labels, p))
     return Calibration(float(brier_score_loss(labels, p)), auc, reliability)
-
-
-def _bags(labels: Labels, random: np.random.RandomState) -> Iterator[NDArray[np.intp]]:
-    """The rows of each bag: of each label some, and some of each are left out."""
-    for _ in range(BAGS):
-        rows = [random.permutation(np.flatnonzero(labels == label)) for label in (0, 1)]
-        yield np.concatenate([some[: min(max(1, round(SHARE * len(some))), len(some) - 1)] for some in rows])
-
-
-def _out_of_bag(
-    models: Sequence[Any], bags: Sequence[NDArray[np.intp]], X: Floats, labels: Labels
-) -> tuple[Floats, Labels]:
-    """The mean log odds of every row by the models that did not see it, and its label."""
-    total, count = np.zeros(len(X)), np.zeros(len(X))
-    for model, bag in zip(models, bags, strict=True):
-        out = np.setdiff1d(np.arange(len(X)), bag)
-        total[out] += logit(model.predict_proba(X[out])[:, 1], SMALLEST_SHARE)
-        count[out] += 1
-    seen = count > 0
-    return total[seen] / count[seen], labels[seen]
-
-
-def _calibrated(log_odds: Floats, labels: Labels) -> tuple[float, float]:
-    """Platt's slope and intercept; a slope of 0 where the log odds do not tell the labels apart."""
-    desired, rows = int(labels.sum()), len(labels)
-    others = rows - desired
-    deviation = np.sqrt((rows + 1) / (12 * desired * others))
-    if roc_auc_score(labels, log_odds) < 0.5 + BEYOND_CHANCE * deviation:
-        return 0.0, float(np.log(desired) - np.log(others))
-    curve = LogisticRegression(C=1e6).fit(log_odds[:, np.newaxis], labels)
-    return max(0.0, float(curve.coef_[0, 0])), float(curve.intercept_[0])
-
-
-def _ensemble(fitted: Sequence[Sequence[Any]], weights: Floats, intercept: float, columns: int) -> Ensemble:
-    """The models on the scale of the log odds; ``weights`` (3,) are those of one model of each family."""
-    boosters = [
-        gradient_boosting(model, columns).mapped(weights[BOOSTER], 0.0, logistic=True) for model in fitted[BOOSTER]
-    ]
-    forests = [Forest(model, columns).as_sum() for model in fitted[FOREST]]
-    # Forests that say nothing are left out, as are leaves of boosters that would add nothing: a flat prior is small.
-    kept = [*boosters, *forests] if weights[FOREST] else boosters
-    group = np.concatenate([np.full(len(trees.roots), max(0, n - len(boosters) + 1)) for n, trees in enumerate(kept)])
-    linear = sum(model.coef_[0] for model in fitted[REGRESSION]) * weights[REGRESSION]
-    base = intercept + sum(trees.base for trees in boosters)
-    base += sum(float(model.intercept_[0]) for model in fitted[REGRESSION]) * weights[REGRESSION]
-    return Ensemble(joined(kept, base), group, linear, float(weights[FOREST]))

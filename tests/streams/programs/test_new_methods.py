@@ -1,4 +1,4 @@
-"""A program made of the methods of docs/examples/methods: a generator, a goal, a choice and a promise."""
+"""A program made of the methods of docs/examples/methods, one of each room."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from onward.agents import improvement
 from onward.schemas.events import NoRecourse, Recourse
 from onward.schemas.headers import format_time
 from onward.schemas.specfile import SpecError
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.policy_version import policy_version
+from onward.streams.programs.program import assemble
 from onward.streams.programs.spec_check import load_program_spec
+from onward.streams.programs.training.train import train
 from onward.tests.support.example_methods import example_methods
-from onward.tests.support.loans import reviewed_spec
+from onward.tests.support.loans import reviewed_spec, write_loans
 from onward.tests.support.pipeline import START_MS
 from onward.tests.support.tape import RICH, tape
 
@@ -127,6 +130,23 @@ def test_other_parameters_are_another_policy_and_defaults_go_without_saying(tmp_
     assert plain.sha256 == default.sha256
     versions = [policy_version(loaded.spec, 1.0, "first", 0) for loaded in (plain, *others)]
     assert len(set(versions)) == len(versions)
+
+
+def test_training_fits_the_improvement_that_the_spec_names(tmp_path):
+    write_loans(tmp_path / "loans.csv")
+    plain = load_program_spec(spec(tmp_path, "{improvement: label_prior}"))
+    assert plain.sha256 == load_program_spec(spec(tmp_path, "{options: 3}")).sha256
+    named = load_program_spec(spec(tmp_path, "{improvement: one_regression}"))
+    assert named.sha256 != plain.sha256
+    assert len({policy_version(loaded.spec, 1.0, "first", 0) for loaded in (plain, named)}) == 2
+    train(tmp_path / "loans.csv", named, tmp_path / "model", estimator="logistic_regression", seed=0)
+    bundle = assemble(named).bundle
+    assert bundle.manifest.improvement.method == "one_regression"
+    assert type(bundle.improvement) is improvement.registry["one_regression"]
+    with pytest.raises(
+        SpecError, match=r"policy\.improvement: there is no improvement 'oracle': use one of label_prior"
+    ):
+        load_program_spec(spec(tmp_path, "{improvement: oracle}"))
 
 
 def spec(folder, policy):

@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
-from onward.streams.programs.models.forests import Forest
+from onward.agents.fitted_trees.forests import Forest
 from onward.streams.programs.models.scoring import scorer
 
 COLUMNS = 5

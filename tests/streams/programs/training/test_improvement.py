@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from onward.agents.improvement import LabelPrior
-from onward.agents.improvement.label_prior import SMALLEST_SHARE
+from onward.agents.improvement.components import bagged_fit
+from onward.agents.improvement.components.ensemble import SMALLEST_SHARE
 from onward.streams.programs.bundle.improvement import dump_improvement, load_improvement
-from onward.streams.programs.training import improvement as training
 
 
 def rows(count: int, columns: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -25,15 +25,15 @@ def logit(p: np.ndarray) -> np.ndarray:
 def test_it_is_the_mean_of_the_calibrated_families(monkeypatch):
     """Computed again with ``predict_proba`` of every model that was fitted."""
     kept: list[list[object]] = []
-    original = training._ensemble
+    original = bagged_fit._ensemble
 
     def noted(fitted, slopes, intercept, columns):
         kept[:] = [fitted, slopes, intercept]
         return original(fitted, slopes, intercept, columns)
 
-    monkeypatch.setattr(training, "_ensemble", noted)
+    monkeypatch.setattr(bagged_fit, "_ensemble", noted)
     X, labels = rows(300)
-    prior = training.fit_prior(X, labels, 3)
+    prior = LabelPrior.fit(X, labels, 3)
     fitted, slopes, intercept = kept
     new = rows(50, seed=1)[0]
     expected = np.full(len(new), intercept)
@@ -45,13 +45,13 @@ def test_it_is_the_mean_of_the_calibrated_families(monkeypatch):
 
 
 def test_a_row_does_not_depend_on_the_others():
-    prior, new = training.fit_prior(*rows(200), 0), rows(60, seed=2)[0]
+    prior, new = LabelPrior.fit(*rows(200), 0), rows(60, seed=2)[0]
     alone = np.concatenate([prior.log_odds(row[np.newaxis], row[np.newaxis]) for row in new])
     assert prior.log_odds(new, new).tobytes() == alone.tobytes()
 
 
 def test_the_same_seed_gives_the_same_bytes_and_a_file_gives_the_same_prior():
-    first, again, other = (training.fit_prior(*rows(120), seed) for seed in (0, 0, 1))
+    first, again, other = (LabelPrior.fit(*rows(120), seed) for seed in (0, 0, 1))
     assert dump_improvement(first) == dump_improvement(again) != dump_improvement(other)
     loaded, new = load_improvement(dump_improvement(first), "label_prior", 4), rows(30, seed=5)[0]
     assert loaded.log_odds(new, new).tobytes() == first.log_odds(new, new).tobytes()
@@ -62,26 +62,26 @@ def test_labels_that_are_noise_leave_it_flat():
     flat = 0
     for seed in range(20):
         random = np.random.default_rng(seed)
-        prior = training.fit_prior(random.random((80, 3)), random.integers(0, 2, 80), seed)
+        prior = LabelPrior.fit(random.random((80, 3)), random.integers(0, 2, 80), seed)
         flat += prior.is_flat
     assert flat >= 15
 
 
 @pytest.mark.parametrize(("count", "columns"), [(40, 4), (40, 1)])
 def test_few_rows_and_one_feature_are_enough(count, columns):
-    prior, new = training.fit_prior(*rows(count, columns), 0), rows(10, columns)[0]
+    prior, new = LabelPrior.fit(*rows(count, columns), 0), rows(10, columns)[0]
     assert ((prior(new, new) > 0) & (prior(new, new) < 1)).all()
 
 
 @pytest.mark.parametrize("desired", [0, 1, 39, 40])
 def test_a_label_with_fewer_than_two_rows_has_none(desired):
     labels = (np.arange(40) < desired).astype(np.int64)
-    assert training.fit_prior(rows(40)[0], labels, 0) is None
+    assert LabelPrior.fit(rows(40)[0], labels, 0) is None
 
 
 def test_with_two_rows_of_a_label_every_bag_has_both():
     labels = (np.arange(40) < 2).astype(np.int64)
-    assert isinstance(training.fit_prior(rows(40)[0], labels, 0), LabelPrior)
+    assert isinstance(LabelPrior.fit(rows(40)[0], labels, 0), LabelPrior)
 
 
 def damaged(prior: LabelPrior, **arrays: np.ndarray) -> dict[str, np.ndarray]:
@@ -89,7 +89,7 @@ def damaged(prior: LabelPrior, **arrays: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def test_damaged_arrays_and_an_unknown_method_are_refused():
-    prior = training.fit_prior(*rows(60), 0)
+    prior = LabelPrior.fit(*rows(60), 0)
     for arrays, reason in (
         ({"weights": np.zeros(3)}, "finite weights"),
         ({"weights": np.full(4, np.nan)}, "finite weights"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....agents.trees import LEAF, Indices, Nodes, TreeSum, add_leaves, down_to_float32
+from ..trees import LEAF, Indices, Nodes, TreeSum, add_leaves, down_to_float32
 
 Floats = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ....agents.trees import LEAF, Tree, TreeSum, check_trees, down_to_float32, tree_sum
+from ..trees import LEAF, Tree, TreeSum, check_trees, down_to_float32, tree_sum
 
 
 def gradient_boosting(estimator: Any, columns: int) -> TreeSum:

@@ -1,0 +1,1 @@
+"""Parts of methods that estimate improvement."""

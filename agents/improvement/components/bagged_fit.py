@@ -1,0 +1,99 @@
+"""Fits the models of the label prior: bags of the training labels, each family calibrated on the rows left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from ...fitted_trees.boosting import gradient_boosting
+from ...fitted_trees.forests import Forest
+from ...sigmoid import logit
+from ...trees import joined
+from ..contract import Labels
+from .ensemble import SMALLEST_SHARE, Ensemble
+
+Floats = NDArray[np.float64]
+Build = Callable[[np.random.RandomState, int], Any]
+
+BAGS = 6
+SHARE = 2 / 3
+"""The share of the rows in each bag, drawn without replacement, of each label alike."""
+BEYOND_CHANCE = 2.0
+"""A family counts where its area under the curve, out of bag, is this many standard deviations above that of chance."""
+SEED = 26
+"""Beside that of training, so that a model is the same with and without a prior."""
+
+FAMILIES: Sequence[Build] = (
+    lambda random, rows: GradientBoostingClassifier(
+        n_estimators=60, max_depth=3, subsample=0.5, min_samples_leaf=max(1, min(20, rows // 40)), random_state=random
+    ),
+    lambda random, _: RandomForestClassifier(30, min_samples_leaf=10, random_state=random),
+    lambda random, _: LogisticRegression(max_iter=1000, random_state=random),
+)
+BOOSTER, FOREST, REGRESSION = range(3)
+
+
+def fit_ensemble(X: Floats, labels: Labels, seed: int) -> Ensemble | None:
+    """The models of training rows (n, D) with labels (n,); None where a label has fewer than two rows."""
+    if np.bincount(labels, minlength=2).min() < 2:
+        return None
+    random = np.random.RandomState([seed, SEED])
+    bags = list(_bags(labels, random))
+    fitted = [[build(random, len(labels)).fit(X[bag], labels[bag]) for bag in bags] for build in FAMILIES]
+    slopes, intercept = np.zeros(len(FAMILIES)), 0.0
+    for family, models in enumerate(fitted):
+        slope, own = _calibrated(*_out_of_bag(models, bags, X, labels))
+        slopes[family], intercept = slope / len(FAMILIES), intercept + own / len(FAMILIES)
+    return _ensemble(fitted, slopes / len(bags), intercept, X.shape[1])
+
+
+def _bags(labels: Labels, random: np.random.RandomState) -> Iterator[NDArray[np.intp]]:
+    """The rows of each bag: of each label some, and some of each are left out."""
+    for _ in range(BAGS):
+        rows = [random.permutation(np.flatnonzero(labels == label)) for label in (0, 1)]
+        yield np.concatenate([some[: min(max(1, round(SHARE * len(some))), len(some) - 1)] for some in rows])
+
+
+def _out_of_bag(
+    models: Sequence[Any], bags: Sequence[NDArray[np.intp]], X: Floats, labels: Labels
+) -> tuple[Floats, Labels]:
+    """The mean log odds of every row by the models that did not see it, and its label."""
+    total, count = np.zeros(len(X)), np.zeros(len(X))
+    for model, bag in zip(models, bags, strict=True):
+        out = np.setdiff1d(np.arange(len(X)), bag)
+        total[out] += logit(model.predict_proba(X[out])[:, 1], SMALLEST_SHARE)
+        count[out] += 1
+    seen = count > 0
+    return total[seen] / count[seen], labels[seen]
+
+
+def _calibrated(log_odds: Floats, labels: Labels) -> tuple[float, float]:
+    """Platt's slope and intercept; a slope of 0 where the log odds do not tell the labels apart."""
+    desired, rows = int(labels.sum()), len(labels)
+    others = rows - desired
+    deviation = np.sqrt((rows + 1) / (12 * desired * others))
+    if roc_auc_score(labels, log_odds) < 0.5 + BEYOND_CHANCE * deviation:
+        return 0.0, float(np.log(desired) - np.log(others))
+    curve = LogisticRegression(C=1e6).fit(log_odds[:, np.newaxis], labels)
+    return max(0.0, float(curve.coef_[0, 0])), float(curve.intercept_[0])
+
+
+def _ensemble(fitted: Sequence[Sequence[Any]], weights: Floats, intercept: float, columns: int) -> Ensemble:
+    """The models on the scale of the log odds; ``weights`` (3,) are those of one model of each family."""
+    boosters = [
+        gradient_boosting(model, columns).mapped(weights[BOOSTER], 0.0, logistic=True) for model in fitted[BOOSTER]
+    ]
+    forests = [Forest(model, columns).as_sum() for model in fitted[FOREST]]
+    # Forests that say nothing are left out, as are leaves of boosters that would add nothing: a flat prior is small.
+    kept = [*boosters, *forests] if weights[FOREST] else boosters
+    group = np.concatenate([np.full(len(trees.roots), max(0, n - len(boosters) + 1)) for n, trees in enumerate(kept)])
+    linear = sum(model.coef_[0] for model in fitted[REGRESSION]) * weights[REGRESSION]
+    base = intercept + sum(trees.base for trees in boosters)
+    base += sum(float(model.intercept_[0]) for model in fitted[REGRESSION]) * weights[REGRESSION]
+    return Ensemble(joined(kept, base), group, linear, float(weights[FOREST]))
