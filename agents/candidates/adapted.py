@@ -19,6 +19,8 @@ PEOPLE_AT_ONCE = 64
 """People whose options are made together, so that many small steps are few calls."""
 HALVINGS = 3
 """How often a change is halved at most."""
+DEAREST = 3.0
+"""Where options are to help, none costs more times the best one of the same person."""
 AT_ONCE = 24
 """Instances that are scored at once, from the easiest on, until there are enough."""
 
@@ -56,8 +58,8 @@ class Adapted(ScoringGenerator):
     Every feature moves towards the instance's value, in whole steps from the person's own, as far as its direction and
     bounds allow. Then changes are given back, the most expensive first, wherever the goal is reached without them, and
     what is left of them is made smaller. So a person reads a few changes in the direction of an example, not the
-    example. Under an objective that aims, only what does not help is given back, and targets are round numbers. People
-    for whom this leads nowhere get the cheapest options.
+    example. Under an objective that aims, only what does not help is given back, targets are round numbers, and no
+    option costs more than ``DEAREST`` times the best. People for whom this leads nowhere get the cheapest options.
 
     The work per person is bounded: of the instances that reach the goal only the ``ENOUGH`` easiest are used. Of
     instances that lead to changes of the same features the easiest counts.
@@ -164,7 +166,14 @@ class Adapted(ScoringGenerator):
         order = np.lexsort((rows.loss, rows.whose))
         sets = np.column_stack((rows.whose, rows.steps != 0))[order]
         _, first = np.unique(sets, axis=0, return_index=True)
-        return _Rows._make(field[order[np.sort(first)]] for field in rows)
+        options = _Rows._make(field[order[np.sort(first)]] for field in rows)
+        return options.at(self._near_enough(people, options)) if self._objective.aims else options
+
+    def _near_enough(self, people: Array, options: _Rows) -> Mask:
+        """Which options, by person and best first, cost at most ``DEAREST`` times the person's best."""
+        cost = self._costs(people, options.whose, options.steps)
+        near: Mask = cost <= DEAREST * cost[np.searchsorted(options.whose, options.whose)]
+        return near
 
     def _reaching(self, people: Array) -> _Rows:
         """Each person's easiest instances that reach the goal as far as the person may follow them."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from onward.agents.candidates.adapted import Adapted
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
+from onward.agents.improvement import OwnScore
 from onward.agents.objective import Objective
 from onward.tests.support.spaces import scaled_space
 
@@ -50,3 +51,18 @@ def test_where_nothing_may_change_nobody_has_an_option() -> None:
     adapted = Adapted.build(scaled_space(FEATURE_OF, ("none", "none", "none"), STEPS), instances, Objective(L1()))
     found = adapted.under(lambda X: X[:, 0], Threshold(0.0)).propose(instances)
     assert not len(found.arm)
+
+
+def test_where_options_are_to_help_none_is_far_dearer_than_the_best() -> None:
+    """Either number reaches the goal, the second by going six times as far; it is an option where only costs count."""
+
+    def score(X: Array) -> Array:
+        return np.where((X[:, 0] >= 0.1) | (X[:, 1] >= 0.6), 0.9, 0.1)
+
+    space = scaled_space(FEATURE_OF, ("any", "up", "none"), STEPS)
+    person, instances = np.zeros((1, len(FEATURE_OF))), np.zeros((2, len(FEATURE_OF)))
+    person[0, 2] = instances[:, 2] = 1.0
+    instances[0, 0], instances[1, 1] = 0.1, 0.6
+    for objective, arms in ((Objective(L1()), [0, 1]), (Objective(L1(), 1.0, OwnScore(score)), [0])):
+        adapted = Adapted.build(space, instances, objective).under(score, Threshold(0.5))
+        assert adapted.propose(person).arm.tolist() == arms

@@ -130,3 +130,38 @@ def test_evidence_that_no_outcomes_can_have_taught_is_refused_and_changes_nothin
         choice.add({name: -2.0 * before[name] - 1000.0 * (before[name] != 0)})
     for array, same in zip(choice.state().values(), before.values(), strict=True):
         np.testing.assert_array_equal(array, same)
+
+
+def sure_of(weights: np.ndarray) -> Residual:
+    """A learner whose weights are all but these."""
+    made, strength = learner(arm_sd=0.0), 2.0**30
+    state = made.state()
+    state["information"] = np.eye(len(weights)) * strength
+    state["target"] = weights * strength
+    made.restore(state)
+    return made
+
+
+def test_an_outcome_adds_the_information_and_the_score_of_the_expected_reward() -> None:
+    """The slopes of log q by central differences, and the working response of a Poisson regression around the pick."""
+    weights, seen, step = np.array([0.3, 0.2, 0.6, -0.2, 0.1, 0.4, 0.0, 0.3, 0.5, 0.0]), options([0.5, 1.0, 1.5]), 1e-4
+    each = pull(sure_of(weights), seen.only(1))
+
+    def log_reward(other: np.ndarray) -> float:
+        choice = sure_of(other)
+        return float(np.log(choice.expected_reward(pull(choice, seen.only(1)))))
+
+    moves = step * np.eye(len(weights))
+    slopes = np.array([(log_reward(weights + move) - log_reward(weights - move)) / (2 * step) for move in moves])
+    assert np.count_nonzero(np.abs(slopes) > 1e-3) == 6
+    choice = sure_of(weights)
+    before, q = choice.state(), np.exp(log_reward(weights))
+    choice.update(each, 0.25)
+    after = choice.state()
+    weight, score = q / (1 - q), (0.25 - q) / (1 - q)
+    np.testing.assert_allclose(
+        after["information"] - before["information"], weight * np.outer(slopes, slopes), atol=1e-5
+    )
+    np.testing.assert_allclose(
+        after["target"] - before["target"], (weight * slopes @ weights + score) * slopes, atol=1e-5
+    )
