@@ -26,8 +26,8 @@ from onward.benchmarks.truth.aims import AUTO, Aims
 from onward.benchmarks.truth.play import WINDOW, Game, Offered, offer, play
 from onward.benchmarks.truth.settings import Setting
 from onward.environments.truth import Conditions, TruthWorld
-from onward.streams.engine.handlers.increment import CADENCE
-from onward.streams.engine.shared_evidence import SharedEvidence
+from onward.streams.engine.sharing.evidence import SharedEvidence
+from onward.streams.engine.sharing.increment import CADENCE
 from onward.streams.programs.objective import EFFORT
 from onward.streams.programs.space import space_of
 from onward.streams.programs.training.improvement import fit_prior

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
@@ -15,12 +15,11 @@ from ..journal.entries import Entry
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
-from .promises.state import ProgramPromises
-from .reward_watch import RewardWatch
-from .rounds.state import ProgramRounds
-from .shared_evidence import SharedEvidence
-from .waiting import WaitingEvents
-from .watermark import Watermarks
+from .program_state import ProgramState
+from .timing.waiting import WaitingEvents
+from .timing.watermark import Watermarks
+
+S = TypeVar("S", bound=ProgramState)
 
 
 class ShardKey(NamedTuple):
@@ -32,7 +31,7 @@ class ShardKey(NamedTuple):
 
 @dataclass
 class Shard:
-    """One learner, the number of the step it takes next, and what came of its expectations.
+    """One learner, and the number of the step it takes next.
 
     ``untold`` are the outcomes that it has not told other shards of.
     """
@@ -42,7 +41,6 @@ class Shard:
     learner: Choice
     step: int = 0
     untold: int = 0
-    watch: RewardWatch = field(default_factory=RewardWatch)
 
     def __post_init__(self) -> None:
         self.key = ShardKey(self.program.name, self.number)
@@ -78,8 +76,9 @@ class PartitionState:
     """The state of one journal partition.
 
     ``given`` are the worker's programs, as their files say. ``programs`` are those that the journal has begun, each
-    with the spec that is in force. ``offset`` is the next journal offset to read. ``positions`` holds the highest input
-    offset seen of each input partition, by which a record that was appended twice is recognised.
+    with the spec that is in force. ``states`` are by kind, then by program and shard. ``offset`` is the next journal
+    offset to read. ``positions`` holds the highest input offset seen of each input partition, by which a record that
+    was appended twice is recognised.
     """
 
     partition: int
@@ -91,9 +90,7 @@ class PartitionState:
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     shards: dict[tuple[str, int], Shard] = field(default_factory=dict)
     models: dict[str, CurrentModel] = field(default_factory=dict)
-    rounds: dict[str, ProgramRounds] = field(default_factory=dict)
-    promises: dict[str, ProgramPromises] = field(default_factory=dict)
-    shared: dict[str, SharedEvidence] = field(default_factory=dict)
+    states: dict[type[ProgramState], dict[ShardKey, Any]] = field(default_factory=dict)
 
     def program(self, name: str) -> Program:
         """A program of this worker. Raise ``LedgerError``: a missing spec must not make it skip events.
@@ -119,18 +116,14 @@ class PartitionState:
         return program
 
     def change(self, program: Program) -> None:
-        """Put a program under another spec: its model, learners, rounds and promises go on."""
+        """Put a program under another spec: its model, its learners and its states go on."""
         model = self.model(self.program(program.name))
         self.programs[program.name] = program
         self.models[program.name] = CurrentModel.of(program, model.bundle)
         for shard in self.shards_of(program):
             shard.change(program)
-        if program.name in self.shared:
-            self.shared[program.name].change(program.learner())
-        if program.name in self.rounds:
-            self.rounds[program.name].change(program)
-        if program.name in self.promises:
-            self.promises[program.name].program = program
+        for state in self.states_of(program.name):
+            state.change(program)
 
     def watermark_ms(self, program: Program) -> int | None:
         """The watermark of a program."""
@@ -147,8 +140,8 @@ class PartitionState:
         if shard is None:
             shard = Shard(program, number, program.learner())
             self.shards[shard.key] = shard
-            if program.name in self.shared:
-                self.shared[program.name].teach(shard.learner)
+            for state in self.states_of(program.name):
+                state.shard_begins(shard)
         return shard
 
     def shards_of(self, program: Program) -> list[Shard]:
@@ -167,32 +160,23 @@ class PartitionState:
             current = self.models[program.name] = CurrentModel.of(program, program.bundle)
         return current
 
-    def rounds_of(self, program: Program) -> ProgramRounds:
-        """The rounds of a program with limited places."""
-        rounds = self.rounds.get(program.name)
-        if rounds is None:
-            rounds = self.rounds[program.name] = ProgramRounds.new(program)
-        return rounds
+    def get(self, kind: type[S], program: str, shard: int = 0) -> S | None:
+        """The state of a kind, None where nothing has changed it yet. What a program has once has the shard 0."""
+        states = self.states.get(kind)
+        return None if states is None else cast("S | None", states.get(ShardKey(program, shard)))
 
-    def promises_of(self, program: Program) -> ProgramPromises:
-        """The promises of a program whose options are to survive a new model."""
-        promises = self.promises.get(program.name)
-        if promises is None:
-            promises = self.promises[program.name] = ProgramPromises(program)
-        return promises
+    def each(self, kind: type[S]) -> Iterable[S]:
+        """All states of a kind, in the order in which they began."""
+        return self.states[kind].values() if kind in self.states else ()
 
-    def shared_of(self, program: Program) -> SharedEvidence:
-        """What the shards of a program have told each other."""
-        shared = self.shared.get(program.name)
-        if shared is None:
-            shared = self.shared[program.name] = SharedEvidence(program.learner())
-        return shared
+    def states_of(self, program: str) -> list[ProgramState]:
+        """All states of a program, of each kind."""
+        return [state for states in self.states.values() for key, state in states.items() if key.program == program]
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether there is work that later entries carry on: a round to close, or promises to look at."""
-        rounds, promises = self.rounds.values(), self.promises.values()
-        return any(one.is_unfinished for one in rounds) or any(one.is_unfinished for one in promises)
+        """Whether there is work that later entries carry on, such as a round to close."""
+        return any(state.is_unfinished for states in self.states.values() for state in states.values())
 
     def are_new(self, entries: Iterable[Entry]) -> list[bool]:
         """For each of the entries that follow: whether its input record has not been folded before."""

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from ..engine.promises.recourse import OpenRecourse
-from ..engine.promises.state import PromisesRecord
+from ..engine.promises.promised_options import PROMISED_OPTIONS, PromisedOptions
+from ..engine.promises.state import PromiseRecord, PromiseState
 from ..errors import LedgerError
+from .array_codec import record_decoder
 from .checksum import without_checksum
 from .file import connected
 from .schema import SCHEMA_VERSION
@@ -33,11 +32,11 @@ class ProgramLedger:
     version: str
     address: str
     manifest_sha256: str
-    record: PromisesRecord
+    record: PromiseRecord
     people: int
 
-    def pages(self, program: str) -> Iterator[list[OpenRecourse]]:
-        """The open recourses of the program, in the order of their applications; raise ``LedgerError``.
+    def pages(self, program: str) -> Iterator[list[PromisedOptions]]:
+        """The promised options of the program, in the order of their applications; raise ``LedgerError``.
 
         Each page is a read of its own, because a long one keeps the worker's write-ahead log from being emptied. What
         opens meanwhile may be missing; nobody is read twice.
@@ -46,7 +45,7 @@ class ProgramLedger:
         while True:
             with _reading(self.path) as db:
                 rows = db.execute(_PAGE, (program, last, PEOPLE_A_PAGE)).fetchall()
-                page = [_decode_recourse(without_checksum(body)) for _, body in rows]
+                page = [_decode_options(without_checksum(body)) for _, body in rows]
             if page:
                 yield page
             if len(rows) < PEOPLE_A_PAGE:
@@ -85,9 +84,9 @@ def _program_ledger(path: Path, partition: int, db: sqlite3.Connection, program:
     row = db.execute(_PROGRAM, (program,)).fetchone()
     if row is None:
         return None
-    body = db.execute("SELECT body FROM promised WHERE program = ?", (program,)).fetchone()
-    record = PromisesRecord() if body is None else _decode_record(without_checksum(body[0]))
-    [people] = db.execute("SELECT count(*) FROM promises WHERE program = ?", (program,)).fetchone()
+    body = db.execute(_RECORD, (program,)).fetchone()
+    record = PromiseRecord() if body is None else _decode_record(without_checksum(body[0]))
+    [people] = db.execute(_PEOPLE, (program,)).fetchone()
     spec, first_model, version, address, sha256 = row
     return ProgramLedger(path, partition, spec, first_model, version, address, sha256, record, people)
 
@@ -110,7 +109,12 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         raise LedgerError(f"ledger {path} cannot be read: {error}") from error
 
 
-_decode_record = msgspec.msgpack.Decoder(PromisesRecord).decode
-_decode_recourse = msgspec.msgpack.Decoder(OpenRecourse).decode
+_decode_record = record_decoder(PromiseRecord)
+_decode_options = record_decoder(PromisedOptions)
 _PROGRAM = "SELECT spec, first_model, version, manifest, sha256 FROM programs WHERE program = ?"
-_PAGE = "SELECT application, body FROM promises WHERE program = ? AND application > ? ORDER BY application LIMIT ?"
+_RECORD = f"SELECT body FROM {PromiseState.table} WHERE program = ?"
+_PEOPLE = f"SELECT count(*) FROM {PROMISED_OPTIONS.name} WHERE program = ?"
+_PAGE = (
+    f"SELECT application, body FROM {PROMISED_OPTIONS.name} "
+    "WHERE program = ? AND application > ? ORDER BY application LIMIT ?"
+)

@@ -8,22 +8,27 @@ from collections import defaultdict
 import msgspec
 
 from ...agents import choices
-from ..engine.reward_watch import RewardWatch
-from ..engine.rewards_summary import RewardsSummary, joined, summary_of
-from .array_codec import unpack
+from ..engine.rewards.summary import RewardsSummary, joined, summary_of
+from ..engine.rewards.watch import RewardWatch
+from .array_codec import record_decoder, unpack
 from .checksum import without_checksum
 
 
 def rewards_of(db: sqlite3.Connection) -> dict[str, RewardsSummary]:
     """The programs of an open ledger whose learners expect rewards."""
     shards = defaultdict[str, list[RewardsSummary]](list)
-    for program, name, learner, watch in db.execute("SELECT program, choice, learner, watch FROM shards").fetchall():
+    for program, shard, name, learner in db.execute("SELECT program, shard, choice, learner FROM shards").fetchall():
         choice = choices.registry.get(name)
         beliefs = None if choice is None else choice.beliefs_of(unpack(without_checksum(learner)))
         if beliefs is not None:
-            kept = _decode_watch(without_checksum(watch))
-            shards[program].append(summary_of(kept, beliefs, _features(db, program)))
+            shards[program].append(summary_of(_watch(db, program, shard), beliefs, _features(db, program)))
     return {program: joined(parts) for program, parts in shards.items()}
+
+
+def _watch(db: sqlite3.Connection, program: str, shard: int) -> RewardWatch:
+    query = f"SELECT body FROM {RewardWatch.table} WHERE program = ? AND shard = ?"
+    row = db.execute(query, (program, shard)).fetchone()
+    return RewardWatch() if row is None else _decode_watch(without_checksum(row[0]))
 
 
 def _features(db: sqlite3.Connection, program: str) -> list[str]:
@@ -32,4 +37,4 @@ def _features(db: sqlite3.Connection, program: str) -> list[str]:
     return [feature["name"] for feature in msgspec.json.decode(without_checksum(body))["features"]]
 
 
-_decode_watch = msgspec.msgpack.Decoder(RewardWatch).decode
+_decode_watch = record_decoder(RewardWatch)

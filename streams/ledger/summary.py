@@ -7,13 +7,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
-from ..engine.promises.state import PromisesRecord
-from ..engine.rewards_summary import RewardsSummary
-from ..engine.rounds.state import RoundsRecord
-from ..engine.timers import WINDOW
+from ..engine.promises.promised_options import PROMISED_OPTIONS
+from ..engine.promises.state import PromiseRecord, PromiseState
+from ..engine.rewards.summary import RewardsSummary
+from ..engine.rounds.promised_scores import PROMISED_SCORES
+from ..engine.rounds.state import ProgramRounds, RoundsRecord
+from ..engine.timing.timers import WINDOW
 from ..errors import LedgerError
+from .array_codec import record_decoder
 from .checksum import without_checksum
 from .rewards import rewards_of
 from .schema import SCHEMA_VERSION
@@ -37,7 +38,7 @@ class RoundsSummary(NamedTuple):
 class PromisesSummary(NamedTuple):
     """The open options of a program that promises them, and of how many people.
 
-    While open options are looked at under a new model, ``unseen`` are those that have not been, ``scan_model`` is its
+    While a new model is asked about the open options, ``unseen`` are those that it has not been, ``scan_model`` is its
     version and ``scan_since_ms`` the event time at which it came; else all three are None.
     """
 
@@ -107,7 +108,7 @@ def _summary(path: Path) -> LedgerSummary | None:
             (watermark,) = db.execute(_WATERMARK).fetchone()
             waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
             rounds = {name: _rounds(body, count) for name, body, count in db.execute(_ROUNDS)}
-            promises = {name: _promises(body, people) for name, body, people in db.execute(_PROMISED)}
+            promises = {name: _promises(body, people) for name, body, people in db.execute(_PROMISES)}
             rewards = rewards_of(db)
             programs = tuple(
                 ProgramSummary(
@@ -132,13 +133,13 @@ def _rounds(body: bytes, open_promises: int) -> RoundsSummary:
 
 
 def _promises(body: bytes, people: int) -> PromisesSummary:
-    record = _decode_promised(without_checksum(body))
+    record = _decode_promises(without_checksum(body))
     scan = (None, None, None) if record.scan is None else (record.scan.unseen, record.scan.version, record.scan.time_ms)
     return PromisesSummary(sum(record.open.values()), people, *scan)
 
 
-_decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
-_decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
+_decode_promises = record_decoder(PromiseRecord)
+_decode_rounds = record_decoder(RoundsRecord)
 _WATERMARK = """
 SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END
 FROM (SELECT DISTINCT watermark FROM programs) LEFT JOIN watermarks USING (watermark)
@@ -151,9 +152,8 @@ SELECT program, spec, version,
     (SELECT count(*) FROM timers WHERE timers.program = programs.id AND kind = '{WINDOW}')
 FROM programs ORDER BY program
 """
-_PROMISED = """
-SELECT program, body, (SELECT count(*) FROM promises WHERE promises.program = promised.program) FROM promised
+_COUNTED = """
+SELECT program, body, (SELECT count(*) FROM {rows} WHERE {rows}.program = {table}.program) FROM {table}
 """
-_ROUNDS = """
-SELECT program, body, (SELECT count(*) FROM promises WHERE promises.program = rounds.program) FROM rounds
-"""
+_PROMISES = _COUNTED.format(table=PromiseState.table, rows=PROMISED_OPTIONS.name)
+_ROUNDS = _COUNTED.format(table=ProgramRounds.table, rows=PROMISED_SCORES.name)

@@ -19,7 +19,7 @@ from ...schemas.events import (
 )
 from ...schemas.headers import CloudEvent, read_headers
 from ...schemas.kinds import kinds
-from ..engine.handlers.fates import CLOSED
+from ..engine.rewards.fates import CLOSED
 from ..journal.entries import Entry
 from ..journal.lines import read_entries
 from ..outputs.decoder import EventDecoder

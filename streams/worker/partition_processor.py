@@ -22,11 +22,11 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from ..engine.effects import Effects
 from ..engine.handlers.model import announces_models, load_models
+from ..engine.portion import Effects
 from ..engine.process import footprint, process
 from ..engine.state import PartitionState
-from ..engine.watermark import required_topics
+from ..engine.timing.watermark import required_topics
 from ..errors import LedgerError
 from ..journal.entries import Entry, JournalPosition
 from ..journal.lines import read_entries

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 
 from prometheus_client import Gauge
 
-from ..engine.handlers.fates import REWARDS
-from ..engine.reward_watch import TENTHS
-from ..engine.rewards_summary import RewardsSummary, joined, summary_of
+from ..engine.rewards.fates import REWARDS
+from ..engine.rewards.summary import RewardsSummary, joined, summary_of
+from ..engine.rewards.watch import TENTHS, RewardWatch
 from ..engine.state import PartitionState, ShardKey
 from ..metrics import Family, Metrics
 
@@ -37,7 +37,8 @@ class RewardMetrics:
                 beliefs = shard.learner.beliefs
                 if beliefs is not None:
                     names = [feature.name for feature in shard.program.spec.features]
-                    own[shard.key] = summary_of(shard.watch, beliefs, names)
+                    watch = state.get(RewardWatch, *shard.key) or RewardWatch()
+                    own[shard.key] = summary_of(watch, beliefs, names)
                     programs.add(shard.key.program)
         self._set(programs)
 

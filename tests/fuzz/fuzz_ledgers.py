@@ -15,7 +15,7 @@ from fuzz_inputs import TOPICS, Target, folder, local_file_systems, record_of
 from fuzz_records import JOURNAL_SEEDS
 
 from onward.streams.engine.process import footprint
-from onward.streams.engine.watermark import required_topics
+from onward.streams.engine.timing.watermark import required_topics
 from onward.streams.errors import DamagedLedgerError, OnwardError
 from onward.streams.journal.lines import read_entries as read
 from onward.streams.ledger.array_codec import pack, unpack

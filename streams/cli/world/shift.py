@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ....environments.rounds import Scoreboard
 from ....environments.truth import TruthWorld
-from ...engine.rewards_summary import joined
+from ...engine.rewards.summary import joined
 from ...ledger.summary import summaries
 from ...simulation.shift_stats import ShiftSummary, phases
 from .worlds import FEATURE

@@ -6,9 +6,8 @@ from typing import ClassVar
 
 from ....schemas.events import DeadLetter
 from ...journal.entries import Entry
+from ..contract import Handler
 from ..fold import Fold
-from ..selection import LookAhead
-from .contract import Handler
 
 
 class DeadLetterHandler(Handler):
@@ -16,6 +15,6 @@ class DeadLetterHandler(Handler):
 
     kind: ClassVar[str] = "dead-letter"
 
-    def apply(self, entry: Entry, event: DeadLetter, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+    def apply(self, entry: Entry, event: DeadLetter, fold: Fold) -> None:
         """Publish it."""
         fold.publish_dead_letter(event, entry.time_ms)

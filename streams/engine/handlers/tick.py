@@ -6,9 +6,8 @@ from typing import ClassVar
 
 from ....schemas.events import Tick
 from ...journal.entries import Entry
+from ..contract import Handler
 from ..fold import Fold
-from ..selection import LookAhead
-from .contract import Handler
 
 
 class TickHandler(Handler):
@@ -16,5 +15,5 @@ class TickHandler(Handler):
 
     kind: ClassVar[str] = "tick"
 
-    def apply(self, entry: Entry, event: Tick, fold: Fold, ahead: LookAhead) -> None:
+    def apply(self, entry: Entry, event: Tick, fold: Fold) -> None:
         """Time has passed."""

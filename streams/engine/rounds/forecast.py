@@ -73,10 +73,7 @@ def success_at(rounds: ProgramRounds, bundle: ModelBundle, people: Array, scores
 
 def carried_over(rounds: ProgramRounds, number: int) -> list[PromisedScore]:
     """The promises that stay open after round ``number``: nobody came back with them in it."""
-    found = (
-        rounds.promised_scores.find(member.previous, member.applicant, member.time_ms) for member in rounds.members
-    )
-    returned = {promise.key for promise in found if promise is not None}
+    returned = {promise.key for promise in map(rounds.promise_of, rounds.members) if promise is not None}
     return [
         promise for promise in rounds.promised_scores if promise.until_round > number and promise.key not in returned
     ]

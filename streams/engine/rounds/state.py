@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -17,9 +17,11 @@ from ....agents.goals import RoundGoal
 from ....schemas.events import Drifted
 from ...programs.program import Program
 from ..cases import Case
+from ..contract import UnfinishedState
+from ..program_state import StoredProgram
 from .calendar import Calendar
 from .drift import DriftDetector
-from .promised_scores import PromisedScores
+from .promised_scores import PROMISED_SCORES, PromisedScore, PromisedScores
 from .ranking import NO_CUT, Cut
 
 Array = NDArray[np.float64]
@@ -134,8 +136,8 @@ class PromiseCounts(Struct, array_like=True):
 class RoundsRecord(Struct, array_like=True):
     """What the ledger holds of a program's rounds beside its cases and promises. Never reorder the fields.
 
-    ``learned`` are the arrays of ``ProgramRounds.learned``, packed. ``waiting`` counts the pool, for those who read the
-    ledger without its cases. ``credit`` is in units of work.
+    ``learned`` are the arrays of the ``Learners``, by name. ``waiting`` counts the pool, for those who read the ledger
+    without its cases. ``credit`` is in units of work.
     """
 
     last_number: int
@@ -145,7 +147,7 @@ class RoundsRecord(Struct, array_like=True):
     closing: Closing | None
     promise_counts: PromiseCounts
     threshold: float | None
-    learned: bytes
+    learned: dict[str, dict[str, NDArray[Any]]]
     goal: float | None = None
     waiting: int = 0
     credit: int = 0
@@ -171,16 +173,19 @@ class Learners(NamedTuple):
 
 
 @dataclass
-class ProgramRounds:
+class ProgramRounds(UnfinishedState):
     """The rounds of one program.
 
     ``pool`` holds the applications that wait for a round, by name. ``due`` maps the end of each round that has a timer
     to its announced places, None where the spec's hold. ``overdue`` are the ends that the watermark has passed while
     another round was being closed. ``members`` are those of the round that is being closed that are left to do, in
     order. ``threshold`` is that of the last round in which somebody got a place, ``goal`` that of the last one with
-    rejected people. ``credit`` is the units of work that may be done for rounds that have ended: below 0 where more has
-    been done than the journal's entries gave so far, 0 where nothing is left to do.
+    rejected people.
     """
+
+    table: ClassVar[str] = "rounds"
+    record_type: ClassVar[Any] = RoundsRecord
+    rows: ClassVar[Any] = (PROMISED_SCORES,)
 
     program: Program
     learners: Learners
@@ -211,7 +216,7 @@ class ProgramRounds:
         self.__post_init__()
 
     @classmethod
-    def new(cls, program: Program) -> ProgramRounds:
+    def new(cls, program: Program) -> Self:
         """The rounds of a program of which none has been closed."""
         capacity = program.spec.capacity
         assert capacity is not None, "a program with rounds has a capacity"
@@ -245,6 +250,10 @@ class ProgramRounds:
     def next_end_ms(self) -> int | None:
         """When the earliest round ends, or has ended, that is expected and not closed."""
         return next_end_ms(self.closing, self.due)
+
+    def promise_of(self, member: Member) -> PromisedScore | None:
+        """The promise that a member comes back with."""
+        return self.promised_scores.find(member.previous, member.applicant, member.time_ms)
 
     def begin(self, end_ms: int) -> None:
         """Start to close the round that ended at ``end_ms``."""
@@ -300,19 +309,8 @@ class ProgramRounds:
 
     # --- what the ledger holds -------------------------------------------------------------------------------------
 
-    def learned(self) -> dict[str, NDArray[Any]]:
-        """The arrays of everything learned, by name."""
-        learners = self.learners
-        drift = {
-            f"{name}_drift_{field}": array
-            for name, detector in (("threshold", learners.threshold_drift), ("newcomer", learners.newcomer_drift))
-            for field, array in (("values", detector.values), ("count", detector.count))
-        }
-        parts = {"goal": learners.goal.state(), "difficulty": learners.difficulty.state()}
-        return {f"{part}_{name}": array for part, state in parts.items() for name, array in state.items()} | drift
-
-    def record(self, learned: bytes) -> RoundsRecord:
-        """What the ledger holds; ``learned`` are its arrays, packed."""
+    def record(self) -> RoundsRecord:
+        """What the ledger holds beside the cases and promises."""
         return RoundsRecord(
             self.last_number,
             self.last_end_ms,
@@ -321,35 +319,26 @@ class ProgramRounds:
             self.closing,
             self.promise_counts,
             self.threshold,
-            learned,
+            {name: learner.state() for name, learner in self.learners._asdict().items()},
             self.goal,
             len(self.pool),
             self.credit,
         )
 
-    def restore(self, record: RoundsRecord, learned: Mapping[str, NDArray[Any]]) -> None:
-        """Continue where a record stands; ``ValueError`` when what was learned does not fit. Cases come after it."""
-
-        def part(name: str) -> dict[str, NDArray[Any]]:
-            return {key.removeprefix(f"{name}_"): array for key, array in learned.items() if key.startswith(f"{name}_")}
-
-        self.learners.goal.restore(part("goal"))
-        self.learners.difficulty.restore(part("difficulty"))
-        for name, detector in (
-            ("threshold_drift", self.learners.threshold_drift),
-            ("newcomer_drift", self.learners.newcomer_drift),
-        ):
-            detector.restore(part(name))
-        self.last_number, self.last_end_ms = record.last_number, record.last_end_ms
-        self.due, self.overdue, self.closing = record.due, record.overdue, record.closing
-        self.promise_counts, self.threshold, self.goal = record.promise_counts, record.threshold, record.goal
-        self.credit = record.credit
-
-    def restore_case(self, case: Case) -> None:
-        """Put a case of the ledger that waits for a round into the pool."""
-        self.pool[case.key.application] = member_of(case)
-
-    def restored(self) -> None:
-        """All cases and promises are there: find who is left of the round that is being closed."""
-        if self.closing is not None:
-            self.members = self.members_of(self.closing)
+    @classmethod
+    def restored(cls, record: RoundsRecord, stored: StoredProgram) -> Self:
+        """Continue where a record stands; ``ValueError`` when what was learned does not fit."""
+        rounds = cls.new(stored.program)
+        for name, learner in rounds.learners._asdict().items():
+            learner.restore(record.learned[name])
+        rounds.last_number, rounds.last_end_ms = record.last_number, record.last_end_ms
+        rounds.due, rounds.overdue, rounds.closing = record.due, record.overdue, record.closing
+        rounds.promise_counts, rounds.threshold, rounds.goal = record.promise_counts, record.threshold, record.goal
+        rounds.credit = record.credit
+        for case in stored.pooled_cases():
+            rounds.pool[case.key.application] = member_of(case)
+        for promise in stored.rows(PROMISED_SCORES):
+            rounds.promised_scores.add(promise)
+        if rounds.closing is not None:
+            rounds.members = rounds.members_of(rounds.closing)
+        return rounds

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from onward.streams.engine.effects import Effects
+from onward.streams.engine.portion import Effects
 from onward.streams.metrics import Metrics
 from onward.streams.worker.processor_metrics import ProcessorMetrics
 from onward.tests.support.exposition import expose

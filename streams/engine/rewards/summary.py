@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...agents.choices import FeatureBeliefs
-from .reward_watch import RewardWatch, calibration_error
+from ....agents.choices import FeatureBeliefs
+from .watch import RewardWatch, calibration_error
 
 CERTAIN = 2.0
 """Standard deviations by which a feature must help less than expected to be named."""

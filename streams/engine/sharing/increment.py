@@ -14,11 +14,10 @@ from ....agents.choices.contract import State
 from ....schemas.events import Increment
 from ...journal.entries import Entry
 from ...programs.program import Program
+from ..contract import Handler
 from ..fold import Fold
-from ..selection import LookAhead
-from ..shared_evidence import packed, unpacked
 from ..state import Shard
-from .contract import Handler
+from .evidence import SharedEvidence, packed, unpacked
 
 CADENCE = 10
 """Outcomes that a shard learns between two increments. With another one, a journal would give other outputs."""
@@ -33,7 +32,7 @@ class IncrementHandler(Handler):
 
     kind: ClassVar[str] = "increment"
 
-    def apply(self, entry: Entry, event: Increment, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+    def apply(self, entry: Entry, event: Increment, fold: Fold) -> None:
         """Learn it, and count what became of it."""
         program = fold.state.program(event.program)
         try:
@@ -47,7 +46,7 @@ def tell(shard: Shard, time_ms: int, fold: Fold) -> None:
     program = shard.program
     if not program.shares or shard.untold < CADENCE:
         return
-    shared = fold.shared(program)
+    shared = fold.change(SharedEvidence, program)
     evidence, outcomes, shard.untold = shared.take(shard.learner), shard.untold, 0
     number = shared.told[shard.number] = shared.told.get(shard.number, 0) + 1
     here = fold.state.shards_of(program)
@@ -61,9 +60,10 @@ def tell(shard: Shard, time_ms: int, fold: Fold) -> None:
 def _hear(event: Increment, program: Program, fold: Fold) -> None:
     if not program.shares or event.shard >= program.spec.shards:
         raise ValueError(f"shard {event.shard} of program {program.name!r} has nothing to tell")
-    here, shared = fold.state.shards_of(program), fold.state.shared_of(program)
+    here = fold.state.shards_of(program)
     if any(shard.number == event.shard for shard in here):
         return  # Shards here learned it when it was told.
+    shared = fold.change(SharedEvidence, program)
     last = shared.told.get(event.shard, 0)
     if event.number <= last:
         fold.count("increments", program.name, "repeated")
@@ -72,7 +72,7 @@ def _hear(event: Increment, program: Program, fold: Fold) -> None:
     usable = {name: sums for name, sums in event.evidence.items() if name not in left_out}
     evidence = unpacked(usable, shared.learner)
     shared.learner.add(evidence)
-    fold.shared(program).told[event.shard] = event.number
+    shared.told[event.shard] = event.number
     _learn(evidence, here, fold)
     is_whole = len(usable) == len(event.evidence)
     fold.count("increments", program.name, "learned" if is_whole else "learned in part")

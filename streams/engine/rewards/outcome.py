@@ -8,9 +8,9 @@ from ....schemas.events import Outcome
 from ...journal.entries import Entry
 from ...programs.program import Program
 from ..cases import CENSORED, REWARDED, UNSEEN, Case
-from ..fold import Fold, Footprint
-from ..selection import LookAhead
-from .contract import Handler
+from ..contract import Handler
+from ..fold import Fold
+from ..portion import Footprint
 from .fates import close, credited, dangling, late, learn
 
 
@@ -24,7 +24,7 @@ class OutcomeHandler(Handler):
         footprint.may_touch_case(entry.key)
         footprint.may_repeat(entry)
 
-    def apply(self, entry: Entry, event: Outcome, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+    def apply(self, entry: Entry, event: Outcome, fold: Fold) -> None:
         """Close the recourse that the outcome is about, if it is open."""
         program = fold.state.program(event.program)
         case = fold.ready_case(entry)

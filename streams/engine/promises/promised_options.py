@@ -1,4 +1,4 @@
-"""Open recourses: the options that people were promised, until they come back or the promise expires."""
+"""Promised options: what people may take up, until they come back or the promise expires."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...journal.entries import CaseKey
+from ..program_state import RowTable
 
 Array = NDArray[np.float64]
 
@@ -28,11 +29,11 @@ class OpenOption(Struct, frozen=True, gc=False, array_like=True):
     honoured: bool = False
 
 
-class OpenRecourse(Struct, frozen=True, gc=False, array_like=True, tag="options"):
+class PromisedOptions(Struct, frozen=True, gc=False, array_like=True):
     """The open options of one person, until the event time ``until_ms``.
 
     ``features`` is the application's JSON, and ``step`` that of the answer. ``path_limit`` is the length of
-    the program's path of models up to which the options need not be looked at again (``screen.py``). ``revision``
+    the program's path of models up to which the options need not be revalidated (``screen.py``). ``revision``
     counts the revised recourses. Stored as an array: never reorder the fields.
     """
 
@@ -45,6 +46,9 @@ class OpenRecourse(Struct, frozen=True, gc=False, array_like=True, tag="options"
     options: tuple[OpenOption, ...]
     path_limit: float
     revision: int = 0
+
+
+PROMISED_OPTIONS = RowTable("promised_options", PromisedOptions, {"applicant": "TEXT", "path_limit": "REAL"})
 
 
 def rows_of(options: Sequence[OpenOption]) -> Array:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from msgspec import Raw
 
-from ...schemas.kinds import kinds
-from ..journal.entries import CaseKey, Entry, JournalPosition
-from ..records import TopicPartition
+from ....schemas.kinds import kinds
+from ...journal.entries import CaseKey, Entry, JournalPosition
+from ...records import TopicPartition
 from .timers import EVENT_TIME, WAIT, Timer
 
 

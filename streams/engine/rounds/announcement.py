@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from .....schemas.events import Decision, RawApplication, Round
-from .....schemas.headers import format_time
-from ....journal.entries import Entry
-from ....programs.program import Program
-from ...cases import IN_ROUND, Case
-from ...fold import Fold
-from ...rounds.state import ProgramRounds, member_of
-from ...selection import LookAhead
-from ...timers import EVENT_TIME, ROUND_END, Timer
+from ....schemas.events import Decision, Round
+from ....schemas.headers import format_time
+from ...journal.entries import Entry
+from ...programs.program import Program
+from ..answers import count_decision
+from ..cases import IN_ROUND, Case
 from ..contract import Handler
+from ..fold import Fold
+from ..timing.timers import EVENT_TIME, Timer
+from .state import ProgramRounds, member_of
+
+ROUND_END: Final = "round-end"
+"""The timer that closes a round. The key is the end, in milliseconds since the epoch."""
 
 
 class RoundHandler(Handler):
@@ -21,21 +24,21 @@ class RoundHandler(Handler):
 
     kind: ClassVar[str] = "round"
 
-    def apply(self, entry: Entry, event: Round, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+    def apply(self, entry: Entry, event: Round, fold: Fold) -> None:
         """Expect the end of the round; refuse one that may have been closed, or that the program does not have."""
         program = fold.state.program(event.program)
         end_ms = round(event.ends_at.timestamp() * 1000)
         if (problem := _problem(program, end_ms, entry, fold)) is not None:
             fold.dead_letter(entry, *problem)
             return
-        expect(fold.rounds(program), end_ms, fold, event.places)
+        expect(fold.change(ProgramRounds, program), end_ms, fold, event.places)
 
 
 def _problem(program: Program, end_ms: int, entry: Entry, fold: Fold) -> tuple[str, str] | None:
     end = format_time(end_ms)
     if not program.closes_rounds:
         return "round_not_expected", f"program {program.name!r} has no rounds (spec: policy.goal and capacity)"
-    rounds = fold.state.rounds_of(program)
+    rounds = fold.change(ProgramRounds, program)
     if rounds.calendar is not None and not rounds.calendar.has(end_ms):
         return "round_not_in_calendar", f"no round of program {program.name!r} ends at {end} (spec: capacity)"
     last_ms = rounds.last_end_ms if rounds.closing is None else rounds.closing.end_ms
@@ -58,11 +61,11 @@ def expect(rounds: ProgramRounds, end_ms: int, fold: Fold, places: int | None = 
         rounds.due[end_ms] = places
 
 
-def join_pool(case: Case, entry: Entry, event: RawApplication, program: Program, fold: Fold) -> None:
+def join_pool(case: Case, entry: Entry, program: Program, fold: Fold) -> None:
     """Let a new case wait for its round: by its event time, unless that round is closed already."""
-    rounds = fold.rounds(program)
-    case.status, case.previous, case.from_round = IN_ROUND, event.previous, rounds.earliest_round
-    case.forget_ms = fold.forget_ms(program, entry.time_ms, program.undecided_ms)
+    rounds = fold.change(ProgramRounds, program)
+    case.wait(IN_ROUND, fold.forget_ms(program, entry.time_ms, program.undecided_ms))
+    case.from_round = rounds.earliest_round
     fold.save(case)
     if program.spec.decisions == "external":
         rounds.pool[case.key.application] = member_of(case)
@@ -72,8 +75,8 @@ def join_pool(case: Case, entry: Entry, event: RawApplication, program: Program,
 
 def keep_decision(case: Case, entry: Entry, event: Decision, program: Program, fold: Fold) -> None:
     """Keep what another system has decided until the round of the decision's event time is closed."""
-    rounds = fold.rounds(program)
-    fold.count("decisions", program.name, "approved" if event.approved else "rejected")
+    rounds = fold.change(ProgramRounds, program)
+    count_decision(program, fold, approved=event.approved)
     case.approved, case.decided_ms, case.decision_event_id = event.approved, entry.time_ms, entry.id
     case.from_round = rounds.earliest_round
     fold.save(case)

@@ -11,15 +11,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .....schemas.encoding import Problem
-from .....schemas.events import PromiseReason, PromiseStatus
-from ....programs.program import Program
-from ...assessment import Assessment
-from ...cases import Case
-from ...fold import Fold
-from ...promises.recourse import OpenOption, OpenRecourse, rows_of
+from ....schemas.encoding import Problem
+from ....schemas.events import PromiseReason, PromiseStatus
+from ...programs.bundle.loader import ModelBundle
+from ...programs.program import Program
+from ..assessment import Assessment
+from ..cases import Case
+from ..fold import Fold
 from .expiry import expire
-from .opening import tell_end
+from .opening import end_options
+from .promised_options import OpenOption, PromisedOptions, rows_of
+from .state import PromiseState, close_promise, returning_promise
+from .verdicts import scores_of
 
 Array = NDArray[np.float64]
 
@@ -32,39 +35,39 @@ def settle(case: Case, program: Program, assessment: Assessment, fold: Fold) -> 
 
     Where the program judges people with an open option by the model that made it, a rejection may become an approval.
     """
-    recourse = fold.promised(program, case)
-    if recourse is None:
+    promise = returning_promise(program, case, fold)
+    if promise is None:
         return assessment
-    if recourse.until_ms < case.time_ms:
-        expire(recourse, fold)
+    if promise.until_ms < case.time_ms:
+        expire(promise, fold)
         return assessment
     row = program.codec.encode_read([assessment.values])
-    rejected = [] if assessment.approved else _rejected(program, recourse, fold)
+    bundle = fold.state.model(program).bundle
+    # Also options that the model has not been asked about yet may be rejected now.
+    rejected = [] if assessment.approved else _rejected(program, bundle, promise)
     if program.spec.promise.grandfather:
         assessment = _by_older_models(row, rejected, program, assessment, fold)
-    done = _done(program, recourse, row)
-    bundle = fold.state.model(program).bundle
-    fold.end_recourse(program, recourse)
-    others = [option for option in recourse.options if option not in done]
+    done = _done(program, promise, row)
+    close_promise(program, promise, fold)
+    others = [option for option in promise.options if option not in done]
     kept: PromiseStatus = "kept" if assessment.approved else "broken"
-    why, answered = _why(program, assessment, done, rejected), _answered(assessment)
-    score = None if np.isnan(assessment.score) else assessment.score
-    tell_end(recourse, done, kept, bundle, case.time_ms, fold, why, by=case, score=score)
-    tell_end(recourse, others, "superseded", bundle, case.time_ms, fold, answered, by=case, score=score)
+    told = {"by": case.key.application, "score": None if np.isnan(assessment.score) else assessment.score}
+    reason, answered = _reason(program, assessment, done, rejected), _answered(assessment)
+    end_options(promise, done, kept, bundle, case.time_ms, fold, reason=reason, **told)
+    end_options(promise, others, "superseded", bundle, case.time_ms, fold, reason=answered, **told)
     return assessment
 
 
-def _rejected(program: Program, recourse: OpenRecourse, fold: Fold) -> list[OpenOption]:
-    """The options that the present model rejects: also those that it has not been asked about yet."""
-    approved = program.approves(fold.state.model(program).bundle.model.score(rows_of(recourse.options)))
-    return [option for option, holds in zip(recourse.options, approved.tolist(), strict=True) if not holds]
+def _rejected(program: Program, bundle: ModelBundle, promise: PromisedOptions) -> list[OpenOption]:
+    approved = program.approves(scores_of(bundle, promise.options))
+    return [option for option, holds in zip(promise.options, approved.tolist(), strict=True) if not holds]
 
 
 def _by_older_models(
     row: Array, rejected: Sequence[OpenOption], program: Program, assessment: Assessment, fold: Fold
 ) -> Assessment:
     """An approval where a model accepts the person, encoded (1, D), that made an option which is rejected now."""
-    older = fold.promises(program).older
+    older = fold.change(PromiseState, program).older
     for sha256 in sorted({option.model for option in rejected} & set(older)):
         score = older[sha256].model.score(row)
         if program.approves(score).item():
@@ -72,20 +75,20 @@ def _by_older_models(
     return assessment
 
 
-def _done(program: Program, recourse: OpenRecourse, row: Array) -> list[OpenOption]:
+def _done(program: Program, promise: PromisedOptions, row: Array) -> list[OpenOption]:
     """The options that a person has carried out, who is encoded (1, D) now."""
-    values = program.codec.read(recourse.features)
+    values = program.codec.read(promise.features)
     assert not isinstance(values, Problem), "these features have been read before"
-    person, targets = program.codec.encode_read([values]), rows_of(recourse.options)
+    person, targets = program.codec.encode_read([values]), rows_of(promise.options)
     direction = np.sign(targets - person)
     reached = ((direction == 0.0) | ((row - targets) * direction >= -TOLERANCE)).all(axis=1)
-    return [option for option, is_done in zip(recourse.options, reached.tolist(), strict=True) if is_done]
+    return [option for option, is_done in zip(promise.options, reached.tolist(), strict=True) if is_done]
 
 
-def _why(
+def _reason(
     program: Program, assessment: Assessment, done: Sequence[OpenOption], rejected: Sequence[OpenOption]
 ) -> PromiseReason:
-    """Why somebody who did what some options ask is approved or rejected."""
+    """The reason published with a kept or broken promise."""
     if assessment.approved:
         return "approved"
     if program.spec.decisions == "external":

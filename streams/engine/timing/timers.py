@@ -1,41 +1,34 @@
 """Timers: one durable queue of what is due at an event time, or at a step of a shard.
 
-Windows, retention and waiting are timers, and so is everything that a handler sets. A timer of event time fires when
-the watermark of its program passes ``due``. A timer of steps fires when its shard is about to take step ``due``.
+The waits of cases, retention and waiting events are timers, and so is everything that a handler sets. A timer of event
+time fires when the watermark of its program passes ``due``. A timer of steps fires when its shard is about to take
+step ``due``.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ...schemas.kinds import WatermarkName
-from .cases import Case, ProcessedEvent
+from ....schemas.kinds import WatermarkName
 
 EVENT_TIME: Final = -1
 """The ``shard`` of a timer of event time."""
 
 WINDOW: Final = "window"
-"""An open case closes. The key is its application."""
+"""The window of an open case ends. The key is its application."""
 WAIT: Final = "wait"
 """A waiting event is given up. The key is its position in the journal."""
-ROUND_END: Final = "round-end"
-"""A round with limited places is closed. The key is its end, in milliseconds since the epoch."""
-PROMISE_END: Final = "promise-end"
-"""The options of a person are not open any more. The key is their application."""
 FORGET_CASE: Final = "forget-case"
 FORGET_EVENT: Final = "forget-event"
 """Retention: the ledger deletes the case, or the processed event, that the key names."""
 
 RETENTION: Final = frozenset({FORGET_CASE, FORGET_EVENT})
-ABOUT_A_CASE: Final = frozenset({WINDOW, FORGET_CASE})
-"""Every case has exactly one timer of these kinds, ``timer_of(case)``. It is written when a portion ends.
-
-It is never cancelled: its handler sees by the case whether it still stands.
-"""
+STEPS_READ_TOGETHER = 100
+"""Steps of a shard whose timers are read at once, where more are taken than the portion's entries let expect."""
 
 
 class Timer(NamedTuple):
@@ -49,32 +42,12 @@ class Timer(NamedTuple):
 
 
 # Several are made for every application. This is several times as fast as a call of the class.
-_timer = partial(tuple.__new__, Timer)
-
-
-def timer_of(case: Case) -> Timer:
-    """The timer of a case: its retention, or the end of its window while it is open."""
-    program, application = case.key
-    if case.forget_ms is not None:
-        return _timer((program, FORGET_CASE, EVENT_TIME, case.forget_ms, application))
-    if case.closes_ms is not None:
-        return _timer((program, WINDOW, EVENT_TIME, case.closes_ms, application))
-    assert case.closes_step is not None, f"{case.key} is open without a window"
-    return _timer((program, WINDOW, case.shard, case.closes_step, application))
-
-
-def forget_event(event: ProcessedEvent, forget_ms: int) -> Timer:
-    """The timer that forgets a processed event."""
-    return Timer(event.program, FORGET_EVENT, EVENT_TIME, forget_ms, event.name)
-
-
-def promise_end(program: str, application: str, until_ms: int) -> Timer:
-    """The timer that ends the promises of an application."""
-    return Timer(program, PROMISE_END, EVENT_TIME, until_ms, application)
-
+new_timer = partial(tuple.__new__, Timer)
 
 Order = Callable[[Timer], tuple[Any, ...]]
 """The order of timers of one kind that are due at the same time."""
+StepTimers = Callable[[tuple[str, int], int, int], Iterable[Timer]]
+"""Reads a shard's timers that are due from one step to another, which is left out."""
 
 
 def by_program_and_key(timer: Timer) -> tuple[Any, ...]:
@@ -83,7 +56,7 @@ def by_program_and_key(timer: Timer) -> tuple[Any, ...]:
 
 
 class TimerQueue:
-    """The timers that may fire in a portion: those loaded from the ledger and those that the portion sets.
+    """The timers that may fire in a portion: those that the ledger holds and those that the portion sets.
 
     Timers of event time fire kind by kind, in the order of ``orders``, each kind by due time.
 
@@ -91,13 +64,27 @@ class TimerQueue:
     ----------
     orders
         The order of equally due timers of each kind.
+    of_cases
+        The kinds that follow from a case. The ledger writes these by the cases; the others are set and cancelled.
     watermark_of
-        Who decides each program, which says whose watermark its timers follow.
+        The watermark that a program's timers follow.
+    steps_read, read_steps
+        The step of a shard up to which its timers are loaded, and how those of later steps are read.
     """
 
-    def __init__(self, orders: Mapping[str, Order], watermark_of: Callable[[str], WatermarkName]) -> None:
+    def __init__(
+        self,
+        orders: Mapping[str, Order],
+        of_cases: Collection[str],
+        watermark_of: Callable[[str], WatermarkName],
+        steps_read: Mapping[tuple[str, int], int],
+        read_steps: StepTimers,
+    ) -> None:
         self._orders = orders
+        self._of_cases = of_cases
         self._watermark_of = watermark_of
+        self._steps_read = dict(steps_read)
+        self._read_steps = read_steps
         self._by_time: defaultdict[tuple[WatermarkName, str], list[tuple[int, tuple[Any, ...], Timer]]] = defaultdict(
             list
         )
@@ -127,22 +114,34 @@ class TimerQueue:
         self.changed[timer] = False
         self._cancelled.add(timer)
 
+    def holds(self, watermark: WatermarkName, kinds: Iterable[str]) -> bool:
+        """Whether timers of event time of these kinds may still fire in this portion."""
+        return any(self._by_time.get((watermark, kind)) for kind in kinds)
+
     def due_by_time(self, watermark: WatermarkName, watermark_ms: int) -> Iterator[Timer]:
         """Take the timers of event time that this watermark has passed."""
         for kind in self._orders:
             queue = self._by_time.get((watermark, kind), ())
             while queue and queue[0][0] < watermark_ms:
                 timer = heapq.heappop(queue)[2]
-                if timer.kind in ABOUT_A_CASE or self._take(timer):
+                if timer.kind in self._of_cases or self._take(timer):
                     yield timer
 
     def due_by_step(self, shard: tuple[str, int], step: int) -> Iterator[Timer]:
         """Take the timers of a shard, named by program and number, that is about to take this step."""
+        if step >= self._steps_read.get(shard, 0):
+            self._read_on(shard, step + STEPS_READ_TOGETHER)
         queue = self._by_step.get(shard, ())
         while queue and queue[0][0] <= step:
             timer = heapq.heappop(queue)[1]
-            if timer.kind in ABOUT_A_CASE or self._take(timer):
+            if timer.kind in self._of_cases or self._take(timer):
                 yield timer
+
+    def _read_on(self, shard: tuple[str, int], until: int) -> None:
+        for timer in self._read_steps(shard, self._steps_read.get(shard, 0), until):
+            if timer not in self.changed:
+                self.load(timer)
+        self._steps_read[shard] = until
 
     def _take(self, timer: Timer) -> bool:
         if timer in self._cancelled:

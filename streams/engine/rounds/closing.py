@@ -1,8 +1,6 @@
 """Closing a round, in bounded pieces, so that other programs are served meanwhile.
 
-A round goes through these phases. The ledger holds how far it is; each journal entry carries it on by one piece, so a
-replay cuts it alike. A small round is closed at once. Each entry gives a program's rounds a credit of work. One person
-may cost more than an entry gives: then later entries make up for it before the next piece.
+A round goes through these phases. A small round is closed at once.
 
     SCORE      the model scores the members; what those who came back have achieved teaches the difficulties
     RANK       the best get the places; the goal learns from the round
@@ -16,21 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .....agents.candidates import LinearScore
-from .....agents.goals.rounds import logit
-from .....schemas.encoding import Problem
-from .....schemas.events import Coverage, Drifted, Threshold
-from .....schemas.headers import format_time
-from ....programs.bundle.loader import ModelBundle
-from ....programs.limited_places import equip_goal
-from ....programs.program import Program
-from ...cases import Case
-from ...fold import Fold
-from ...rounds.forecast import (
+from ....agents.candidates import LinearScore
+from ....agents.goals.rounds import logit
+from ....schemas.encoding import Problem
+from ....schemas.events import Coverage, Drifted, Threshold
+from ....schemas.headers import format_time
+from ...programs.bundle.loader import ModelBundle
+from ...programs.limited_places import equip_goal
+from ...programs.program import Program
+from ..cases import IN_ROUND, Case
+from ..contract import TimerHandler, Work, WorkBudget
+from ..fold import Fold
+from ..timing.timers import Timer
+from .announcement import ROUND_END, expect
+from .forecast import (
     LARGE_MODEL_SAMPLE,
     SAMPLE,
     carried_over,
@@ -39,14 +41,10 @@ from ...rounds.forecast import (
     sample_of,
     success_at,
 )
-from ...rounds.standing import Standing
-from ...rounds.state import Closing, Phase, ProgramRounds, RoundCounts
-from ...work_budget import WorkBudget
-from .announcement import expect
-from .placement import answer_members, expire
+from .placement import answer_members, end_promised_score
+from .result import RoundResult, rank, second_applications
+from .state import Closing, Phase, ProgramRounds, RoundCounts
 
-BUDGET = WorkBudget(tick=400, other=5)
-"""For the rounds of a program; a unit is a person answered under a linear score, about 200 us."""
 LARGE_MODEL_UNITS = 50
 """What a person costs under another model, in units."""
 FORECAST_UNITS = 6
@@ -55,30 +53,41 @@ SCORED_PER_UNIT = 2
 """How many people are scored in the time in which one is answered."""
 
 
-def begin(rounds: ProgramRounds, end_ms: int, fold: Fold) -> None:
-    """Close the round that ended at ``end_ms``, or as much of it as may be done at once."""
-    rounds.overdue.append(end_ms)
-    carry_on(rounds, BUDGET.tick, fold)
+class RoundEndTimerHandler(TimerHandler):
+    """Begins to close a round: the watermark has passed its end, so nobody else can belong to it."""
+
+    kind: ClassVar[str] = ROUND_END
+    about_case: ClassVar[bool] = False
+
+    def fire(self, timer: Timer, fold: Fold) -> None:
+        """Close the round, or as much of it as may be done at once."""
+        rounds = fold.change(ProgramRounds, fold.state.program(timer.program))
+        rounds.overdue.append(int(timer.key))
+        CLOSING.carry_on(rounds, CLOSING.budget.tick, fold)
 
 
-def carry_on(rounds: ProgramRounds, units: int, fold: Fold) -> None:
-    """Add units of work to the credit of a program, and close its rounds that have ended while it is positive."""
-    fold.rounds(rounds.program)
-    rounds.credit += units
-    while rounds.credit > 0 and rounds.is_unfinished:
-        if rounds.closing is None:
-            rounds.overdue.sort()
-            rounds.begin(rounds.overdue.pop(0))
-        assert rounds.closing is not None, "a round has been begun"
-        rounds.credit -= _PHASES[rounds.closing.phase](rounds, rounds.closing, rounds.credit, fold)
-    if not rounds.is_unfinished:
-        rounds.credit = 0
+class RoundClosing(Work[ProgramRounds]):
+    """Closes the rounds of a program that have ended, one after the other."""
+
+    state = ProgramRounds
+    budget = WorkBudget(tick=400, other=5)
+    """A unit is a person answered under a linear score, about 200 us."""
+
+    def do_piece(self, state: ProgramRounds, fold: Fold) -> int:
+        """Do a piece of a phase."""
+        if state.closing is None:
+            state.overdue.sort()
+            state.begin(state.overdue.pop(0))
+        assert state.closing is not None, "a round has been begun"
+        return _PHASES[state.closing.phase](state, state.closing, state.credit, fold)
+
+    def before_change(self, program: Program, fold: Fold) -> None:
+        """Close all rounds that have ended: their people are answered under the model that scored them."""
+        if program.closes_rounds:
+            self.finish(fold.change(ProgramRounds, program), fold)
 
 
-def finish(rounds: ProgramRounds, fold: Fold) -> None:
-    """Close all rounds that have ended: their people are answered under the model that scored them."""
-    while rounds.is_unfinished:
-        carry_on(rounds, BUDGET.tick, fold)
+CLOSING = RoundClosing()
 
 
 def _bundle(rounds: ProgramRounds, fold: Fold) -> ModelBundle:
@@ -92,24 +101,25 @@ def _unit(rounds: ProgramRounds, fold: Fold) -> int:
 
 def _score(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:
     left = [member for member in rounds.members if member.score is None]
-    some = left[: units * SCORED_PER_UNIT]
-    if len(some) == len(left):
+    piece = left[: units * SCORED_PER_UNIT]
+    if len(piece) == len(left):
         closing.phase = Phase.RANK
-    cases = {case.key.application: case for case in fold.read_cases(rounds.program, [one.name for one in some])}
-    rounds.drop([member for member in some if member.name not in cases])
+    names = [member.name for member in piece]
+    cases = {case.key.application: case for case in fold.read_cases(rounds.program.name, names)}
+    rounds.drop([member for member in piece if member.name not in cases])
     rows = _encoded(rounds.program, cases)
     scored = _bundle(rounds, fold).model.score(np.array(list(rows.values()))).tolist() if rows else []
     scores = dict(zip(rows, scored, strict=True))
-    for member in some:
+    for member in piece:
         if member.name in cases:
             case = cases[member.name]
             case.score = member.score = scores.get(member.name, float("nan"))
-            case.forget_ms = fold.forget_ms(rounds.program, closing.end_ms, rounds.program.undecided_ms)
+            case.wait(IN_ROUND, fold.forget_ms(rounds.program, closing.end_ms, rounds.program.undecided_ms))
             fold.save(case)
-            promise = rounds.promised_scores.find(member.previous, member.applicant, member.time_ms)
+            promise = rounds.promise_of(member)
             if promise is not None and promise.targets and member.name in rows:
                 learn_difficulty(rounds, promise.rows, rows[member.name])
-    return 1 + len(some) // SCORED_PER_UNIT
+    return 1 + len(piece) // SCORED_PER_UNIT
 
 
 def _encoded(program: Program, cases: Mapping[str, Case]) -> dict[str, NDArray[np.float64]]:
@@ -120,10 +130,12 @@ def _encoded(program: Program, cases: Mapping[str, Case]) -> dict[str, NDArray[n
 
 
 def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:  # noqa: ARG001
-    standing = Standing(rounds, closing, _bundle(rounds, fold))
-    accepted, closing.cut, closing.threshold = standing.ranking
-    closing.duplicate_applications = standing.duplicate_applications
-    closed, rejected = standing.closed, standing.rejected
+    external = rounds.program.spec.decisions == "external"
+    # Another system may decide both applications of a person.
+    closing.duplicate_applications = () if external else second_applications(rounds.members)
+    closing.cut, closing.threshold = rank(rounds, closing)
+    result = RoundResult(rounds, closing, _bundle(rounds, fold))
+    closed, rejected = result.closed, result.rejected
     rounds.learners.goal.observe(closed)
     counts = rounds.promise_counts
     counts.reached += int(closed.reached.sum())
@@ -133,7 +145,7 @@ def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> in
         newcomers=len(closed.newcomers),
         returned=len(closed.own_goal),
         reached=int(closed.reached.sum()),
-        accepted=int(accepted.sum()),
+        accepted=result.accepted,
     )
     closing.rejected = len(rejected)
     closing.drift = _drift(rounds, closing, closed.newcomers)
@@ -146,12 +158,12 @@ def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> in
 
 def _drift(rounds: ProgramRounds, closing: Closing, newcomers: NDArray[np.float64]) -> tuple[Drifted, ...]:
     """Which of threshold and newcomers have changed: watched as logits, in rounds that tell of them."""
-    learners, found = rounds.learners, list[Drifted]()
+    learners, drifted = rounds.learners, list[Drifted]()
     if closing.places and closing.rejected and learners.threshold_drift.update(float(logit(closing.threshold))):
-        found.append("threshold")
+        drifted.append("threshold")
     if len(newcomers) and learners.newcomer_drift.update(float(np.mean(logit(newcomers)))):
-        found.append("newcomers")
-    return tuple(found)
+        drifted.append("newcomers")
+    return tuple(drifted)
 
 
 def _forecast(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:
@@ -160,7 +172,7 @@ def _forecast(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -
     done = len(sample.success) // (8 * len(scores))
     names = sample.names[done : done + max(1, units // cost)]
     codec = rounds.program.codec
-    cases = {case.key.application: case for case in fold.read_cases(rounds.program, names)}
+    cases = {case.key.application: case for case in fold.read_cases(rounds.program.name, names)}
     read = [codec.read(cases[name].features or b"null") for name in names]
     people = codec.encode_read([values for values in read if not isinstance(values, Problem)])
     sample.success += success_at(rounds, _bundle(rounds, fold), people, scores).tobytes()
@@ -217,25 +229,25 @@ def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: i
 
 def _answer(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:
     unit = _unit(rounds, fold)
-    some = rounds.members[: max(1, units // unit)]
-    answer_members(rounds, closing, some, fold)
-    rounds.drop(some)
+    piece = rounds.members[: max(1, units // unit)]
+    answer_members(rounds, closing, piece, fold)
+    rounds.drop(piece)
     if not rounds.members:
         closing.phase = Phase.EXPIRE
-    return 1 + unit * len(some)
+    return 1 + unit * len(piece)
 
 
 def _expire(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:
     over = [promise for promise in rounds.promised_scores if promise.until_round <= closing.number]
-    some = over[: units * SCORED_PER_UNIT]
-    for promise in some:
-        expire(promise, closing, rounds, fold)
-    if len(some) == len(over):
+    piece = over[: units * SCORED_PER_UNIT]
+    for promise in piece:
+        end_promised_score(promise, "expired", closing, rounds, fold)
+    if len(piece) == len(over):
         rounds.finish()
         # Who waits in the pool has set the timer of their round.
         if rounds.calendar is not None and rounds.promised_scores:
             expect(rounds, rounds.calendar.end_of(rounds.earliest_round), fold)
-    return 1 + len(some) // SCORED_PER_UNIT
+    return 1 + len(piece) // SCORED_PER_UNIT
 
 
 _PHASES: Mapping[Phase, Callable[[ProgramRounds, Closing, int, Fold], int]] = MappingProxyType(

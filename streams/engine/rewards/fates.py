@@ -12,8 +12,9 @@ from ....schemas.events import Fate, Reward
 from ...journal.entries import Entry, shard_of
 from ..cases import CENSORED, REWARDED, UNSEEN, Case, Status, joined
 from ..fold import Fold
+from ..sharing.increment import tell
 from ..state import Shard
-from .increment import tell
+from .watch import RewardWatch
 
 CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}
 """The fates that close a recourse, and the status of its case after each."""
@@ -68,29 +69,29 @@ def close(
     Its outcome has been learned. Where that makes enough to tell the other shards, they are told.
     """
     program, application = case.key
-    case.status, case.forget_ms, case.features = CLOSED[fate], fold.forget_ms(shard.program, time_ms), None
-    fold.save(case)
-    fold.effects.shards.add(shard.key)
-    arm, option = _credited_names(case, option_index)
-    event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, option)
-    fold.count("fates", program, fate)
     taken_up = _taken_up(case, option_index, reward)
     if reward is not None and taken_up is not None:
         suggested = case.options[taken_up]
         if suggested.revised_arm is None:
             fold.effects.predictions.append((program, suggested.execution, reward))
             _watch(case, shard, taken_up, reward, time_ms, fold)
+    case.close(CLOSED[fate], fold.forget_ms(shard.program, time_ms))
+    fold.save(case)
+    fold.effects.shards.add(shard.key)
+    arm, option = _credited_names(case, option_index)
+    event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, option)
+    fold.count("fates", program, fate)
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
     tell(shard, time_ms, fold)
 
 
 def _watch(case: Case, shard: Shard, option_index: int, reward: float, time_ms: int, fold: Fold) -> None:
     """Hold a reward against what was expected of its option, and count a drift."""
-    watch = shard.watch
     expected = shard.learner.expected_reward(_pull(case, option_index))
     if expected is None:
         return
-    watch.begin(case.deadline_ms, case.closes_step)
+    watch = fold.change(RewardWatch, shard.program, shard.number)
+    watch.begin(case.deadline_ms, case.due if case.counts_steps else None)
     if watch.has_begun(time_ms, shard.step) and watch.add(expected, reward, time_ms):
         fold.count("drift_detected", shard.program.name, REWARDS)
 

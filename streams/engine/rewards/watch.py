@@ -10,10 +10,15 @@ Bifet, A. and Gavaldà, R. (2007). Learning from Time-Changing Data with Adaptiv
 
 from __future__ import annotations
 
+from typing import ClassVar, Self
+
 import msgspec
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
+
+from ...programs.program import Program
+from ..program_state import ProgramState, StoredProgram
 
 Array = NDArray[np.float64]
 
@@ -26,7 +31,7 @@ FALSE_ALARM = 0.05
 """The confidence parameter delta of ADWIN, whose bound is loose: 10,000 calm outcomes raise no alarm (a test)."""
 
 
-class RewardWatch(Struct):
+class RewardWatch(Struct, ProgramState):
     """The last outcomes of a shard: the ``expected`` reward of each, and the ``rewards`` that came.
 
     ``first_ms`` and ``first_step`` are when the first window ends, in the unit that it has. ``count`` is how many
@@ -40,6 +45,22 @@ class RewardWatch(Struct):
     count: int = 0
     drifts: int = 0
     drift_ms: int | None = None
+
+    table: ClassVar[str] = "reward_watch"
+
+    @classmethod
+    def new(cls, program: Program) -> Self:  # noqa: ARG003
+        """Without outcomes."""
+        return cls()
+
+    def record(self) -> Self:
+        """What the ledger keeps: all of it."""
+        return self
+
+    @classmethod
+    def restored(cls, record: Self, stored: StoredProgram) -> Self:  # noqa: ARG003
+        """Continue where it stood."""
+        return record
 
     def begin(self, closes_ms: int | None, closes_step: int | None) -> None:
         """Take the end of the window of the first option whose reward is known."""
@@ -83,6 +104,9 @@ class RewardWatch(Struct):
 
     def _keep(self, last: int) -> None:
         del self.expected[:-last], self.rewards[:-last]
+
+
+RewardWatch.record_type = RewardWatch
 
 
 def tenth_of(probabilities: Array) -> NDArray[np.intp]:

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import get_args
 
-from ...schemas.events import SourcePosition, Tick
-from ...schemas.kinds import WatermarkName, kinds
-from ..journal.entries import Entry
-from ..records import TopicPartition
-from ..topics import Topics
+from ....schemas.events import SourcePosition, Tick
+from ....schemas.kinds import WatermarkName, kinds
+from ...journal.entries import Entry
+from ...records import TopicPartition
+from ...topics import Topics
 
 Move = tuple[TopicPartition, int | None]
 """A clock and the event time that it moves to. None announces the partition."""

@@ -1,0 +1,80 @@
+"""Opening the options of a recourse, and the events that tell of their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ....schemas.events import PromiseStatus
+from ...programs.bundle.loader import ModelBundle
+from ...programs.program import Program
+from ..assessment import Assessment
+from ..cases import Case, joined
+from ..fold import Fold
+from ..selection import Selected
+from ..state import CurrentModel
+from .ending import publish_promise_end
+from .promised_options import OpenOption, PromisedOptions
+from .screen import certified_distance, path_limit
+from .state import PromiseState, close_promise, open_promise, promise_of
+
+
+def open_options(
+    case: Case, program: Program, model: CurrentModel, assessment: Assessment, selected: Sequence[Selected], fold: Fold
+) -> int:
+    """Promise the options of an answer; return until when, in event time."""
+    assert case.features is not None, "who gets a recourse has features"
+    batch, sha256 = assessment.options, model.bundle.manifest_sha256
+    targets = batch.points[[option.point for option in selected]]
+    options = tuple(
+        [
+            OpenOption(str(number), option.arm, target.tobytes(), sha256)
+            for number, (option, target) in enumerate(zip(selected, targets, strict=True), 1)
+        ]
+    )
+    namesake = promise_of(case.key, fold)
+    if namesake is not None:
+        # Its case was forgotten, and the name is used again.
+        close_promise(program, namesake, fold)
+        told = {"reason": "answered", "by": case.key.application}
+        end_options(namesake, namesake.options, "superseded", model.bundle, case.time_ms, fold, **told)
+    path = fold.change(PromiseState, program).kept.path
+    shard = fold.state.shard(program, case.shard)
+    until_ms = case.time_ms + program.valid_for_ms
+    limit = path_limit(path, certified_distance(program, model.bundle, targets).min().item())
+    promise = PromisedOptions(case.key, case.applicant, case.shard, shard.step, until_ms, case.features, options, limit)
+    open_promise(program, promise, fold)
+    return until_ms
+
+
+def end_options(
+    promise: PromisedOptions,
+    ended: Iterable[OpenOption],
+    status: PromiseStatus,
+    bundle: ModelBundle,
+    time_ms: int,
+    fold: Fold,
+    **told: Any,
+) -> None:
+    """Publish how the promise of some options has ended, with other fields of the event; nothing for no option.
+
+    ``bundle`` is the model that decides now.
+    """
+    ids = tuple([option.id for option in ended])
+    if not ids:
+        return
+    program, application = promise.key
+    identity = joined("promise", program, application, str(promise.revision), *ids)
+    publish_promise_end(
+        promise.key,
+        promise.shard,
+        promise.applicant,
+        status,
+        bundle,
+        identity,
+        time_ms,
+        fold,
+        times=len(ids),
+        options=ids,
+        **told,
+    )

@@ -1,0 +1,190 @@
+"""Revalidation: a new model is asked about the open options, in bounded pieces.
+
+It is not asked about those that it certainly accepts (``screen.py``). Of the others those nearest to a rejection come
+first. When a person's options have been revalidated, their limit is set beyond the present path. So what is left to do
+is one query of the ledger, and a replay cuts it alike.
+
+An option that the model rejects is broken, and another stands for it where there is one (``replacement.py``). Where the
+program honours what older models promised, it stays open instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ....agents.scores import LinearScore
+from ....schemas.events import Revalidation
+from ...journal.entries import Entry
+from ...programs.program import Program
+from ..contract import Work, WorkBudget
+from ..fold import Fold
+from ..state import CurrentModel
+from .expiry import expire
+from .opening import end_options
+from .promised_options import PromisedOptions
+from .replacement import Replacement, find_replacements, replace_broken
+from .screen import distance
+from .state import PromiseState, Scan, ShardScan, change_promise, to_revalidate
+from .verdicts import Verdict, verdicts_of
+
+REPLACEMENT_UNITS = 5
+"""What it costs to find what stands for a person's broken options, in units."""
+LARGE_MODEL_UNITS = 100
+"""The same under a model that is no linear score."""
+PEOPLE_PER_UNIT = 4
+"""How many people are revalidated in the time of a unit."""
+LEFT_PER_UNIT = 20
+"""How many people with broken options are read in the time of a unit, and left to the next page."""
+LEAST_PAGE, LARGEST_PAGE = 20, 2000
+"""How many people are read at once."""
+
+
+class RevalidationWork(Work[PromiseState]):
+    """Asks a new model about the open options of a program."""
+
+    state = PromiseState
+    budget = WorkBudget(tick=200, other=5)
+    """A unit is about 200 us. An application waits behind one or two ticks."""
+
+    def do_piece(self, state: PromiseState, fold: Fold) -> int:
+        """Revalidate a page of people, or publish what has been found."""
+        kept, program = state.kept, state.program
+        assert kept.scan is not None, "a model is new"
+        page = min(LARGEST_PAGE, max(LEAST_PAGE, PEOPLE_PER_UNIT * kept.credit))
+        people = to_revalidate(program, kept.path, page, fold)
+        if people:
+            return _revalidate(state, kept.scan, people, fold)
+        _publish(state, kept.scan, fold)
+        return 0
+
+    def after_model(self, program: Program, old: CurrentModel, new: CurrentModel, entry: Entry, fold: Fold) -> None:
+        """Begin to revalidate. A scan that is going on ends: what it has not come to is left to this one."""
+        if not program.promises:
+            return
+        state = fold.change(PromiseState, program)
+        kept = state.kept
+        if kept.scan is not None:
+            _publish(state, kept.scan, fold)
+        if program.spec.promise.grandfather:
+            state.forget_models(fold.state.watermark_ms(program))
+            state.keep_model(old.bundle)
+        kept.path += distance(program, old.bundle, new.bundle)
+        kept.models += 1
+        shards = {shard: ShardScan(count) for shard, count in sorted(kept.open.items()) if count}
+        kept.scan = Scan(new.bundle.version, new.bundle.manifest_sha256, entry.time_ms, shards)
+        self.carry_on(state, self.budget.tick, fold)
+
+
+REVALIDATION = RevalidationWork()
+
+
+def _revalidate(state: PromiseState, scan: Scan, people: Sequence[PromisedOptions], fold: Fold) -> int:
+    """Ask the model about people's open options; return the units of work.
+
+    Somebody whose options are broken takes many units, so those beyond the credit are left to the next page.
+    """
+    program, model = state.program, fold.state.model(state.program)
+    linear = isinstance(model.bundle.model.score, LinearScore)
+    units_of_replacement = REPLACEMENT_UNITS if linear else LARGE_MODEL_UNITS
+    broken: list[Verdict] = []
+    for verdict in verdicts_of(program, model.bundle, _in_time(people, scan, fold), state.kept.path):
+        if verdict.is_clean:
+            _count(verdict, scan)
+            kept = msgspec.structs.replace(verdict.promise, path_limit=verdict.path_limit)
+            change_promise(program, verdict.promise, kept, fold)
+        elif verdict.rejected and not program.spec.promise.grandfather:
+            broken.append(verdict)
+        else:
+            _conclude(verdict, program, scan, model, None, fold)
+    now = broken[: max(1, state.kept.credit // units_of_replacement)]
+    replacements = find_replacements(program, model, now)
+    for verdict in now:
+        _conclude(verdict, program, scan, model, replacements[verdict.promise.key], fold)
+    left = len(broken) - len(now)
+    units = (len(people) - left) // PEOPLE_PER_UNIT + left // LEFT_PER_UNIT
+    return 1 + units + units_of_replacement * len(now)
+
+
+def _in_time(people: Sequence[PromisedOptions], scan: Scan, fold: Fold) -> list[PromisedOptions]:
+    """Those whose options were open when the model came; those of the others end."""
+    for promise in people:
+        if promise.until_ms < scan.time_ms:
+            expire(promise, fold)
+    return [promise for promise in people if promise.until_ms >= scan.time_ms]
+
+
+def _count(verdict: Verdict, scan: Scan) -> ShardScan:
+    shard = scan.shards.setdefault(verdict.promise.shard, ShardScan())
+    shard.accepted += len(verdict.accepted)
+    if verdict.margin is not None:
+        worst = shard.worst_margin
+        shard.worst_margin = verdict.margin if worst is None else min(verdict.margin, worst)
+    return shard
+
+
+def _conclude(
+    verdict: Verdict,
+    program: Program,
+    scan: Scan,
+    model: CurrentModel,
+    replacement: Replacement | None,
+    fold: Fold,
+) -> None:
+    """Write what became of a person's options, some of which the model rejects, and publish it where one is broken."""
+    shard = _count(verdict, scan)
+    if program.spec.promise.grandfather:
+        shard.honoured += len(verdict.rejected)
+        changed = _honoured(verdict)
+    else:
+        shard.broken += len(verdict.rejected)
+        shard.replaced += 0 if replacement is None else len(replacement.selected)
+        changed = _broken(verdict, program, model, replacement, scan.time_ms, fold)
+    change_promise(program, verdict.promise, changed, fold)
+
+
+def _honoured(verdict: Verdict) -> PromisedOptions:
+    """The open options of a person, of whom the rejected ones are judged by the model that made them."""
+    options = tuple(
+        [
+            msgspec.structs.replace(option, honoured=option.honoured or option in verdict.rejected)
+            for option in verdict.promise.options
+        ]
+    )
+    return msgspec.structs.replace(verdict.promise, options=options, path_limit=verdict.path_limit)
+
+
+def _broken(
+    verdict: Verdict, program: Program, model: CurrentModel, replacement: Replacement | None, time_ms: int, fold: Fold
+) -> PromisedOptions:
+    """The open options of a person without the broken ones, and with those that stand for them; both are published."""
+    promise, replaced = verdict.promise, () if replacement is None else tuple(replacement.selected)
+    end_options(promise, verdict.rejected, "broken", model.bundle, time_ms, fold, reason="model", replaced=replaced)
+    if replacement is not None:
+        return replace_broken(verdict, replacement, program, model, time_ms, fold)
+    return msgspec.structs.replace(promise, options=verdict.remaining, path_limit=verdict.path_limit)
+
+
+def _publish(state: PromiseState, scan: Scan, fold: Fold) -> None:
+    """Publish what has been found, shard by shard: the scan is over."""
+    program, kept = state.program, state.kept
+    is_complete = not to_revalidate(program, kept.path, 1, fold)
+    for number, shard in sorted(scan.shards.items()):
+        event = Revalidation(
+            program=program.name,
+            shard=number,
+            model=scan.version,
+            open=shard.open,
+            cleared=shard.rest if is_complete else 0,
+            accepted=shard.accepted,
+            honoured=shard.honoured,
+            broken=shard.broken,
+            replaced=shard.replaced,
+            worst_margin=shard.worst_margin,
+            left=0 if is_complete else shard.rest,
+            model_sha256=scan.sha256,
+        )
+        identity = f"revalidation/{program.name}/{number}/{kept.models}"
+        fold.emit(event, identity, scan.time_ms, program.name, number)
+    kept.scan = None

@@ -1,0 +1,1 @@
+"""What became of recourses: outcomes and windows, what the learner is told, and whether rewards are as expected."""

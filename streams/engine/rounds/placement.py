@@ -1,0 +1,231 @@
+"""Placement: each member of a closed round is approved, or answered with a recourse and a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....agents.options import OptionBatch
+from ....agents.scores import digits_apart
+from ....schemas.encoding import Problem
+from ....schemas.events import APPLY_AGAIN, PromiseStatus
+from ....schemas.headers import format_time
+from ..answers import Decided, Reason, Terms, answer_people, no_options, publish_decision
+from ..assessment import NO_SCORE, Assessment, Person, assess
+from ..cases import Case
+from ..fold import Fold
+from ..promises.ending import publish_promise_end
+from ..selection import Selected, select_for_steps
+from .forecast import model_for, success_of
+from .promised_scores import PROMISED_SCORES, PromisedScore, reaches
+from .result import competing, have_place, scores_of
+from .state import Closing, Member, ProgramRounds
+
+APPLIED_TWICE = ("applied_twice", "the same person has an earlier application in this round, and it counts")
+
+Assessed = Mapping[str, Assessment | Problem]
+
+
+def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Member], fold: Fold) -> None:
+    """Decide and answer members of a round, in their order; settle what they were promised before."""
+    program = rounds.program
+    cases = {case.key.application: case for case in fold.read_cases(program.name, [member.name for member in members])}
+    for case in cases.values():
+        case.time_ms = max(case.time_ms, closing.end_ms)
+    terms = RoundTerms(rounds, closing, members, fold)
+    answer_people(_decided(members, cases, terms, fold), terms, fold)
+
+
+class RoundTerms(Terms):
+    """The terms of a round: its number and end, the score to reach, and until when it wins a place."""
+
+    def __init__(self, rounds: ProgramRounds, closing: Closing, members: Sequence[Member], fold: Fold) -> None:
+        model = fold.state.model(rounds.program)
+        if closing.goal is not None:
+            model = model_for(rounds, model.bundle, closing.goal)
+        super().__init__(rounds.program, model)
+        self.rounds, self.closing = rounds, closing
+        self._members = {member.name: member for member in members}
+        self.competing = _by_name(members, competing(members, closing))
+        self.have_place = _by_name(members, have_place(members, closing, rounds.program))
+        self._expires_ms = None if rounds.calendar is None else rounds.calendar.end_of(closing.until_round)
+
+    def settle(self, person: Decided, fold: Fold) -> Decided:
+        """End the promise that a member came back with, unless they did not compete."""
+        member, closing = self._members[person.case.key.application], self.closing
+        promise = self.rounds.promise_of(member)
+        if promise is not None and promise.round < closing.number and self.competing[member.name]:
+            reached = reaches(scores_of([member]), np.array([promise.score_under(self.model.bundle)])).item()
+            status: PromiseStatus = "kept" if person.approved else "broken" if reached else "superseded"
+            end_promised_score(promise, status, closing, self.rounds, fold, member)
+        return person
+
+    def tell_decision(self, person: Decided, fold: Fold) -> None:
+        """Publish who has a place. What another system decides has been counted when it came."""
+        member, closing = self._members[person.case.key.application], self.closing
+        if member.approved is None:
+            score = None if member.score is None or isnan(member.score) else member.score
+            publish_decision(person, self.program, fold, closing.number, score, closing.threshold)
+
+    def promise_options(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> int | None:  # noqa: ARG002
+        """What is promised is the score, until the end of the last round for which it holds."""
+        return self._expires_ms
+
+    def told_with_recourse(self) -> Mapping[str, Any]:
+        """The score to reach, and in which rounds."""
+        closing = self.closing
+        return {
+            "round": closing.number,
+            "target_score": closing.goal,
+            "until_round": closing.until_round,
+            "valid_from": format_time(closing.end_ms),
+        }
+
+    def told_without(self, person: Decided, reason: str) -> Mapping[str, Any]:
+        """The score that could not be reached, or that a person has already; nothing to those who did not compete."""
+        if reason == APPLY_AGAIN:
+            expires = {} if self._expires_ms is None else {"expires_at": format_time(self._expires_ms)}
+            return {**self.told_with_recourse(), **expires}
+        if person.refusal is not None:
+            return {}
+        return {"round": self.closing.number, "target_score": self.closing.goal}
+
+    def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
+        """Promise the score where there is something to promise; it supersedes that of an earlier answer."""
+        if not selected and (person.refusal is None or person.refusal[0] != APPLY_AGAIN):
+            return
+        promise, rounds = self._promise(person, selected), self.rounds
+        earlier = rounds.promised_scores.of_applicant(promise.applicant)
+        if earlier is not None and earlier.key != promise.key:
+            member = self._members[promise.key.application]
+            end_promised_score(earlier, "superseded", self.closing, rounds, fold, member)
+        rounds.promised_scores.add(promise)
+        fold.rows(PROMISED_SCORES).put(promise)
+
+    def _promise(self, person: Decided, selected: Sequence[Selected]) -> PromisedScore:
+        closing, case = self.closing, person.case
+        assert closing.goal is not None, "who has something to reach is told it"
+        batch, row = _place(person.assessment)
+        return PromisedScore(
+            key=case.key,
+            applicant=case.applicant,
+            round=closing.number,
+            until_round=closing.until_round,
+            score=closing.goal,
+            success=max((option.execution for option in selected), default=1.0),
+            model=self.model.bundle.manifest_sha256,
+            person=batch.people[row].tobytes(),
+            targets=tuple([batch.points[option.point].tobytes() for option in selected]),
+            end_ms=closing.end_ms,
+        )
+
+
+def _by_name(members: Sequence[Member], mask: NDArray[np.bool_]) -> Mapping[str, bool]:
+    return dict(zip([member.name for member in members], mask.tolist(), strict=True))
+
+
+# --- decided members ---------------------------------------------------------------------------------------------
+
+
+def _decided(members: Sequence[Member], cases: Mapping[str, Case], terms: RoundTerms, fold: Fold) -> Iterator[Decided]:
+    """Members with their options, or why they get none.
+
+    Each rejected one takes a step, with or without options: a learner counts them. Between them nothing changes the
+    learner, so their steps are taken at once.
+    """
+    rejected = [member for member in members if not terms.have_place[member.name]]
+    refusals = {member.name: reason for member in rejected if (reason := _refusal(member, terms)) is not None}
+    assessed = _assessed([member.name for member in rejected], cases, refusals, terms)
+    selected = _steps([member.name for member in rejected], refusals, assessed, terms, fold)
+    for member in members:
+        name = member.name
+        assessment = assessed.get(name)
+        assert not isinstance(assessment, Problem), f"{name} was scored"
+        yield Decided(cases[name], terms.have_place[name], assessment, refusals.get(name), selected=selected.get(name))
+
+
+def _refusal(member: Member, terms: RoundTerms) -> Reason | None:
+    """Why a rejected member gets no options; None where they compete for the next goal."""
+    if member.name in terms.closing.duplicate_applications:
+        return APPLIED_TWICE
+    if member.score is None or not terms.competing[member.name]:
+        return NO_SCORE.reason, NO_SCORE.detail
+    score, goal = member.score, terms.closing.goal
+    if goal is not None and score > goal:
+        digits = digits_apart(score, goal)
+        scores = f"the score {score:.{digits}f} is above the next goal, {goal:.{digits}f}"
+        return APPLY_AGAIN, f"{scores}: apply again unchanged"
+    return None
+
+
+def _assessed(
+    names: Sequence[str], cases: Mapping[str, Case], refusals: Mapping[str, Reason], terms: RoundTerms
+) -> Assessed:
+    if terms.closing.goal is None:
+        return {}
+    people = {
+        name: Person(cases[name].features or b"null", approved=False)
+        for name in names
+        if name not in refusals or refusals[name][0] == APPLY_AGAIN
+    }
+    return assess(terms.program, terms.model, people, partial(success_of, terms.rounds))
+
+
+def _steps(
+    names: Sequence[str], refusals: Mapping[str, Reason], assessed: Assessed, terms: RoundTerms, fold: Fold
+) -> Mapping[str, tuple[Selected, ...]]:
+    """What is picked in the next steps of the program's shard, in the order of the names."""
+    program = terms.program
+    shard, nothing = fold.state.shard(program, 0), (no_options(program.codec.dimension), 0)
+    places = {name: nothing if name in refusals else _place(assessed[name]) for name in names}
+    selected: dict[str, tuple[Selected, ...]] = {}
+    for _, group in groupby(names, key=lambda name: id(places[name][0])):
+        together = list(group)
+        batch, rows = places[together[0]][0], [places[name][1] for name in together]
+        picked = select_for_steps(program, shard, shard.step + len(selected), batch, rows)
+        selected.update(zip(together, picked, strict=True))
+    return selected
+
+
+def _place(assessment: Assessment | Problem | None) -> tuple[OptionBatch, int]:
+    """Where the options of a rejected member are."""
+    assert isinstance(assessment, Assessment), "the member was scored"
+    assert assessment.batch is not None, "the member is rejected"
+    return assessment.batch, assessment.row
+
+
+def end_promised_score(
+    promise: PromisedScore,
+    status: PromiseStatus,
+    closing: Closing,
+    rounds: ProgramRounds,
+    fold: Fold,
+    member: Member | None = None,
+) -> None:
+    """End the promise of a score in a round, and publish it. ``member`` is the one who came back."""
+    (program, application), bundle = promise.key, fold.state.model(rounds.program).bundle
+    setattr(rounds.promise_counts, status, getattr(rounds.promise_counts, status) + 1)
+    rounds.promised_scores.remove(promise)
+    fold.rows(PROMISED_SCORES).delete(promise.key)
+    publish_promise_end(
+        promise.key,
+        0,
+        promise.applicant,
+        status,
+        bundle,
+        f"promise/{program}/{application}",
+        closing.end_ms,
+        fold,
+        target_score=promise.score,
+        round=promise.round,
+        until_round=promise.until_round,
+        settled_in=closing.number,
+        by=None if member is None else member.name,
+        score=None if member is None else member.score,
+    )

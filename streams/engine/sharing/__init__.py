@@ -1,0 +1,1 @@
+"""What the shards of a program tell each other of what they have learned."""
