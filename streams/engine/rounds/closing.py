@@ -62,7 +62,9 @@ class RoundEndTimerHandler(TimerHandler):
     def fire(self, timer: Timer, fold: Fold) -> None:
         """Close the round, or as much of it as may be done at once."""
         rounds = fold.change(ProgramRounds, fold.state.program(timer.program))
-        rounds.overdue.append(int(timer.key))
+        # One in which nobody was may have been closed already, before a later one.
+        if int(timer.key) in rounds.due:
+            rounds.overdue.append(int(timer.key))
         CLOSING.carry_on(rounds, CLOSING.budget.tick, fold)
 
 
@@ -76,8 +78,7 @@ class RoundClosing(Work[ProgramRounds]):
     def do_piece(self, state: ProgramRounds, fold: Fold) -> int:
         """Do a piece of a phase."""
         if state.closing is None:
-            state.overdue.sort()
-            state.begin(state.overdue.pop(0))
+            state.begin()
         assert state.closing is not None, "a round has been begun"
         return _PHASES[state.closing.phase](state, state.closing, state.credit, fold)
 

@@ -255,9 +255,11 @@ class ProgramRounds(UnfinishedState):
         """The promise that a member comes back with."""
         return self.promised_scores.find(member.previous, member.applicant, member.time_ms)
 
-    def begin(self, end_ms: int) -> None:
-        """Start to close the round that ended at ``end_ms``."""
-        places = self.due.pop(end_ms, None)
+    def begin(self) -> None:
+        """Start to close the earliest round that is expected: it has ended where a later one has."""
+        end_ms = min(self.due)
+        places = self.due.pop(end_ms)
+        self.overdue = [other_ms for other_ms in self.overdue if other_ms != end_ms]
         number = self.last_number + 1 if self.calendar is None else self.calendar.round_of(end_ms)
         self.closing = Closing(number, end_ms, self.capacity.places if places is None else places)
         self.members = self.members_of(self.closing)

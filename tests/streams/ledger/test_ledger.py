@@ -126,7 +126,8 @@ def test_of_a_program_with_rounds_only_those_who_wait_are_read_at_the_start(tmp_
     story = rounds_story(tmp_path)
     for number in range(30):
         story.applies_with(f"p{number}", MINUTE_MS, income=20 + number)
-    story.tick(HOUR_MS + 6 * MINUTE_MS)
+    for number in range(5):
+        story.tick(HOUR_MS + 6 * MINUTE_MS + number)
     for name in ("b", "a"):
         story.applies_with(name, HOUR_MS + 10 * MINUTE_MS, income=30)
     ledger, run = story.fold(), story.run

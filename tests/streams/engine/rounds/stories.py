@@ -37,10 +37,15 @@ def as_a_large_model(X: Array) -> Array:
 
 
 def limited(
-    capacity: dict[str, Any] | None = None, decisions: str = "model", score: Score = LINE, **policy: Any
+    capacity: dict[str, Any] | None = None,
+    decisions: str = "model",
+    score: Score = LINE,
+    name: str = "loan",
+    **policy: Any,
 ) -> Program:
     """A program with two places an hour, decided by a score of income and debts."""
     return build_program(
+        name,
         decisions=decisions,
         capacity={**HOURLY, **(capacity or {})},
         window={"time": "PT10H", "lateness": "PT5M"},

@@ -12,7 +12,7 @@ import pytest
 
 from onward.agents.goals.rounds import logit, sigmoid
 from onward.agents.goals.sac import SPAN, goal_policy
-from onward.schemas.events import Model, ModelDecision, NoRecourse, Outcome, Recourse
+from onward.schemas.events import Application, Model, ModelDecision, NoRecourse, Outcome, Recourse
 from onward.schemas.headers import format_time
 from onward.streams.engine.rounds import closing
 from onward.streams.engine.rounds.closing import CLOSING
@@ -294,6 +294,38 @@ def test_no_round_is_announced_before_one_that_has_ended_and_waits_to_be_closed(
     assert tape.reasons() == ["round_already_closed"]
 
 
+def test_rounds_are_closed_in_their_order_where_nobody_is_in_one_and_the_next_has_ended_too(tmp_path, monkeypatch):
+    """Promises wait for the round in between, which is expected only when the one before is closed."""
+    monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=30))
+    tape = with_four(tmp_path, horizon=3)
+    tape.applies_with("later", 2 * HOUR_MS + 1, 90)
+    for number in range(200):
+        tape.tick(closed_at(3) + number)
+    tape.fold()
+    assert [closed.round for closed in tape.thresholds()] == [1, 2, 3]
+
+
+def test_programs_whose_rounds_close_at_the_same_time_are_served_in_one_order_before_and_after_a_restart(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=50))
+    tapes = []
+    for name in ("whole", "cut"):
+        programs = {program: limited({}, name=program) for program in ("a", "b")}
+        tape = Story(Run(programs, tmp_path / name))
+        for program in ("b", "a"):
+            for number in range(4):
+                features = {"region": "north", "income": 20.0 + number, "debts": 2}
+                event = Application(program, f"p{number}", features)
+                tape.send("applications", event, MINUTE_MS, f"{program}{number}")
+        for number in range(200):
+            tape.tick(closed_at(1) + number)
+        tape.fold(parts=[[record] for record in tape.journal] if name == "cut" else None)
+        tapes.append(tape)
+    assert len(tapes[0].thresholds()) == 2
+    assert tapes[0].run.outputs() == tapes[1].run.outputs()
+
+
 def test_a_program_without_rounds_has_none(tmp_path):
     from onward.tests.support.tape import tape as plain
 
@@ -549,9 +581,9 @@ def test_under_a_large_model_other_entries_wait_until_they_have_the_units_of_a_p
     assert 0 < answered < 20
     unknown = Outcome("loan", "unknown", "improved")
     others = [tape.sender.record("outcomes", unknown, time_ms=START_MS, id=f"o{number}") for number in range(40)]
+    tape.tick(closed_at(1) + 1)
     asyncio.run(tape.run.ingest(others))
     tape.fold()
-    # A tick stands before what is ingested.
     people = (CLOSING.budget.tick + len(others) * CLOSING.budget.other) / closing.LARGE_MODEL_UNITS
     assert len(tape.places()) - answered == pytest.approx(people, abs=1)
 
