@@ -156,8 +156,8 @@ timer_handlers: dict[str, TimerHandler] = {}
 states: dict[str, type[ProgramState]] = {}
 """The kinds of state, by the names of their tables."""
 
-works: list[Work[Any]] = []
-"""The work that is carried on by each entry, in this order."""
+works: dict[str, Work[Any]] = {}
+"""The work that is carried on by each entry, in this order; by the tables of its states."""
 
 Addition = Handler | TimerHandler | Work[Any] | type[ProgramState]
 
@@ -165,27 +165,23 @@ Addition = Handler | TimerHandler | Work[Any] | type[ProgramState]
 def add(*added: Addition) -> None:
     """Put to use what a room adds."""
     for one in added:
-        if isinstance(one, Handler):
-            handlers[one.kind] = one
-        elif isinstance(one, TimerHandler):
-            timer_handlers[one.kind] = one
-        elif isinstance(one, Work):
-            works.append(one)
-        else:
-            states[one.table] = one
+        table, name = _table(one)
+        table[name] = one
 
 
 def discard(*discarded: Addition) -> None:
     """Take it out of use again."""
     for one in discarded:
-        if isinstance(one, Handler):
-            del handlers[one.kind]
-        elif isinstance(one, TimerHandler):
-            del timer_handlers[one.kind]
-        elif isinstance(one, Work):
-            works.remove(one)
-        else:
-            del states[one.table]
+        table, name = _table(one)
+        del table[name]
+
+
+def _table(one: Addition) -> tuple[dict[str, Any], str]:
+    if isinstance(one, Handler):
+        return handlers, one.kind
+    if isinstance(one, TimerHandler):
+        return timer_handlers, one.kind
+    return (works, one.state.table) if isinstance(one, Work) else (states, one.table)
 
 
 def apply_waiting(key: CaseKey, fold: Fold) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...agents.options import Options
 from ...schemas.events import DeadLetter
@@ -64,6 +66,7 @@ class Fold:
         self._answering = [kind for kind, handler in timer_handlers.items() if handler.answers]
         self._timers_before = {key: timer_of(case) for key, case in view.cases.items()}
         self._number = 0
+        self._read_cases_of(view.timers)
         for timer in view.timers:
             self.timers.load(timer)
 
@@ -135,8 +138,16 @@ class Fold:
     def _read_steps(self, shard: tuple[str, int], first: int, until: int) -> Sequence[Timer]:
         """Timers of a shard's steps that are at rest, with their cases."""
         timers = list(self.view.read_steps(shard, first, until))
-        self.read_cases(shard[0], [timer.key for timer in timers if timer.kind in self._about_case])
+        self._read_cases_of(timers)
         return timers
+
+    def _read_cases_of(self, timers: Iterable[Timer]) -> None:
+        named = defaultdict[str, set[str]](set)
+        for timer in timers:
+            if timer.kind in self._about_case:
+                named[timer.program].add(timer.key)
+        for program, applications in named.items():
+            self.read_cases(program, applications)
 
     def ready_case(self, entry: Entry) -> Case | None:
         """The case of an entry; None until it has what the entry's kind waits for."""
@@ -180,9 +191,9 @@ class Fold:
 
     def wait(self, entry: Entry) -> None:
         """Put an event on the waiting list until its application or recourse comes."""
-        waiting, kind = self.state.waiting, entry.kind.name
-        if waiting.holds(entry.key, kind, entry.id):
-            self.count("duplicates", kind)
+        waiting = self.state.waiting
+        if waiting.holds(entry):
+            self.count("duplicates", entry.kind.name)
             return
         if waiting.full:
             detail = f"{waiting.limit} events wait for what they refer to already (setting waiting_limit)"
@@ -190,24 +201,24 @@ class Fold:
             return
         # One lateness for the difference between input clocks, one for an application that is itself late.
         expires_ms = entry.time_ms + 2 * self.state.program(entry.key.program).lateness_ms
-        event = WaitingEvent.of(entry, expires_ms)
+        event = WaitingEvent(_copied(entry), expires_ms)
         waiting.add(event)
-        self.effects.waiting[event.position] = event
+        self.effects.waiting[entry.position] = event
         self.timers.set(event.timer)
 
     def take_waiting(self, key: CaseKey) -> Iterable[Entry]:
         """Take the events that wait for a case: by the order of their kinds in the table, else as they came."""
         events = self.state.waiting.take(key)
         for event in events:
-            self.effects.waiting[event.position] = None
+            self.effects.waiting[event.entry.position] = None
             self.timers.cancel(event.timer)
-        return [event.entry for event in sorted(events, key=lambda event: kinds.index(event.kind))]
+        return sorted([event.entry for event in events], key=lambda entry: kinds.index(entry.kind.name))
 
     def give_up_waiting(self, timer: Timer) -> Entry:
         """Take the event whose ``wait`` timer has fired."""
-        event = self.state.waiting.give_up(timer)
-        self.effects.waiting[event.position] = None
-        return event.entry
+        entry = self.state.waiting.give_up(timer)
+        self.effects.waiting[entry.position] = None
+        return entry
 
     # --- outputs ---------------------------------------------------------------------------------------------------
 
@@ -244,3 +255,9 @@ class Fold:
     def count(self, name: str, label: str = "", detail: str = "", times: int = 1) -> None:
         """Count for the metrics: a name of ``COUNTS``, and its labels."""
         self.effects.counts[name, label, detail] += times
+
+
+def _copied(entry: Entry) -> Entry:
+    """The same, without the journal record that its JSON is a part of."""
+    raw = entry.raw.copy()
+    return replace(entry, raw=raw, body=entry.kind.decode_body(raw))

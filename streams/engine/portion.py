@@ -44,16 +44,6 @@ class Footprint:
         self.steps[key.program].add(key.application)
 
 
-class _NoRows:
-    """A ledger in which nothing is at rest."""
-
-    def equal(self, table: RowTable[Any], program: str, column: str, value: object) -> Sequence[Any]:  # noqa: ARG002
-        return ()
-
-    def up_to(self, table: RowTable[Any], program: str, column: str, most: float, count: int) -> Sequence[Any]:  # noqa: ARG002
-        return ()
-
-
 @dataclass(frozen=True)
 class LedgerView:
     """The ledger rows that a portion may read or change.
@@ -66,14 +56,14 @@ class LedgerView:
     ``read_steps`` the timers of a shard's later steps, and ``rows`` those of the tables that kinds of state have.
     """
 
-    cases: Mapping[CaseKey, Case] = field(default_factory=dict)
-    timers: Sequence[Timer] = ()
-    steps_read: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    processed: Mapping[ProcessedEvent, int] = field(default_factory=dict)
-    models: Mapping[JournalPosition, ModelBundle] = field(default_factory=dict)
-    read_cases: Callable[[str, Sequence[str]], Iterable[Case]] = lambda *_: ()
-    read_steps: StepTimers = lambda *_: ()
-    rows: RowReader = field(default_factory=_NoRows)
+    cases: Mapping[CaseKey, Case]
+    timers: Sequence[Timer]
+    steps_read: Mapping[tuple[str, int], int]
+    processed: Mapping[ProcessedEvent, int]
+    models: Mapping[JournalPosition, ModelBundle]
+    read_cases: Callable[[str, Sequence[str]], Iterable[Case]]
+    read_steps: StepTimers
+    rows: RowReader
 
 
 @dataclass

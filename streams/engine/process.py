@@ -108,7 +108,7 @@ def _pass_time(fold: Fold, entry: Entry) -> None:
         for watermark, watermark_ms in watermarks.known():
             for timer in fold.timers.due_by_time(watermark, watermark_ms):
                 timer_handlers[timer.kind].fire(timer, fold)
-    for work in works:
+    for work in works.values():
         for state in fold.state.each(work.state):
             if state.is_unfinished:
                 work.carry_on(state, work.budget.of(entry), fold)

@@ -7,14 +7,13 @@ read, how the state follows a changed spec. A room adds its class with ``contrac
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from msgspec import Struct
 
 from ..journal.entries import CaseKey
-from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from .cases import Case
 
@@ -105,20 +104,18 @@ def _key(row: Any) -> CaseKey:
     return key
 
 
-class StoredProgram(Protocol):
-    """What a state may read of its program when a ledger is opened. Reads raise ``ValueError`` for damaged rows."""
+@dataclass(frozen=True)
+class StoredProgram:
+    """What a state may read of its program when a ledger is opened.
+
+    ``pooled_cases`` are those that wait in a pool. ``rows`` reads all rows of a table. Both are in the order in which
+    they came.
+    """
 
     program: Program
     watermark_ms: int | None
-
-    def pooled_cases(self) -> Iterable[Case]:
-        """The cases that wait in a pool, in the order in which they came."""
-
-    def rows(self, table: RowTable[R]) -> Iterable[R]:
-        """All rows of a table, in the order in which they came."""
-
-    def load(self, address: str, sha256: str) -> ModelBundle:
-        """An earlier model of the program."""
+    pooled_cases: Iterable[Case]
+    rows: Callable[[RowTable[Any]], Iterable[Any]]
 
 
 class ProgramState:

@@ -15,7 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from ...schemas.kinds import WatermarkName
+from msgspec import Raw
+
+from ...schemas.kinds import WatermarkName, kinds
 from ..engine.cases import WAITS, Case, ProcessedEvent
 from ..engine.handlers import timer_handlers
 from ..engine.portion import Effects, Footprint, LedgerView
@@ -24,7 +26,7 @@ from ..engine.timing.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW
 from ..engine.timing.waiting import WaitingEvent, WaitingEvents
 from ..engine.timing.watermark import Watermarks
 from ..errors import LedgerError
-from ..journal.entries import CaseKey, JournalPosition, shard_of
+from ..journal.entries import CaseKey, Entry, JournalPosition, shard_of
 from ..private_folder import make_private
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
@@ -100,25 +102,12 @@ class Ledger:
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
             self._offset: int = meta["offset"]
             self._generation: int = meta["generation"]
-            clocks: dict[TopicPartition, int | None] = {}
-            positions: dict[TopicPartition, int] = {}
-            for topic, partition, offset, heard, time_ms in self._db.execute(
-                "SELECT topic, partition, offset, heard, time_ms FROM sources"
-            ):
-                source = TopicPartition(topic, partition)
-                if heard:
-                    clocks[source] = time_ms
-                if offset is not None:
-                    positions[source] = offset
-            state = PartitionState(
-                partition=self.partition,
-                given=programs,
-                programs=begun,
-                watermarks=Watermarks(required, clocks, dict(self._db.execute("SELECT * FROM watermarks"))),
-                waiting=WaitingEvents(waiting_limit),
-                offset=self._offset,
-                positions=positions,
-            )
+            sources = [(TopicPartition(*row[:2]), *row[2:]) for row in self._db.execute("SELECT * FROM sources")]
+            clocks = {source: time_ms for source, _, heard, time_ms in sources if heard}
+            watermarks = Watermarks(required, clocks, dict(self._db.execute("SELECT * FROM watermarks")))
+            state = PartitionState(self.partition, programs, watermarks, WaitingEvents(waiting_limit), begun)
+            state.offset = self._offset
+            state.positions = {source: offset for source, offset, _, _ in sources if offset is not None}
             self._load_models(state)
             self._load_shards(state)
             read_states(state, self._rows)
@@ -143,23 +132,8 @@ class Ledger:
         with ledger_errors(self.path):
             cases = {case.key: case for name in programs for case in self._cases(name, sorted(touched.cases[name]))}
             steps = _last_steps(state, touched)
-            timers = list(self._due(state, touched, steps))
-            named: dict[str, set[str]] = {}
-            for timer in timers:
-                if timer_handlers[timer.kind].about_case and CaseKey(timer.program, timer.key) not in cases:
-                    named.setdefault(timer.program, set()).add(timer.key)
-            for name, applications in named.items():
-                cases.update((case.key, case) for case in self._cases(name, sorted(applications)))
-            return LedgerView(
-                cases,
-                timers,
-                steps,
-                self._processed(touched),
-                models,
-                self._read_cases,
-                self._read_steps,
-                self._rows,
-            )
+            timers, processed = list(self._due(state, touched, steps)), self._processed(touched)
+        return LedgerView(cases, timers, steps, processed, models, self._read_cases, self._read_steps, self._rows)
 
     def commit(self, state: PartitionState, effects: Effects) -> None:
         """Write effects, state and journal offset in one transaction."""
@@ -182,10 +156,8 @@ class Ledger:
     def open_recourses(self) -> Counter[str]:
         """The number of open recourses of each program."""
         with ledger_errors(self.path):
-            count = "SELECT count(*) FROM timers WHERE program = ? AND kind = ?"
-            return Counter(
-                {name: self._db.execute(count, (id, WINDOW)).fetchone()[0] for name, id in self._ids.items()}
-            )
+            count = "SELECT programs.program, count(*) FROM timers JOIN programs ON id = timers.program WHERE kind = ?"
+            return Counter(dict(self._db.execute(f"{count} GROUP BY id", (WINDOW,))))
 
     # --- opening -------------------------------------------------------------------------------------------------
 
@@ -207,8 +179,7 @@ class Ledger:
         rows = self._db.execute("SELECT program, manifest, sha256 FROM programs WHERE sha256 != first_model")
         for name, manifest, sha256 in rows.fetchall():
             program = state.programs[name]
-            bundle = program.load(manifest, sha256)
-            state.models[name] = CurrentModel.of(program, bundle)
+            state.models[name] = CurrentModel.of(program, program.load(manifest, sha256))
 
     def _load_shards(self, state: PartitionState) -> None:
         for name, number, step, choice, learner, untold in self._db.execute("SELECT * FROM shards"):
@@ -233,12 +204,12 @@ class Ledger:
 
     def _waiting(self) -> Iterator[WaitingEvent]:
         for row in self._db.execute("SELECT * FROM waiting ORDER BY journal_offset, line"):
-            offset, line, program, application, kind, event_id, *times, topic, partition, source_offset, payload = row
+            offset, line, *key, name, id, time_ms, timestamp_ms, expires_ms, topic, partition, read_at, payload = row
+            position, kind = JournalPosition(offset, line), kinds[name]
             source = None if topic is None else TopicPartition(topic, partition)
-            key = CaseKey(program, application)
-            yield WaitingEvent._make(
-                (JournalPosition(offset, line), key, kind, event_id, *times, source, source_offset, payload)
-            )
+            body, raw = kind.decode_body(payload), Raw(payload)
+            entry = Entry(position, CaseKey(*key), timestamp_ms, id, time_ms, source, read_at, kind, body, raw)
+            yield WaitingEvent(entry, expires_ms)
 
     def _cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
         if program not in self._ids:
@@ -338,22 +309,7 @@ class Ledger:
         self._db.executemany("DELETE FROM waiting WHERE journal_offset = ? AND line = ?", gone)
         self._db.executemany(
             "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    *event.position,
-                    *event.key,
-                    event.kind,
-                    event.event_id,
-                    event.time_ms,
-                    event.timestamp_ms,
-                    event.expires_ms,
-                    *(event.source or (None, None)),
-                    event.source_offset,
-                    event.payload,
-                )
-                for event in effects.waiting.values()
-                if event is not None
-            ],
+            [_row(*event) for event in effects.waiting.values() if event is not None],
         )
 
     def _write_shards(self, state: PartitionState, effects: Effects) -> None:
@@ -417,6 +373,14 @@ def _last_steps(state: PartitionState, touched: Footprint) -> dict[tuple[str, in
             counts = Counter(shard_of(application, program.spec.shards) for application in applications)
             steps.update(((name, shard), state.step_of(name, shard) + count) for shard, count in counts.items())
     return steps
+
+
+def _row(entry: Entry, expires_ms: int) -> tuple[object, ...]:
+    """The row of a waiting event."""
+    times = entry.time_ms, entry.timestamp_ms, expires_ms
+    source = entry.source or (None, None)
+    named = *entry.position, *entry.key, entry.kind.name, entry.id
+    return *named, *times, *source, entry.source_offset, bytes(entry.raw)
 
 
 def _query_batches(values: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,11 +15,9 @@ from msgspec import Struct
 from ..engine.cases import Case
 from ..engine.handlers import states
 from ..engine.portion import Effects
-from ..engine.program_state import RowTable
+from ..engine.program_state import RowTable, StoredProgram
 from ..engine.state import PartitionState, ShardKey
 from ..errors import LedgerError
-from ..programs.bundle.loader import ModelBundle
-from ..programs.program import Program
 from .array_codec import encode_record, record_decoder
 from .checksum import with_checksum, without_checksum
 from .file import DAMAGE_ERRORS, ledger_errors
@@ -57,35 +56,14 @@ class RowsAtRest:
             return [decode(without_checksum(body)) for (body,) in self.db.execute(query, values)]
 
 
-@dataclass
-class _StoredProgram:
-    """What a state may read of its program: ``engine.program_state.StoredProgram``."""
-
-    program: Program
-    watermark_ms: int | None
-    id: int
-    rest: RowsAtRest
-
-    def pooled_cases(self) -> Iterator[Case]:
-        query = "SELECT body FROM cases WHERE program = ? AND pooled = 1 ORDER BY rowid"
-        for (body,) in self.rest.db.execute(query, (self.id,)):
-            yield decode_case(without_checksum(body))
-
-    def rows(self, table: RowTable[R]) -> list[R]:
-        return self.rest.all(table, self.program.name)
-
-    def load(self, address: str, sha256: str) -> ModelBundle:
-        return self.program.load(address, sha256)
-
-
 def read_states(state: PartitionState, rest: RowsAtRest) -> None:
     """Restore the states of all programs."""
-    ids: dict[str, int] = dict(rest.db.execute("SELECT program, id FROM programs"))
     for kind in states.values():
         decode, kept = record_decoder(kind.record_type), state.states.setdefault(kind, {})
         for name, shard, body in rest.db.execute(f"SELECT * FROM {kind.table} ORDER BY rowid").fetchall():
             program = state.programs[name]
-            stored = _StoredProgram(program, state.watermark_ms(program), ids[name], rest)
+            rows = partial(rest.all, program=name)
+            stored = StoredProgram(program, state.watermark_ms(program), _pooled_cases(rest.db, name), rows)
             try:
                 kept[ShardKey(name, shard)] = kind.restored(decode(without_checksum(body)), stored)
             except DAMAGE_ERRORS:
@@ -95,6 +73,12 @@ def read_states(state: PartitionState, rest: RowsAtRest) -> None:
                     f"ledger {rest.path}: what table {kind.table} holds of program {name!r} does not fit it any more "
                     f"({error}): restore the version of onward that wrote it, or use another state directory"
                 ) from error
+
+
+def _pooled_cases(db: sqlite3.Connection, program: str) -> Iterator[Case]:
+    own = "program = (SELECT id FROM programs WHERE program = ?)"
+    for (body,) in db.execute(f"SELECT body FROM cases WHERE {own} AND pooled = 1 ORDER BY rowid", (program,)):
+        yield decode_case(without_checksum(body))
 
 
 def write_states(db: sqlite3.Connection, state: PartitionState, effects: Effects) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..engine.promises.promised_options import PROMISED_OPTIONS
 from ..engine.promises.state import PromiseRecord, PromiseState
@@ -13,11 +11,10 @@ from ..engine.rewards.summary import RewardsSummary
 from ..engine.rounds.promised_scores import PROMISED_SCORES
 from ..engine.rounds.state import ProgramRounds, RoundsRecord
 from ..engine.timing.timers import WINDOW
-from ..errors import LedgerError
 from .array_codec import record_decoder
 from .checksum import without_checksum
+from .reader import ledgers_in, meta_of, reading
 from .rewards import rewards_of
-from .schema import SCHEMA_VERSION
 
 
 class RoundsSummary(NamedTuple):
@@ -89,39 +86,26 @@ def summaries(state_dir: Path) -> list[LedgerSummary]:
 
     A ledger that a worker is creating at this moment has no table yet, and is left out.
     """
-    paths = sorted(state_dir.glob("*.sqlite"))
-    if not paths:
-        raise LedgerError(f"there are no ledgers (*.sqlite) in {state_dir}: is it the worker's --state-dir?")
-    return sorted(filter(None, map(_summary, paths)), key=lambda summary: summary.partition)
+    return sorted(filter(None, map(_summary, ledgers_in(state_dir))), key=lambda summary: summary.partition)
 
 
 def _summary(path: Path) -> LedgerSummary | None:
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            # One transaction, so that all numbers are of the same moment.
-            db.execute("BEGIN")
-            if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                return None
-            meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
-            if meta["schema"] != SCHEMA_VERSION:
-                raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
-            (watermark,) = db.execute(_WATERMARK).fetchone()
-            waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
-            rounds = {name: _rounds(body, count) for name, body, count in db.execute(_ROUNDS)}
-            promises = {name: _promises(body, people) for name, body, people in db.execute(_PROMISES)}
-            rewards = rewards_of(db)
-            programs = tuple(
-                ProgramSummary(
-                    *(name, spec, model, bool(begun), shards, steps, open_recourses),
-                    rounds.get(name),
-                    promises.get(name),
-                    rewards.get(name),
-                )
-                for name, spec, model, begun, shards, steps, open_recourses in db.execute(_PROGRAMS)
+    with reading(path) as db:
+        meta = meta_of(path, db)
+        if meta is None:
+            return None
+        (watermark,) = db.execute(_WATERMARK).fetchone()
+        waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
+        rounds = {name: _rounds(body, count) for name, body, count in db.execute(_ROUNDS)}
+        promises = {name: _promises(body, people) for name, body, people in db.execute(_PROMISES)}
+        rewards = rewards_of(db)
+        programs = tuple(
+            ProgramSummary(
+                *(name, spec, model, bool(begun), *counts), rounds.get(name), promises.get(name), rewards.get(name)
             )
-            return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
-    except (sqlite3.Error, KeyError, ValueError) as error:
-        raise LedgerError(f"ledger {path} cannot be read: {error}") from error
+            for name, spec, model, begun, *counts in db.execute(_PROGRAMS)
+        )
+        return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
 
 
 def _rounds(body: bytes, open_promises: int) -> RoundsSummary:

@@ -12,7 +12,7 @@ from ..contract import (
     timer_handlers,
     works,
 )
-from ..promises.expiry import PromiseEndTimerHandler
+from ..promises.ending import PromiseEndTimerHandler
 from ..promises.revalidation import REVALIDATION
 from ..promises.state import PromiseState
 from ..rewards.outcome import OutcomeHandler

@@ -28,13 +28,13 @@ class ModelHandler(Handler):
     def apply(self, entry: Entry, event: Model, fold: Fold) -> None:
         """Take the bundle that was loaded for this event."""
         program = fold.state.program(event.program)
-        for work in works:
+        for work in works.values():
             work.before_change(program, fold)
         old = fold.state.model(program)
         new = fold.state.models[program.name] = CurrentModel.of(program, fold.view.models[entry.position])
         fold.effects.models.add(program.name)
         fold.count("models", program.name)
-        for work in works:
+        for work in works.values():
             work.after_model(program, old, new, entry, fold)
 
 

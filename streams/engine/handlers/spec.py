@@ -63,6 +63,6 @@ def _change(entry: Entry, event: RawSpec, fold: Fold) -> None:
         return
     if changed.sha256 == program.sha256:
         return
-    for work in works:
+    for work in works.values():
         work.before_change(program, fold)
     fold.change_spec(changed)

@@ -2,40 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from ....schemas.events import PromiseChange, PromiseStatus
 from ...journal.entries import CaseKey
-from ...programs.bundle.loader import ModelBundle
+from ..cases import joined
+from ..contract import TimerHandler
 from ..fold import Fold
+from ..timing.timers import Timer
+from .promised_options import OpenOption, PromisedOptions
+from .state import PROMISE_END, close_promise, promise_of
 
 
 def publish_promise_end(
-    key: CaseKey,
-    shard: int,
-    applicant: str | None,
-    status: PromiseStatus,
-    bundle: ModelBundle,
-    identity: str,
-    time_ms: int,
-    fold: Fold,
-    times: int = 1,
-    **told: Any,
+    key: CaseKey, status: PromiseStatus, identity: str, time_ms: int, fold: Fold, times: int = 1, **told: Any
 ) -> None:
     """Publish how a promise to the person of an application has ended, and count it so many times.
 
-    ``bundle`` is the model that decides now, ``told`` the other fields of the event, and ``identity`` its ``ce_id``.
+    ``identity`` is the ``ce_id`` of the event, ``told`` its other fields. The model is the one that decides now.
     """
     program, application = key
-    event = PromiseChange(
-        program=program,
-        shard=shard,
-        application=application,
-        status=status,
-        applicant=applicant,
-        model=bundle.version,
-        model_sha256=bundle.manifest_sha256,
-        **told,
-    )
+    bundle = fold.state.model(fold.state.program(program)).bundle
+    told |= {"model": bundle.version, "model_sha256": bundle.manifest_sha256}
+    event = PromiseChange(program=program, application=application, status=status, **told)
     fold.count("promises_ended", program, status, times)
-    fold.emit(event, identity, time_ms, program, shard)
+    fold.emit(event, identity, time_ms, program, event.shard)
+
+
+def end_options(
+    promise: PromisedOptions, ended: Iterable[OpenOption], status: PromiseStatus, time_ms: int, fold: Fold, **told: Any
+) -> None:
+    """Publish how the promise of some options has ended, with other fields of the event; nothing for no option."""
+    ids = tuple([option.id for option in ended])
+    if ids:
+        identity = joined("promise", *promise.key, str(promise.revision), *ids)
+        told |= {"shard": promise.shard, "applicant": promise.applicant, "options": ids}
+        publish_promise_end(promise.key, status, identity, time_ms, fold, len(ids), **told)
+
+
+class PromiseEndTimerHandler(TimerHandler):
+    """Ends the promises that nobody came back with in time."""
+
+    kind: ClassVar[str] = PROMISE_END
+    about_case: ClassVar[bool] = False
+
+    def fire(self, timer: Timer, fold: Fold) -> None:
+        """Expire the options of a person."""
+        promise = promise_of(CaseKey(timer.program, timer.key), fold)
+        if promise is not None:
+            expire(promise, fold)
+
+
+def expire(promise: PromisedOptions, fold: Fold) -> None:
+    """End the promise to a person, whose time is over."""
+    close_promise(promise, fold)
+    end_options(promise, promise.options, "expired", promise.until_ms, fold)

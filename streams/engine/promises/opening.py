@@ -1,19 +1,16 @@
-"""Opening the options of a recourse, and the events that tell of their end."""
+"""Opening the options of a recourse: they are promised."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from ....schemas.events import PromiseStatus
-from ...programs.bundle.loader import ModelBundle
 from ...programs.program import Program
 from ..assessment import Assessment
-from ..cases import Case, joined
+from ..cases import Case
 from ..fold import Fold
 from ..selection import Selected
 from ..state import CurrentModel
-from .ending import publish_promise_end
+from .ending import end_options
 from .promised_options import OpenOption, PromisedOptions
 from .screen import certified_distance, path_limit
 from .state import PromiseState, close_promise, open_promise, promise_of
@@ -35,46 +32,13 @@ def open_options(
     namesake = promise_of(case.key, fold)
     if namesake is not None:
         # Its case was forgotten, and the name is used again.
-        close_promise(program, namesake, fold)
+        close_promise(namesake, fold)
         told = {"reason": "answered", "by": case.key.application}
-        end_options(namesake, namesake.options, "superseded", model.bundle, case.time_ms, fold, **told)
+        end_options(namesake, namesake.options, "superseded", case.time_ms, fold, **told)
     path = fold.change(PromiseState, program).kept.path
     shard = fold.state.shard(program, case.shard)
     until_ms = case.time_ms + program.valid_for_ms
     limit = path_limit(path, certified_distance(program, model.bundle, targets).min().item())
     promise = PromisedOptions(case.key, case.applicant, case.shard, shard.step, until_ms, case.features, options, limit)
-    open_promise(program, promise, fold)
+    open_promise(promise, fold)
     return until_ms
-
-
-def end_options(
-    promise: PromisedOptions,
-    ended: Iterable[OpenOption],
-    status: PromiseStatus,
-    bundle: ModelBundle,
-    time_ms: int,
-    fold: Fold,
-    **told: Any,
-) -> None:
-    """Publish how the promise of some options has ended, with other fields of the event; nothing for no option.
-
-    ``bundle`` is the model that decides now.
-    """
-    ids = tuple([option.id for option in ended])
-    if not ids:
-        return
-    program, application = promise.key
-    identity = joined("promise", program, application, str(promise.revision), *ids)
-    publish_promise_end(
-        promise.key,
-        promise.shard,
-        promise.applicant,
-        status,
-        bundle,
-        identity,
-        time_ms,
-        fold,
-        times=len(ids),
-        options=ids,
-        **told,
-    )

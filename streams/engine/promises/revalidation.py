@@ -21,8 +21,7 @@ from ...programs.program import Program
 from ..contract import Work, WorkBudget
 from ..fold import Fold
 from ..state import CurrentModel
-from .expiry import expire
-from .opening import end_options
+from .ending import end_options, expire
 from .promised_options import PromisedOptions
 from .replacement import Replacement, find_replacements, replace_broken
 from .screen import distance
@@ -93,7 +92,7 @@ def _revalidate(state: PromiseState, scan: Scan, people: Sequence[PromisedOption
         if verdict.is_clean:
             _count(verdict, scan)
             kept = msgspec.structs.replace(verdict.promise, path_limit=verdict.path_limit)
-            change_promise(program, verdict.promise, kept, fold)
+            change_promise(verdict.promise, kept, fold)
         elif verdict.rejected and not program.spec.promise.grandfather:
             broken.append(verdict)
         else:
@@ -141,7 +140,7 @@ def _conclude(
         shard.broken += len(verdict.rejected)
         shard.replaced += 0 if replacement is None else len(replacement.selected)
         changed = _broken(verdict, program, model, replacement, scan.time_ms, fold)
-    change_promise(program, verdict.promise, changed, fold)
+    change_promise(verdict.promise, changed, fold)
 
 
 def _honoured(verdict: Verdict) -> PromisedOptions:
@@ -160,7 +159,7 @@ def _broken(
 ) -> PromisedOptions:
     """The open options of a person without the broken ones, and with those that stand for them; both are published."""
     promise, replaced = verdict.promise, () if replacement is None else tuple(replacement.selected)
-    end_options(promise, verdict.rejected, "broken", model.bundle, time_ms, fold, reason="model", replaced=replaced)
+    end_options(promise, verdict.rejected, "broken", time_ms, fold, reason="model", replaced=replaced)
     if replacement is not None:
         return replace_broken(verdict, replacement, program, model, time_ms, fold)
     return msgspec.structs.replace(promise, options=verdict.remaining, path_limit=verdict.path_limit)

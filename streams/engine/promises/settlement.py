@@ -18,8 +18,7 @@ from ...programs.program import Program
 from ..assessment import Assessment
 from ..cases import Case
 from ..fold import Fold
-from .expiry import expire
-from .opening import end_options
+from .ending import end_options, expire
 from .promised_options import OpenOption, PromisedOptions, rows_of
 from .state import PromiseState, close_promise, returning_promise
 from .verdicts import scores_of
@@ -48,13 +47,14 @@ def settle(case: Case, program: Program, assessment: Assessment, fold: Fold) -> 
     if program.spec.promise.grandfather:
         assessment = _by_older_models(row, rejected, program, assessment, fold)
     done = _done(program, promise, row)
-    close_promise(program, promise, fold)
+    close_promise(promise, fold)
     others = [option for option in promise.options if option not in done]
     kept: PromiseStatus = "kept" if assessment.approved else "broken"
     told = {"by": case.key.application, "score": None if np.isnan(assessment.score) else assessment.score}
-    reason, answered = _reason(program, assessment, done, rejected), _answered(assessment)
-    end_options(promise, done, kept, bundle, case.time_ms, fold, reason=reason, **told)
-    end_options(promise, others, "superseded", bundle, case.time_ms, fold, reason=answered, **told)
+    reason = _reason(program, assessment, done, rejected)
+    end_options(promise, done, kept, case.time_ms, fold, reason=reason, **told)
+    reason = "approved" if assessment.approved else "answered"
+    end_options(promise, others, "superseded", case.time_ms, fold, reason=reason, **told)
     return assessment
 
 
@@ -94,7 +94,3 @@ def _reason(
     if program.spec.decisions == "external":
         return "decision"
     return "model" if all(option in rejected for option in done) else "other_features"
-
-
-def _answered(assessment: Assessment) -> PromiseReason:
-    return "approved" if assessment.approved else "answered"

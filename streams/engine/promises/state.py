@@ -111,7 +111,7 @@ class PromiseState(UnfinishedState):
             for sha256, model in record.older.items()
             if stored.watermark_ms is None or model.until_ms >= stored.watermark_ms
         }
-        older = {sha256: stored.load(model.address, sha256) for sha256, model in needed.items()}
+        older = {sha256: stored.program.load(model.address, sha256) for sha256, model in needed.items()}
         return cls(stored.program, record, older)
 
     def change(self, program: Program) -> None:
@@ -189,39 +189,46 @@ def to_revalidate(program: Program, path: float, most: int, fold: Fold) -> list[
     return fold.rows(PROMISED_OPTIONS).up_to(program.name, "path_limit", path, most)
 
 
-def open_promise(program: Program, promise: PromisedOptions, fold: Fold) -> None:
+def open_promise(promise: PromisedOptions, fold: Fold) -> None:
     """Options are open until their time is over."""
-    kept = fold.change(PromiseState, program).kept
+    kept = _kept(promise, fold)
     kept.open[promise.shard] = kept.open.get(promise.shard, 0) + len(promise.options)
-    kept.latest_ms = max(kept.latest_ms, promise.until_ms)
+    _set_end(promise, kept, fold)
     fold.rows(PROMISED_OPTIONS).put(promise)
-    fold.timers.set(_end_of(promise))
 
 
-def change_promise(program: Program, old: PromisedOptions, new: PromisedOptions, fold: Fold) -> None:
+def change_promise(old: PromisedOptions, new: PromisedOptions, fold: Fold) -> None:
     """The open options of a person have changed, or none is left."""
-    kept, rows = fold.change(PromiseState, program).kept, fold.rows(PROMISED_OPTIONS)
+    kept = _kept(old, fold)
     kept.open[old.shard] += len(new.options) - len(old.options)
     if old.until_ms != new.until_ms or not new.options:
         fold.timers.cancel(_end_of(old))
     if not new.options:
-        rows.delete(new.key)
+        fold.rows(PROMISED_OPTIONS).delete(new.key)
         return
-    rows.put(new)
     if old.until_ms != new.until_ms:
-        kept.latest_ms = max(kept.latest_ms, new.until_ms)
-        fold.timers.set(_end_of(new))
+        _set_end(new, kept, fold)
+    fold.rows(PROMISED_OPTIONS).put(new)
 
 
-def close_promise(program: Program, promise: PromisedOptions, fold: Fold) -> None:
+def close_promise(promise: PromisedOptions, fold: Fold) -> None:
     """The options of a person are not open any more."""
-    kept, options = fold.change(PromiseState, program).kept, len(promise.options)
+    kept, options = _kept(promise, fold), len(promise.options)
     kept.open[promise.shard] -= options
     # Options that were not revalidated yet are counted by no part of the scan.
     if kept.scan is not None and promise.path_limit <= kept.path and promise.shard in kept.scan.shards:
         kept.scan.shards[promise.shard].open -= options
     fold.rows(PROMISED_OPTIONS).delete(promise.key)
     fold.timers.cancel(_end_of(promise))
+
+
+def _kept(promise: PromisedOptions, fold: Fold) -> PromiseRecord:
+    return fold.change(PromiseState, fold.state.program(promise.key.program)).kept
+
+
+def _set_end(promise: PromisedOptions, kept: PromiseRecord, fold: Fold) -> None:
+    kept.latest_ms = max(kept.latest_ms, promise.until_ms)
+    fold.timers.set(_end_of(promise))
 
 
 def _end_of(promise: PromisedOptions) -> Timer:

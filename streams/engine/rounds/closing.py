@@ -242,7 +242,7 @@ def _expire(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> 
     over = [promise for promise in rounds.promised_scores if promise.until_round <= closing.number]
     piece = over[: units * SCORED_PER_UNIT]
     for promise in piece:
-        end_promised_score(promise, "expired", closing, rounds, fold)
+        end_promised_score(promise, "expired", rounds, fold)
     if len(piece) == len(over):
         rounds.finish()
         # Who waits in the pool has set the timer of their round.

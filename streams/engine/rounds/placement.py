@@ -63,7 +63,7 @@ class RoundTerms(Terms):
         if promise is not None and promise.round < closing.number and self.competing[member.name]:
             reached = reaches(scores_of([member]), np.array([promise.score_under(self.model.bundle)])).item()
             status: PromiseStatus = "kept" if person.approved else "broken" if reached else "superseded"
-            end_promised_score(promise, status, closing, self.rounds, fold, member)
+            end_promised_score(promise, status, self.rounds, fold, member)
         return person
 
     def tell_decision(self, person: Decided, fold: Fold) -> None:
@@ -104,7 +104,7 @@ class RoundTerms(Terms):
         earlier = rounds.promised_scores.of_applicant(promise.applicant)
         if earlier is not None and earlier.key != promise.key:
             member = self._members[promise.key.application]
-            end_promised_score(earlier, "superseded", self.closing, rounds, fold, member)
+            end_promised_score(earlier, "superseded", rounds, fold, member)
         rounds.promised_scores.add(promise)
         fold.rows(PROMISED_SCORES).put(promise)
 
@@ -201,27 +201,23 @@ def _place(assessment: Assessment | Problem | None) -> tuple[OptionBatch, int]:
 
 
 def end_promised_score(
-    promise: PromisedScore,
-    status: PromiseStatus,
-    closing: Closing,
-    rounds: ProgramRounds,
-    fold: Fold,
-    member: Member | None = None,
+    promise: PromisedScore, status: PromiseStatus, rounds: ProgramRounds, fold: Fold, member: Member | None = None
 ) -> None:
-    """End the promise of a score in a round, and publish it. ``member`` is the one who came back."""
-    (program, application), bundle = promise.key, fold.state.model(rounds.program).bundle
+    """End the promise of a score in the round that is being closed. ``member`` is the one who came back."""
+    closing = rounds.closing
+    assert closing is not None, "a round is being closed"
+    program, application = promise.key
     setattr(rounds.promise_counts, status, getattr(rounds.promise_counts, status) + 1)
     rounds.promised_scores.remove(promise)
     fold.rows(PROMISED_SCORES).delete(promise.key)
     publish_promise_end(
         promise.key,
-        0,
-        promise.applicant,
         status,
-        bundle,
         f"promise/{program}/{application}",
         closing.end_ms,
         fold,
+        shard=0,
+        applicant=promise.applicant,
         target_score=promise.score,
         round=promise.round,
         until_round=promise.until_round,

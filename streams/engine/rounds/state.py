@@ -163,6 +163,10 @@ def next_end_ms(closing: Closing | None, due: Iterable[int]) -> int | None:
     return min(due, default=None) if closing is None else closing.end_ms
 
 
+_KEPT = set(RoundsRecord.__struct_fields__) - {"learned", "waiting"}
+"""The fields of the record that ``ProgramRounds`` has too."""
+
+
 class Learners(NamedTuple):
     """What learns from closed rounds."""
 
@@ -313,19 +317,9 @@ class ProgramRounds(UnfinishedState):
 
     def record(self) -> RoundsRecord:
         """What the ledger holds beside the cases and promises."""
-        return RoundsRecord(
-            self.last_number,
-            self.last_end_ms,
-            self.due,
-            self.overdue,
-            self.closing,
-            self.promise_counts,
-            self.threshold,
-            {name: learner.state() for name, learner in self.learners._asdict().items()},
-            self.goal,
-            len(self.pool),
-            self.credit,
-        )
+        learned = {name: learner.state() for name, learner in self.learners._asdict().items()}
+        kept = {name: getattr(self, name) for name in _KEPT}
+        return RoundsRecord(learned=learned, waiting=len(self.pool), **kept)
 
     @classmethod
     def restored(cls, record: RoundsRecord, stored: StoredProgram) -> Self:
@@ -333,11 +327,9 @@ class ProgramRounds(UnfinishedState):
         rounds = cls.new(stored.program)
         for name, learner in rounds.learners._asdict().items():
             learner.restore(record.learned[name])
-        rounds.last_number, rounds.last_end_ms = record.last_number, record.last_end_ms
-        rounds.due, rounds.overdue, rounds.closing = record.due, record.overdue, record.closing
-        rounds.promise_counts, rounds.threshold, rounds.goal = record.promise_counts, record.threshold, record.goal
-        rounds.credit = record.credit
-        for case in stored.pooled_cases():
+        for name in _KEPT:
+            setattr(rounds, name, getattr(record, name))
+        for case in stored.pooled_cases:
             rounds.pool[case.key.application] = member_of(case)
         for promise in stored.rows(PROMISED_SCORES):
             rounds.promised_scores.add(promise)

@@ -5,66 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from msgspec import Raw
-
-from ....schemas.kinds import kinds
 from ...journal.entries import CaseKey, Entry, JournalPosition
-from ...records import TopicPartition
 from .timers import EVENT_TIME, WAIT, Timer
 
 
 class WaitingEvent(NamedTuple):
-    """An event that waits. ``expires_ms`` is the watermark at which it is given up, ``payload`` its original JSON."""
+    """An entry that waits until the watermark passes ``expires_ms``: then it is given up."""
 
-    position: JournalPosition
-    key: CaseKey
-    kind: str
-    event_id: str
-    time_ms: int
-    timestamp_ms: int
+    entry: Entry
     expires_ms: int
-    source: TopicPartition | None
-    source_offset: int
-    payload: bytes
-
-    @classmethod
-    def of(cls, entry: Entry, expires_ms: int) -> WaitingEvent:
-        """An entry that waits until ``expires_ms``."""
-        return cls(
-            entry.position,
-            entry.key,
-            entry.kind.name,
-            entry.id,
-            entry.time_ms,
-            entry.timestamp_ms,
-            expires_ms,
-            entry.source,
-            entry.source_offset,
-            bytes(entry.raw),
-        )
-
-    @property
-    def entry(self) -> Entry:
-        """The entry that waited."""
-        kind = kinds[self.kind]
-        return Entry(
-            self.position,
-            self.key,
-            self.timestamp_ms,
-            self.event_id,
-            self.time_ms,
-            self.source,
-            self.source_offset,
-            kind,
-            kind.decode_body(self.payload),
-            Raw(self.payload),
-        )
 
     @property
     def timer(self) -> Timer:
         """The timer that gives it up."""
-        offset, line = self.position
-        return Timer(self.key.program, WAIT, EVENT_TIME, self.expires_ms, f"{offset}.{line}")
+        offset, line = self.entry.position
+        return Timer(self.entry.key.program, WAIT, EVENT_TIME, self.expires_ms, f"{offset}.{line}")
 
 
 def position_of(timer: Timer) -> JournalPosition:
@@ -91,25 +46,26 @@ class WaitingEvents:
 
     def add(self, event: WaitingEvent) -> None:
         """Let an event wait."""
-        self.by_case.setdefault(event.key, []).append(event)
-        self._by_position[event.position] = event
+        self.by_case.setdefault(event.entry.key, []).append(event)
+        self._by_position[event.entry.position] = event
 
-    def holds(self, key: CaseKey, kind: str, event_id: str) -> bool:
-        """Whether an event of this kind and id already waits for this case."""
-        return any((waiting.kind, waiting.event_id) == (kind, event_id) for waiting in self.by_case.get(key, ()))
+    def holds(self, entry: Entry) -> bool:
+        """Whether an event of its kind and id already waits for its case."""
+        own = entry.kind.name, entry.id
+        return any((other.kind.name, other.id) == own for other, _ in self.by_case.get(entry.key, ()))
 
     def take(self, key: CaseKey) -> list[WaitingEvent]:
         """Take all events that wait for a case."""
         events = self.by_case.pop(key, [])
         for event in events:
-            del self._by_position[event.position]
+            del self._by_position[event.entry.position]
         return events
 
-    def give_up(self, timer: Timer) -> WaitingEvent:
-        """Take the event that a ``wait`` timer is for."""
+    def give_up(self, timer: Timer) -> Entry:
+        """Take the entry that a ``wait`` timer is for."""
         event = self._by_position.pop(position_of(timer))
-        events = self.by_case[event.key]
+        events = self.by_case[event.entry.key]
         events.remove(event)
         if not events:
-            del self.by_case[event.key]
-        return event
+            del self.by_case[event.entry.key]
+        return event.entry
