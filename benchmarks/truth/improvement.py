@@ -95,7 +95,8 @@ class Shards(Residual):
         """Give every learner what it needs."""
         super().equip(**artefacts)
         self._shards = [Residual(self.points, self.window, arm_sd=self.arm_sd) for _ in range(SHARDS)]
-        self._shared, self._untold, self._steps = SharedEvidence(self), [0] * SHARDS, 0
+        self._shared, self._untold, self._steps = SharedEvidence(), [0] * SHARDS, 0
+        self._shared.learner = self
         for learner in self._shards:
             learner.equip(**artefacts)
 

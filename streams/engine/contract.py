@@ -11,7 +11,7 @@ from .assessment import Person
 from .cases import Case, timer_of
 from .fold import Fold
 from .portion import Footprint
-from .program_state import ProgramState
+from .program_state import ProgramState, UnfinishedState
 from .state import CurrentModel, PartitionState
 from .timing.timers import Timer, by_program_and_key
 
@@ -96,17 +96,6 @@ class WorkBudget(NamedTuple):
     def of(self, entry: Entry) -> int:
         """The units that an entry may do."""
         return self.tick if entry.kind.name == "tick" else self.other
-
-
-class UnfinishedState(ProgramState):
-    """A state with work that is done in pieces.
-
-    ``credit`` is the units of work that may be done: below 0 where more has been done than the journal's entries gave
-    so far, 0 where nothing is left to do.
-    """
-
-    program: Program
-    credit: int
 
 
 W = TypeVar("W", bound=UnfinishedState)

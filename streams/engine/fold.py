@@ -103,7 +103,8 @@ class Fold:
         states, key = self.state.states.setdefault(kind, {}), ShardKey(program.name, shard)
         state: S | None = states.get(key)
         if state is None:
-            state = states[key] = kind.new(program)
+            state = states[key] = kind()
+            state.begin(program)
         self.effects.states[kind][key] = None
         return state
 

@@ -1,7 +1,7 @@
 """State that the engine keeps of a program beside its cases and learners. A kind of it is declared once, as a class.
 
-The fold, the ledger and its check read the declaration: the table and the type of its record, how a record is made and
-read, how the state follows a changed spec. A room adds its class with ``contract.add``.
+The fold, the ledger and its check read the declaration: the tables, the fields, and how the state follows a changed
+spec. A room adds its class with ``contract.add``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -118,35 +118,32 @@ class StoredProgram:
     rows: Callable[[RowTable[Any]], Iterable[Any]]
 
 
-class ProgramState:
-    """A kind of state: one value for each program, or for each shard of it, and rows for single applications.
+class ProgramState(Struct, dict=True):
+    """A kind of state: a value for each program, or for each shard of it, and rows for single applications.
 
-    The values of a program have the shard 0. A value is made when something first changes it.
+    Its fields are what the ledger keeps, arrays as they are. Other attributes follow from them, from the program and
+    from rows: ``begin`` and ``restore`` set them. The values of a program have the shard 0. A value is made when
+    something first changes it.
     """
 
     table: ClassVar[str]
-    """The ledger's table of the records."""
-    record_type: ClassVar[Any]
-    """The struct of a record. Its arrays are kept as they are."""
+    """The ledger's table of the values."""
     rows: ClassVar[tuple[RowTable[Any], ...]] = ()
-    """The tables that hold the rest."""
+    """The tables of its rows."""
 
-    @classmethod
-    def new(cls, program: Program) -> Self:
-        """The state before anything has happened."""
-        raise NotImplementedError
+    def begin(self, program: Program) -> None:
+        """Begin with the fields as they are by default."""
+        self.program = program
 
-    def record(self) -> Any:
-        """What the ledger keeps of it beside the rows."""
-        raise NotImplementedError
-
-    @classmethod
-    def restored(cls, record: Any, stored: StoredProgram) -> Self:
-        """Continue where a record stands; raise ``ValueError`` when it does not fit the program."""
-        raise NotImplementedError
+    def restore(self, stored: StoredProgram) -> None:
+        """Go on with fields from the ledger, after ``begin``; ``ValueError`` where they do not fit the program."""
 
     def change(self, program: Program) -> None:
         """Go on under another spec of the program."""
+        self.program = program
+
+    def collect(self) -> None:
+        """Bring the fields up to date before they are written."""
 
     def shard_begins(self, shard: Shard) -> None:
         """A shard of the program answers for the first time."""
@@ -155,3 +152,13 @@ class ProgramState:
     def is_unfinished(self) -> bool:
         """Whether there is work that later entries carry on (``contract.Work``)."""
         return False
+
+
+class UnfinishedState(ProgramState):
+    """A state with work that is done in pieces.
+
+    ``credit`` is the units of work that may be done: below 0 where more has been done than the journal's entries gave
+    so far, 0 where nothing is left to do.
+    """
+
+    credit: int = 0

@@ -165,7 +165,7 @@ def _check_names(db: sqlite3.Connection, table: str) -> None:
 def _check_states(db: sqlite3.Connection, kind: type[ProgramState]) -> None:
     """The records of a kind of state."""
     _check_names(db, kind.table)
-    decode = record_decoder(kind.record_type)
+    decode = record_decoder(kind)
     for row in db.execute(f"SELECT * FROM {kind.table}"):
         program, _, body = msgspec.convert(row, tuple[str, int, bytes])
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..engine.promises.promised_options import PROMISED_OPTIONS, PromisedOptions
-from ..engine.promises.state import PromiseRecord, PromiseState
+from ..engine.promises.state import PromiseState
 from ..errors import LedgerError
 from .array_codec import record_decoder
 from .checksum import without_checksum
@@ -29,7 +29,7 @@ class ProgramLedger:
     version: str
     address: str
     manifest_sha256: str
-    record: PromiseRecord
+    record: PromiseState
     people: int
 
     def pages(self, program: str) -> Iterator[list[PromisedOptions]]:
@@ -75,12 +75,13 @@ def _program_ledger(path: Path, partition: int, db: sqlite3.Connection, program:
     if row is None:
         return None
     body = db.execute(_RECORD, (program,)).fetchone()
-    record = PromiseRecord() if body is None else _decode_record(without_checksum(body[0]))
+    record = PromiseState() if body is None else _decode_record(without_checksum(body[0]))
     [people] = db.execute(_PEOPLE, (program,)).fetchone()
-    return ProgramLedger(path, partition, *row, record, people)
+    spec, first_model, version, address, sha256 = row
+    return ProgramLedger(path, partition, spec, first_model, version, address, sha256, record, people)
 
 
-_decode_record = record_decoder(PromiseRecord)
+_decode_record = record_decoder(PromiseState)
 _decode_options = record_decoder(PromisedOptions)
 _PROGRAM = "SELECT spec, first_model, version, manifest, sha256 FROM programs WHERE program = ?"
 _RECORD = f"SELECT body FROM {PromiseState.table} WHERE program = ?"

@@ -59,13 +59,15 @@ class RowsAtRest:
 def read_states(state: PartitionState, rest: RowsAtRest) -> None:
     """Restore the states of all programs."""
     for kind in states.values():
-        decode, kept = record_decoder(kind.record_type), state.states.setdefault(kind, {})
+        decode, kept = record_decoder(kind), state.states.setdefault(kind, {})
         for name, shard, body in rest.db.execute(f"SELECT * FROM {kind.table} ORDER BY rowid").fetchall():
             program = state.programs[name]
             rows = partial(rest.all, program=name)
             stored = StoredProgram(program, state.watermark_ms(program), _pooled_cases(rest.db, name), rows)
             try:
-                kept[ShardKey(name, shard)] = kind.restored(decode(without_checksum(body)), stored)
+                value = kept[ShardKey(name, shard)] = decode(without_checksum(body))
+                value.begin(program)
+                value.restore(stored)
             except DAMAGE_ERRORS:
                 raise
             except ValueError as error:
@@ -84,10 +86,12 @@ def _pooled_cases(db: sqlite3.Connection, program: str) -> Iterator[Case]:
 def write_states(db: sqlite3.Connection, state: PartitionState, effects: Effects) -> None:
     """Write the states and rows that a portion has changed."""
     for kind, keys in effects.states.items():
-        kept = state.states[kind]
+        changed = {key: state.states[kind][key] for key in keys}
+        for value in changed.values():
+            value.collect()
         db.executemany(
             _insert(kind.table, ("program", "shard"), ("body",)),
-            [(*key, with_checksum(encode_record(kept[key].record()))) for key in keys],
+            [(*key, with_checksum(encode_record(value))) for key, value in changed.items()],
         )
     for table, rows in effects.rows.items():
         deleted = [key for key, row in rows.changed.items() if row is None]

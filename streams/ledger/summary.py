@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..engine.promises.promised_options import PROMISED_OPTIONS
-from ..engine.promises.state import PromiseRecord, PromiseState
+from ..engine.promises.state import PromiseState
 from ..engine.rewards.summary import RewardsSummary
 from ..engine.rounds.promised_scores import PROMISED_SCORES
-from ..engine.rounds.state import ProgramRounds, RoundsRecord
+from ..engine.rounds.state import ProgramRounds
 from ..engine.timing.timers import WINDOW
 from .array_codec import record_decoder
 from .checksum import without_checksum
@@ -101,9 +101,10 @@ def _summary(path: Path) -> LedgerSummary | None:
         rewards = rewards_of(db)
         programs = tuple(
             ProgramSummary(
-                *(name, spec, model, bool(begun), *counts), rounds.get(name), promises.get(name), rewards.get(name)
+                *(name, spec, model, bool(begun), shards, steps, open_recourses),
+                *(rounds.get(name), promises.get(name), rewards.get(name)),
             )
-            for name, spec, model, begun, *counts in db.execute(_PROGRAMS)
+            for name, spec, model, begun, shards, steps, open_recourses in db.execute(_PROGRAMS)
         )
         return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
 
@@ -122,8 +123,8 @@ def _promises(body: bytes, people: int) -> PromisesSummary:
     return PromisesSummary(sum(record.open.values()), people, *scan)
 
 
-_decode_promises = record_decoder(PromiseRecord)
-_decode_rounds = record_decoder(RoundsRecord)
+_decode_promises = record_decoder(PromiseState)
+_decode_rounds = record_decoder(ProgramRounds)
 _WATERMARK = """
 SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END
 FROM (SELECT DISTINCT watermark FROM programs) LEFT JOIN watermarks USING (watermark)

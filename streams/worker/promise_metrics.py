@@ -65,8 +65,10 @@ class PromiseMetrics:
         """Set the gauges after a change of a partition."""
         if not self._names:
             return
-        self._open[partition] = Counter({state.program.name: state.open for state in programs})
-        self._unseen[partition] = Counter({state.program.name: state.unseen for state in programs})
+        self._open[partition] = Counter({state.program.name: sum(state.open.values()) for state in programs})
+        self._unseen[partition] = Counter(
+            {state.program.name: 0 if state.scan is None else state.scan.unseen for state in programs}
+        )
         self._set()
 
     def forget(self, partition: int) -> None:

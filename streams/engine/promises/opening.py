@@ -35,7 +35,7 @@ def open_options(
         close_promise(namesake, fold)
         told = {"reason": "answered", "by": case.key.application}
         end_options(namesake, namesake.options, "superseded", case.time_ms, fold, **told)
-    path = fold.change(PromiseState, program).kept.path
+    path = fold.change(PromiseState, program).path
     shard = fold.state.shard(program, case.shard)
     until_ms = case.time_ms + program.valid_for_ms
     limit = path_limit(path, certified_distance(program, model.bundle, targets).min().item())

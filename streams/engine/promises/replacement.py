@@ -96,7 +96,7 @@ def replace_broken(
     revised = msgspec.structs.replace(
         promise,
         options=tuple(sorted([*verdict.remaining, *opened], key=lambda option: int(option.id))),
-        path_limit=min(verdict.path_limit, path_limit(fold.change(PromiseState, program).kept.path, distance)),
+        path_limit=min(verdict.path_limit, path_limit(fold.change(PromiseState, program).path, distance)),
         until_ms=max(promise.until_ms, time_ms + program.valid_for_ms),
         revision=promise.revision + 1,
     )

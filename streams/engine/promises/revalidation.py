@@ -49,13 +49,12 @@ class RevalidationWork(Work[PromiseState]):
 
     def do_piece(self, state: PromiseState, fold: Fold) -> int:
         """Revalidate a page of people, or publish what has been found."""
-        kept, program = state.kept, state.program
-        assert kept.scan is not None, "a model is new"
-        page = min(LARGEST_PAGE, max(LEAST_PAGE, PEOPLE_PER_UNIT * kept.credit))
-        people = to_revalidate(program, kept.path, page, fold)
+        assert state.scan is not None, "a model is new"
+        page = min(LARGEST_PAGE, max(LEAST_PAGE, PEOPLE_PER_UNIT * state.credit))
+        people = to_revalidate(state, page, fold)
         if people:
-            return _revalidate(state, kept.scan, people, fold)
-        _publish(state, kept.scan, fold)
+            return _revalidate(state, state.scan, people, fold)
+        _publish(state, state.scan, fold)
         return 0
 
     def after_model(self, program: Program, old: CurrentModel, new: CurrentModel, entry: Entry, fold: Fold) -> None:
@@ -63,16 +62,15 @@ class RevalidationWork(Work[PromiseState]):
         if not program.promises:
             return
         state = fold.change(PromiseState, program)
-        kept = state.kept
-        if kept.scan is not None:
-            _publish(state, kept.scan, fold)
+        if state.scan is not None:
+            _publish(state, state.scan, fold)
         if program.spec.promise.grandfather:
             state.forget_models(fold.state.watermark_ms(program))
             state.keep_model(old.bundle)
-        kept.path += distance(program, old.bundle, new.bundle)
-        kept.models += 1
-        shards = {shard: ShardScan(count) for shard, count in sorted(kept.open.items()) if count}
-        kept.scan = Scan(new.bundle.version, new.bundle.manifest_sha256, entry.time_ms, shards)
+        state.path += distance(program, old.bundle, new.bundle)
+        state.models += 1
+        shards = {shard: ShardScan(count) for shard, count in sorted(state.open.items()) if count}
+        state.scan = Scan(new.bundle.version, new.bundle.manifest_sha256, entry.time_ms, shards)
         self.carry_on(state, self.budget.tick, fold)
 
 
@@ -88,7 +86,7 @@ def _revalidate(state: PromiseState, scan: Scan, people: Sequence[PromisedOption
     linear = isinstance(model.bundle.model.score, LinearScore)
     units_of_replacement = REPLACEMENT_UNITS if linear else LARGE_MODEL_UNITS
     broken: list[Verdict] = []
-    for verdict in verdicts_of(program, model.bundle, _in_time(people, scan, fold), state.kept.path):
+    for verdict in verdicts_of(program, model.bundle, _in_time(people, scan, fold), state.path):
         if verdict.is_clean:
             _count(verdict, scan)
             kept = msgspec.structs.replace(verdict.promise, path_limit=verdict.path_limit)
@@ -97,7 +95,7 @@ def _revalidate(state: PromiseState, scan: Scan, people: Sequence[PromisedOption
             broken.append(verdict)
         else:
             _conclude(verdict, program, scan, model, None, fold)
-    now = broken[: max(1, state.kept.credit // units_of_replacement)]
+    now = broken[: max(1, state.credit // units_of_replacement)]
     replacements = find_replacements(program, model, now)
     for verdict in now:
         _conclude(verdict, program, scan, model, replacements[verdict.promise.key], fold)
@@ -167,8 +165,7 @@ def _broken(
 
 def _publish(state: PromiseState, scan: Scan, fold: Fold) -> None:
     """Publish what has been found, shard by shard: the scan is over."""
-    program, kept = state.program, state.kept
-    is_complete = not to_revalidate(program, kept.path, 1, fold)
+    program, is_complete = state.program, not to_revalidate(state, 1, fold)
     for number, shard in sorted(scan.shards.items()):
         event = Revalidation(
             program=program.name,
@@ -184,6 +181,6 @@ def _publish(state: PromiseState, scan: Scan, fold: Fold) -> None:
             left=0 if is_complete else shard.rest,
             model_sha256=scan.sha256,
         )
-        identity = f"revalidation/{program.name}/{number}/{kept.models}"
+        identity = f"revalidation/{program.name}/{number}/{state.models}"
         fold.emit(event, identity, scan.time_ms, program.name, number)
-    kept.scan = None
+    state.scan = None

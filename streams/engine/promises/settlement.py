@@ -67,9 +67,9 @@ def _by_older_models(
     row: Array, rejected: Sequence[OpenOption], program: Program, assessment: Assessment, fold: Fold
 ) -> Assessment:
     """An approval where a model accepts the person, encoded (1, D), that made an option which is rejected now."""
-    older = fold.change(PromiseState, program).older
-    for sha256 in sorted({option.model for option in rejected} & set(older)):
-        score = older[sha256].model.score(row)
+    judges = fold.change(PromiseState, program).judges
+    for sha256 in sorted({option.model for option in rejected} & set(judges)):
+        score = judges[sha256].model.score(row)
         if program.approves(score).item():
             return Assessment(assessment.values, score.item())
     return assessment

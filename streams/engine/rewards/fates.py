@@ -91,7 +91,7 @@ def _watch(case: Case, shard: Shard, option_index: int, reward: float, time_ms: 
     if expected is None:
         return
     watch = fold.change(RewardWatch, shard.program, shard.number)
-    watch.begin(case.deadline_ms, case.due if case.counts_steps else None)
+    watch.open(case.deadline_ms, case.due if case.counts_steps else None)
     if watch.has_begun(time_ms, shard.step) and watch.add(expected, reward, time_ms):
         fold.count("drift_detected", shard.program.name, REWARDS)
 

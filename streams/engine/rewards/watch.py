@@ -10,15 +10,13 @@ Bifet, A. and Gavaldà, R. (2007). Learning from Time-Changing Data with Adaptiv
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
-from ...programs.program import Program
-from ..program_state import ProgramState, StoredProgram
+from ..program_state import ProgramState
 
 Array = NDArray[np.float64]
 
@@ -31,12 +29,14 @@ FALSE_ALARM = 0.05
 """The confidence parameter delta of ADWIN, whose bound is loose: 10,000 calm outcomes raise no alarm (a test)."""
 
 
-class RewardWatch(Struct, ProgramState):
+class RewardWatch(ProgramState):
     """The last outcomes of a shard: the ``expected`` reward of each, and the ``rewards`` that came.
 
     ``first_ms`` and ``first_step`` are when the first window ends, in the unit that it has. ``count`` is how many
     outcomes were added in all, ``drifts`` how many drifts were found, and ``drift_ms`` the event time of the last.
     """
+
+    table: ClassVar[str] = "reward_watch"
 
     first_ms: int | None = None
     first_step: int | None = None
@@ -46,23 +46,7 @@ class RewardWatch(Struct, ProgramState):
     drifts: int = 0
     drift_ms: int | None = None
 
-    table: ClassVar[str] = "reward_watch"
-
-    @classmethod
-    def new(cls, program: Program) -> Self:  # noqa: ARG003
-        """Without outcomes."""
-        return cls()
-
-    def record(self) -> Self:
-        """What the ledger keeps: all of it."""
-        return self
-
-    @classmethod
-    def restored(cls, record: Self, stored: StoredProgram) -> Self:  # noqa: ARG003
-        """Continue where it stood."""
-        return record
-
-    def begin(self, closes_ms: int | None, closes_step: int | None) -> None:
+    def open(self, closes_ms: int | None, closes_step: int | None) -> None:
         """Take the end of the window of the first option whose reward is known."""
         if self.first_ms is None and self.first_step is None:
             self.first_ms, self.first_step = closes_ms, closes_step
@@ -104,9 +88,6 @@ class RewardWatch(Struct, ProgramState):
 
     def _keep(self, last: int) -> None:
         del self.expected[:-last], self.rewards[:-last]
-
-
-RewardWatch.record_type = RewardWatch
 
 
 def tenth_of(probabilities: Array) -> NDArray[np.intp]:

@@ -78,7 +78,7 @@ class RoundClosing(Work[ProgramRounds]):
     def do_piece(self, state: ProgramRounds, fold: Fold) -> int:
         """Do a piece of a phase."""
         if state.closing is None:
-            state.begin()
+            state.begin_closing()
         assert state.closing is not None, "a round has been begun"
         return _PHASES[state.closing.phase](state, state.closing, state.credit, fold)
 

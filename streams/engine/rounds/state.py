@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection
 from enum import IntEnum
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
-import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ....agents.costs import DifficultyPosterior
@@ -17,8 +15,7 @@ from ....agents.goals import RoundGoal
 from ....schemas.events import Drifted
 from ...programs.program import Program
 from ..cases import Case
-from ..contract import UnfinishedState
-from ..program_state import StoredProgram
+from ..program_state import StoredProgram, UnfinishedState
 from .calendar import Calendar
 from .drift import DriftDetector
 from .promised_scores import PROMISED_SCORES, PromisedScore, PromisedScores
@@ -107,11 +104,11 @@ class Closing(Struct, array_like=True):
     cut: Cut = NO_CUT
     threshold: float = 0.0
     duplicate_applications: tuple[str, ...] = ()
-    sample: Sample = msgspec.field(default_factory=Sample)
+    sample: Sample = field(default_factory=Sample)
     goal: float | None = None
     forecast: float | None = None
     until_round: int = -1
-    counts: RoundCounts = msgspec.field(default_factory=lambda: RoundCounts())
+    counts: RoundCounts = RoundCounts()
     rejected: int = 0
     drift: tuple[Drifted, ...] = ()
 
@@ -133,40 +130,6 @@ class PromiseCounts(Struct, array_like=True):
         return self.reached_and_accepted / self.reached if self.reached else None
 
 
-class RoundsRecord(Struct, array_like=True):
-    """What the ledger holds of a program's rounds beside its cases and promises. Never reorder the fields.
-
-    ``learned`` are the arrays of the ``Learners``, by name. ``waiting`` counts the pool, for those who read the ledger
-    without its cases. ``credit`` is in units of work.
-    """
-
-    last_number: int
-    last_end_ms: int | None
-    due: dict[int, int | None]
-    overdue: list[int]
-    closing: Closing | None
-    promise_counts: PromiseCounts
-    threshold: float | None
-    learned: dict[str, dict[str, NDArray[Any]]]
-    goal: float | None = None
-    waiting: int = 0
-    credit: int = 0
-
-    @property
-    def next_end_ms(self) -> int | None:
-        """When the earliest round ends, or has ended, that is expected and not closed."""
-        return next_end_ms(self.closing, self.due)
-
-
-def next_end_ms(closing: Closing | None, due: Iterable[int]) -> int | None:
-    """When the earliest round ends, or has ended, that is due or being closed: all others end later than this one."""
-    return min(due, default=None) if closing is None else closing.end_ms
-
-
-_KEPT = set(RoundsRecord.__struct_fields__) - {"learned", "waiting"}
-"""The fields of the record that ``ProgramRounds`` has too."""
-
-
 class Learners(NamedTuple):
     """What learns from closed rounds."""
 
@@ -176,23 +139,22 @@ class Learners(NamedTuple):
     newcomer_drift: DriftDetector
 
 
-@dataclass
-class ProgramRounds(UnfinishedState):
-    """The rounds of one program.
+class ProgramRounds(UnfinishedState, array_like=True):
+    """The rounds of one program. Stored as an array: never reorder the fields.
 
-    ``pool`` holds the applications that wait for a round, by name. ``due`` maps the end of each round that has a timer
-    to its announced places, None where the spec's hold. ``overdue`` are the ends that the watermark has passed while
-    another round was being closed. ``members`` are those of the round that is being closed that are left to do, in
-    order. ``threshold`` is that of the last round in which somebody got a place, ``goal`` that of the last one with
-    rejected people.
+    ``due`` maps the end of each round that has a timer to its announced places, None where the spec's hold.
+    ``overdue`` are the ends that the watermark has passed while another round was being closed. ``threshold`` is that
+    of the last round in which somebody got a place, ``goal`` that of the last one with rejected people. ``learned`` are
+    the arrays of the ``learners``, by name. ``waiting`` counts the pool, for those who read the ledger without its
+    cases.
+
+    ``pool`` holds the applications that wait for a round, by name. ``members`` are those of the round that is being
+    closed that are left to do, in order.
     """
 
     table: ClassVar[str] = "rounds"
-    record_type: ClassVar[Any] = RoundsRecord
     rows: ClassVar[Any] = (PROMISED_SCORES,)
 
-    program: Program
-    learners: Learners
     last_number: int = -1
     last_end_ms: int | None = None
     due: dict[int, int | None] = field(default_factory=dict)
@@ -200,32 +162,46 @@ class ProgramRounds(UnfinishedState):
     closing: Closing | None = None
     promise_counts: PromiseCounts = field(default_factory=PromiseCounts)
     threshold: float | None = None
+    learned: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
     goal: float | None = None
-    pool: dict[str, Member] = field(default_factory=dict)
-    promised_scores: PromisedScores = field(default_factory=PromisedScores)
-    members: list[Member] = field(default_factory=list)
-    credit: int = 0
+    waiting: int = 0
 
-    def __post_init__(self) -> None:
-        capacity = self.program.spec.capacity
-        assert capacity is not None, "a program with rounds has a capacity"
-        self.capacity = capacity
-        self.calendar = Calendar.of(capacity)
+    def begin(self, program: Program) -> None:
+        """No round of the program has been closed."""
+        self._put_under(program)
+        difficulty = DifficultyPosterior(len(program.spec.features), self.capacity.beta)
+        self.learners = Learners(program.round_goal(), difficulty, DriftDetector(), DriftDetector())
+        self.pool: dict[str, Member] = {}
+        self.promised_scores = PromisedScores()
+        self.members: list[Member] = []
+
+    def restore(self, stored: StoredProgram) -> None:
+        """Continue with those who wait, the promises, and what was learned."""
+        for name, learner in self.learners._asdict().items():
+            learner.restore(self.learned[name])
+        for case in stored.pooled_cases:
+            self.pool[case.key.application] = member_of(case)
+        for promise in stored.rows(PROMISED_SCORES):
+            self.promised_scores.add(promise)
+        if self.closing is not None:
+            self.members = self.members_of(self.closing)
+
+    def collect(self) -> None:
+        """Take what the learners know, and the size of the pool."""
+        self.learned = {name: learner.state() for name, learner in self.learners._asdict().items()}
+        self.waiting = len(self.pool)
 
     def change(self, program: Program) -> None:
         """Go on under another spec, with what was learned."""
         goal = program.round_goal()
         goal.restore(self.learners.goal.state())
-        self.program, self.learners = program, self.learners._replace(goal=goal)
-        self.__post_init__()
+        self.learners = self.learners._replace(goal=goal)
+        self._put_under(program)
 
-    @classmethod
-    def new(cls, program: Program) -> Self:
-        """The rounds of a program of which none has been closed."""
+    def _put_under(self, program: Program) -> None:
         capacity = program.spec.capacity
         assert capacity is not None, "a program with rounds has a capacity"
-        difficulty = DifficultyPosterior(len(program.spec.features), capacity.beta)
-        return cls(program, Learners(program.round_goal(), difficulty, DriftDetector(), DriftDetector()))
+        self.program, self.capacity, self.calendar = program, capacity, Calendar.of(capacity)
 
     # --- the round that an application belongs to ------------------------------------------------------------------
 
@@ -252,14 +228,14 @@ class ProgramRounds(UnfinishedState):
 
     @property
     def next_end_ms(self) -> int | None:
-        """When the earliest round ends, or has ended, that is expected and not closed."""
-        return next_end_ms(self.closing, self.due)
+        """When the earliest round ends, or has ended, that is expected and not closed: all others end later."""
+        return min(self.due, default=None) if self.closing is None else self.closing.end_ms
 
     def promise_of(self, member: Member) -> PromisedScore | None:
         """The promise that a member comes back with."""
         return self.promised_scores.find(member.previous, member.applicant, member.time_ms)
 
-    def begin(self) -> None:
+    def begin_closing(self) -> None:
         """Start to close the earliest round that is expected: it has ended where a later one has."""
         end_ms = min(self.due)
         places = self.due.pop(end_ms)
@@ -312,27 +288,3 @@ class ProgramRounds(UnfinishedState):
         oldest_ms = self.closing.end_ms - self.program.undecided_ms
         self.pool = {name: member for name, member in self.pool.items() if member.time_ms >= oldest_ms}
         self.closing = None
-
-    # --- what the ledger holds -------------------------------------------------------------------------------------
-
-    def record(self) -> RoundsRecord:
-        """What the ledger holds beside the cases and promises."""
-        learned = {name: learner.state() for name, learner in self.learners._asdict().items()}
-        kept = {name: getattr(self, name) for name in _KEPT}
-        return RoundsRecord(learned=learned, waiting=len(self.pool), **kept)
-
-    @classmethod
-    def restored(cls, record: RoundsRecord, stored: StoredProgram) -> Self:
-        """Continue where a record stands; ``ValueError`` when what was learned does not fit."""
-        rounds = cls.new(stored.program)
-        for name, learner in rounds.learners._asdict().items():
-            learner.restore(record.learned[name])
-        for name in _KEPT:
-            setattr(rounds, name, getattr(record, name))
-        for case in stored.pooled_cases:
-            rounds.pool[case.key.application] = member_of(case)
-        for promise in stored.rows(PROMISED_SCORES):
-            rounds.promised_scores.add(promise)
-        if rounds.closing is not None:
-            rounds.members = rounds.members_of(rounds.closing)
-        return rounds

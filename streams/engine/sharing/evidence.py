@@ -6,10 +6,10 @@ What outcomes teach adds up, exactly and in any order, where a choice has ``addi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from msgspec import Struct
+from msgspec import field
 from numpy.typing import NDArray
 
 from ....agents.choices import Choice
@@ -20,43 +20,30 @@ from ..program_state import ProgramState, StoredProgram
 from ..state import Shard
 
 
-class SharedRecord(Struct, gc=False):
-    """What a ledger holds of it: the number of the last increment of each shard, and the sums of all of them."""
-
-    told: dict[int, int]
-    evidence: dict[str, NDArray[Any]]
-
-
 class SharedEvidence(ProgramState):
     """What the shards of a program have told, as far as one journal partition has heard it.
 
-    ``learner`` has learned that and nothing else: at first nothing. Each shard of the partition has learned it too, and
-    beyond it what it has not told yet. ``told`` are the numbers of the last increments by shard.
+    ``told`` are the numbers of the last increments by shard, and ``evidence`` the sums of all of them, as the arrays
+    of a ``learner`` that has learned that and nothing else: at first nothing. Each shard of the partition has learned
+    it too, and beyond it what it has not told yet.
     """
 
     table: ClassVar[str] = "shared_evidence"
-    record_type: ClassVar[Any] = SharedRecord
 
-    def __init__(self, learner: Choice) -> None:
-        self.learner = learner
-        self.told: dict[int, int] = {}
+    told: dict[int, int] = field(default_factory=dict)
+    evidence: dict[str, NDArray[Any]] = field(default_factory=dict)
 
-    @classmethod
-    def new(cls, program: Program) -> Self:
+    def begin(self, program: Program) -> None:
         """Nothing has been told."""
-        return cls(program.learner())
+        self.learner = program.learner()
 
-    def record(self) -> SharedRecord:
-        """What the ledger keeps."""
-        return SharedRecord(self.told, self.learner.state())
+    def restore(self, stored: StoredProgram) -> None:  # noqa: ARG002
+        """Continue where the learner stood."""
+        self.learner.restore(self.evidence)
 
-    @classmethod
-    def restored(cls, record: SharedRecord, stored: StoredProgram) -> Self:
-        """Continue where a record stands."""
-        shared = cls.new(stored.program)
-        shared.learner.restore(record.evidence)
-        shared.told = record.told
-        return shared
+    def collect(self) -> None:
+        """Take the learner's arrays."""
+        self.evidence = self.learner.state()
 
     def change(self, program: Program) -> None:
         """Go on with a new learner, of another spec."""

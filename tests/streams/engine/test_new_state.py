@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from onward.schemas.kinds import Kind, kinds
 from onward.streams.engine import handlers
-from onward.streams.engine.contract import UnfinishedState, WorkBudget
+from onward.streams.engine.contract import WorkBudget
 from onward.streams.engine.handlers import Handler, Work
-from onward.streams.engine.program_state import RowTable
+from onward.streams.engine.program_state import RowTable, UnfinishedState
 from onward.streams.errors import DamagedLedgerError
 from onward.streams.journal.entries import CaseKey
 from onward.streams.ledger.check import check_ledger
@@ -64,38 +64,17 @@ class Visitor(msgspec.Struct, frozen=True, array_like=True):
 VISITORS = RowTable("visitors", Visitor, {"town": "TEXT", "visits": "INTEGER"})
 
 
-class VisitRecord(msgspec.Struct, array_like=True):
-    by_hour: dict[str, NDArray[Any]]
-    to_greet: list[str]
-    seed: int
-    credit: int
-
-
 class Visits(UnfinishedState):
     table: ClassVar[str] = "visits"
-    record_type: ClassVar[Any] = VisitRecord
     rows: ClassVar[Any] = (VISITORS,)
 
-    def __init__(self, program):
-        self.program, self.seed = program, program.spec.policy.seed
-        self.by_hour, self.to_greet, self.credit = np.zeros(24), [], 0
-
-    @classmethod
-    def new(cls, program) -> Self:
-        return cls(program)
-
-    def record(self):
-        return VisitRecord({"visits": self.by_hour}, self.to_greet, self.seed, self.credit)
-
-    @classmethod
-    def restored(cls, record, stored) -> Self:
-        visits = cls(stored.program)
-        visits.by_hour, visits.to_greet = record.by_hour["visits"], record.to_greet
-        visits.seed, visits.credit = record.seed, record.credit
-        return visits
+    by_hour: NDArray[np.float64] = msgspec.field(default_factory=lambda: np.zeros(24))
+    to_greet: list[str] = msgspec.field(default_factory=list)
+    seed: int = 0
 
     def change(self, program):
-        self.program, self.seed = program, program.spec.policy.seed
+        super().change(program)
+        self.seed = program.spec.policy.seed
 
     @property
     def is_unfinished(self):

@@ -16,7 +16,7 @@ from onward.schemas.events import Application, Model, PromiseChange, Recourse, R
 from onward.streams.engine.contract import WorkBudget
 from onward.streams.engine.promises import revalidation
 from onward.streams.engine.promises.promised_options import PromisedOptions
-from onward.streams.engine.promises.state import PromiseRecord
+from onward.streams.engine.promises.state import PromiseState
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
@@ -153,10 +153,10 @@ def open_recourses(ledger: Path) -> list[PromisedOptions]:
     return [msgspec.msgpack.decode(without_checksum(body), type=PromisedOptions) for (body,) in bodies]
 
 
-def record_of(ledger: Path) -> PromiseRecord:
+def record_of(ledger: Path) -> PromiseState:
     """What a ledger holds of its only program's promises beside the open ones."""
     [(body,)] = rows(ledger, "SELECT body FROM promise_state")
-    return msgspec.msgpack.decode(without_checksum(body), type=PromiseRecord)
+    return msgspec.msgpack.decode(without_checksum(body), type=PromiseState)
 
 
 def digest_of(version: str) -> str:

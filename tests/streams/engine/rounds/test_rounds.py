@@ -17,7 +17,7 @@ from onward.schemas.headers import format_time
 from onward.streams.engine.rounds import closing
 from onward.streams.engine.rounds.closing import CLOSING
 from onward.streams.engine.rounds.promised_scores import PromisedScore
-from onward.streams.engine.rounds.state import RoundsRecord
+from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.ledger.array_codec import record_decoder
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.program import Program
@@ -400,7 +400,7 @@ def test_the_goal_counts_on_as_many_places_as_others_give_whatever_the_spec_says
 def kept_of_rounds(ledger):
     """What the ledger holds of the rounds of the only program."""
     [(body,)] = rows(ledger, "SELECT body FROM rounds")
-    return record_decoder(RoundsRecord)(without_checksum(body))
+    return record_decoder(ProgramRounds)(without_checksum(body))
 
 
 def learned_by(ledger):
