@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from ...agents.options import OptionBatch, Options
 from ...schemas.events import ModelDecision, NoRecourse, Option, Recourse
@@ -56,9 +57,8 @@ class Terms:
     ``model`` is the one that made the options.
     """
 
-    def __init__(self, program: Program, model: CurrentModel) -> None:
-        self.program = program
-        self.model = model
+    def __init__(self, model: CurrentModel) -> None:
+        self.model, self.program = model, model.program
 
     def settle(self, person: Decided, fold: Fold) -> Decided:
         """End what a person came back with. A promise that is honoured may turn a rejection into an approval."""
@@ -87,12 +87,8 @@ class Terms:
         promised_ms = open_options(case, program, self.model, person.assessment, selected, fold)
         return promised_ms if until_ms is None else min(promised_ms, until_ms)
 
-    def told_with_recourse(self) -> Mapping[str, Any]:
-        """Fields of a recourse."""
-        return {}
-
-    def told_without(self, person: Decided, reason: str) -> Mapping[str, Any]:  # noqa: ARG002
-        """Fields of an answer without options."""
+    def told(self, person: Decided, none: str | None) -> Mapping[str, Any]:  # noqa: ARG002
+        """Fields of the answer: of a recourse, or of one without options for the reason ``none``."""
         return {}
 
     def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
@@ -128,22 +124,10 @@ def publish_decision(
     threshold: float | UnsetType = UNSET,
 ) -> None:
     """Publish and count what the program's own model has decided, with the round that gave the places."""
-    case = person.case
+    case, bundle = person.case, fold.state.model(program).bundle
     name, application = case.key
-    bundle = fold.state.model(program).bundle
-    event = ModelDecision(
-        name,
-        case.shard,
-        application,
-        person.approved,
-        bundle.version,
-        program.sha256,
-        case.applicant,
-        bundle.manifest_sha256,
-        round,
-        score,
-        threshold,
-    )
+    decided_by = bundle.version, program.sha256, case.applicant, bundle.manifest_sha256
+    event = ModelDecision(name, case.shard, application, person.approved, *decided_by, round, score, threshold)
     count_decision(program, fold, approved=person.approved)
     fold.emit(event, f"model-decision/{name}/{application}", case.time_ms, name, case.shard)
 
@@ -162,11 +146,13 @@ def no_options(columns: int) -> OptionBatch:
 
 
 def options_of(
-    program: Program, model: CurrentModel, assessment: Assessment, selected: Iterable[tuple[int | str, Selected]]
+    model: CurrentModel, assessment: Assessment, selected: Iterable[tuple[int | str, Selected]]
 ) -> tuple[Option, ...]:
     """The options as people read them, each with its id: its number in the recourse, from 1."""
-    batch = assessment.batch
-    helps = None if batch is None or batch.outlook is None else batch.outlook.probability
+    program, batch = model.program, assessment.batch
+    assert batch is not None, "only a rejected person has options"
+    helps = None if batch.outlook is None else batch.outlook.probability
+    is_learned, promises = program.execution_source == "learned", program.promises
     options: list[Option] = []
     # A comprehension would reach all these names through cells, which costs more than it saves.
     for id, option in selected:
@@ -178,21 +164,17 @@ def options_of(
                 option.execution,
                 option.propensity,
                 str(id),
-                _guarantee(program, model, assessment, option) if program.promises else None,
-                option.learner_execution if program.execution_source == "learned" else None,
-                PROMISED if program.promises else UNSET,
+                _guarantee(model, batch.points[option.point]) if promises else None,
+                option.learner_execution if is_learned else None,
+                PROMISED if promises else UNSET,
                 UNSET if helps is None else helps(option.index),
             )
         )
     return tuple(options)
 
 
-def _guarantee(
-    program: Program, model: CurrentModel, assessment: Assessment, option: Selected
-) -> dict[str, float] | None:
-    batch = assessment.batch
-    assert batch is not None, "only a rejected person has options"
-    return model.promise.guarantee(batch.points[option.point], model.bundle.model.score, program.spec.model.threshold)
+def _guarantee(model: CurrentModel, target: NDArray[np.float64]) -> dict[str, float] | None:
+    return model.promise.guarantee(target, model.bundle.model.score, model.program.spec.model.threshold)
 
 
 # --- the answer to a rejected person ---------------------------------------------------------------------------------
@@ -252,26 +234,19 @@ def _recourse(person: Decided, shard: Shard, selected: tuple[Selected, ...], ter
     )
     closes_at = _open(case, program, shard)
     expires_ms = terms.promise_options(person, selected, fold)
+    window = program.window_steps, closes_at
+    until = None if expires_ms is None else format_time(expires_ms)
     event = Recourse(
         program.name,
         shard.number,
         case.key.application,
         shard.step,
-        options_of(program, model, assessment, enumerate(selected, 1)),
-        program.spec.policy.choice,
-        program.policy_version,
-        program.sha256,
-        model.bundle.version,
-        program.window_steps,
-        closes_at,
-        case.applicant,
-        None if expires_ms is None else format_time(expires_ms),
-        program.execution_source,
-        model.bundle.manifest_sha256,
+        options_of(model, assessment, enumerate(selected, 1)),
+        *(*model.signature, *window, case.applicant, until, program.execution_source, model.bundle.manifest_sha256),
         improvement_source=program.improvement_source(model.bundle),
     )
     fold.count("recourses", program.name, "recourse")
-    told = terms.told_with_recourse()
+    told = terms.told(person, None)
     return replace(event, **told) if told else event
 
 
@@ -290,21 +265,9 @@ def _no_recourse(person: Decided, shard: Shard, terms: Terms, fold: Fold) -> NoR
     program, model, case = terms.program, terms.model, person.case
     reason, detail = person.refusal or model.generator.explain(_options(person, program).person)
     case.close(NO_RECOURSE, fold.forget_ms(program, case.time_ms))
-    event = NoRecourse(
-        program=program.name,
-        shard=shard.number,
-        application=case.key.application,
-        step=shard.step,
-        reason=reason,
-        detail=detail,
-        policy=program.spec.policy.choice,
-        policy_version=program.policy_version,
-        spec=program.sha256,
-        model=model.bundle.version,
-        applicant=case.applicant,
-        model_sha256=model.bundle.manifest_sha256,
-    )
+    of = program.name, shard.number, case.key.application, shard.step
+    event = NoRecourse(*of, reason, detail, *model.signature, case.applicant, model.bundle.manifest_sha256)
     fold.count("recourses", program.name, "none")
     fold.count("no_recourse", program.name, reason)
-    told = terms.told_without(person, reason)
+    told = terms.told(person, reason)
     return replace(event, **told) if told else event

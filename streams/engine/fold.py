@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -128,13 +128,14 @@ class Fold:
             return case
         return None if self.state.has_forgotten(self.state.program(key.program), case.due) else case
 
-    def read_cases(self, program: str, applications: Iterable[str]) -> Iterator[Case]:
+    def read_cases(self, program: str, applications: Iterable[str]) -> dict[str, Case]:
         """Cases of a program by their names, also those that were not known to be needed; without the forgotten."""
         keys = [CaseKey(program, application) for application in applications]
         absent = [key.application for key in keys if key not in self.cases]
         for case in self.view.read_cases(program, absent) if absent else ():
             self.cases[case.key], self._timers_before[case.key] = case, timer_of(case)
-        return filter(None, map(self.case, keys))
+        read = ((key.application, self.case(key)) for key in keys)
+        return {name: case for name, case in read if case is not None}
 
     def _read_steps(self, shard: tuple[str, int], first: int, until: int) -> Sequence[Timer]:
         """Timers of a shard's steps that are at rest, with their cases."""
@@ -228,20 +229,8 @@ class Fold:
         entry, number = self.entry, self._number
         self._number = number + 1
         source, key = self.state.programs[program].addresses[shard] if program else ("onward", None)
-        self.effects.emissions.append(
-            Emission(
-                entry.position.offset,
-                number,
-                identity,
-                program,
-                source,
-                key,
-                time_ms,
-                entry.timestamp_ms,
-                type(event),
-                encode_event(event),
-            )
-        )
+        sent = time_ms, entry.timestamp_ms, type(event), encode_event(event)
+        self.effects.emissions.append(Emission(entry.position.offset, number, identity, program, source, key, *sent))
 
     def dead_letter(self, entry: Entry, reason: str, detail: str) -> None:
         """Publish a dead letter for an event that cannot be applied."""

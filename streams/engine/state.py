@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, cast
 
 from ...agents.candidates import CandidateGenerator
@@ -58,6 +59,7 @@ class CurrentModel:
     That is the generator that proposes what it accepts, what options are compared by, and what is promised.
     """
 
+    program: Program
     bundle: ModelBundle
     generator: CandidateGenerator
     objective: Objective
@@ -66,9 +68,14 @@ class CurrentModel:
     @classmethod
     def of(cls, program: Program, bundle: ModelBundle) -> CurrentModel:
         """A model of a program."""
-        return cls(
-            bundle, program.generator_under(bundle), program.objective_under(bundle), program.promise_under(bundle)
-        )
+        generator, objective = program.generator_under(bundle), program.objective_under(bundle)
+        return cls(program, bundle, generator, objective, program.promise_under(bundle))
+
+    @cached_property
+    def signature(self) -> tuple[str, str, str, str]:
+        """What every answer names: the policy, its version, the spec's hash, and the model's version."""
+        program = self.program
+        return program.spec.policy.choice, program.policy_version, program.sha256, self.bundle.version
 
 
 @dataclass

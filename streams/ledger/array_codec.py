@@ -1,62 +1,53 @@
-"""Codec between what a ledger keeps and bytes: a learner's arrays, and records, which may hold arrays."""
+"""Codec between records, which may hold arrays, and the bytes that a ledger keeps."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from .checksum import with_checksum, without_checksum
+
 _DTYPE = re.compile(r"\|b1|[<>|][iuf]\d{1,2}")
 """Truth values and numbers: bytes are never read as Python objects, text or fields."""
 
-_SHOWN = 40
-
-_Packed = tuple[str, tuple[int, ...], bytes]
-"""The dtype, shape and bytes of an array."""
-
-
-def pack(state: Mapping[str, NDArray[np.generic]]) -> bytes:
-    """Arrays as MessagePack of name -> (dtype, shape, bytes): the same state always gives the same bytes."""
-    return msgspec.msgpack.encode({name: _packed(array) for name, array in sorted(state.items())})
-
-
-def unpack(packed: bytes | memoryview) -> dict[str, NDArray[np.generic]]:
-    """Read them back; they may be written to. Raise ``ValueError`` for what ``pack`` does not write."""
-    try:
-        arrays = msgspec.msgpack.decode(packed, type=dict[str, _Packed])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ValueError(f"it is not MessagePack of arrays: {error}") from error
-    return {name: _array(name, *array) for name, array in arrays.items()}
-
 
 def encode_record(record: Any) -> bytes:
-    """A record as MessagePack."""
-    return _encode(record)
+    """A record as MessagePack, an array as (dtype, shape, bytes), with a checksum behind it."""
+    return with_checksum(_encode(record))
 
 
-def record_decoder(type: Any) -> Callable[[bytes | memoryview], Any]:
-    """Reads records of a type; raises ``MsgspecError`` for what is no such record."""
-    decode = _decoders.get(type)
-    if decode is None:
-        decode = _decoders[type] = msgspec.msgpack.Decoder(type, dec_hook=_array_of).decode
-    return decode
+def record_decoder(type: Any) -> Callable[[bytes], Any]:
+    """Reads records of a type; raises ``ChecksumError`` or ``MsgspecError`` for what is no such record."""
+    if type not in _decoders:
+        _decoders[type] = partial(_decode, msgspec.msgpack.Decoder(type, dec_hook=_array).decode)
+    return _decoders[type]
 
 
-def _packed(array: Any) -> _Packed:
+def pack(state: Mapping[str, NDArray[Any]]) -> bytes:
+    """Arrays by name: the same state always gives the same bytes."""
+    return encode_record(dict(sorted(state.items())))
+
+
+def unpack(packed: bytes) -> dict[str, NDArray[Any]]:
+    """Read them back; they may be written to. Raise ``ValueError`` for what ``pack`` does not write."""
+    arrays: dict[str, NDArray[Any]] = _decode_arrays(packed)
+    return arrays
+
+
+def _packed(array: Any) -> tuple[str, tuple[int, ...], bytes]:
     if not isinstance(array, np.ndarray):
         raise NotImplementedError(f"a record cannot hold {array!r}")
     return array.dtype.str, array.shape, array.tobytes()
 
 
-def _array_of(_: Any, packed: Any) -> NDArray[np.generic]:
-    return _array("of a record", *msgspec.convert(packed, _Packed))
-
-
-def _array(name: str, dtype: str, shape: tuple[int, ...], content: bytes) -> NDArray[np.generic]:
+def _array(_: Any, packed: Any) -> NDArray[Any]:
+    dtype, shape, content = msgspec.convert(packed, tuple[str, tuple[int, ...], bytes])
     try:
         if not _DTYPE.fullmatch(dtype):
             raise ValueError("its dtype is not one of numbers")
@@ -64,8 +55,16 @@ def _array(name: str, dtype: str, shape: tuple[int, ...], content: bytes) -> NDA
             raise ValueError("its shape is negative")
         return np.frombuffer(content, np.dtype(dtype)).reshape(shape).copy()
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"array {name[:_SHOWN]!r}: {error}") from error
+        raise ValueError(f"it holds no such array: {error}") from error
+
+
+def _decode(decode: Callable[[memoryview], Any], kept: bytes) -> Any:
+    try:
+        return decode(without_checksum(kept))
+    except RecursionError as error:
+        raise msgspec.DecodeError("it is nested too deep") from error
 
 
 _encode = msgspec.msgpack.Encoder(enc_hook=_packed).encode
-_decoders: dict[Any, Callable[[bytes | memoryview], Any]] = {}
+_decoders: dict[Any, Callable[[bytes], Any]] = {}
+_decode_arrays = record_decoder(dict[str, NDArray[Any]])

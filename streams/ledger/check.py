@@ -7,7 +7,7 @@ fails this check and is replaced by a good snapshot, or rebuilt from the journal
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
@@ -16,10 +16,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ...schemas.kinds import WatermarkName
+from ...schemas.kinds import WatermarkName, kinds
 from ..engine.cases import CASE_TIMERS, WAITS, timer_of
 from ..engine.handlers import states
-from ..engine.program_state import ProgramState, RowTable
+from ..engine.program_state import ProgramState
 from ..engine.timing.timers import WAIT
 from ..errors import DamagedLedgerError
 from .array_codec import record_decoder, unpack
@@ -125,8 +125,6 @@ def _check(db: sqlite3.Connection) -> LedgerMeta:
         _check_programs(db)
         for kind in states.values():
             _check_states(db, kind)
-            for table in kind.rows:
-                _check_rows(db, table)
         _check_cases(db)
     return meta
 
@@ -146,15 +144,28 @@ def _check_programs(db: sqlite3.Connection) -> None:
     for (id,) in db.execute("SELECT DISTINCT program FROM timers EXCEPT SELECT id FROM programs"):
         raise LedgerCheckError(f"table timers names program {id}, which does not exist")
     for program, number, body in db.execute("SELECT program, number, body FROM specs"):
-        try:
-            msgspec.json.decode(without_checksum(body))
-        except ValueError as error:
-            raise LedgerCheckError(f"spec {number} of program {program!r}: {error}") from error
+        _decoded(_spec, body, "spec", number, "of program", program)
     for program, shard, learner in db.execute("SELECT program, shard, learner FROM shards"):
-        try:
-            unpack(without_checksum(learner))
-        except ValueError as error:
-            raise LedgerCheckError(f"what shard {shard} of program {program!r} has learned: {error}") from error
+        _decoded(unpack, learner, "what was learned by shard", shard, "of program", program)
+    for name, event in db.execute("SELECT kind, payload FROM waiting"):
+        if name not in {kind.name for kind in kinds}:
+            raise LedgerCheckError(f"an event of kind {name!r} waits, which does not exist")
+        kinds[name].decode_body(event)
+
+
+def _check_states(db: sqlite3.Connection, kind: type[ProgramState]) -> None:
+    """The values of a kind of state, and its rows: each is the one that its columns say."""
+    _check_names(db, kind.table)
+    for row in db.execute(f"SELECT * FROM {kind.table}"):
+        program, _, body = msgspec.convert(row, tuple[str, int, bytes])
+        _decoded(record_decoder(kind), body, "table", kind.table, "of program", program)
+    for table in kind.rows:
+        _check_names(db, table.name)
+        decode = record_decoder(table.struct)
+        for program, application, *columns, body in db.execute(f"SELECT * FROM {table.name}"):
+            row = _decoded(decode, msgspec.convert(body, bytes), "table", table.name, "of program", program)
+            if (row.key, columns) != ((program, application), columns_of(table, row)):
+                raise LedgerCheckError(f"table {table.name}: the row of {application!r} is not the one that it names")
 
 
 def _check_names(db: sqlite3.Connection, table: str) -> None:
@@ -162,29 +173,15 @@ def _check_names(db: sqlite3.Connection, table: str) -> None:
         raise LedgerCheckError(f"table {table} names program {name!r}, which does not exist")
 
 
-def _check_states(db: sqlite3.Connection, kind: type[ProgramState]) -> None:
-    """The records of a kind of state."""
-    _check_names(db, kind.table)
-    decode = record_decoder(kind)
-    for row in db.execute(f"SELECT * FROM {kind.table}"):
-        program, _, body = msgspec.convert(row, tuple[str, int, bytes])
-        try:
-            decode(without_checksum(body))
-        except ValueError as error:
-            raise LedgerCheckError(f"table {kind.table}, program {program!r}: {error}") from error
+def _spec(body: bytes) -> Any:
+    return msgspec.json.decode(without_checksum(body))
 
 
-def _check_rows(db: sqlite3.Connection, table: RowTable[Any]) -> None:
-    """The rows of a table: each is the one that its columns say."""
-    _check_names(db, table.name)
-    decode = record_decoder(table.struct)
-    for program, application, *columns, body in db.execute(f"SELECT * FROM {table.name}"):
-        try:
-            row = decode(without_checksum(msgspec.convert(body, bytes)))
-        except ValueError as error:
-            raise LedgerCheckError(f"table {table.name}, program {program!r}: {error}") from error
-        if (row.key, columns) != ((program, application), columns_of(table, row)):
-            raise LedgerCheckError(f"table {table.name}: the row of {application!r} is not the one that it names")
+def _decoded(decode: Callable[[bytes], Any], body: bytes, *where: object) -> Any:
+    try:
+        return decode(body)
+    except ValueError as error:
+        raise LedgerCheckError(f"{' '.join(map(str, where))}: {error}") from error
 
 
 def _check_cases(db: sqlite3.Connection) -> None:
@@ -192,7 +189,7 @@ def _check_cases(db: sqlite3.Connection) -> None:
     # Sums of hashes compare the timers that are there with those that should be there, in any order and little memory.
     expected = 0
     for id, application, body, pooled in db.execute("SELECT program, application, body, pooled FROM cases"):
-        case = decode_case(without_checksum(body))
+        case = decode_case(body)
         if case.key != (names.get(id), application):
             raise LedgerCheckError(f"case {application!r} is not the one that its row names")
         if pooled != WAITS[case.status].pooled:

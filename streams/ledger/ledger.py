@@ -32,7 +32,6 @@ from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
 from .array_codec import encode_record, pack, unpack
-from .checksum import with_checksum, without_checksum
 from .file import ledger_errors
 from .programs import insert_program, programs_in_force, write_specs
 from .schema import SCHEMA, SCHEMA_VERSION, state_tables
@@ -191,7 +190,7 @@ class Ledger:
                 )
             shard = state.shards[ShardKey(name, number)] = Shard(program, number, program.learner(), step, untold)
             try:
-                shard.learner.restore(unpack(without_checksum(learner)))
+                shard.learner.restore(unpack(learner))
             except ValueError as error:
                 raise LedgerError(
                     f"ledger {self.path}: what {choice} has learned for program {name!r} does not fit it any more "
@@ -218,7 +217,7 @@ class Ledger:
             marks = ",".join("?" * len(batch))
             query = f"SELECT body FROM cases WHERE program = ? AND application IN ({marks})"
             for (body,) in self._db.execute(query, (self._ids[program], *batch)):
-                yield decode_case(without_checksum(body))
+                yield decode_case(body)
 
     def _due(self, state: PartitionState, touched: Footprint, steps: Mapping[tuple[str, int], int]) -> Iterator[Timer]:
         """The timers that may fire in a portion: by its last watermarks, and by the steps that it is likely to take.
@@ -289,7 +288,7 @@ class Ledger:
             "INSERT INTO cases VALUES (?, ?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET "
             "body = excluded.body, pooled = excluded.pooled",
             [
-                (self._ids[program], application, with_checksum(encode_record(case)), WAITS[case.status].pooled)
+                (self._ids[program], application, encode_record(case), WAITS[case.status].pooled)
                 for (program, application), case in effects.cases.items()
             ],
         )
@@ -316,8 +315,8 @@ class Ledger:
         rows = []
         for key in effects.shards:
             shard = state.shards[key]
-            learned = with_checksum(pack(shard.learner.state()))
-            rows.append((*key, shard.step, shard.program.spec.policy.choice, learned, shard.untold))
+            learned, choice = pack(shard.learner.state()), shard.program.spec.policy.choice
+            rows.append((*key, shard.step, choice, learned, shard.untold))
         self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def _write_models(self, state: PartitionState, effects: Effects) -> None:

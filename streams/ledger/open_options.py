@@ -11,7 +11,6 @@ from ..engine.promises.promised_options import PROMISED_OPTIONS, PromisedOptions
 from ..engine.promises.state import PromiseState
 from ..errors import LedgerError
 from .array_codec import record_decoder
-from .checksum import without_checksum
 from .reader import ledgers_in, meta_of, reading
 
 PEOPLE_A_PAGE = 2000
@@ -42,7 +41,7 @@ class ProgramLedger:
         while True:
             with reading(self.path) as db:
                 rows = db.execute(_PAGE, (program, last, PEOPLE_A_PAGE)).fetchall()
-                page = [_decode_options(without_checksum(body)) for _, body in rows]
+                page = [_decode_options(body) for _, body in rows]
             if page:
                 yield page
             if len(rows) < PEOPLE_A_PAGE:
@@ -75,7 +74,7 @@ def _program_ledger(path: Path, partition: int, db: sqlite3.Connection, program:
     if row is None:
         return None
     body = db.execute(_RECORD, (program,)).fetchone()
-    record = PromiseState() if body is None else _decode_record(without_checksum(body[0]))
+    record = PromiseState() if body is None else _decode_record(body[0])
     [people] = db.execute(_PEOPLE, (program,)).fetchone()
     spec, first_model, version, address, sha256 = row
     return ProgramLedger(path, partition, spec, first_model, version, address, sha256, record, people)

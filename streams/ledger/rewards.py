@@ -19,7 +19,7 @@ def rewards_of(db: sqlite3.Connection) -> dict[str, RewardsSummary]:
     shards = defaultdict[str, list[RewardsSummary]](list)
     for program, shard, name, learner in db.execute("SELECT program, shard, choice, learner FROM shards").fetchall():
         choice = choices.registry.get(name)
-        beliefs = None if choice is None else choice.beliefs_of(unpack(without_checksum(learner)))
+        beliefs = None if choice is None else choice.beliefs_of(unpack(learner))
         if beliefs is not None:
             shards[program].append(summary_of(_watch(db, program, shard), beliefs, _features(db, program)))
     return {program: joined(parts) for program, parts in shards.items()}
@@ -28,7 +28,7 @@ def rewards_of(db: sqlite3.Connection) -> dict[str, RewardsSummary]:
 def _watch(db: sqlite3.Connection, program: str, shard: int) -> RewardWatch:
     query = f"SELECT body FROM {RewardWatch.table} WHERE program = ? AND shard = ?"
     row = db.execute(query, (program, shard)).fetchone()
-    return RewardWatch() if row is None else _decode_watch(without_checksum(row[0]))
+    return RewardWatch() if row is None else _decode_watch(row[0])
 
 
 def _features(db: sqlite3.Connection, program: str) -> list[str]:

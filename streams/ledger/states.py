@@ -19,7 +19,6 @@ from ..engine.program_state import RowTable, StoredProgram
 from ..engine.state import PartitionState, ShardKey
 from ..errors import LedgerError
 from .array_codec import encode_record, record_decoder
-from .checksum import with_checksum, without_checksum
 from .file import DAMAGE_ERRORS, ledger_errors
 
 R = TypeVar("R", bound=Struct)
@@ -53,7 +52,7 @@ class RowsAtRest:
     def _read(self, table: RowTable[R], query: str, *values: object) -> list[R]:
         decode = record_decoder(table.struct)
         with ledger_errors(self.path):
-            return [decode(without_checksum(body)) for (body,) in self.db.execute(query, values)]
+            return [decode(body) for (body,) in self.db.execute(query, values)]
 
 
 def read_states(state: PartitionState, rest: RowsAtRest) -> None:
@@ -65,7 +64,7 @@ def read_states(state: PartitionState, rest: RowsAtRest) -> None:
             rows = partial(rest.all, program=name)
             stored = StoredProgram(program, state.watermark_ms(program), _pooled_cases(rest.db, name), rows)
             try:
-                value = kept[ShardKey(name, shard)] = decode(without_checksum(body))
+                value = kept[ShardKey(name, shard)] = decode(body)
                 value.begin(program)
                 value.restore(stored)
             except DAMAGE_ERRORS:
@@ -80,7 +79,7 @@ def read_states(state: PartitionState, rest: RowsAtRest) -> None:
 def _pooled_cases(db: sqlite3.Connection, program: str) -> Iterator[Case]:
     own = "program = (SELECT id FROM programs WHERE program = ?)"
     for (body,) in db.execute(f"SELECT body FROM cases WHERE {own} AND pooled = 1 ORDER BY rowid", (program,)):
-        yield decode_case(without_checksum(body))
+        yield decode_case(body)
 
 
 def write_states(db: sqlite3.Connection, state: PartitionState, effects: Effects) -> None:
@@ -91,7 +90,7 @@ def write_states(db: sqlite3.Connection, state: PartitionState, effects: Effects
             value.collect()
         db.executemany(
             _insert(kind.table, ("program", "shard"), ("body",)),
-            [(*key, with_checksum(encode_record(value))) for key, value in changed.items()],
+            [(*key, encode_record(value)) for key, value in changed.items()],
         )
     for table, rows in effects.rows.items():
         deleted = [key for key, row in rows.changed.items() if row is None]
@@ -99,7 +98,7 @@ def write_states(db: sqlite3.Connection, state: PartitionState, effects: Effects
         db.executemany(
             _insert(table.name, ("program", "application"), (*table.columns, "body")),
             [
-                (*key, *columns_of(table, row), with_checksum(encode_record(row)))
+                (*key, *columns_of(table, row), encode_record(row))
                 for key, row in rows.changed.items()
                 if row is not None
             ],

@@ -12,7 +12,6 @@ from ..engine.rounds.promised_scores import PROMISED_SCORES
 from ..engine.rounds.state import ProgramRounds
 from ..engine.timing.timers import WINDOW
 from .array_codec import record_decoder
-from .checksum import without_checksum
 from .reader import ledgers_in, meta_of, reading
 from .rewards import rewards_of
 
@@ -110,7 +109,7 @@ def _summary(path: Path) -> LedgerSummary | None:
 
 
 def _rounds(body: bytes, open_promises: int) -> RoundsSummary:
-    record = _decode_rounds(without_checksum(body))
+    record = _decode_rounds(body)
     number = None if record.last_end_ms is None else record.last_number
     return RoundsSummary(
         record.waiting, open_promises, number, record.last_end_ms, record.next_end_ms, record.promise_counts.coverage
@@ -118,7 +117,7 @@ def _rounds(body: bytes, open_promises: int) -> RoundsSummary:
 
 
 def _promises(body: bytes, people: int) -> PromisesSummary:
-    record = _decode_promises(without_checksum(body))
+    record = _decode_promises(body)
     scan = (None, None, None) if record.scan is None else (record.scan.unseen, record.scan.version, record.scan.time_ms)
     return PromisesSummary(sum(record.open.values()), people, *scan)
 

@@ -1,23 +1,11 @@
 """One handler a kind of event, and the table of all that the rooms of the engine add to it."""
 
-from ..contract import (
-    CaseTimerHandler,
-    Handler,
-    TimerHandler,
-    Work,
-    add,
-    discard,
-    handlers,
-    states,
-    timer_handlers,
-    works,
-)
+from ..contract import Handler, TimerHandler, Work, add, discard, handlers, states, timer_handlers, works
 from ..promises.ending import PromiseEndTimerHandler
 from ..promises.revalidation import REVALIDATION
 from ..promises.state import PromiseState
-from ..rewards.outcome import OutcomeHandler
+from ..rewards.outcome import OutcomeHandler, WindowTimerHandler
 from ..rewards.watch import RewardWatch
-from ..rewards.window import WindowTimerHandler
 from ..rounds.announcement import RoundHandler
 from ..rounds.closing import CLOSING, RoundEndTimerHandler
 from ..rounds.state import ProgramRounds
@@ -31,37 +19,10 @@ from .model import ModelHandler
 from .spec import SpecHandler
 from .tick import TickHandler
 
-__all__ = [
-    "CaseTimerHandler",
-    "Handler",
-    "TimerHandler",
-    "Work",
-    "add",
-    "discard",
-    "handlers",
-    "states",
-    "timer_handlers",
-    "works",
-]
+__all__ = ["Handler", "TimerHandler", "Work", "add", "discard", "handlers", "states", "timer_handlers", "works"]
 
-add(
-    ApplicationHandler(),
-    DecisionHandler(),
-    OutcomeHandler(),
-    ModelHandler(),
-    SpecHandler(),
-    RoundHandler(),
-    IncrementHandler(),
-    DeadLetterHandler(),
-    TickHandler(),
-    WindowTimerHandler(),
-    WaitTimerHandler(),
-    RoundEndTimerHandler(),
-    PromiseEndTimerHandler(),
-    RewardWatch,
-    SharedEvidence,
-    ProgramRounds,
-    PromiseState,
-    CLOSING,
-    REVALIDATION,
-)
+add(ApplicationHandler(), DecisionHandler(), OutcomeHandler(), ModelHandler(), SpecHandler(), RoundHandler())
+add(IncrementHandler(), DeadLetterHandler(), TickHandler())
+add(WindowTimerHandler(), WaitTimerHandler(), RoundEndTimerHandler(), PromiseEndTimerHandler())
+add(RewardWatch, SharedEvidence, ProgramRounds, PromiseState)
+add(CLOSING, REVALIDATION)

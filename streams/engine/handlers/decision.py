@@ -72,7 +72,7 @@ def decide(case: Case, person: Person, entry: Entry, program: Program, fold: Fol
     if person.approved is not None:
         case.decision_event_id, case.time_ms = entry.id, max(case.time_ms, entry.time_ms)
     decided = Decided(case, assessment.approved, assessment, position=entry.position)
-    answer_people([decided], Terms(program, fold.state.model(program)), fold)
+    answer_people([decided], Terms(fold.state.model(program)), fold)
 
 
 def _refuse_second(entry: Entry, event: Decision, case: Case, fold: Fold) -> None:

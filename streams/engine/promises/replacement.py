@@ -16,7 +16,6 @@ from ....schemas.encoding import Problem
 from ....schemas.events import Recourse
 from ....schemas.headers import format_time
 from ...journal.entries import CaseKey
-from ...programs.program import Program
 from ..answers import options_of
 from ..assessment import Assessment, Person, assess
 from ..cases import OPEN
@@ -36,22 +35,18 @@ class Replacement(NamedTuple):
     selected: Mapping[str, Selected]
 
 
-def find_replacements(
-    program: Program, model: CurrentModel, broken: Sequence[Verdict]
-) -> dict[CaseKey, Replacement | None]:
-    """An option in place of each broken one; None for people who have none, or need none any more."""
+def find_replacements(model: CurrentModel, broken: Sequence[Verdict]) -> dict[CaseKey, Replacement]:
+    """An option in place of each broken one; nothing for people who have none, or need none any more."""
     people = {verdict.promise.key: Person(verdict.promise.features, approved=False) for verdict in broken}
-    assessed = assess(program, model, people)
-    replacements: dict[CaseKey, Replacement | None] = {}
+    assessed = assess(model.program, model, people)
+    replacements: dict[CaseKey, Replacement] = {}
     for verdict in broken:
-        key = verdict.promise.key
-        assessment = assessed[key]
-        replacements[key] = None
-        if isinstance(assessment, Problem) or program.approves(np.array([assessment.score])).item():
+        assessment = assessed[verdict.promise.key]
+        if isinstance(assessment, Problem) or model.program.approves(np.array([assessment.score])).item():
             continue
         selected = _replacements(assessment, verdict)
         if selected:
-            replacements[key] = Replacement(assessment, selected)
+            replacements[verdict.promise.key] = Replacement(assessment, selected)
     return replacements
 
 
@@ -83,15 +78,15 @@ def _cheapest_by_arm(assessment: Assessment) -> dict[int, Selected]:
 
 
 def replace_broken(
-    verdict: Verdict, replacement: Replacement, program: Program, model: CurrentModel, time_ms: int, fold: Fold
+    verdict: Verdict, replacement: Replacement, model: CurrentModel, time_ms: int, fold: Fold
 ) -> PromisedOptions:
     """Promise what stands for a person's broken options, and publish it; return their open options."""
-    promise, points = verdict.promise, replacement.assessment.options.points
+    program, promise, points = model.program, verdict.promise, replacement.assessment.options.points
     opened = [
         OpenOption(id, selected.arm, points[selected.point].tobytes(), model.bundle.manifest_sha256)
         for id, selected in replacement.selected.items()
     ]
-    _note_arms(promise, opened, program, fold)
+    _note_arms(promise, opened, fold)
     distance = certified_distance(program, model.bundle, rows_of(opened)).min().item()
     revised = msgspec.structs.replace(
         promise,
@@ -100,46 +95,31 @@ def replace_broken(
         until_ms=max(promise.until_ms, time_ms + program.valid_for_ms),
         revision=promise.revision + 1,
     )
-    _publish(revised, replacement, program, model, time_ms, fold)
+    _publish(revised, replacement, model, time_ms, fold)
     return revised
 
 
-def _note_arms(promise: PromisedOptions, opened: Sequence[OpenOption], program: Program, fold: Fold) -> None:
+def _note_arms(promise: PromisedOptions, opened: Sequence[OpenOption], fold: Fold) -> None:
     """Let the case know which options stand on another arm than the one that the learner picked."""
     arms = {option.id: option.arm for option in promise.options}
     moved = {int(option.id) - 1: option.arm for option in opened if option.arm != arms[option.id]}
-    if not moved:
-        return
-    for case in fold.read_cases(program.name, [promise.key.application]):
+    for case in fold.read_cases(promise.key.program, [promise.key.application] if moved else []).values():
         if case.status is OPEN:
-            case.options = tuple(
-                [
-                    msgspec.structs.replace(option, revised_arm=moved.get(number, option.revised_arm))
-                    for number, option in enumerate(case.options)
-                ]
-            )
+            arms_now = [moved.get(number, option.revised_arm) for number, option in enumerate(case.options)]
+            both = zip(case.options, arms_now, strict=True)
+            case.options = tuple([msgspec.structs.replace(option, revised_arm=arm) for option, arm in both])
             fold.save(case)
 
 
-def _publish(
-    promise: PromisedOptions, replacement: Replacement, program: Program, model: CurrentModel, time_ms: int, fold: Fold
-) -> None:
+def _publish(promise: PromisedOptions, replacement: Replacement, model: CurrentModel, time_ms: int, fold: Fold) -> None:
     """Publish what a person is to do now in place of the options that the new model rejects."""
+    program = model.program
     application, revision = promise.key.application, promise.revision
+    options = options_of(model, replacement.assessment, replacement.selected.items())
+    until, named_by = format_time(promise.until_ms), (program.execution_source, model.bundle.manifest_sha256)
     event = Recourse(
-        program=program.name,
-        shard=promise.shard,
-        application=application,
-        step=promise.step,
-        options=options_of(program, model, replacement.assessment, replacement.selected.items()),
-        policy=program.spec.policy.choice,
-        policy_version=program.policy_version,
-        spec=program.sha256,
-        model=model.bundle.version,
-        applicant=promise.applicant,
-        expires_at=format_time(promise.until_ms),
-        execution_source=program.execution_source,
-        model_sha256=model.bundle.manifest_sha256,
+        *(program.name, promise.shard, application, promise.step, options, *model.signature),
+        *(None, None, promise.applicant, until, *named_by),
         revision=revision,
         improvement_source=program.improvement_source(model.bundle),
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
+from msgspec.structs import asdict, replace
 
 from ....agents.scores import LinearScore
 from ....schemas.events import Revalidation
@@ -82,23 +82,24 @@ def _revalidate(state: PromiseState, scan: Scan, people: Sequence[PromisedOption
 
     Somebody whose options are broken takes many units, so those beyond the credit are left to the next page.
     """
-    program, model = state.program, fold.state.model(state.program)
+    model, honours = fold.state.model(state.program), state.program.spec.promise.grandfather
     linear = isinstance(model.bundle.model.score, LinearScore)
     units_of_replacement = REPLACEMENT_UNITS if linear else LARGE_MODEL_UNITS
     broken: list[Verdict] = []
-    for verdict in verdicts_of(program, model.bundle, _in_time(people, scan, fold), state.path):
-        if verdict.is_clean:
-            _count(verdict, scan)
-            kept = msgspec.structs.replace(verdict.promise, path_limit=verdict.path_limit)
-            change_promise(verdict.promise, kept, fold)
-        elif verdict.rejected and not program.spec.promise.grandfather:
+    for verdict in verdicts_of(state.program, model.bundle, _in_time(people, scan, fold), state.path):
+        if verdict.rejected and not honours:
             broken.append(verdict)
-        else:
-            _conclude(verdict, program, scan, model, None, fold)
+            continue
+        _count(verdict, scan).honoured += len(verdict.rejected)
+        change_promise(verdict.promise, _honoured(verdict), fold)
     now = broken[: max(1, state.credit // units_of_replacement)]
-    replacements = find_replacements(program, model, now)
+    replacements = find_replacements(model, now)
     for verdict in now:
-        _conclude(verdict, program, scan, model, replacements[verdict.promise.key], fold)
+        replacement = replacements.get(verdict.promise.key)
+        shard = _count(verdict, scan)
+        shard.broken += len(verdict.rejected)
+        shard.replaced += 0 if replacement is None else len(replacement.selected)
+        change_promise(verdict.promise, _broken(verdict, model, replacement, scan.time_ms, fold), fold)
     left = len(broken) - len(now)
     units = (len(people) - left) // PEOPLE_PER_UNIT + left // LEFT_PER_UNIT
     return 1 + units + units_of_replacement * len(now)
@@ -121,46 +122,23 @@ def _count(verdict: Verdict, scan: Scan) -> ShardScan:
     return shard
 
 
-def _conclude(
-    verdict: Verdict,
-    program: Program,
-    scan: Scan,
-    model: CurrentModel,
-    replacement: Replacement | None,
-    fold: Fold,
-) -> None:
-    """Write what became of a person's options, some of which the model rejects, and publish it where one is broken."""
-    shard = _count(verdict, scan)
-    if program.spec.promise.grandfather:
-        shard.honoured += len(verdict.rejected)
-        changed = _honoured(verdict)
-    else:
-        shard.broken += len(verdict.rejected)
-        shard.replaced += 0 if replacement is None else len(replacement.selected)
-        changed = _broken(verdict, program, model, replacement, scan.time_ms, fold)
-    change_promise(verdict.promise, changed, fold)
-
-
 def _honoured(verdict: Verdict) -> PromisedOptions:
     """The open options of a person, of whom the rejected ones are judged by the model that made them."""
-    options = tuple(
-        [
-            msgspec.structs.replace(option, honoured=option.honoured or option in verdict.rejected)
-            for option in verdict.promise.options
-        ]
-    )
-    return msgspec.structs.replace(verdict.promise, options=options, path_limit=verdict.path_limit)
+    options = verdict.promise.options
+    if verdict.rejected:
+        options = tuple([replace(one, honoured=one.honoured or one in verdict.rejected) for one in options])
+    return replace(verdict.promise, options=options, path_limit=verdict.path_limit)
 
 
 def _broken(
-    verdict: Verdict, program: Program, model: CurrentModel, replacement: Replacement | None, time_ms: int, fold: Fold
+    verdict: Verdict, model: CurrentModel, replacement: Replacement | None, time_ms: int, fold: Fold
 ) -> PromisedOptions:
     """The open options of a person without the broken ones, and with those that stand for them; both are published."""
     promise, replaced = verdict.promise, () if replacement is None else tuple(replacement.selected)
     end_options(promise, verdict.rejected, "broken", time_ms, fold, reason="model", replaced=replaced)
     if replacement is not None:
-        return replace_broken(verdict, replacement, program, model, time_ms, fold)
-    return msgspec.structs.replace(promise, options=verdict.remaining, path_limit=verdict.path_limit)
+        return replace_broken(verdict, replacement, model, time_ms, fold)
+    return replace(promise, options=verdict.remaining, path_limit=verdict.path_limit)
 
 
 def _publish(state: PromiseState, scan: Scan, fold: Fold) -> None:
@@ -171,15 +149,10 @@ def _publish(state: PromiseState, scan: Scan, fold: Fold) -> None:
             program=program.name,
             shard=number,
             model=scan.version,
-            open=shard.open,
             cleared=shard.rest if is_complete else 0,
-            accepted=shard.accepted,
-            honoured=shard.honoured,
-            broken=shard.broken,
-            replaced=shard.replaced,
-            worst_margin=shard.worst_margin,
             left=0 if is_complete else shard.rest,
             model_sha256=scan.sha256,
+            **asdict(shard),
         )
         identity = f"revalidation/{program.name}/{number}/{state.models}"
         fold.emit(event, identity, scan.time_ms, program.name, number)

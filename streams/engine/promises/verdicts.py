@@ -29,11 +29,6 @@ class Verdict(NamedTuple):
     path_limit: float
 
     @property
-    def is_clean(self) -> bool:
-        """Whether the model accepts all options."""
-        return len(self.accepted) == len(self.promise.options)
-
-    @property
     def remaining(self) -> tuple[OpenOption, ...]:
         """The options that stay open."""
         return tuple([option for option in self.promise.options if option not in self.rejected])

@@ -18,6 +18,8 @@ from .watch import RewardWatch
 
 CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}
 """The fates that close a recourse, and the status of its case after each."""
+_Names = tuple[str | None, str | None]
+"""The arm and the id of an option, as events name them."""
 REWARDS = "rewards"
 """What has drifted where rewards are no longer what is expected, in the count of drifts."""
 
@@ -103,14 +105,13 @@ def _pull(case: Case, option_index: int) -> Pull:
     return Pull(case.step, suggested.arm, suggested.execution, suggested.context)
 
 
-def _credited_names(case: Case, option_index: int | None) -> tuple[str | None, str | None]:
-    """The arm and the id of the credited option, as events name them."""
+def _credited_names(case: Case, option_index: int | None) -> _Names:
     return (None, None) if option_index is None else (case.options[option_index].arm_name, str(option_index + 1))
 
 
 def late(entry: Entry, case: Case, option_index: int | None, fold: Fold) -> None:
     """Publish the fate of an outcome that came after the window of its recourse."""
-    _publish(entry, "late", fold, case.step, *_credited_names(case, option_index))
+    _publish(entry, "late", fold, case.step, _credited_names(case, option_index))
 
 
 def dangling(entry: Entry, fold: Fold) -> None:
@@ -118,18 +119,12 @@ def dangling(entry: Entry, fold: Fold) -> None:
     _publish(entry, "dangling", fold)
 
 
-def _publish(
-    entry: Entry,
-    fate: Fate,
-    fold: Fold,
-    step: int | None = None,
-    candidate: str | None = None,
-    option: str | None = None,
-) -> None:
+def _publish(entry: Entry, fate: Fate, fold: Fold, step: int | None = None, names: _Names = (None, None)) -> None:
     fold.remember(entry)
+    arm, option = names
     name, application = entry.key
     shard = shard_of(application, fold.state.program(name).spec.shards)
-    event = Reward(name, shard, application, fate, None, step, candidate, entry.id, option)
+    event = Reward(name, shard, application, fate, None, step, arm, entry.id, option)
     fold.count("fates", name, fate)
     fold.emit(event, joined(fate, name, application, entry.id), entry.time_ms, name, shard)
 

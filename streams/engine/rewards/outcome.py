@@ -1,4 +1,4 @@
-"""Outcomes: what happened after a recourse, learned and published as its fate."""
+"""Outcomes, and windows that end without one: what happened after a recourse is learned, and published as its fate."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from ....schemas.events import Outcome
 from ...journal.entries import Entry
 from ...programs.program import Program
 from ..cases import CENSORED, REWARDED, UNSEEN, Case
-from ..contract import Handler
+from ..contract import CaseTimerHandler, Handler
 from ..fold import Fold
 from ..portion import Footprint
+from ..timing.timers import WINDOW
 from .fates import close, credited, dangling, late, learn
 
 
@@ -42,6 +43,21 @@ class OutcomeHandler(Handler):
     def give_up(self, entry: Entry, event: Outcome, fold: Fold) -> None:  # noqa: ARG002
         """An outcome without a recourse dangles."""
         dangling(entry, fold)
+
+
+class WindowTimerHandler(CaseTimerHandler):
+    """Censors the recourses whose window has passed, in steps or in event time: the reward is 0."""
+
+    kind: ClassVar[str] = WINDOW
+
+    def end(self, case: Case, fold: Fold) -> None:
+        """Close the case."""
+        shard, option = fold.state.shards[case.key.program, case.shard], credited(case, None)
+        if not shard.program.ignores_silence:
+            learn(shard, case, 0.0, option)
+        # The window of steps ends with the entry that is being folded.
+        time_ms = fold.entry.time_ms if case.deadline_ms is None else case.deadline_ms
+        close(case, shard, "censored", 0.0, option, time_ms, fold)
 
 
 def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Program, fold: Fold) -> None:

@@ -13,10 +13,10 @@ A round goes through these phases. A small round is closed at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
+from msgspec.structs import asdict
 from numpy.typing import NDArray
 
 from ....agents.candidates import LinearScore
@@ -42,7 +42,7 @@ from .forecast import (
     success_at,
 )
 from .placement import answer_members, end_promised_score
-from .result import RoundResult, rank, second_applications
+from .result import rank, result_of, second_applications
 from .state import Closing, Phase, ProgramRounds, RoundCounts
 
 LARGE_MODEL_UNITS = 50
@@ -105,8 +105,7 @@ def _score(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> i
     piece = left[: units * SCORED_PER_UNIT]
     if len(piece) == len(left):
         closing.phase = Phase.RANK
-    names = [member.name for member in piece]
-    cases = {case.key.application: case for case in fold.read_cases(rounds.program.name, names)}
+    cases = fold.read_cases(rounds.program.name, [member.name for member in piece])
     rounds.drop([member for member in piece if member.name not in cases])
     rows = _encoded(rounds.program, cases)
     scored = _bundle(rounds, fold).model.score(np.array(list(rows.values()))).tolist() if rows else []
@@ -135,8 +134,7 @@ def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> in
     # Another system may decide both applications of a person.
     closing.duplicate_applications = () if external else second_applications(rounds.members)
     closing.cut, closing.threshold = rank(rounds, closing)
-    result = RoundResult(rounds, closing, _bundle(rounds, fold))
-    closed, rejected = result.closed, result.rejected
+    closed, accepted, rejected = result_of(rounds, closing, _bundle(rounds, fold))
     rounds.learners.goal.observe(closed)
     counts = rounds.promise_counts
     counts.reached += int(closed.reached.sum())
@@ -146,7 +144,7 @@ def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> in
         newcomers=len(closed.newcomers),
         returned=len(closed.own_goal),
         reached=int(closed.reached.sum()),
-        accepted=result.accepted,
+        accepted=accepted,
     )
     closing.rejected = len(rejected)
     closing.drift = _drift(rounds, closing, closed.newcomers)
@@ -173,7 +171,7 @@ def _forecast(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -
     done = len(sample.success) // (8 * len(scores))
     names = sample.names[done : done + max(1, units // cost)]
     codec = rounds.program.codec
-    cases = {case.key.application: case for case in fold.read_cases(rounds.program.name, names)}
+    cases = fold.read_cases(rounds.program.name, names)
     read = [codec.read(cases[name].features or b"null") for name in names]
     people = codec.encode_read([values for values in read if not isinstance(values, Problem)])
     sample.success += success_at(rounds, _bundle(rounds, fold), people, scores).tobytes()
@@ -199,19 +197,14 @@ def _aim(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int
 
 
 def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: int, fold: Fold) -> None:
-    program, ended = rounds.program, rounds.promise_counts
-    counts = closing.counts
+    program, ended, bundle = rounds.program, rounds.promise_counts, _bundle(rounds, fold)
     event = Threshold(
         program=program.name,
         shard=0,
         round=closing.number,
         ended_at=format_time(closing.end_ms),
         places=closing.places,
-        applicants=counts.applicants,
-        newcomers=counts.newcomers,
-        returned=counts.returned,
-        reached=counts.reached,
-        accepted=counts.accepted,
+        **asdict(closing.counts),
         threshold=closing.threshold,
         goal=closing.goal,
         forecast=closing.forecast,
@@ -219,8 +212,8 @@ def _publish_threshold(rounds: ProgramRounds, closing: Closing, open_promises: i
         coverage=Coverage(rounds.capacity.coverage, ended.coverage, ended.rounds + 1),
         open_promises=open_promises,
         drift=closing.drift,
-        model=_bundle(rounds, fold).version,
-        model_sha256=_bundle(rounds, fold).manifest_sha256,
+        model=bundle.version,
+        model_sha256=bundle.manifest_sha256,
     )
     fold.count("rounds", program.name)
     for drifted in closing.drift:
@@ -251,15 +244,8 @@ def _expire(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> 
     return 1 + len(piece) // SCORED_PER_UNIT
 
 
-_PHASES: Mapping[Phase, Callable[[ProgramRounds, Closing, int, Fold], int]] = MappingProxyType(
-    {
-        Phase.SCORE: _score,
-        Phase.RANK: _rank,
-        Phase.FORECAST: _forecast,
-        Phase.AIM: _aim,
-        Phase.ANSWER: _answer,
-        Phase.EXPIRE: _expire,
-    }
+_PHASES: Mapping[Phase, Callable[[ProgramRounds, Closing, int, Fold], int]] = dict(
+    zip(Phase, (_score, _rank, _forecast, _aim, _answer, _expire), strict=True)
 )
 """Each does a piece of a phase, with about ``units`` of work but for one person at least, and returns how many it
 took."""

@@ -29,7 +29,7 @@ def model_for(rounds: ProgramRounds, bundle: ModelBundle, score: float) -> Curre
     generator = rounds.program.generator.with_difficulty(rounds.learners.difficulty.difficulty, rounds.capacity.beta)
     objective = rounds.program.objective_under(bundle)
     under = generator.under(score_of_options(bundle.model.score), Threshold(score), objective)
-    return CurrentModel(bundle, under, objective)
+    return CurrentModel(rounds.program, bundle, under, objective)
 
 
 def success_of(rounds: ProgramRounds, people: Array, targets: Array) -> Array:

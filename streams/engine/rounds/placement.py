@@ -35,7 +35,7 @@ Assessed = Mapping[str, Assessment | Problem]
 def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Member], fold: Fold) -> None:
     """Decide and answer members of a round, in their order; settle what they were promised before."""
     program = rounds.program
-    cases = {case.key.application: case for case in fold.read_cases(program.name, [member.name for member in members])}
+    cases = fold.read_cases(program.name, [member.name for member in members])
     for case in cases.values():
         case.time_ms = max(case.time_ms, closing.end_ms)
     terms = RoundTerms(rounds, closing, members, fold)
@@ -49,7 +49,7 @@ class RoundTerms(Terms):
         model = fold.state.model(rounds.program)
         if closing.goal is not None:
             model = model_for(rounds, model.bundle, closing.goal)
-        super().__init__(rounds.program, model)
+        super().__init__(model)
         self.rounds, self.closing = rounds, closing
         self._members = {member.name: member for member in members}
         self.competing = _by_name(members, competing(members, closing))
@@ -77,24 +77,15 @@ class RoundTerms(Terms):
         """What is promised is the score, until the end of the last round for which it holds."""
         return self._expires_ms
 
-    def told_with_recourse(self) -> Mapping[str, Any]:
-        """The score to reach, and in which rounds."""
+    def told(self, person: Decided, none: str | None) -> Mapping[str, Any]:
+        """The score to reach, or that a person has already, and in which rounds; nothing to who did not compete."""
         closing = self.closing
-        return {
-            "round": closing.number,
-            "target_score": closing.goal,
-            "until_round": closing.until_round,
-            "valid_from": format_time(closing.end_ms),
-        }
-
-    def told_without(self, person: Decided, reason: str) -> Mapping[str, Any]:
-        """The score that could not be reached, or that a person has already; nothing to those who did not compete."""
-        if reason == APPLY_AGAIN:
-            expires = {} if self._expires_ms is None else {"expires_at": format_time(self._expires_ms)}
-            return {**self.told_with_recourse(), **expires}
-        if person.refusal is not None:
-            return {}
-        return {"round": self.closing.number, "target_score": self.closing.goal}
+        told: dict[str, Any] = {"round": closing.number, "target_score": closing.goal}
+        if none not in (None, APPLY_AGAIN):
+            return {} if person.refusal is not None else told
+        if none is not None and self._expires_ms is not None:
+            told["expires_at"] = format_time(self._expires_ms)
+        return {**told, "until_round": closing.until_round, "valid_from": format_time(closing.end_ms)}
 
     def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
         """Promise the score where there is something to promise; it supersedes that of an earlier answer."""

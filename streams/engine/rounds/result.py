@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,64 +61,43 @@ def _tie_breaks(closing: Closing, program: Program) -> partial[int]:
     return partial(tie_break, program.spec.policy.seed, program.name, closing.number)
 
 
-class RoundResult:
-    """The n members of a round that is being closed, and how it ends for them.
+class RoundResult(NamedTuple):
+    """How a round ends: what the goal observes, how many of those who competed have a place, and who has none."""
 
-    Parameters
-    ----------
-    rounds, closing
-        The program's rounds, and the one that is being closed; all its members are scored, and its cut is known.
-    bundle
-        The model that scored them.
-    """
+    closed: ClosedRound
+    accepted: int
+    rejected: list[Member]
 
-    def __init__(self, rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> None:
-        self._rounds, self._closing, self._bundle = rounds, closing, bundle
-        members = rounds.members
-        self._competing = competing(members, closing)
-        self._accepted: Mask = self._competing & have_place(members, closing, rounds.program)
-        returned: dict[CaseKey, tuple[int, PromisedScore]] = {}
-        for index in np.flatnonzero(self._competing).tolist():
-            promise = rounds.promise_of(members[index])
-            if promise is not None:
-                returned.setdefault(promise.key, (index, promise))
-        self._returned: Mask = np.zeros(len(members), dtype=np.bool_)
-        """Who came back with a promise, (n,); the first of those who name the same one."""
-        self._returned[[index for index, _ in returned.values()]] = True
-        self._promises = [promise for _, promise in returned.values()]
 
-    @property
-    def accepted(self) -> int:
-        """How many of those who competed have a place."""
-        return int(self._accepted.sum())
-
-    @cached_property
-    def rejected(self) -> list[Member]:
-        """Who competed and got no place."""
-        turned_down = self._competing & ~self._accepted
-        return [member for member, is_out in zip(self._rounds.members, turned_down, strict=True) if is_out]
-
-    @property
-    def _places(self) -> int:
-        """How many places there were: those that another system gave, where it decides and has rejected somebody."""
-        external = self._rounds.program.spec.decisions == "external"
-        return self.accepted if external and self.rejected else self._closing.places
-
-    @cached_property
-    def closed(self) -> ClosedRound:
-        """What the goal observes."""
-        scores, number = scores_of(self._rounds.members), self._closing.number
-        promised = np.array([promise.score_under(self._bundle) for promise in self._promises], dtype=np.float64)
-        return ClosedRound(
-            number=number,
-            places=self._places,
-            threshold=self._closing.threshold,
-            newcomers=scores[self._competing & ~self._returned],
-            own_goal=promised,
-            lag=np.array([number - promise.round for promise in self._promises], dtype=np.int64),
-            reached=reaches(scores[self._returned], promised),
-            accepted=self._accepted[self._returned],
-        )
+def result_of(rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> RoundResult:
+    """The result of the round that is being closed: all its members are scored by a model, and its cut is known."""
+    members, scores = rounds.members, scores_of(rounds.members)
+    competes = competing(members, closing)
+    accepted = competes & have_place(members, closing, rounds.program)
+    rejected = [members[index] for index in np.flatnonzero(competes & ~accepted).tolist()]
+    returned: dict[CaseKey, tuple[int, PromisedScore]] = {}
+    for index in np.flatnonzero(competes).tolist():
+        promise = rounds.promise_of(members[index])
+        if promise is not None:
+            # The first of those who name the same promise.
+            returned.setdefault(promise.key, (index, promise))
+    back, promises = [index for index, _ in returned.values()], [promise for _, promise in returned.values()]
+    is_back = np.zeros(len(members), dtype=np.bool_)
+    is_back[back] = True
+    promised = np.array([promise.score_under(bundle) for promise in promises], dtype=np.float64)
+    external = rounds.program.spec.decisions == "external"
+    closed = ClosedRound(
+        number=closing.number,
+        # Where another system decides and has rejected somebody, there were the places that it gave.
+        places=int(accepted.sum()) if external and rejected else closing.places,
+        threshold=closing.threshold,
+        newcomers=scores[competes & ~is_back],
+        own_goal=promised,
+        lag=np.array([closing.number - promise.round for promise in promises], dtype=np.int64),
+        reached=reaches(scores[back], promised),
+        accepted=accepted[back],
+    )
+    return RoundResult(closed, int(accepted.sum()), rejected)
 
 
 def second_applications(members: Sequence[Member]) -> tuple[str, ...]:

@@ -48,16 +48,8 @@ class Member(Struct, gc=False):
 
 def member_of(case: Case) -> Member:
     """The member that a case in a round is."""
-    return Member(
-        case.key.application,
-        case.time_ms,
-        case.applicant,
-        case.previous,
-        case.from_round,
-        case.score,
-        case.approved,
-        case.decided_ms,
-    )
+    applicant, previous, decided = case.applicant, case.previous, (case.approved, case.decided_ms)
+    return Member(case.key.application, case.time_ms, applicant, previous, case.from_round, case.score, *decided)
 
 
 class Phase(IntEnum):

@@ -22,6 +22,7 @@ from onward.streams.engine.assessment import Assessment, Person, assess
 from onward.streams.engine.cases import AWAITING_DECISION, Case, Status
 from onward.streams.engine.handlers import Handler, TimerHandler
 from onward.streams.engine.timing.timers import EVENT_TIME, Timer
+from onward.streams.journal.entries import CaseKey
 from onward.tests.support.comparison import dump
 from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.tape import MINUTE_MS, POOR, RICH, TIMED, Tape, cases, tape
@@ -56,11 +57,11 @@ class ReplyTimerHandler(TimerHandler):
 
     def fire(self, timer, fold):
         program = fold.state.program(timer.program)
-        model, [case] = fold.state.model(program), fold.read_cases(program.name, [timer.key])
+        model, case = fold.state.model(program), fold.case(CaseKey(timer.program, timer.key))
         case.time_ms = max(case.time_ms, timer.due)
         assessment = assess(program, model, {case.key: Person(case.features)})[case.key]
         assert isinstance(assessment, Assessment)
-        answer_people([Decided(case, assessment.approved, assessment)], Terms(program, model), fold)
+        answer_people([Decided(case, assessment.approved, assessment)], Terms(model), fold)
 
 
 @pytest.fixture(autouse=True)

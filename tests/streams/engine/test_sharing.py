@@ -25,7 +25,6 @@ from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.entries import shard_of
 from onward.streams.ledger.array_codec import unpack
 from onward.streams.ledger.check import check_ledger
-from onward.streams.ledger.checksum import without_checksum
 from onward.streams.metrics import Metrics
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
@@ -109,7 +108,7 @@ class Cluster:
     def learned(self, name: str = "ledgers") -> dict[int, dict[str, np.ndarray]]:
         """What each shard has learned."""
         return {
-            shard: dict(unpack(without_checksum(body)))
+            shard: dict(unpack(body))
             for place in range(self.width)
             for shard, body in rows(self.ledger(place, name), "SELECT shard, learner FROM shards")
         }

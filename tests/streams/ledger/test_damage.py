@@ -186,6 +186,8 @@ IN_THE_VALUES = [
     changed("UPDATE shards SET learner = substr(learner, 2)"),
     changed("UPDATE shards SET program = 'lo'"),
     changed("UPDATE meta SET value = 'x' WHERE name = 'offset'"),
+    changed("UPDATE waiting SET payload = substr(payload, 2) WHERE application = 'nobody'"),
+    changed("UPDATE waiting SET kind = 'no kind' WHERE application = 'nobody'"),
     changed("UPDATE sources SET time_ms = 'late' WHERE topic = 'outcomes'"),
     changed("UPDATE watermarks SET watermark = CAST(X'ff' AS TEXT)"),
 ]

@@ -400,7 +400,7 @@ def test_the_goal_counts_on_as_many_places_as_others_give_whatever_the_spec_says
 def kept_of_rounds(ledger):
     """What the ledger holds of the rounds of the only program."""
     [(body,)] = rows(ledger, "SELECT body FROM rounds")
-    return record_decoder(ProgramRounds)(without_checksum(body))
+    return record_decoder(ProgramRounds)(body)
 
 
 def learned_by(ledger):
