@@ -1,4 +1,4 @@
-"""What follows for people who are decided: their case is closed, or they get an answer.
+"""The consequences of decisions about people: their case is closed, or they get an answer.
 
 A decision, a round and a timer end in ``answer_people``. An answer is a recourse, or the reason why there is none.
 """
@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -32,7 +32,7 @@ PROMISED: Final[Literal["open"]] = "open"
 """The status of an option that is promised."""
 
 Reason = tuple[str, str]
-"""Why somebody gets no options: the reason, and a sentence."""
+"""The reason why a person gets no options, and a sentence."""
 
 
 class Decided(NamedTuple):
@@ -52,7 +52,7 @@ class Decided(NamedTuple):
 
 
 class Terms:
-    """What people are told and promised beside their options. These are the terms of a program without rounds.
+    """The terms of an answer: the fields and promises beside the options. These are those of a program without rounds.
 
     ``model`` is the one that made the options.
     """
@@ -61,7 +61,7 @@ class Terms:
         self.model, self.program = model, model.program
 
     def settle(self, person: Decided, fold: Fold) -> Decided:
-        """End what a person came back with. A promise that is honoured may turn a rejection into an approval."""
+        """End the promise that a person came back with. One that is honoured may turn a rejection into an approval."""
         case, assessment = person.case, person.assessment
         assert assessment is not None, f"{case.key} is assessed"
         if self.program.promises:
@@ -70,7 +70,7 @@ class Terms:
         case.score = assessment.score
         return person
 
-    def tell_decision(self, person: Decided, fold: Fold) -> None:
+    def report_decision(self, person: Decided, fold: Fold) -> None:
         """Publish a decision of the program's own model; count that of another system."""
         if self.program.spec.decisions == "model":
             publish_decision(person, self.program, fold)
@@ -87,7 +87,7 @@ class Terms:
         promised_ms = open_options(case, program, self.model, person.assessment, selected, fold)
         return promised_ms if until_ms is None else min(promised_ms, until_ms)
 
-    def told(self, person: Decided, none: str | None) -> Mapping[str, Any]:  # noqa: ARG002
+    def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:  # noqa: ARG002
         """Fields of the answer: of a recourse, or of one without options for the reason ``none``."""
         return {}
 
@@ -106,7 +106,7 @@ def answer_people(people: Iterable[Decided], terms: Terms, fold: Fold) -> None:
     program = terms.program
     for decided in people:
         person, case = terms.settle(decided, fold), decided.case
-        terms.tell_decision(person, fold)
+        terms.report_decision(person, fold)
         if person.approved:
             case.close(APPROVED, fold.forget_ms(program, case.time_ms))
         else:
@@ -115,19 +115,12 @@ def answer_people(people: Iterable[Decided], terms: Terms, fold: Fold) -> None:
         apply_waiting(case.key, fold)
 
 
-def publish_decision(
-    person: Decided,
-    program: Program,
-    fold: Fold,
-    round: int | UnsetType = UNSET,
-    score: float | UnsetType | None = UNSET,
-    threshold: float | UnsetType = UNSET,
-) -> None:
-    """Publish and count what the program's own model has decided, with the round that gave the places."""
+def publish_decision(person: Decided, program: Program, fold: Fold, *of_round: Any) -> None:
+    """Publish and count a decision of the program's own model; in a round with its number, the score and threshold."""
     case, bundle = person.case, fold.state.model(program).bundle
     name, application = case.key
     decided_by = bundle.version, program.sha256, case.applicant, bundle.manifest_sha256
-    event = ModelDecision(name, case.shard, application, person.approved, *decided_by, round, score, threshold)
+    event = ModelDecision(name, case.shard, application, person.approved, *decided_by, *of_round)
     count_decision(program, fold, approved=person.approved)
     fold.emit(event, f"model-decision/{name}/{application}", case.time_ms, name, case.shard)
 
@@ -246,8 +239,8 @@ def _recourse(person: Decided, shard: Shard, selected: tuple[Selected, ...], ter
         improvement_source=program.improvement_source(model.bundle),
     )
     fold.count("recourses", program.name, "recourse")
-    told = terms.told(person, None)
-    return replace(event, **told) if told else event
+    fields = terms.fields(person, None)
+    return replace(event, **fields) if fields else event
 
 
 def _open(case: Case, program: Program, shard: Shard) -> str | None:
@@ -269,5 +262,5 @@ def _no_recourse(person: Decided, shard: Shard, terms: Terms, fold: Fold) -> NoR
     event = NoRecourse(*of, reason, detail, *model.signature, case.applicant, model.bundle.manifest_sha256)
     fold.count("recourses", program.name, "none")
     fold.count("no_recourse", program.name, reason)
-    told = terms.told(person, reason)
-    return replace(event, **told) if told else event
+    fields = terms.fields(person, reason)
+    return replace(event, **fields) if fields else event

@@ -13,7 +13,7 @@ from .fold import Fold
 from .portion import Footprint
 from .program_state import ProgramState, UnfinishedState
 from .state import CurrentModel, PartitionState
-from .timing.timers import Timer, by_program_and_key
+from .timing.timers import Timer
 
 
 class Handler(ABC):
@@ -66,7 +66,7 @@ class TimerHandler(ABC):
 
     def order(self, timer: Timer) -> tuple[Any, ...]:
         """The order of timers that are due at the same time."""
-        return by_program_and_key(timer)
+        return timer.program, timer.key
 
     @abstractmethod
     def fire(self, timer: Timer, fold: Fold) -> None:

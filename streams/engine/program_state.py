@@ -25,17 +25,10 @@ R = TypeVar("R", bound=Struct)
 
 @dataclass(frozen=True, eq=False)
 class RowTable(Generic[R]):
-    """A table of the ledger with a row for each of some applications of a program: those whose promise is open, say.
+    """A table of the ledger with rows for applications of a program: those whose promise is open, say.
 
-    Parameters
-    ----------
-    name
-        The table's name.
-    struct
-        What a row holds, an array-like struct.
-    columns
-        Attributes of the struct by which rows are found, with their SQL types. Rows in which one is null are not found
-        by it.
+    ``struct`` is what a row holds; its attribute ``key`` is that of the application. ``columns`` are attributes of it
+    by which rows are found, with their SQL types; rows in which one is null are not found by it.
     """
 
     name: str
@@ -54,10 +47,7 @@ class RowReader(Protocol):
 
 
 class Rows(Generic[R]):
-    """The rows of a table as a portion sees them: those at rest, and what the portion has ``changed`` (None: deleted).
-
-    The attribute ``key`` of a row is that of its application.
-    """
+    """The rows of a table as a portion sees them: those at rest, and what it has ``changed`` (None: deleted)."""
 
     def __init__(self, table: RowTable[R], at_rest: RowReader) -> None:
         self._table = table
@@ -83,9 +73,9 @@ class Rows(Generic[R]):
         """The first ``count`` rows of a program whose column is at most this, by it and by application."""
         changed = {key: row for key, row in self.changed.items() if key.program == program}
         at_rest = self._at_rest.up_to(self._table, program, column, most, count + len(changed))
-        found = [row for row in at_rest if _key(row) not in changed]
-        found += [row for row in changed.values() if row is not None and getattr(row, column) <= most]
-        return sorted(found, key=lambda row: (getattr(row, column), _key(row).application))[:count]
+        rows = [row for row in at_rest if _key(row) not in changed]
+        rows += [row for row in changed.values() if row is not None and getattr(row, column) <= most]
+        return sorted(rows, key=lambda row: (getattr(row, column), _key(row).application))[:count]
 
     def put(self, row: R) -> None:
         """Write the row of an application."""
@@ -106,7 +96,7 @@ def _key(row: Any) -> CaseKey:
 
 @dataclass(frozen=True)
 class StoredProgram:
-    """What a state may read of its program when a ledger is opened.
+    """The view of a program that its states have when a ledger is opened.
 
     ``pooled_cases`` are those that wait in a pool. ``rows`` reads all rows of a table. Both are in the order in which
     they came.

@@ -73,7 +73,7 @@ class CurrentModel:
 
     @cached_property
     def signature(self) -> tuple[str, str, str, str]:
-        """What every answer names: the policy, its version, the spec's hash, and the model's version."""
+        """The names in every answer: the policy, its version, the spec's hash, and the model's version."""
         program = self.program
         return program.spec.policy.choice, program.policy_version, program.sha256, self.bundle.version
 
@@ -182,7 +182,7 @@ class PartitionState:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether there is work that later entries carry on, such as a round to close."""
+        """Whether there is work that later entries carry on."""
         return any(state.is_unfinished for states in self.states.values() for state in states.values())
 
     def are_new(self, entries: Iterable[Entry]) -> list[bool]:

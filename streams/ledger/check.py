@@ -132,9 +132,9 @@ def _check(db: sqlite3.Connection) -> LedgerMeta:
 def _check_pages(
     db: sqlite3.Connection, check: Literal["quick_check", "integrity_check"] = "quick_check"
 ) -> LedgerMeta:
-    found = db.execute(f"PRAGMA {check}(1)").fetchone()[0]
-    if found != "ok":
-        raise LedgerCheckError(" ".join(found.split()))
+    result = db.execute(f"PRAGMA {check}(1)").fetchone()[0]
+    if result != "ok":
+        raise LedgerCheckError(" ".join(result.split()))
     return msgspec.convert(dict(db.execute("SELECT name, value FROM meta")), LedgerMeta)
 
 

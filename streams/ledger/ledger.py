@@ -79,8 +79,8 @@ class Ledger:
     def progress(self) -> tuple[int, int]:
         """The next journal offset to fold and the newest owner's generation, as stored."""
         with ledger_errors(self.path):
-            found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('offset', 'generation')"))
-            return found["offset"], found["generation"]
+            meta = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('offset', 'generation')"))
+            return meta["offset"], meta["generation"]
 
     @property
     def committed(self) -> tuple[int, int]:
@@ -117,8 +117,8 @@ class Ledger:
     def claim(self, after: int) -> int:
         """Become the owner, with a generation above all before and above ``after``; return it."""
         with ledger_errors(self.path), self._transaction():
-            (found,) = self._db.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
-            self._generation = max(found, after) + 1
+            (last,) = self._db.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
+            self._generation = max(last, after) + 1
             self._db.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (self._generation,))
         return self._generation
 
@@ -168,9 +168,9 @@ class Ledger:
                     self._db.execute(statement)
                 rows = [*identity.items(), ("offset", 0), ("generation", 0)]
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
-        found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
-        if found != identity:
-            raise LedgerError(f"ledger {self.path} belongs to {found}, not to {identity}: use another state directory")
+        kept = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
+        if kept != identity:
+            raise LedgerError(f"ledger {self.path} belongs to {kept}, not to {identity}: use another state directory")
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -252,14 +252,14 @@ class Ledger:
             yield Timer(program, *row)
 
     def _processed(self, touched: Footprint) -> Mapping[ProcessedEvent, int]:
-        found: dict[ProcessedEvent, int] = {}
+        processed: dict[ProcessedEvent, int] = {}
         for program, names in touched.processed.items():
             for batch in _query_batches(sorted(names)):
                 marks = ",".join("?" * len(batch))
                 query = f"SELECT event, forget_ms FROM processed_events WHERE program = ? AND event IN ({marks})"
                 rows = self._db.execute(query, (program, *batch))
-                found.update((ProcessedEvent(program, event), forget_ms) for event, forget_ms in rows)
-        return found
+                processed.update((ProcessedEvent(program, event), forget_ms) for event, forget_ms in rows)
+        return processed
 
     # --- writing -------------------------------------------------------------------------------------------------
 

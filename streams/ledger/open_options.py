@@ -18,7 +18,7 @@ PEOPLE_A_PAGE = 2000
 
 @dataclass(frozen=True)
 class ProgramLedger:
-    """What one ledger holds of a program: its identity, current model, record of promises, and how many people have
+    """A program in one ledger: its identity, current model, record of promises, and how many people have
     open options."""
 
     path: Path

@@ -3,15 +3,15 @@
 The ``body`` of a case is the whole case in MessagePack, which is written several times as fast as a column for each
 field; a checksum follows it, as it follows the state of a ``learner``. Cases lie in the order in which they came, not
 by name: rows that change together lie together, and a commit writes few pages, whatever the names are. ``pooled`` is 1
-while a case waits in a pool, else 0: so these are found without reading the others.
+while a case waits in a pool, else 0: so these are read without the others.
 
 ``untold`` counts the outcomes that a shard has not told the others of.
 
 ``specs`` are the documents of all specs that a program has had, with a checksum, numbered from 0; the last one is in
 force. ``programs.spec`` is its hash.
 
-A timer says when a case, a waiting event or a processed event is due, and for which purpose (``engine/timers.py``). It
-is found by program, kind, shard and due time.
+A timer says when a case, a waiting event or a processed event is due, and for which purpose
+(``engine/timing/timers.py``). It is found by program, kind, shard and due time.
 
 Each kind of state (``engine/program_state.py``) has a table of its own, with a record for each program or shard, and
 the tables of rows that it declares. Their bodies are MessagePack with a checksum, too. They lie in the order in which

@@ -1,19 +1,25 @@
-"""What the ledgers of a state directory hold, read without disturbing the worker that writes them."""
+"""Summaries of the ledgers of a state directory, read without disturbing the worker that writes them."""
 
 from __future__ import annotations
 
+import sqlite3
+from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
+from ...agents import choices
 from ..engine.promises.promised_options import PROMISED_OPTIONS
 from ..engine.promises.state import PromiseState
-from ..engine.rewards.summary import RewardsSummary
+from ..engine.rewards.summary import RewardsSummary, joined, summary_of
+from ..engine.rewards.watch import RewardWatch
 from ..engine.rounds.promised_scores import PROMISED_SCORES
 from ..engine.rounds.state import ProgramRounds
 from ..engine.timing.timers import WINDOW
-from .array_codec import record_decoder
+from .array_codec import record_decoder, unpack
+from .checksum import without_checksum
 from .reader import ledgers_in, meta_of, reading
-from .rewards import rewards_of
 
 
 class RoundsSummary(NamedTuple):
@@ -97,7 +103,7 @@ def _summary(path: Path) -> LedgerSummary | None:
         waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
         rounds = {name: _rounds(body, count) for name, body, count in db.execute(_ROUNDS)}
         promises = {name: _promises(body, people) for name, body, people in db.execute(_PROMISES)}
-        rewards = rewards_of(db)
+        rewards = _rewards(db)
         programs = tuple(
             ProgramSummary(
                 *(name, spec, model, bool(begun), shards, steps, open_recourses),
@@ -122,7 +128,31 @@ def _promises(body: bytes, people: int) -> PromisesSummary:
     return PromisesSummary(sum(record.open.values()), people, *scan)
 
 
+def _rewards(db: sqlite3.Connection) -> dict[str, RewardsSummary]:
+    """The programs of a ledger whose learners expect rewards."""
+    shards = defaultdict[str, list[RewardsSummary]](list)
+    for program, shard, name, learner in db.execute("SELECT program, shard, choice, learner FROM shards").fetchall():
+        choice = choices.registry.get(name)
+        beliefs = None if choice is None else choice.beliefs_of(unpack(learner))
+        if beliefs is not None:
+            shards[program].append(summary_of(_watch(db, program, shard), beliefs, _features(db, program)))
+    return {program: joined(parts) for program, parts in shards.items()}
+
+
+def _watch(db: sqlite3.Connection, program: str, shard: int) -> RewardWatch:
+    query = f"SELECT body FROM {RewardWatch.table} WHERE program = ? AND shard = ?"
+    row = db.execute(query, (program, shard)).fetchone()
+    return RewardWatch() if row is None else _decode_watch(row[0])
+
+
+def _features(db: sqlite3.Connection, program: str) -> list[str]:
+    """The names of a program's features, which stay for its life."""
+    (body,) = db.execute("SELECT body FROM specs WHERE program = ? ORDER BY number LIMIT 1", (program,)).fetchone()
+    return [feature["name"] for feature in msgspec.json.decode(without_checksum(body))["features"]]
+
+
 _decode_promises = record_decoder(PromiseState)
+_decode_watch = record_decoder(RewardWatch)
 _decode_rounds = record_decoder(ProgramRounds)
 _WATERMARK = """
 SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END

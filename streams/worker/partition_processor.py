@@ -74,7 +74,7 @@ def ignore_stage(stage: Stage) -> None:
 
 @dataclass(frozen=True)
 class ProcessorConfig:
-    """Where and how state is kept.
+    """The folder of the state, and how it is kept.
 
     ``waiting_limit`` is the most events of a partition that may wait; ``snapshots`` are taken every
     ``snapshot_seconds``. ``portion_entries`` events are folded, published and committed together; more where one

@@ -1,4 +1,4 @@
-"""What a partition processor measures of its chunks."""
+"""Metrics of a partition processor's chunks."""
 
 from __future__ import annotations
 

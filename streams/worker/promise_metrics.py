@@ -1,4 +1,4 @@
-"""What a worker measures of programs whose options are promised: how many are open, and what new models mean for them.
+"""Metrics of programs whose options are promised: the number of open ones, and the results of their revalidation.
 
 Results are counted when the revalidation of the open options is finished, from the events that tell them. The counter
 has no label for the model, because each version would add series for ever. A gauge names the version: only that of the
@@ -21,7 +21,7 @@ from ..programs.program import Program
 log = logging.getLogger(__name__)
 
 RESULTS = ("cleared", "accepted", "honoured", "broken", "left")
-"""What became of an open option under a new model: each has one of these."""
+"""The results for an open option under a new model: each has one of these."""
 
 
 class PromiseMetrics:

@@ -1,4 +1,4 @@
-"""What a worker measures of programs with limited places: their rounds, promises and coverage."""
+"""Metrics of programs with limited places: their rounds, promises and coverage."""
 
 from __future__ import annotations
 

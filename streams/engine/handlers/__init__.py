@@ -12,12 +12,11 @@ from ..rounds.state import ProgramRounds
 from ..sharing.evidence import SharedEvidence
 from ..sharing.increment import IncrementHandler
 from .application import ApplicationHandler
-from .dead_letter import DeadLetterHandler
 from .decision import DecisionHandler
 from .expired_wait import WaitTimerHandler
+from .journal_kinds import DeadLetterHandler, TickHandler
 from .model import ModelHandler
 from .spec import SpecHandler
-from .tick import TickHandler
 
 __all__ = ["Handler", "TimerHandler", "Work", "add", "discard", "handlers", "states", "timer_handlers", "works"]
 

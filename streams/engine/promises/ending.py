@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ....schemas.events import PromiseChange, PromiseStatus
@@ -16,29 +16,34 @@ from .state import PROMISE_END, close_promise, promise_of
 
 
 def publish_promise_end(
-    key: CaseKey, status: PromiseStatus, identity: str, time_ms: int, fold: Fold, times: int = 1, **told: Any
+    key: CaseKey, status: PromiseStatus, identity: str, time_ms: int, fold: Fold, times: int = 1, **fields: Any
 ) -> None:
     """Publish how a promise to the person of an application has ended, and count it so many times.
 
-    ``identity`` is the ``ce_id`` of the event, ``told`` its other fields. The model is the one that decides now.
+    ``identity`` is the ``ce_id`` of the event, ``fields`` its other fields. The model is the one that decides now.
     """
     program, application = key
     bundle = fold.state.model(fold.state.program(program)).bundle
-    told |= {"model": bundle.version, "model_sha256": bundle.manifest_sha256}
-    event = PromiseChange(program=program, application=application, status=status, **told)
+    fields |= {"model": bundle.version, "model_sha256": bundle.manifest_sha256}
+    event = PromiseChange(program=program, application=application, status=status, **fields)
     fold.count("promises_ended", program, status, times)
     fold.emit(event, identity, time_ms, program, event.shard)
 
 
 def end_options(
-    promise: PromisedOptions, ended: Iterable[OpenOption], status: PromiseStatus, time_ms: int, fold: Fold, **told: Any
+    promise: PromisedOptions,
+    ended: Sequence[OpenOption],
+    status: PromiseStatus,
+    time_ms: int,
+    fold: Fold,
+    **fields: Any,
 ) -> None:
     """Publish how the promise of some options has ended, with other fields of the event; nothing for no option."""
     ids = tuple([option.id for option in ended])
     if ids:
         identity = joined("promise", *promise.key, str(promise.revision), *ids)
-        told |= {"shard": promise.shard, "applicant": promise.applicant, "options": ids}
-        publish_promise_end(promise.key, status, identity, time_ms, fold, len(ids), **told)
+        fields |= {"shard": promise.shard, "applicant": promise.applicant, "options": ids}
+        publish_promise_end(promise.key, status, identity, time_ms, fold, len(ids), **fields)
 
 
 class PromiseEndTimerHandler(TimerHandler):

@@ -20,7 +20,7 @@ def open_options(
     case: Case, program: Program, model: CurrentModel, assessment: Assessment, selected: Sequence[Selected], fold: Fold
 ) -> int:
     """Promise the options of an answer; return until when, in event time."""
-    assert case.features is not None, "who gets a recourse has features"
+    assert case.features is not None, "a person with options has features"
     batch, sha256 = assessment.options, model.bundle.manifest_sha256
     targets = batch.points[[option.point for option in selected]]
     options = tuple(
@@ -33,8 +33,8 @@ def open_options(
     if namesake is not None:
         # Its case was forgotten, and the name is used again.
         close_promise(namesake, fold)
-        told = {"reason": "answered", "by": case.key.application}
-        end_options(namesake, namesake.options, "superseded", case.time_ms, fold, **told)
+        fields = {"reason": "answered", "by": case.key.application}
+        end_options(namesake, namesake.options, "superseded", case.time_ms, fold, **fields)
     path = fold.change(PromiseState, program).path
     shard = fold.state.shard(program, case.shard)
     until_ms = case.time_ms + program.valid_for_ms

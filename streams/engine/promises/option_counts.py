@@ -1,11 +1,11 @@
-"""What a new model would mean for the open options of a program, before it is announced.
+"""The results that a new model would have for the open options of a program, before it is announced.
 
 The results are those of the revalidation that the announcement begins (``revalidation.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,8 +22,8 @@ from .verdicts import verdicts_of
 Counts = NDArray[np.int64]
 
 RESULTS = ("cleared", "accepted", "honoured", "broken")
-"""What a new model may mean for an option: ``cleared`` by its certificate, or scored and ``accepted``; else rejected,
-and ``honoured`` where the program judges people by older models."""
+"""The results for an option under a new model: ``cleared`` by its certificate, or scored and ``accepted``; else
+rejected, and ``honoured`` where the program judges people by older models."""
 _CLEARED, _ACCEPTED, _HONOURED, _BROKEN = range(len(RESULTS))
 _QUARTILES = (0.25, 0.5, 0.75)
 
@@ -135,12 +135,6 @@ def _by_quartile(values: Sequence[Value]) -> Mapping[str, NDArray[np.bool_]]:
         return {}
     own = np.array(values, dtype=np.float64)
     edges = np.unique(np.quantile(own, _QUARTILES, method="lower"))
-    places = np.searchsorted(edges, own)
-    return {label: places == place for place, label in enumerate(_labels(edges.tolist()))}
-
-
-def _labels(edges: Sequence[float]) -> Iterator[str]:
-    yield f"to {edges[0]:g}"
-    for low, high in pairwise(edges):
-        yield f"over {low:g} to {high:g}"
-    yield f"over {edges[-1]:g}"
+    between = [f"over {low:g} to {high:g}" for low, high in pairwise(edges.tolist())]
+    labels, places = [f"to {edges[0]:g}", *between, f"over {edges[-1]:g}"], np.searchsorted(edges, own)
+    return {label: places == place for place, label in enumerate(labels)}

@@ -51,7 +51,7 @@ def find_replacements(model: CurrentModel, broken: Sequence[Verdict]) -> dict[Ca
 
 
 def _replacements(assessment: Assessment, verdict: Verdict) -> dict[str, Selected]:
-    """What stands for the broken options, by their ids: the cheapest of each arm, and of the arms their own first."""
+    """Replacements of the broken options, by their ids: the cheapest of each arm, and of the arms their own first."""
     by_arm = _cheapest_by_arm(assessment)
     selected = {option.id: by_arm.pop(option.arm) for option in verdict.rejected if option.arm in by_arm}
     kept = {option.arm for option in verdict.remaining}

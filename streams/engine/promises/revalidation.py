@@ -29,7 +29,7 @@ from .state import PromiseState, Scan, ShardScan, change_promise, to_revalidate
 from .verdicts import Verdict, verdicts_of
 
 REPLACEMENT_UNITS = 5
-"""What it costs to find what stands for a person's broken options, in units."""
+"""The cost of finding replacements of a person's broken options, in units."""
 LARGE_MODEL_UNITS = 100
 """The same under a model that is no linear score."""
 PEOPLE_PER_UNIT = 4
@@ -48,7 +48,7 @@ class RevalidationWork(Work[PromiseState]):
     """A unit is about 200 us. An application waits behind one or two ticks."""
 
     def do_piece(self, state: PromiseState, fold: Fold) -> int:
-        """Revalidate a page of people, or publish what has been found."""
+        """Revalidate a page of people, or publish the results."""
         assert state.scan is not None, "a model is new"
         page = min(LARGEST_PAGE, max(LEAST_PAGE, PEOPLE_PER_UNIT * state.credit))
         people = to_revalidate(state, page, fold)
@@ -142,7 +142,7 @@ def _broken(
 
 
 def _publish(state: PromiseState, scan: Scan, fold: Fold) -> None:
-    """Publish what has been found, shard by shard: the scan is over."""
+    """Publish the results, shard by shard: the scan is over."""
     program, is_complete = state.program, not to_revalidate(state, 1, fold)
     for number, shard in sorted(scan.shards.items()):
         event = Revalidation(

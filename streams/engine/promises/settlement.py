@@ -1,7 +1,7 @@
 """Settlement: a person who was promised something comes back.
 
-Who did what an option asks has changed each of its features at least as far as its target. Other features may have
-changed too.
+An option is done when each of its features has changed at least as far as its target. Other features may have changed
+too.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def settle(case: Case, program: Program, assessment: Assessment, fold: Fold) -> 
     close_promise(promise, fold)
     others = [option for option in promise.options if option not in done]
     kept: PromiseStatus = "kept" if assessment.approved else "broken"
-    told = {"by": case.key.application, "score": None if np.isnan(assessment.score) else assessment.score}
+    fields = {"by": case.key.application, "score": None if np.isnan(assessment.score) else assessment.score}
     reason = _reason(program, assessment, done, rejected)
-    end_options(promise, done, kept, case.time_ms, fold, reason=reason, **told)
+    end_options(promise, done, kept, case.time_ms, fold, reason=reason, **fields)
     reason = "approved" if assessment.approved else "answered"
-    end_options(promise, others, "superseded", case.time_ms, fold, reason=reason, **told)
+    end_options(promise, others, "superseded", case.time_ms, fold, reason=reason, **fields)
     return assessment
 
 

@@ -1,4 +1,4 @@
-"""The state of a program's promises, and its open ones: found, opened, changed and ended."""
+"""The state of a program's promises, and the rows of the open ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROMISE_END: Final = "promise-end"
 
 
 class ShardScan(Struct, array_like=True):
-    """What the revalidation of a shard's open options has found so far.
+    """The results of the revalidation of a shard's open options so far.
 
     ``open`` counts the options that were open when the model came, without those that ended before it was their turn.
     """
@@ -149,7 +149,8 @@ def open_promise(promise: PromisedOptions, fold: Fold) -> None:
     """Options are open until their time is over."""
     state = _state(promise, fold)
     state.open[promise.shard] = state.open.get(promise.shard, 0) + len(promise.options)
-    _set_end(promise, state, fold)
+    state.latest_ms = max(state.latest_ms, promise.until_ms)
+    fold.timers.set(_end_of(promise))
     fold.rows(PROMISED_OPTIONS).put(promise)
 
 
@@ -157,13 +158,14 @@ def change_promise(old: PromisedOptions, new: PromisedOptions, fold: Fold) -> No
     """The open options of a person have changed, or none is left."""
     state = _state(old, fold)
     state.open[old.shard] += len(new.options) - len(old.options)
-    if old.until_ms != new.until_ms or not new.options:
-        fold.timers.cancel(_end_of(old))
     if not new.options:
+        fold.timers.cancel(_end_of(old))
         fold.rows(PROMISED_OPTIONS).delete(new.key)
         return
     if old.until_ms != new.until_ms:
-        _set_end(new, state, fold)
+        state.latest_ms = max(state.latest_ms, new.until_ms)
+        fold.timers.cancel(_end_of(old))
+        fold.timers.set(_end_of(new))
     fold.rows(PROMISED_OPTIONS).put(new)
 
 
@@ -180,11 +182,6 @@ def close_promise(promise: PromisedOptions, fold: Fold) -> None:
 
 def _state(promise: PromisedOptions, fold: Fold) -> PromiseState:
     return fold.change(PromiseState, fold.state.program(promise.key.program))
-
-
-def _set_end(promise: PromisedOptions, state: PromiseState, fold: Fold) -> None:
-    state.latest_ms = max(state.latest_ms, promise.until_ms)
-    fold.timers.set(_end_of(promise))
 
 
 def _end_of(promise: PromisedOptions) -> Timer:

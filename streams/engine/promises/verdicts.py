@@ -1,4 +1,4 @@
-"""What a model says of people's open options."""
+"""The verdicts of a model on people's open options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .screen import certified_distance, path_limit
 
 
 class Verdict(NamedTuple):
-    """What a new model says of a person's open options. Those that are honoured it is not asked about.
+    """The verdict of a new model on a person's open options. Honoured ones are not scored.
 
     ``margin`` is by how much the least score of the accepted ones exceeds the threshold, None where there is none.
     ``path_limit`` is how far the path of models may go before they are revalidated again.

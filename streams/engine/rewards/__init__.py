@@ -1,1 +1,1 @@
-"""What became of recourses: outcomes and windows, what the learner is told, and whether rewards are as expected."""
+"""The fates of recourses: outcomes and windows, rewards of the learner, and whether rewards are as expected."""

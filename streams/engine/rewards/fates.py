@@ -21,7 +21,7 @@ CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unsee
 _Names = tuple[str | None, str | None]
 """The arm and the id of an option, as events name them."""
 REWARDS = "rewards"
-"""What has drifted where rewards are no longer what is expected, in the count of drifts."""
+"""The label of rewards in the count of drifts."""
 
 
 def credited(case: Case, option: str | None) -> int | None:
@@ -38,9 +38,12 @@ def credited(case: Case, option: str | None) -> int | None:
     raise KeyError(option)
 
 
-def learn(shard: Shard, case: Case, reward: float | None, option_index: int | None) -> None:
-    """Report an outcome's reward to the learner; ``reward`` None means the person never saw the recourse.
+def close(
+    case: Case, shard: Shard, fate: Fate, reward: float | None, option_index: int | None, time_ms: int, fold: Fold
+) -> None:
+    """End a recourse: report its reward to the learner, close the case and publish the fate.
 
+    ``option_index`` is that of the credited option, from 0; ``reward`` is None where the person never saw the recourse.
     One pull at most gets the reward, and all others are taken back:
 
     ==============================  ========================
@@ -52,31 +55,16 @@ def learn(shard: Shard, case: Case, reward: float | None, option_index: int | No
     an option on a revised arm      none
     never seen                      none
     ==============================  ========================
-    """
-    taken_up = _taken_up(case, option_index, reward)
-    for number, suggested in enumerate(case.options):
-        pull = _pull(case, number)
-        if reward is not None and number == taken_up and suggested.revised_arm is None:
-            shard.learner.update(pull, reward)
-            shard.untold += 1
-        else:
-            shard.learner.retract(pull)
 
-
-def close(
-    case: Case, shard: Shard, fate: Fate, reward: float | None, option_index: int | None, time_ms: int, fold: Fold
-) -> None:
-    """Close a recourse and publish its fate; ``option_index`` is that of the credited option, from 0.
-
-    Its outcome has been learned. Where that makes enough to tell the other shards, they are told.
+    A window that closes is not reported where silence teaches nothing. Where the shard has learned enough since, it
+    tells the others.
     """
     program, application = case.key
     taken_up = _taken_up(case, option_index, reward)
+    if fate != "censored" or not shard.program.ignores_silence:
+        _learn(case, shard, taken_up, reward)
     if reward is not None and taken_up is not None:
-        suggested = case.options[taken_up]
-        if suggested.revised_arm is None:
-            fold.effects.predictions.append((program, suggested.execution, reward))
-            _watch(case, shard, taken_up, reward, time_ms, fold)
+        _watch(case, shard, taken_up, reward, time_ms, fold)
     case.close(CLOSED[fate], fold.forget_ms(shard.program, time_ms))
     fold.save(case)
     fold.effects.shards.add(shard.key)
@@ -87,8 +75,22 @@ def close(
     tell(shard, time_ms, fold)
 
 
+def _learn(case: Case, shard: Shard, taken_up: int | None, reward: float | None) -> None:
+    for number, suggested in enumerate(case.options):
+        pull = _pull(case, number)
+        if reward is not None and number == taken_up and suggested.revised_arm is None:
+            shard.learner.update(pull, reward)
+            shard.untold += 1
+        else:
+            shard.learner.retract(pull)
+
+
 def _watch(case: Case, shard: Shard, option_index: int, reward: float, time_ms: int, fold: Fold) -> None:
     """Hold a reward against what was expected of its option, and count a drift."""
+    suggested = case.options[option_index]
+    if suggested.revised_arm is not None:
+        return
+    fold.effects.predictions.append((case.key.program, suggested.execution, reward))
     expected = shard.learner.expected_reward(_pull(case, option_index))
     if expected is None:
         return

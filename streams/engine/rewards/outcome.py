@@ -12,7 +12,7 @@ from ..contract import CaseTimerHandler, Handler
 from ..fold import Fold
 from ..portion import Footprint
 from ..timing.timers import WINDOW
-from .fates import close, credited, dangling, late, learn
+from .fates import close, credited, dangling, late
 
 
 class OutcomeHandler(Handler):
@@ -53,15 +53,13 @@ class WindowTimerHandler(CaseTimerHandler):
     def end(self, case: Case, fold: Fold) -> None:
         """Close the case."""
         shard, option = fold.state.shards[case.key.program, case.shard], credited(case, None)
-        if not shard.program.ignores_silence:
-            learn(shard, case, 0.0, option)
         # The window of steps ends with the entry that is being folded.
         time_ms = fold.entry.time_ms if case.deadline_ms is None else case.deadline_ms
         close(case, shard, "censored", 0.0, option, time_ms, fold)
 
 
 def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Program, fold: Fold) -> None:
-    """Apply an outcome to a case that has a recourse."""
+    """Apply an outcome to a case that has a recourse, and end it where it is open and the outcome in time."""
     application = case.key.application
     try:
         option = credited(case, event.option)
@@ -77,21 +75,11 @@ def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Progra
     elif case.status is CENSORED or (case.deadline_ms is not None and entry.time_ms > case.deadline_ms):
         late(entry, case, option, fold)
     else:
-        _close_with_outcome(entry, event, case, option, program, fold)
-
-
-def _close_with_outcome(
-    entry: Entry, event: Outcome, case: Case, option: int | None, program: Program, fold: Fold
-) -> None:
-    """Close an open recourse in time."""
-    shard = fold.state.shard(program, case.shard)
-    case.outcome_event_id = entry.id
-    if event.result == "unseen":
-        learn(shard, case, None, option)
-        close(case, shard, "unseen", None, option, entry.time_ms, fold)
-        return
-    reward = 1.0 if event.result == "improved" else 0.0
-    learn(shard, case, reward, option)
-    assert case.step is not None, f"{case.key} has options without a step"
-    fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, shard.step - case.step))
-    close(case, shard, "rewarded", reward, option, entry.time_ms, fold)
+        shard = fold.state.shard(program, case.shard)
+        case.outcome_event_id = entry.id
+        if event.result == "unseen":
+            close(case, shard, "unseen", None, option, entry.time_ms, fold)
+            return
+        assert case.step is not None, f"{case.key} has options without a step"
+        fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, shard.step - case.step))
+        close(case, shard, "rewarded", float(event.result == "improved"), option, entry.time_ms, fold)

@@ -1,4 +1,4 @@
-"""What is told of expectations: predicted against observed rewards, and what learners believe of features."""
+"""Summaries of expectations: predicted against observed rewards, and the beliefs of learners about features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CERTAIN = 2.0
 
 
 class FeatureSummary(NamedTuple):
-    """What is believed of one feature; ``omega`` is 0 where it helps as expected, 1 where it does not help at all.
+    """The belief about one feature; ``omega`` is 0 where it helps as expected, 1 where it does not help at all.
 
     ``difficulty`` is how many times as hard as assumed its changes are.
     """

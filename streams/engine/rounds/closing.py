@@ -46,9 +46,9 @@ from .result import rank, result_of, second_applications
 from .state import Closing, Phase, ProgramRounds, RoundCounts
 
 LARGE_MODEL_UNITS = 50
-"""What a person costs under another model, in units."""
+"""The cost of a person under another model, in units."""
 FORECAST_UNITS = 6
-"""What a person's options at one score of the forecast cost: high scores need the most search."""
+"""The cost of a person's options at one score of the forecast: high scores need the most search."""
 SCORED_PER_UNIT = 2
 """How many people are scored in the time in which one is answered."""
 

@@ -61,14 +61,14 @@ def success_at(rounds: ProgramRounds, bundle: ModelBundle, people: Array, scores
 
     A score that they have already is certain, and one that no option reaches impossible.
     """
-    found = np.zeros((len(people), len(scores)))
+    best = np.zeros((len(people), len(scores)))
     own = bundle.model.score(people)
     for column, score in enumerate(scores.tolist()):
         proposals = model_for(rounds, bundle, score).generator.propose(people)
         success = success_of(rounds, people[proposals.people], proposals.points[proposals.point])
-        np.maximum.at(found[:, column], proposals.people, success)
-        found[own > score, column] = 1.0
-    return found
+        np.maximum.at(best[:, column], proposals.people, success)
+        best[own > score, column] = 1.0
+    return best
 
 
 def carried_over(rounds: ProgramRounds, number: int) -> list[PromisedScore]:

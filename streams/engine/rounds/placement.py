@@ -66,26 +66,26 @@ class RoundTerms(Terms):
             end_promised_score(promise, status, self.rounds, fold, member)
         return person
 
-    def tell_decision(self, person: Decided, fold: Fold) -> None:
-        """Publish who has a place. What another system decides has been counted when it came."""
+    def report_decision(self, person: Decided, fold: Fold) -> None:
+        """Publish whether a member has a place. Decisions of another system were counted when they came."""
         member, closing = self._members[person.case.key.application], self.closing
         if member.approved is None:
             score = None if member.score is None or isnan(member.score) else member.score
             publish_decision(person, self.program, fold, closing.number, score, closing.threshold)
 
     def promise_options(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> int | None:  # noqa: ARG002
-        """What is promised is the score, until the end of the last round for which it holds."""
+        """The score is promised, until the end of the last round for which it holds."""
         return self._expires_ms
 
-    def told(self, person: Decided, none: str | None) -> Mapping[str, Any]:
-        """The score to reach, or that a person has already, and in which rounds; nothing to who did not compete."""
+    def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:
+        """The score to reach, or that a person has already, and its rounds; nothing for those who did not compete."""
         closing = self.closing
-        told: dict[str, Any] = {"round": closing.number, "target_score": closing.goal}
+        fields: dict[str, Any] = {"round": closing.number, "target_score": closing.goal}
         if none not in (None, APPLY_AGAIN):
-            return {} if person.refusal is not None else told
+            return {} if person.refusal is not None else fields
         if none is not None and self._expires_ms is not None:
-            told["expires_at"] = format_time(self._expires_ms)
-        return {**told, "until_round": closing.until_round, "valid_from": format_time(closing.end_ms)}
+            fields["expires_at"] = format_time(self._expires_ms)
+        return {**fields, "until_round": closing.until_round, "valid_from": format_time(closing.end_ms)}
 
     def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
         """Promise the score where there is something to promise; it supersedes that of an earlier answer."""
@@ -101,7 +101,7 @@ class RoundTerms(Terms):
 
     def _promise(self, person: Decided, selected: Sequence[Selected]) -> PromisedScore:
         closing, case = self.closing, person.case
-        assert closing.goal is not None, "who has something to reach is told it"
+        assert closing.goal is not None, "a promise names its score"
         batch, row = _place(person.assessment)
         return PromisedScore(
             key=case.key,
@@ -132,8 +132,15 @@ def _decided(members: Sequence[Member], cases: Mapping[str, Case], terms: RoundT
     """
     rejected = [member for member in members if not terms.have_place[member.name]]
     refusals = {member.name: reason for member in rejected if (reason := _refusal(member, terms)) is not None}
-    assessed = _assessed([member.name for member in rejected], cases, refusals, terms)
-    selected = _steps([member.name for member in rejected], refusals, assessed, terms, fold)
+    names = [member.name for member in rejected]
+    people = {
+        name: Person(cases[name].features or b"null", approved=False)
+        for name in names
+        if name not in refusals or refusals[name][0] == APPLY_AGAIN
+    }
+    known = terms.closing.goal is not None
+    assessed = assess(terms.program, terms.model, people, partial(success_of, terms.rounds)) if known else {}
+    selected = _steps(names, refusals, assessed, terms, fold)
     for member in members:
         name = member.name
         assessment = assessed.get(name)
@@ -142,7 +149,7 @@ def _decided(members: Sequence[Member], cases: Mapping[str, Case], terms: RoundT
 
 
 def _refusal(member: Member, terms: RoundTerms) -> Reason | None:
-    """Why a rejected member gets no options; None where they compete for the next goal."""
+    """The reason why a rejected member gets no options; None where they compete for the next goal."""
     if member.name in terms.closing.duplicate_applications:
         return APPLIED_TWICE
     if member.score is None or not terms.competing[member.name]:
@@ -155,23 +162,10 @@ def _refusal(member: Member, terms: RoundTerms) -> Reason | None:
     return None
 
 
-def _assessed(
-    names: Sequence[str], cases: Mapping[str, Case], refusals: Mapping[str, Reason], terms: RoundTerms
-) -> Assessed:
-    if terms.closing.goal is None:
-        return {}
-    people = {
-        name: Person(cases[name].features or b"null", approved=False)
-        for name in names
-        if name not in refusals or refusals[name][0] == APPLY_AGAIN
-    }
-    return assess(terms.program, terms.model, people, partial(success_of, terms.rounds))
-
-
 def _steps(
     names: Sequence[str], refusals: Mapping[str, Reason], assessed: Assessed, terms: RoundTerms, fold: Fold
 ) -> Mapping[str, tuple[Selected, ...]]:
-    """What is picked in the next steps of the program's shard, in the order of the names."""
+    """The picks of the next steps of the program's shard, in the order of the names."""
     program = terms.program
     shard, nothing = fold.state.shard(program, 0), (no_options(program.codec.dimension), 0)
     places = {name: nothing if name in refusals else _place(assessed[name]) for name in names}
@@ -185,7 +179,7 @@ def _steps(
 
 
 def _place(assessment: Assessment | Problem | None) -> tuple[OptionBatch, int]:
-    """Where the options of a rejected member are."""
+    """The batch and row of a rejected member's options."""
     assert isinstance(assessment, Assessment), "the member was scored"
     assert assessment.batch is not None, "the member is rejected"
     return assessment.batch, assessment.row

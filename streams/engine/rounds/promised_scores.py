@@ -109,8 +109,8 @@ class PromisedScores:
         named = None if previous is None else self.by_application.get(previous)
         if named is not None and None not in (named.applicant, applicant) and named.applicant != applicant:
             named = None
-        found = self.of_applicant(applicant) if named is None else named
-        return found if found is not None and time_ms > found.end_ms else None
+        promise = self.of_applicant(applicant) if named is None else named
+        return promise if promise is not None and time_ms > promise.end_ms else None
 
     def _uncount(self, promise: PromisedScore) -> None:
         self.in_round[promise.round] -= 1

@@ -43,7 +43,7 @@ def have_place(members: Sequence[Member], closing: Closing, program: Program) ->
 
 
 def rank(rounds: ProgramRounds, closing: Closing) -> Ranking:
-    """Where the places of a round end. Another system may have decided."""
+    """The cut of a round: its last place. Another system may have decided."""
     members, program = rounds.members, rounds.program
     scores, names = scores_of(members), [member.name for member in members]
     if program.spec.decisions == "external":
@@ -62,7 +62,7 @@ def _tie_breaks(closing: Closing, program: Program) -> partial[int]:
 
 
 class RoundResult(NamedTuple):
-    """How a round ends: what the goal observes, how many of those who competed have a place, and who has none."""
+    """The observation of the goal, the number of competitors with a place, and those without one."""
 
     closed: ClosedRound
     accepted: int

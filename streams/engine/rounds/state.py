@@ -53,7 +53,7 @@ def member_of(case: Case) -> Member:
 
 
 class Phase(IntEnum):
-    """What is done next for a round that is being closed. The numbers are stored: never renumber."""
+    """The next phase of a round that is being closed. The numbers are stored: never renumber."""
 
     SCORE = 0
     RANK = 1
@@ -123,7 +123,7 @@ class PromiseCounts(Struct, array_like=True):
 
 
 class Learners(NamedTuple):
-    """What learns from closed rounds."""
+    """The learners of closed rounds."""
 
     goal: RoundGoal
     difficulty: DifficultyPosterior
@@ -237,9 +237,9 @@ class ProgramRounds(UnfinishedState, array_like=True):
         self.members = self.members_of(self.closing)
 
     def members_of(self, closing: Closing) -> list[Member]:
-        """Who belongs to a round, in the order in which they are answered.
+        """The members of a round, in the order in which they are answered.
 
-        Where another system decides, those whom it has decided by the end of the round.
+        Where another system decides, those that it has decided by the end of the round.
         """
         external = self.program.spec.decisions == "external"
 

@@ -1,1 +1,1 @@
-"""What the shards of a program tell each other of what they have learned."""
+"""Evidence that the shards of a program share with each other."""

@@ -1,4 +1,4 @@
-"""What the shards of a program have told each other, and the sums that they tell.
+"""The evidence that the shards of a program have shared, and the sums that they publish.
 
 What outcomes teach adds up, exactly and in any order, where a choice has ``additive`` arrays.
 """
@@ -21,16 +21,16 @@ from ..state import Shard
 
 
 class SharedEvidence(ProgramState):
-    """What the shards of a program have told, as far as one journal partition has heard it.
+    """The evidence that the shards of a program have shared, as far as one journal partition has heard it.
 
-    ``told`` are the numbers of the last increments by shard, and ``evidence`` the sums of all of them, as the arrays
+    ``numbers`` are those of the last increments by shard, and ``evidence`` the sums of all of them, as the arrays
     of a ``learner`` that has learned that and nothing else: at first nothing. Each shard of the partition has learned
     it too, and beyond it what it has not told yet.
     """
 
     table: ClassVar[str] = "shared_evidence"
 
-    told: dict[int, int] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
     evidence: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def begin(self, program: Program) -> None:
@@ -66,20 +66,19 @@ class SharedEvidence(ProgramState):
 
 def packed(evidence: State) -> Mapping[str, Sums]:
     """Sums as an increment holds them, without those that are 0."""
-    return {name: _sums(array) for name, array in sorted(evidence.items()) if array.any()}
+    at = {name: np.flatnonzero(array) for name, array in sorted(evidence.items()) if array.any()}
+    units = {name: np.rint(evidence[name].ravel()[places] / EVIDENCE_UNIT) for name, places in at.items()}
+    return {
+        name: Sums(tuple(places.tolist()), tuple(units[name].astype(np.int64).tolist())) for name, places in at.items()
+    }
 
 
-def _sums(array: Array) -> Sums:
-    at = np.flatnonzero(array)
-    return Sums(tuple(at.tolist()), tuple(np.rint(array.ravel()[at] / EVIDENCE_UNIT).astype(np.int64).tolist()))
-
-
-def unpacked(told: Mapping[str, Sums], learner: Choice) -> State:
+def unpacked(evidence: Mapping[str, Sums], learner: Choice) -> State:
     """Read them back; raise ``ValueError`` for sums that such a learner does not have."""
     known = learner.state()
-    if strange := sorted(told.keys() - learner.additive):
+    if strange := sorted(evidence.keys() - learner.additive):
         raise ValueError(f"{learner.name} shares no sums called {', '.join(strange)}")
-    return {name: _array(name, sums, known[name].shape) for name, sums in told.items()}
+    return {name: _array(name, sums, known[name].shape) for name, sums in evidence.items()}
 
 
 def _array(name: str, sums: Sums, shape: tuple[int, ...]) -> Array:

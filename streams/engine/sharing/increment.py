@@ -48,7 +48,7 @@ def tell(shard: Shard, time_ms: int, fold: Fold) -> None:
         return
     shared = fold.change(SharedEvidence, program)
     evidence, outcomes, shard.untold = shared.take(shard.learner), shard.untold, 0
-    number = shared.told[shard.number] = shared.told.get(shard.number, 0) + 1
+    number = shared.numbers[shard.number] = shared.numbers.get(shard.number, 0) + 1
     here = fold.state.shards_of(program)
     _learn(evidence, [other for other in here if other is not shard], fold)
     if len(here) < program.spec.shards:
@@ -64,7 +64,7 @@ def _hear(event: Increment, program: Program, fold: Fold) -> None:
     if any(shard.number == event.shard for shard in here):
         return  # Shards here learned it when it was told.
     shared = fold.change(SharedEvidence, program)
-    last = shared.told.get(event.shard, 0)
+    last = shared.numbers.get(event.shard, 0)
     if event.number <= last:
         fold.count("increments", program.name, "repeated")
         return
@@ -72,7 +72,7 @@ def _hear(event: Increment, program: Program, fold: Fold) -> None:
     usable = {name: sums for name, sums in event.evidence.items() if name not in left_out}
     evidence = unpacked(usable, shared.learner)
     shared.learner.add(evidence)
-    shared.told[event.shard] = event.number
+    shared.numbers[event.shard] = event.number
     _learn(evidence, here, fold)
     is_whole = len(usable) == len(event.evidence)
     fold.count("increments", program.name, "learned" if is_whole else "learned in part")

@@ -50,26 +50,13 @@ StepTimers = Callable[[tuple[str, int], int, int], Iterable[Timer]]
 """Reads a shard's timers that are due from one step to another, which is left out."""
 
 
-def by_program_and_key(timer: Timer) -> tuple[Any, ...]:
-    """The default order."""
-    return timer.program, timer.key
-
-
 class TimerQueue:
     """The timers that may fire in a portion: those that the ledger holds and those that the portion sets.
 
-    Timers of event time fire kind by kind, in the order of ``orders``, each kind by due time.
-
-    Parameters
-    ----------
-    orders
-        The order of equally due timers of each kind.
-    of_cases
-        The kinds that follow from a case. The ledger writes these by the cases; the others are set and cancelled.
-    watermark_of
-        The watermark that a program's timers follow.
-    steps_read, read_steps
-        The step of a shard up to which its timers are loaded, and how those of later steps are read.
+    Timers of event time fire kind by kind, each kind by due time; ``orders`` has the kinds in their order, each with
+    that of its equally due timers. Those of the kinds ``of_cases`` follow from cases, by which the ledger writes them;
+    the others are set and cancelled. ``steps_read`` is the step of a shard up to which its timers are loaded; those of
+    later steps are read by ``read_steps``.
     """
 
     def __init__(
