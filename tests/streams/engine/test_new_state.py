@@ -22,6 +22,7 @@ from onward.streams.engine.handlers import Handler, Work
 from onward.streams.engine.program_state import RowTable, UnfinishedState
 from onward.streams.errors import DamagedLedgerError
 from onward.streams.journal.entries import CaseKey
+from onward.streams.ledger.array_codec import record_decoder
 from onward.streams.ledger.check import check_ledger
 from onward.streams.replay.journal_replay import JournalReplay, Step
 from onward.streams.snapshots.store import Snapshots
@@ -175,6 +176,15 @@ def test_rows_are_found_as_they_are_now_whether_a_commit_stands_between(tmp_path
         story.fold(name, [story.journal[start : start + size] for start in range(0, len(story.journal), size)])
         found = [(one.application, one.visits, one.of_town, one.rarest) for one in greetings(story)]
         assert found == expected
+
+
+def test_units_of_work_are_not_saved_up(tmp_path):
+    story = tape(tmp_path, **TIMED)
+    story.send("visits", Visit("loan", "a", "x"), 0, "a visit")
+    story.tick(0)
+    [(body,)] = rows(story.fold(), "SELECT body FROM visits")
+    assert len(greetings(story)) == 1
+    assert record_decoder(Visits)(body).credit == 0
 
 
 def test_a_worker_that_is_killed_before_its_commit_does_the_same_again(tmp_path):
