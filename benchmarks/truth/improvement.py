@@ -27,8 +27,8 @@ from onward.benchmarks.truth.conditions import StudiedConditions
 from onward.benchmarks.truth.play import WINDOW, Game, Offered, offer, play
 from onward.benchmarks.truth.settings import Setting
 from onward.environments.truth import Conditions, TruthWorld
-from onward.streams.engine.handlers.increment import CADENCE
-from onward.streams.engine.shared_evidence import SharedEvidence
+from onward.streams.engine.sharing.evidence import SharedEvidence
+from onward.streams.engine.sharing.increment import CADENCE
 from onward.streams.programs.objective import EFFORT
 from onward.streams.programs.space import space_of
 
@@ -95,7 +95,8 @@ class Shards(Residual):
         """Give every learner what it needs."""
         super().equip(**artefacts)
         self._shards = [Residual(self.points, self.window, arm_sd=self.arm_sd) for _ in range(SHARDS)]
-        self._shared, self._untold, self._steps = SharedEvidence(self), [0] * SHARDS, 0
+        self._shared, self._untold, self._steps = SharedEvidence(), [0] * SHARDS, 0
+        self._shared.learner = self
         for learner in self._shards:
             learner.equip(**artefacts)
 

@@ -25,7 +25,7 @@ from .display.words import printable
 from .flags.parsing import parse_settings
 
 if TYPE_CHECKING:
-    from ..engine.rewards_summary import RewardsSummary
+    from ..engine.rewards.summary import RewardsSummary
     from ..ledger.summary import LedgerSummary, ProgramSummary, PromisesSummary, RoundsSummary
 
 DESCRIPTION = """Show the topics' offsets, the lag of the workers' group and, with --state-dir, what the ledgers hold.
@@ -238,7 +238,7 @@ def _promises_table(promises: Mapping[str, Sequence[PromisesSummary]]) -> Table:
 
 def _print_rewards(console: Console, ledgers: Iterable[LedgerSummary]) -> None:
     """What is expected and what comes of it, where learners expect anything."""
-    from ..engine.rewards_summary import joined
+    from ..engine.rewards.summary import joined
 
     found: defaultdict[str, list[RewardsSummary]] = defaultdict(list)
     for ledger in ledgers:

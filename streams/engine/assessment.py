@@ -77,37 +77,34 @@ def assess(
     those of ``predict``, or follow from the cost.
     """
     assessed: dict[Key, Assessment | Problem] = {}
-    positions: list[Key] = []
-    rows: list[Values] = []
-    decisions: list[bool | None] = []
-    for position, person in people.items():
+    read: list[tuple[Key, Values, bool | None]] = []
+    for key, person in people.items():
         values = program.codec.read(person.features)
         if isinstance(values, Problem):
-            assessed[position] = values
+            assessed[key] = values
         else:
-            positions.append(position)
-            rows.append(values)
-            decisions.append(person.approved)
-    if not rows:
+            read.append((key, values, person.approved))
+    if not read:
         return assessed
-    encoded = program.codec.encode_read(rows)
-    found = model.bundle.model.score(encoded)
-    by_model, scores = program.approves(found).tolist(), found.tolist()
+    encoded = program.codec.encode_read([values for _, values, _ in read])
+    by_score = model.bundle.model.score(encoded)
+    by_model, scores = program.approves(by_score).tolist(), by_score.tolist()
     rejected: list[int] = []
-    for index, (position, given, own, score) in enumerate(zip(positions, decisions, by_model, scores, strict=True)):
+    for index, ((key, values, given), own, score) in enumerate(zip(read, by_model, scores, strict=True)):
         if isnan(score) and not given:
-            assessed[position] = NO_SCORE
+            assessed[key] = NO_SCORE
         elif own if given is None else given:
-            assessed[position] = Assessment(rows[index], score)
+            assessed[key] = Assessment(values, score)
         else:
             rejected.append(index)
     block = max(1, BATCH_PAIRS // max(1, len(program.arms)))
     for start in range(0, len(rejected), block):
-        some = rejected[start : start + block]
-        batch = propose(program, model, encoded[some], predict)
+        piece = rejected[start : start + block]
+        batch = propose(program, model, encoded[piece], predict)
         changed = program.changed_codes(batch)
-        for row, index in enumerate(some):
-            assessed[positions[index]] = Assessment(rows[index], scores[index], batch, row, changed)
+        for row, index in enumerate(piece):
+            key, values, _ = read[index]
+            assessed[key] = Assessment(values, scores[index], batch, row, changed)
     return assessed
 
 

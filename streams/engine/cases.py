@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
 from ..journal.entries import CaseKey, Entry
+from .timing.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer, new_timer
 
 
 class Status(IntEnum):
@@ -25,6 +27,35 @@ class Status(IntEnum):
 
 # In Python 3.11 an attribute of an enum costs as much as a new case.
 AWAITING_DECISION, APPROVED, NO_RECOURSE, OPEN, REWARDED, CENSORED, UNSEEN, IN_ROUND = Status
+
+
+class Wait(NamedTuple):
+    """A way in which a case waits.
+
+    ``timer`` is the kind of the timer that ends the wait at ``Case.due``, if no event has ended it before. ``lacks``
+    is what has not come yet: events of the kinds that wait for it are not applied. The cases of a ``pooled`` wait are
+    read when a ledger is opened; the others stay in the ledger until something touches them.
+    """
+
+    timer: str
+    lacks: Literal["decision"] | None = None
+    pooled: bool = False
+
+
+_CLOSED = Wait(FORGET_CASE)
+_WAITS = {
+    AWAITING_DECISION: Wait(FORGET_CASE, lacks="decision"),  # a decision ends it
+    IN_ROUND: Wait(FORGET_CASE, lacks="decision", pooled=True),  # the end of its round
+    OPEN: Wait(WINDOW),  # an outcome
+}
+WAITS: Final[Sequence[Wait]] = tuple(_WAITS.get(status, _CLOSED) for status in Status)
+"""How a case of each status waits, by the status's number. A closed case waits to be forgotten."""
+
+CASE_TIMERS: Final = frozenset(wait.timer for wait in WAITS)
+"""The kinds of timers that follow from cases. Every case has exactly one of them, which is written when a portion ends.
+
+It is never cancelled: when it fires, it counts if it is still that of its case (``CaseTimerHandler``).
+"""
 
 
 class CaseOption(Struct, frozen=True, gc=False, array_like=True):
@@ -54,9 +85,11 @@ class Case(Struct, gc=False, array_like=True):
     ``application_event_id``, ``decision_event_id`` and ``outcome_event_id`` are the ``ce_id`` of the events that were
     applied, to recognise a repeat.
     ``features`` is the application's JSON, kept until the case is closed. ``score`` is the one under the model at the
-    decision. Option n of ``options``, counted from 1, is the recourse's option with the id n. An open case closes when
-    its window of steps has passed or when the watermark passes ``closes_ms``; a case that is not open is forgotten when
-    the watermark passes ``forget_ms``.
+    decision. Option n of ``options``, counted from 1, is the recourse's option with the id n. ``deadline_ms`` is the
+    end of a window in event time.
+
+    ``due`` is when the case's timer fires: when the watermark passes this event time or, for a window in steps, at
+    this step of the shard.
 
     In a program with rounds, ``previous`` is the earlier application that this one names, and ``from_round`` the number
     of the first round that it may belong to. Where another system decides, ``approved`` is what it said, and
@@ -68,6 +101,7 @@ class Case(Struct, gc=False, array_like=True):
     status: Status
     time_ms: int
     application_event_id: str
+    due: int = 0
     applicant: str | None = None
     decision_event_id: str | None = None
     outcome_event_id: str | None = None
@@ -76,9 +110,6 @@ class Case(Struct, gc=False, array_like=True):
     step: int | None = None
     options: tuple[CaseOption, ...] = ()
     deadline_ms: int | None = None
-    closes_ms: int | None = None
-    closes_step: int | None = None
-    forget_ms: int | None = None
     previous: str | None = None
     from_round: int = 0
     approved: bool | None = None
@@ -87,7 +118,27 @@ class Case(Struct, gc=False, array_like=True):
     @property
     def is_undecided(self) -> bool:
         """Whether nobody has approved or rejected it yet."""
-        return self.status is AWAITING_DECISION or self.status is IN_ROUND
+        return WAITS[self.status].lacks == "decision"
+
+    @property
+    def counts_steps(self) -> bool:
+        """Whether its timer is one of steps."""
+        return self.status is OPEN and self.deadline_ms is None
+
+    def wait(self, status: Status, due: int) -> None:
+        """Let it wait in this way until its timer is due, or an event comes."""
+        self.status, self.due = status, due
+
+    def close(self, status: Status, forget_ms: int) -> None:
+        """Close it: it is kept until ``forget_ms``, to recognise repeats. Its features are forgotten at once."""
+        self.status, self.due, self.features = status, forget_ms, None
+
+
+def timer_of(case: Case) -> Timer:
+    """The timer of a case."""
+    program, application = case.key
+    kind, clock = WAITS[case.status].timer, case.shard if case.counts_steps else EVENT_TIME
+    return new_timer((program, kind, clock, case.due, application))
 
 
 class ProcessedEvent(NamedTuple):
@@ -95,6 +146,10 @@ class ProcessedEvent(NamedTuple):
 
     program: str
     name: str
+
+    def timer(self, forget_ms: int) -> Timer:
+        """The timer that forgets it."""
+        return Timer(self.program, FORGET_EVENT, EVENT_TIME, forget_ms, self.name)
 
 
 def processed_event(entry: Entry) -> ProcessedEvent:

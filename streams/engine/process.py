@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..journal.entries import CaseKey, Entry
-from .effects import Effects
-from .fold import Fold, Footprint, LedgerView, StepObserver
-from .handlers import Handler, handlers, timer_handlers
-from .handlers.promises import revalidation
-from .handlers.rounds import closing
+from .fold import Fold, StepObserver
+from .handlers import Handler, handlers, timer_handlers, works
+from .portion import Effects, Footprint, LedgerView
 from .selection import LookAhead
 from .state import PartitionState
-from .watermark import clock_moves
+from .timing.watermark import clock_moves
 
 Segment = Sequence[tuple[Entry, Handler]]
 """Entries that are assessed together, each with the handler of its kind."""
@@ -46,10 +44,10 @@ def process(
 
     After an exception the state is of no use: start again from the ledger.
     """
-    fold = Fold(state, view, {kind: handler.order for kind, handler in timer_handlers.items()}, observe_step)
+    fold = Fold(state, view, timer_handlers, observe_step)
     for segment in _segments(state, portion):
         are_new = state.are_new([entry for entry, _ in segment])
-        ahead = _look_ahead(fold, segment, are_new)
+        fold.ahead = _look_ahead(fold, segment, are_new)
         for (entry, handler), is_new in zip(segment, are_new, strict=True):
             fold.begin(entry)
             # Step 1: drop a record that was appended twice.
@@ -61,9 +59,9 @@ def process(
                 # Step 2: advance the clocks, fire timers, carry on what is done in pieces.
                 _pass_time(fold, entry)
                 # Step 3: apply the event.
-                handler.apply(entry, entry.body, fold, ahead)
+                handler.apply(entry, entry.body, fold)
             state.offset = entry.position.offset + 1
-        ahead.check_all_used()
+        fold.ahead.check_all_used()
     return fold.end()
 
 
@@ -110,9 +108,7 @@ def _pass_time(fold: Fold, entry: Entry) -> None:
         for watermark, watermark_ms in watermarks.known():
             for timer in fold.timers.due_by_time(watermark, watermark_ms):
                 timer_handlers[timer.kind].fire(timer, fold)
-    for rounds in fold.state.rounds.values():
-        if rounds.is_unfinished:
-            closing.carry_on(rounds, closing.BUDGET.of(entry), fold)
-    for promises in fold.state.promises.values():
-        if promises.is_unfinished:
-            revalidation.carry_on(promises, revalidation.BUDGET.of(entry), fold)
+    for work in works.values():
+        for state in fold.state.each(work.state):
+            if state.is_unfinished:
+                work.carry_on(state, work.budget.of(entry), fold)

@@ -114,7 +114,8 @@ class LookAhead:
         if selected is not None:
             return selected
         run = self._runs.pop(position, None)
-        if run is None:
+        # A timer that answers somebody would take a step in the middle of the run.
+        if run is None or self._fold.may_be_answered_by_timer(program):
             assert assessment.batch is not None, "only a rejected person takes a step"
             run = _Run(assessment.batch, [position], [assessment.row])
         first, *others = select_for_steps(program, shard, shard.step, run.batch, run.rows)

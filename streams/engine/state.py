@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar, cast
 
 from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
@@ -16,12 +17,11 @@ from ..journal.entries import Entry
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
-from .promises.state import ProgramPromises
-from .reward_watch import RewardWatch
-from .rounds.state import ProgramRounds
-from .shared_evidence import SharedEvidence
-from .waiting import WaitingEvents
-from .watermark import Watermarks
+from .program_state import ProgramState
+from .timing.waiting import WaitingEvents
+from .timing.watermark import Watermarks
+
+S = TypeVar("S", bound=ProgramState)
 
 
 class ShardKey(NamedTuple):
@@ -33,7 +33,7 @@ class ShardKey(NamedTuple):
 
 @dataclass
 class Shard:
-    """One learner, the number of the step it takes next, and what came of its expectations.
+    """One learner, and the number of the step it takes next.
 
     ``untold`` are the outcomes that it has not told other shards of.
     """
@@ -43,10 +43,14 @@ class Shard:
     learner: Choice
     step: int = 0
     untold: int = 0
-    watch: RewardWatch = field(default_factory=RewardWatch)
 
     def __post_init__(self) -> None:
         self.key = ShardKey(self.program.name, self.number)
+
+    @property
+    def execution_source(self) -> ExecutionSource:
+        """Where the execution probabilities come from that it tells now."""
+        return "learned" if self.learner.has_learned_execution else self.program.first_execution_source
 
     def change(self, program: Program) -> None:
         """Go on under another spec, with what was learned."""
@@ -61,6 +65,7 @@ class CurrentModel:
     That is the generator that proposes what it accepts, what options are compared by, and what is promised.
     """
 
+    program: Program
     bundle: ModelBundle
     generator: CandidateGenerator
     objective: Objective
@@ -69,9 +74,14 @@ class CurrentModel:
     @classmethod
     def of(cls, program: Program, bundle: ModelBundle) -> CurrentModel:
         """A model of a program."""
-        return cls(
-            bundle, program.generator_under(bundle), program.objective_under(bundle), program.promise_under(bundle)
-        )
+        generator, objective = program.generator_under(bundle), program.objective_under(bundle)
+        return cls(program, bundle, generator, objective, program.promise_under(bundle))
+
+    @cached_property
+    def signature(self) -> tuple[str, str, str, str]:
+        """The names in every answer: the policy, its version, the spec's hash, and the model's version."""
+        program = self.program
+        return program.spec.policy.choice, program.policy_version, program.sha256, self.bundle.version
 
 
 @dataclass
@@ -79,8 +89,9 @@ class PartitionState:
     """The state of one journal partition.
 
     ``given`` are the worker's programs, as their files say. ``programs`` are those that the journal has begun, each
-    with the spec that is in force. ``offset`` is the next journal offset to read. ``positions`` holds the highest input
-    offset seen of each input partition, by which a record that was appended twice is recognised.
+    with the spec that is in force. ``states`` are by kind, then by program and shard. ``offset`` is the next journal
+    offset to read. ``positions`` holds the highest input offset seen of each input partition, by which a record that
+    was appended twice is recognised.
     """
 
     partition: int
@@ -92,9 +103,7 @@ class PartitionState:
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     shards: dict[tuple[str, int], Shard] = field(default_factory=dict)
     models: dict[str, CurrentModel] = field(default_factory=dict)
-    rounds: dict[str, ProgramRounds] = field(default_factory=dict)
-    promises: dict[str, ProgramPromises] = field(default_factory=dict)
-    shared: dict[str, SharedEvidence] = field(default_factory=dict)
+    states: dict[type[ProgramState], dict[ShardKey, Any]] = field(default_factory=dict)
 
     def program(self, name: str) -> Program:
         """A program of this worker. Raise ``LedgerError``: a missing spec must not make it skip events.
@@ -120,18 +129,14 @@ class PartitionState:
         return program
 
     def change(self, program: Program) -> None:
-        """Put a program under another spec: its model, learners, rounds and promises go on."""
+        """Put a program under another spec: its model, its learners and its states go on."""
         model = self.model(self.program(program.name))
         self.programs[program.name] = program
         self.models[program.name] = CurrentModel.of(program, model.bundle)
         for shard in self.shards_of(program):
             shard.change(program)
-        if program.name in self.shared:
-            self.shared[program.name].change(program.learner())
-        if program.name in self.rounds:
-            self.rounds[program.name].change(program)
-        if program.name in self.promises:
-            self.promises[program.name].program = program
+        for state in self.states_of(program.name):
+            state.change(program)
 
     def watermark_ms(self, program: Program) -> int | None:
         """The watermark of a program."""
@@ -148,19 +153,13 @@ class PartitionState:
         if shard is None:
             shard = Shard(program, number, program.learner())
             self.shards[shard.key] = shard
-            if program.name in self.shared:
-                self.shared[program.name].teach(shard.learner)
+            for state in self.states_of(program.name):
+                state.shard_begins(shard)
         return shard
 
     def shards_of(self, program: Program) -> list[Shard]:
         """The shards of a program that this partition has used."""
         return [shard for shard in self.shards.values() if shard.program.name == program.name]
-
-    def execution_source(self, program: Program, number: int) -> ExecutionSource:
-        """Where the execution probabilities come from that a shard tells now."""
-        in_rounds = program.closes_rounds and self.rounds_of(program).learners.difficulty.has_learned
-        learned = in_rounds or self.shard(program, number).learner.has_learned_execution
-        return "learned" if learned else program.first_execution_source
 
     def step_of(self, program: str, number: int) -> int:
         """The next step of a shard, 0 before its first answer."""
@@ -174,32 +173,23 @@ class PartitionState:
             current = self.models[program.name] = CurrentModel.of(program, program.bundle)
         return current
 
-    def rounds_of(self, program: Program) -> ProgramRounds:
-        """The rounds of a program with limited places."""
-        rounds = self.rounds.get(program.name)
-        if rounds is None:
-            rounds = self.rounds[program.name] = ProgramRounds.new(program)
-        return rounds
+    def get(self, kind: type[S], program: str, shard: int = 0) -> S | None:
+        """The state of a kind, None where nothing has changed it yet. What a program has once has the shard 0."""
+        states = self.states.get(kind)
+        return None if states is None else cast("S | None", states.get(ShardKey(program, shard)))
 
-    def promises_of(self, program: Program) -> ProgramPromises:
-        """The promises of a program whose options are to survive a new model."""
-        promises = self.promises.get(program.name)
-        if promises is None:
-            promises = self.promises[program.name] = ProgramPromises(program)
-        return promises
+    def each(self, kind: type[S]) -> Iterable[S]:
+        """All states of a kind, in the order in which they began."""
+        return self.states[kind].values() if kind in self.states else ()
 
-    def shared_of(self, program: Program) -> SharedEvidence:
-        """What the shards of a program have told each other."""
-        shared = self.shared.get(program.name)
-        if shared is None:
-            shared = self.shared[program.name] = SharedEvidence(program.learner())
-        return shared
+    def states_of(self, program: str) -> list[ProgramState]:
+        """All states of a program, of each kind."""
+        return [state for states in self.states.values() for key, state in states.items() if key.program == program]
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether there is work that later entries carry on: a round to close, or promises to look at."""
-        rounds, promises = self.rounds.values(), self.promises.values()
-        return any(one.is_unfinished for one in rounds) or any(one.is_unfinished for one in promises)
+        """Whether there is work that later entries carry on."""
+        return any(state.is_unfinished for states in self.states.values() for state in states.values())
 
     def are_new(self, entries: Iterable[Entry]) -> list[bool]:
         """For each of the entries that follow: whether its input record has not been folded before."""

@@ -7,7 +7,7 @@ fails this check and is replaced by a good snapshot, or rebuilt from the journal
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
@@ -16,41 +16,27 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ...schemas.kinds import WatermarkName
-from ..engine.cases import IN_ROUND, Case
-from ..engine.promises.recourse import OpenRecourse
-from ..engine.promises.state import PromisesRecord
-from ..engine.reward_watch import RewardWatch
-from ..engine.rounds.promised_scores import PromisedScore
-from ..engine.rounds.state import RoundsRecord
-from ..engine.shared_evidence import SharedRecord
-from ..engine.timers import ABOUT_A_CASE, WAIT, timer_of
+from ...schemas.kinds import WatermarkName, kinds
+from ..engine.cases import CASE_TIMERS, WAITS, timer_of
+from ..engine.handlers import states
+from ..engine.program_state import ProgramState
+from ..engine.timing.timers import WAIT
 from ..errors import DamagedLedgerError
-from .array_codec import unpack
+from .array_codec import record_decoder, unpack
 from .checksum import without_checksum
 from .file import DAMAGE_ERRORS, connected, ledger_errors
 from .schema import SCHEMA_VERSION
+from .states import columns_of, decode_case
 
-_decode_case = msgspec.msgpack.Decoder(Case).decode
-_decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
-_decode_promise = msgspec.msgpack.Decoder(PromisedScore | OpenRecourse).decode
-_decode_shared = msgspec.msgpack.Decoder(SharedRecord).decode
-_decode_watch = msgspec.msgpack.Decoder(RewardWatch).decode
-_decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
-
-_ABOUT_A_CASE = "('" + "', '".join(sorted(ABOUT_A_CASE)) + "')"
+_OF_CASES = "('" + "', '".join(sorted(CASE_TIMERS)) + "')"
 _ROWS: Mapping[str, Any] = {
     "programs": tuple[int, str, WatermarkName, str, str, str, str, str],
     "specs": tuple[str, int, bytes],
-    "shards": tuple[str, int, int, str, bytes, int, bytes],
-    "shared": tuple[str, bytes],
+    "shards": tuple[str, int, int, str, bytes, int],
     "sources": tuple[str, int, int | None, Literal[0, 1], int | None],
     "watermarks": tuple[WatermarkName, int],
-    "rounds": tuple[str, bytes],
-    "promised": tuple[str, bytes],
-    "promises": tuple[str, str, str | None, float | None, bytes],
     "waiting": tuple[int, int, str, str, str, str, int, int, int, str | None, int | None, int, bytes],
-    f"timers WHERE kind NOT IN {_ABOUT_A_CASE}": tuple[int, str, int, int, str],
+    f"timers WHERE kind NOT IN {_OF_CASES}": tuple[int, str, int, int, str],
     "processed_events": tuple[str, str, int],
 }
 """The types of the rows of a table. SQLite itself takes any value in any column.
@@ -58,8 +44,8 @@ _ROWS: Mapping[str, Any] = {
 The timers of cases are compared with the cases instead.
 """
 
-_NAMING = ("specs", "shards", "shared", "rounds", "promised", "promises", "waiting")
-"""The tables whose rows name their program."""
+_NAMING = ("specs", "shards", "waiting")
+"""The tables whose rows name their program, beside those of the kinds of state."""
 
 _UNREADABLE = (None, sqlite3.SQLITE_ERROR)
 """The error codes of text that is not UTF-8, and of a missing table or column."""
@@ -133,10 +119,12 @@ def _check(db: sqlite3.Connection) -> LedgerMeta:
     # its application would be opened a second time.
     meta = _check_pages(db, "integrity_check")
     if meta.schema == SCHEMA_VERSION:
-        for table in _ROWS:
-            for row in db.execute(f"SELECT * FROM {table}"):
-                msgspec.convert(row, _ROWS[table])
+        for name, types in _ROWS.items():
+            for row in db.execute(f"SELECT * FROM {name}"):
+                msgspec.convert(row, types)
         _check_programs(db)
+        for kind in states.values():
+            _check_states(db, kind)
         _check_cases(db)
     return meta
 
@@ -144,55 +132,70 @@ def _check(db: sqlite3.Connection) -> LedgerMeta:
 def _check_pages(
     db: sqlite3.Connection, check: Literal["quick_check", "integrity_check"] = "quick_check"
 ) -> LedgerMeta:
-    found = db.execute(f"PRAGMA {check}(1)").fetchone()[0]
-    if found != "ok":
-        raise LedgerCheckError(" ".join(found.split()))
+    result = db.execute(f"PRAGMA {check}(1)").fetchone()[0]
+    if result != "ok":
+        raise LedgerCheckError(" ".join(result.split()))
     return msgspec.convert(dict(db.execute("SELECT name, value FROM meta")), LedgerMeta)
 
 
 def _check_programs(db: sqlite3.Connection) -> None:
     for table in _NAMING:
-        for (name,) in db.execute(f"SELECT DISTINCT program FROM {table} EXCEPT SELECT program FROM programs"):
-            raise LedgerCheckError(f"table {table} names program {name!r}, which does not exist")
+        _check_names(db, table)
     for (id,) in db.execute("SELECT DISTINCT program FROM timers EXCEPT SELECT id FROM programs"):
         raise LedgerCheckError(f"table timers names program {id}, which does not exist")
     for program, number, body in db.execute("SELECT program, number, body FROM specs"):
-        try:
-            msgspec.json.decode(without_checksum(body))
-        except ValueError as error:
-            raise LedgerCheckError(f"spec {number} of program {program!r}: {error}") from error
-    for program, shard, learner, watch in db.execute("SELECT program, shard, learner, watch FROM shards"):
-        try:
-            unpack(without_checksum(learner))
-            _decode_watch(without_checksum(watch))
-        except ValueError as error:
-            raise LedgerCheckError(f"what shard {shard} of program {program!r} has learned: {error}") from error
-    for program, body in db.execute("SELECT program, body FROM shared"):
-        try:
-            unpack(_decode_shared(without_checksum(body)).evidence)
-        except ValueError as error:
-            raise LedgerCheckError(f"what the shards of program {program!r} share: {error}") from error
-    decoders = {"rounds": _decode_rounds, "promised": _decode_promised, "promises": _decode_promise}
-    for table, decode in decoders.items():
-        for program, body in db.execute(f"SELECT program, body FROM {table}"):
-            try:
-                decode(without_checksum(body))
-            except ValueError as error:
-                raise LedgerCheckError(f"the {table} of program {program!r}: {error}") from error
+        _decoded(_spec, body, "spec", number, "of program", program)
+    for program, shard, learner in db.execute("SELECT program, shard, learner FROM shards"):
+        _decoded(unpack, learner, "what was learned by shard", shard, "of program", program)
+    for name, event in db.execute("SELECT kind, payload FROM waiting"):
+        if name not in {kind.name for kind in kinds}:
+            raise LedgerCheckError(f"an event of kind {name!r} waits, which does not exist")
+        kinds[name].decode_body(event)
+
+
+def _check_states(db: sqlite3.Connection, kind: type[ProgramState]) -> None:
+    """The values of a kind of state, and its rows: each is the one that its columns say."""
+    _check_names(db, kind.table)
+    for row in db.execute(f"SELECT * FROM {kind.table}"):
+        program, _, body = msgspec.convert(row, tuple[str, int, bytes])
+        _decoded(record_decoder(kind), body, "table", kind.table, "of program", program)
+    for table in kind.rows:
+        _check_names(db, table.name)
+        decode = record_decoder(table.struct)
+        for program, application, *columns, body in db.execute(f"SELECT * FROM {table.name}"):
+            row = _decoded(decode, msgspec.convert(body, bytes), "table", table.name, "of program", program)
+            if (row.key, columns) != ((program, application), columns_of(table, row)):
+                raise LedgerCheckError(f"table {table.name}: the row of {application!r} is not the one that it names")
+
+
+def _check_names(db: sqlite3.Connection, table: str) -> None:
+    for (name,) in db.execute(f"SELECT DISTINCT program FROM {table} EXCEPT SELECT program FROM programs"):
+        raise LedgerCheckError(f"table {table} names program {name!r}, which does not exist")
+
+
+def _spec(body: bytes) -> Any:
+    return msgspec.json.decode(without_checksum(body))
+
+
+def _decoded(decode: Callable[[bytes], Any], body: bytes, *where: object) -> Any:
+    try:
+        return decode(body)
+    except ValueError as error:
+        raise LedgerCheckError(f"{' '.join(map(str, where))}: {error}") from error
 
 
 def _check_cases(db: sqlite3.Connection) -> None:
     names = dict(db.execute("SELECT id, program FROM programs"))
     # Sums of hashes compare the timers that are there with those that should be there, in any order and little memory.
     expected = 0
-    for id, application, body, in_round in db.execute("SELECT program, application, body, in_round FROM cases"):
-        case = _decode_case(without_checksum(body))
+    for id, application, body, pooled in db.execute("SELECT program, application, body, pooled FROM cases"):
+        case = decode_case(body)
         if case.key != (names.get(id), application):
             raise LedgerCheckError(f"case {application!r} is not the one that its row names")
-        if in_round != (case.status is IN_ROUND):
-            raise LedgerCheckError(f"case {application!r} is {case.status.name}, its row says in_round = {in_round}")
+        if pooled != WAITS[case.status].pooled:
+            raise LedgerCheckError(f"case {application!r} is {case.status.name}, its row says pooled = {pooled}")
         expected += hash((id, *timer_of(case)[1:]))
-    timers = db.execute(f"SELECT program, kind, shard, due, key FROM timers WHERE kind IN {_ABOUT_A_CASE}")
+    timers = db.execute(f"SELECT program, kind, shard, due, key FROM timers WHERE kind IN {_OF_CASES}")
     if sum(map(hash, timers)) != expected:
         raise LedgerCheckError("the timers of the cases are not those that follow from the cases")
     [(waits, waiting)] = db.execute(

@@ -95,8 +95,8 @@ def size_bytes(ledger: Path) -> int:
 
 def file_stamp(ledger: Path) -> Sequence[tuple[int, int, int]]:
     """Inode, size and time of a ledger's files: another value after a write or a replacement; empty without a file."""
-    found = [part.stat() for part in (ledger, ledger.with_name(ledger.name + _WAL)) if part.exists()]
-    return [(part.st_ino, part.st_size, part.st_mtime_ns) for part in found if part.st_size]
+    stats = [part.stat() for part in (ledger, ledger.with_name(ledger.name + _WAL)) if part.exists()]
+    return [(part.st_ino, part.st_size, part.st_mtime_ns) for part in stats if part.st_size]
 
 
 def has_room(ledger: Path) -> bool:

@@ -9,51 +9,36 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-import msgspec
+from msgspec import Raw
 
-from ...agents.choices import Choice
-from ...schemas.kinds import WatermarkName
-from ..engine.cases import IN_ROUND, Case, ProcessedEvent
-from ..engine.effects import Effects
-from ..engine.fold import Footprint, LedgerView
+from ...schemas.kinds import WatermarkName, kinds
+from ..engine.cases import WAITS, Case, ProcessedEvent
 from ..engine.handlers import timer_handlers
-from ..engine.promises.recourse import OpenRecourse
-from ..engine.promises.state import PromisesRecord
-from ..engine.reward_watch import RewardWatch
-from ..engine.rounds.promised_scores import PromisedScore
-from ..engine.rounds.state import RoundsRecord
-from ..engine.shared_evidence import SharedRecord
+from ..engine.portion import Effects, Footprint, LedgerView
 from ..engine.state import CurrentModel, PartitionState, Shard, ShardKey
-from ..engine.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
-from ..engine.waiting import WaitingEvent, WaitingEvents
-from ..engine.watermark import Watermarks
+from ..engine.timing.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
+from ..engine.timing.waiting import WaitingEvent, WaitingEvents
+from ..engine.timing.watermark import Watermarks
 from ..errors import LedgerError
-from ..journal.entries import CaseKey, JournalPosition, shard_of
+from ..journal.entries import CaseKey, Entry, JournalPosition, shard_of
 from ..private_folder import make_private
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
-from .array_codec import pack, unpack
-from .checksum import with_checksum, without_checksum
+from .array_codec import encode_record, pack, unpack
 from .file import ledger_errors
 from .programs import insert_program, programs_in_force, write_specs
-from .schema import SCHEMA, SCHEMA_VERSION
+from .schema import SCHEMA, SCHEMA_VERSION, state_tables
+from .states import RowsAtRest, decode_case, read_states, write_states
 
-_encode = msgspec.msgpack.Encoder().encode
-_decode_case = msgspec.msgpack.Decoder(Case).decode
-_decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
-_decode_promise = msgspec.msgpack.Decoder(PromisedScore).decode
-_decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
-_decode_shared = msgspec.msgpack.Decoder(SharedRecord).decode
-_decode_recourse = msgspec.msgpack.Decoder(OpenRecourse).decode
-_decode_watch = msgspec.msgpack.Decoder(RewardWatch).decode
 _PARAMETERS_A_QUERY = 5000
+_EARLIEST_MS = 1 - 2**63
 
 
 class Ledger:
@@ -74,6 +59,7 @@ class Ledger:
                 self._db.execute("PRAGMA synchronous=NORMAL")
                 self._db.execute("PRAGMA locking_mode=NORMAL")
                 self._create_or_check(journal)
+                self._rows = RowsAtRest(self._db, path)
             except BaseException:
                 # Closed later, it would delete the -wal of the ledger that has replaced it.
                 self._db.close()
@@ -93,8 +79,8 @@ class Ledger:
     def progress(self) -> tuple[int, int]:
         """The next journal offset to fold and the newest owner's generation, as stored."""
         with ledger_errors(self.path):
-            found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('offset', 'generation')"))
-            return found["offset"], found["generation"]
+            meta = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('offset', 'generation')"))
+            return meta["offset"], meta["generation"]
 
     @property
     def committed(self) -> tuple[int, int]:
@@ -115,30 +101,15 @@ class Ledger:
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
             self._offset: int = meta["offset"]
             self._generation: int = meta["generation"]
-            clocks: dict[TopicPartition, int | None] = {}
-            positions: dict[TopicPartition, int] = {}
-            for topic, partition, offset, heard, time_ms in self._db.execute(
-                "SELECT topic, partition, offset, heard, time_ms FROM sources"
-            ):
-                source = TopicPartition(topic, partition)
-                if heard:
-                    clocks[source] = time_ms
-                if offset is not None:
-                    positions[source] = offset
-            state = PartitionState(
-                partition=self.partition,
-                given=programs,
-                programs=begun,
-                watermarks=Watermarks(required, clocks, dict(self._db.execute("SELECT * FROM watermarks"))),
-                waiting=WaitingEvents(waiting_limit),
-                offset=self._offset,
-                positions=positions,
-            )
+            sources = [(TopicPartition(*row[:2]), *row[2:]) for row in self._db.execute("SELECT * FROM sources")]
+            clocks = {source: time_ms for source, _, heard, time_ms in sources if heard}
+            watermarks = Watermarks(required, clocks, dict(self._db.execute("SELECT * FROM watermarks")))
+            state = PartitionState(self.partition, programs, watermarks, WaitingEvents(waiting_limit), begun)
+            state.offset = self._offset
+            state.positions = {source: offset for source, offset, _, _ in sources if offset is not None}
             self._load_models(state)
             self._load_shards(state)
-            self._load_shared(state)
-            self._load_rounds(state)
-            self._load_promised(state)
+            read_states(state, self._rows)
             for event in self._waiting():
                 state.waiting.add(event)
             return state
@@ -146,8 +117,8 @@ class Ledger:
     def claim(self, after: int) -> int:
         """Become the owner, with a generation above all before and above ``after``; return it."""
         with ledger_errors(self.path), self._transaction():
-            (found,) = self._db.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
-            self._generation = max(found, after) + 1
+            (last,) = self._db.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
+            self._generation = max(last, after) + 1
             self._db.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (self._generation,))
         return self._generation
 
@@ -159,22 +130,9 @@ class Ledger:
         programs = [name for name in touched.cases if name in state.programs]
         with ledger_errors(self.path):
             cases = {case.key: case for name in programs for case in self._cases(name, sorted(touched.cases[name]))}
-            timers = list(self._due(state, touched))
-            named: dict[str, set[str]] = {}
-            for timer in timers:
-                if timer_handlers[timer.kind].about_case and CaseKey(timer.program, timer.key) not in cases:
-                    named.setdefault(timer.program, set()).add(timer.key)
-            for name, applications in named.items():
-                cases.update((case.key, case) for case in self._cases(name, sorted(applications)))
-            return LedgerView(
-                cases,
-                timers,
-                self._processed(touched),
-                models,
-                self._read_cases,
-                self._read_promised,
-                self._read_uncertain,
-            )
+            steps = _last_steps(state, touched)
+            timers, processed = list(self._due(state, touched, steps)), self._processed(touched)
+        return LedgerView(cases, timers, steps, processed, models, self._read_cases, self._read_steps, self._rows)
 
     def commit(self, state: PartitionState, effects: Effects) -> None:
         """Write effects, state and journal offset in one transaction."""
@@ -189,20 +147,16 @@ class Ledger:
             )
             self._write_timers(effects)
             self._write_shards(state, effects)
-            self._write_shared(state, effects)
             self._write_models(state, effects)
-            self._write_rounds(state, effects)
-            self._write_promises(state, effects)
+            write_states(self._db, state, effects)
             self._write_progress(state)
         self._offset = state.offset
 
     def open_recourses(self) -> Counter[str]:
         """The number of open recourses of each program."""
         with ledger_errors(self.path):
-            count = "SELECT count(*) FROM timers WHERE program = ? AND kind = ?"
-            return Counter(
-                {name: self._db.execute(count, (id, WINDOW)).fetchone()[0] for name, id in self._ids.items()}
-            )
+            count = "SELECT programs.program, count(*) FROM timers JOIN programs ON id = timers.program WHERE kind = ?"
+            return Counter(dict(self._db.execute(f"{count} GROUP BY id", (WINDOW,))))
 
     # --- opening -------------------------------------------------------------------------------------------------
 
@@ -210,14 +164,13 @@ class Ledger:
         identity = {"schema": SCHEMA_VERSION, "journal": journal, "partition": self.partition}
         if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             with self._transaction():
-                for statement in SCHEMA.split(";"):
+                for statement in (*SCHEMA.split(";"), *state_tables()):
                     self._db.execute(statement)
                 rows = [*identity.items(), ("offset", 0), ("generation", 0)]
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
-            return
-        found = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
-        if found != identity:
-            raise LedgerError(f"ledger {self.path} belongs to {found}, not to {identity}: use another state directory")
+        kept = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
+        if kept != identity:
+            raise LedgerError(f"ledger {self.path} belongs to {kept}, not to {identity}: use another state directory")
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -225,82 +178,24 @@ class Ledger:
         rows = self._db.execute("SELECT program, manifest, sha256 FROM programs WHERE sha256 != first_model")
         for name, manifest, sha256 in rows.fetchall():
             program = state.programs[name]
-            bundle = program.load(manifest, sha256)
-            state.models[name] = CurrentModel.of(program, bundle)
+            state.models[name] = CurrentModel.of(program, program.load(manifest, sha256))
 
     def _load_shards(self, state: PartitionState) -> None:
-        for name, number, step, choice, learner, untold, watch in self._db.execute("SELECT * FROM shards"):
+        for name, number, step, choice, learner, untold in self._db.execute("SELECT * FROM shards"):
             program = state.programs[name]
             if choice != program.spec.policy.choice:
                 raise LedgerError(
                     f"ledger {self.path} holds what {choice} has learned for program {name!r}, whose policy is now "
                     f"{program.spec.policy.choice}: name {choice} in its spec (policy: choice), or rename the program"
                 )
-            shard = Shard(program, number, program.learner(), step, untold, _decode_watch(without_checksum(watch)))
-            self._restore(shard.learner, without_checksum(learner), program)
-            state.shards[ShardKey(name, number)] = shard
-
-    def _load_shared(self, state: PartitionState) -> None:
-        for name, body in self._db.execute("SELECT program, body FROM shared"):
-            program, record = state.programs[name], _decode_shared(without_checksum(body))
-            shared = state.shared_of(program)
-            self._restore(shared.learner, record.evidence, program)
-            shared.told = record.told
-
-    def _restore(self, learner: Choice, learned: bytes | memoryview, program: Program) -> None:
-        try:
-            learner.restore(unpack(learned))
-        except ValueError as error:
-            raise LedgerError(
-                f"ledger {self.path}: what {learner.name} has learned for program {program.name!r} does not fit it any "
-                f"more ({error}): restore the version of onward that wrote it, or use another state directory"
-            ) from error
-
-    def _load_rounds(self, state: PartitionState) -> None:
-        """The rounds of programs with limited places, with those who wait for one and the open promises."""
-        for program in state.programs.values():
-            if program.closes_rounds:
-                state.rounds_of(program)
-        for name, body in self._db.execute("SELECT program, body FROM rounds").fetchall():
-            rounds = state.rounds_of(state.programs[name])
-            record = _decode_rounds(without_checksum(body))
+            shard = state.shards[ShardKey(name, number)] = Shard(program, number, program.learner(), step, untold)
             try:
-                rounds.restore(record, unpack(record.learned))
+                shard.learner.restore(unpack(learner))
             except ValueError as error:
                 raise LedgerError(
-                    f"ledger {self.path}: what the rounds of program {name!r} have taught does not fit it any more "
+                    f"ledger {self.path}: what {choice} has learned for program {name!r} does not fit it any more "
                     f"({error}): restore the version of onward that wrote it, or use another state directory"
                 ) from error
-            waiting = "SELECT body FROM cases WHERE program = ? AND in_round = 1 ORDER BY rowid"
-            for row in self._db.execute(waiting, (self._ids[name],)):
-                rounds.restore_case(_case(row))
-            for (promise,) in self._db.execute("SELECT body FROM promises WHERE program = ? ORDER BY rowid", (name,)):
-                rounds.promised_scores.add(_decode_promise(without_checksum(promise)))
-            rounds.restored()
-
-    def _load_promised(self, state: PartitionState) -> None:
-        """What there is of promises beside the open ones."""
-        for name, body in self._db.execute("SELECT program, body FROM promised").fetchall():
-            program = state.programs[name]
-            record = _decode_promised(without_checksum(body))
-            state.promises_of(program).restore(record, state.watermark_ms(program), program.load)
-
-    def _read_promised(self, program: str, applications: Sequence[str], applicant: str | None) -> list[OpenRecourse]:
-        query = "SELECT body FROM promises WHERE program = ? AND {} = ?"
-        names = [("application", name) for name in applications] + ([("applicant", applicant)] if applicant else [])
-        found: dict[CaseKey, OpenRecourse] = {}
-        with ledger_errors(self.path):
-            for column, name in names:
-                for recourse in map(_open_recourse, self._db.execute(query.format(column), (program, name))):
-                    found[recourse.key] = recourse
-        return list(found.values())
-
-    def _read_uncertain(self, program: str, path: float, most: int) -> list[OpenRecourse]:
-        query = (
-            "SELECT body FROM promises WHERE program = ? AND path_limit <= ? ORDER BY path_limit, application LIMIT ?"
-        )
-        with ledger_errors(self.path):
-            return list(map(_open_recourse, self._db.execute(query, (program, path, most))))
 
     def _read_cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
         with ledger_errors(self.path):
@@ -308,51 +203,63 @@ class Ledger:
 
     def _waiting(self) -> Iterator[WaitingEvent]:
         for row in self._db.execute("SELECT * FROM waiting ORDER BY journal_offset, line"):
-            offset, line, program, application, kind, event_id, *times, topic, partition, source_offset, payload = row
+            offset, line, *key, name, id, time_ms, timestamp_ms, expires_ms, topic, partition, read_at, payload = row
+            position, kind = JournalPosition(offset, line), kinds[name]
             source = None if topic is None else TopicPartition(topic, partition)
-            key = CaseKey(program, application)
-            yield WaitingEvent._make(
-                (JournalPosition(offset, line), key, kind, event_id, *times, source, source_offset, payload)
-            )
+            body, raw = kind.decode_body(payload), Raw(payload)
+            entry = Entry(position, CaseKey(*key), timestamp_ms, id, time_ms, source, read_at, kind, body, raw)
+            yield WaitingEvent(entry, expires_ms)
 
     def _cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
         if program not in self._ids:
             return  # It begins with the portion that is being folded.
-        for some in _query_batches(applications):
-            marks = ",".join("?" * len(some))
+        for batch in _query_batches(applications):
+            marks = ",".join("?" * len(batch))
             query = f"SELECT body FROM cases WHERE program = ? AND application IN ({marks})"
-            yield from map(_case, self._db.execute(query, (self._ids[program], *some)))
+            for (body,) in self._db.execute(query, (self._ids[program], *batch)):
+                yield decode_case(body)
 
-    def _due(self, state: PartitionState, touched: Footprint) -> Iterator[Timer]:
-        """The timers that may fire in a portion: by its last watermarks, and by the most steps that it may take.
+    def _due(self, state: PartitionState, touched: Footprint, steps: Mapping[tuple[str, int], int]) -> Iterator[Timer]:
+        """The timers that may fire in a portion: by its last watermarks, and by the steps that it is likely to take.
 
         Retention timers are left out: ``commit`` handles them.
         """
+        watermarks = state.watermarks.after(touched.moves)
+        clocks = defaultdict[str, list[tuple[int, int, int]]](list)
+        for (name, shard), step in steps.items():
+            clocks[name].append((shard, 0, step))
+        for name, program in state.programs.items():
+            if (watermark_ms := watermarks[program.watermark]) is not None:
+                clocks[name].append((EVENT_TIME, _EARLIEST_MS, watermark_ms))
+            yield from self._timers(name, clocks[name])
+
+    def _read_steps(self, shard: tuple[str, int], first: int, until: int) -> list[Timer]:
+        program, number = shard
+        with ledger_errors(self.path):
+            return list(self._timers(program, [(number, first, until)]))
+
+    def _timers(self, program: str, clocks: Sequence[tuple[int, int, int]]) -> Iterator[Timer]:
+        """Timers of a program by clock: a shard or ``EVENT_TIME``, and from when until when they are due."""
+        if not clocks or program not in self._ids:
+            return
         kinds = ",".join("?" * len(timer_handlers))
         query = (
             "SELECT kind, shard, due, timers.key FROM json_each(?) AS clock CROSS JOIN timers "
             f"WHERE program = ? AND kind IN ({kinds}) AND shard = json_extract(clock.value, '$[0]') "
-            "AND due < json_extract(clock.value, '$[1]')"
+            "AND due >= json_extract(clock.value, '$[1]') AND due < json_extract(clock.value, '$[2]')"
         )
-        watermarks = state.watermarks.after(touched.moves)
-        for name, program in state.programs.items():
-            steps = Counter(shard_of(application, program.spec.shards) for application in touched.steps[name])
-            clocks = [(shard, state.step_of(name, shard) + count) for shard, count in steps.items()]
-            if (watermark_ms := watermarks[program.watermark]) is not None:
-                clocks.append((EVENT_TIME, watermark_ms))
-            if clocks:
-                for row in self._db.execute(query, (json.dumps(clocks), self._ids[name], *timer_handlers)):
-                    yield Timer(name, *row)
+        for row in self._db.execute(query, (json.dumps(clocks), self._ids[program], *timer_handlers)):
+            yield Timer(program, *row)
 
     def _processed(self, touched: Footprint) -> Mapping[ProcessedEvent, int]:
-        found: dict[ProcessedEvent, int] = {}
+        processed: dict[ProcessedEvent, int] = {}
         for program, names in touched.processed.items():
-            for some in _query_batches(sorted(names)):
-                marks = ",".join("?" * len(some))
+            for batch in _query_batches(sorted(names)):
+                marks = ",".join("?" * len(batch))
                 query = f"SELECT event, forget_ms FROM processed_events WHERE program = ? AND event IN ({marks})"
-                rows = self._db.execute(query, (program, *some))
-                found.update((ProcessedEvent(program, event), forget_ms) for event, forget_ms in rows)
-        return found
+                rows = self._db.execute(query, (program, *batch))
+                processed.update((ProcessedEvent(program, event), forget_ms) for event, forget_ms in rows)
+        return processed
 
     # --- writing -------------------------------------------------------------------------------------------------
 
@@ -370,17 +277,18 @@ class Ledger:
 
     def _write_programs(self, state: PartitionState, effects: Effects) -> None:
         """The programs that have begun, and those with another spec."""
-        for name in state.programs.keys() - self._ids.keys():
-            self._ids[name] = insert_program(self._db, state.programs[name])
+        for name, program in state.programs.items():
+            if name not in self._ids:
+                self._ids[name] = insert_program(self._db, program)
         for name in effects.specs:
             write_specs(self._db, state.programs[name])
 
     def _write_cases(self, effects: Effects) -> None:
         self._db.executemany(
             "INSERT INTO cases VALUES (?, ?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET "
-            "body = excluded.body, in_round = excluded.in_round",
+            "body = excluded.body, pooled = excluded.pooled",
             [
-                (self._ids[program], application, with_checksum(_encode(case)), case.status is IN_ROUND)
+                (self._ids[program], application, encode_record(case), WAITS[case.status].pooled)
                 for (program, application), case in effects.cases.items()
             ],
         )
@@ -400,37 +308,16 @@ class Ledger:
         self._db.executemany("DELETE FROM waiting WHERE journal_offset = ? AND line = ?", gone)
         self._db.executemany(
             "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    *event.position,
-                    *event.key,
-                    event.kind,
-                    event.event_id,
-                    event.time_ms,
-                    event.timestamp_ms,
-                    event.expires_ms,
-                    *(event.source or (None, None)),
-                    event.source_offset,
-                    event.payload,
-                )
-                for event in effects.waiting.values()
-                if event is not None
-            ],
+            [_row(*event) for event in effects.waiting.values() if event is not None],
         )
 
     def _write_shards(self, state: PartitionState, effects: Effects) -> None:
         rows = []
         for key in effects.shards:
             shard = state.shards[key]
-            learned, watch = with_checksum(pack(shard.learner.state())), with_checksum(_encode(shard.watch))
-            rows.append((*key, shard.step, shard.program.spec.policy.choice, learned, shard.untold, watch))
-        self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-
-    def _write_shared(self, state: PartitionState, effects: Effects) -> None:
-        for name in effects.shared:
-            shared = state.shared[name]
-            body = with_checksum(_encode(SharedRecord(shared.told, pack(shared.learner.state()))))
-            self._db.execute("INSERT OR REPLACE INTO shared VALUES (?, ?)", (name, body))
+            learned, choice = pack(shard.learner.state()), shard.program.spec.policy.choice
+            rows.append((*key, shard.step, choice, learned, shard.untold))
+        self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def _write_models(self, state: PartitionState, effects: Effects) -> None:
         for name in effects.models:
@@ -439,28 +326,6 @@ class Ledger:
                 "UPDATE programs SET version = ?, manifest = ?, sha256 = ? WHERE program = ?",
                 (bundle.version, bundle.address, bundle.manifest_sha256, name),
             )
-
-    def _write_rounds(self, state: PartitionState, effects: Effects) -> None:
-        for name in effects.rounds:
-            rounds = state.rounds[name]
-            body = with_checksum(_encode(rounds.record(pack(rounds.learned()))))
-            self._db.execute("INSERT OR REPLACE INTO rounds VALUES (?, ?)", (name, body))
-
-    def _write_promises(self, state: PartitionState, effects: Effects) -> None:
-        for name in effects.promised:
-            body = with_checksum(_encode(state.promises[name].record))
-            self._db.execute("INSERT OR REPLACE INTO promised VALUES (?, ?)", (name, body))
-        ended = [key for key, promise in effects.promises.items() if promise is None]
-        self._db.executemany("DELETE FROM promises WHERE program = ? AND application = ?", ended)
-        self._db.executemany(
-            "INSERT INTO promises VALUES (?, ?, ?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET "
-            "applicant = excluded.applicant, path_limit = excluded.path_limit, body = excluded.body",
-            [
-                (*key, promise.applicant, promise.path_limit, with_checksum(_encode(promise)))
-                for key, promise in effects.promises.items()
-                if promise is not None
-            ],
-        )
 
     def _advance(self, state: PartitionState) -> None:
         """Write how far the journal is folded, unless another worker has written meanwhile."""
@@ -499,14 +364,24 @@ class Ledger:
             self._db.execute("DELETE FROM timers WHERE program = ? AND kind = ? AND shard = ? AND due < ?", timers)
 
 
+def _last_steps(state: PartitionState, touched: Footprint) -> dict[tuple[str, int], int]:
+    """The step of each shard up to which a portion is likely to come."""
+    steps: dict[tuple[str, int], int] = {}
+    for name, applications in touched.steps.items():
+        if (program := state.programs.get(name)) is not None:
+            counts = Counter(shard_of(application, program.spec.shards) for application in applications)
+            steps.update(((name, shard), state.step_of(name, shard) + count) for shard, count in counts.items())
+    return steps
+
+
+def _row(entry: Entry, expires_ms: int) -> tuple[object, ...]:
+    """The row of a waiting event."""
+    times = entry.time_ms, entry.timestamp_ms, expires_ms
+    source = entry.source or (None, None)
+    named = *entry.position, *entry.key, entry.kind.name, entry.id
+    return *named, *times, *source, entry.source_offset, bytes(entry.raw)
+
+
 def _query_batches(values: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(values), _PARAMETERS_A_QUERY):
         yield values[start : start + _PARAMETERS_A_QUERY]
-
-
-def _open_recourse(row: tuple[bytes]) -> OpenRecourse:
-    return _decode_recourse(without_checksum(row[0]))
-
-
-def _case(row: tuple[bytes]) -> Case:
-    return _decode_case(without_checksum(row[0]))

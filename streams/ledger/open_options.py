@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from ..engine.promises.recourse import OpenRecourse
-from ..engine.promises.state import PromisesRecord
+from ..engine.promises.promised_options import PROMISED_OPTIONS, PromisedOptions
+from ..engine.promises.state import PromiseState
 from ..errors import LedgerError
-from .checksum import without_checksum
-from .file import connected
-from .schema import SCHEMA_VERSION
+from .array_codec import record_decoder
+from .reader import ledgers_in, meta_of, reading
 
 PEOPLE_A_PAGE = 2000
 
 
 @dataclass(frozen=True)
 class ProgramLedger:
-    """What one ledger holds of a program: its identity, current model, record of promises, and how many people have
+    """A program in one ledger: its identity, current model, record of promises, and how many people have
     open options."""
 
     path: Path
@@ -33,20 +28,20 @@ class ProgramLedger:
     version: str
     address: str
     manifest_sha256: str
-    record: PromisesRecord
+    record: PromiseState
     people: int
 
-    def pages(self, program: str) -> Iterator[list[OpenRecourse]]:
-        """The open recourses of the program, in the order of their applications; raise ``LedgerError``.
+    def pages(self, program: str) -> Iterator[list[PromisedOptions]]:
+        """The promised options of the program, in the order of their applications; raise ``LedgerError``.
 
         Each page is a read of its own, because a long one keeps the worker's write-ahead log from being emptied. What
         opens meanwhile may be missing; nobody is read twice.
         """
         last = ""
         while True:
-            with _reading(self.path) as db:
+            with reading(self.path) as db:
                 rows = db.execute(_PAGE, (program, last, PEOPLE_A_PAGE)).fetchall()
-                page = [_decode_recourse(without_checksum(body)) for _, body in rows]
+                page = [_decode_options(body) for _, body in rows]
             if page:
                 yield page
             if len(rows) < PEOPLE_A_PAGE:
@@ -60,57 +55,37 @@ def program_ledgers(state_dirs: Iterable[Path], program: str) -> list[ProgramLed
     Raise ``LedgerError`` where a folder has no ledger, one cannot be read or is empty, or none holds the program.
     """
     folders, newest = list(state_dirs), dict[tuple[str, int], tuple[tuple[int, int], ProgramLedger]]()
-    for folder in folders:
-        paths = sorted(folder.glob("*.sqlite"))
-        if not paths:
-            raise LedgerError(f"there are no ledgers (*.sqlite) in {folder}: is it the worker's --state-dir?")
-        for path in paths:
-            with _reading(path) as db:
-                if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    raise LedgerError(f"ledger {path} is empty: try again, in case a worker is just creating it")
-                meta = _meta(path, db)
-                found, owner = (
-                    _program_ledger(path, meta["partition"], db, program),
-                    (meta["generation"], meta["offset"]),
-                )
-            partition = meta["journal"], meta["partition"]
-            if found is not None and (partition not in newest or newest[partition][0] < owner):
-                newest[partition] = owner, found
+    for path in (path for folder in folders for path in ledgers_in(folder)):
+        with reading(path) as db:
+            meta = meta_of(path, db)
+            if meta is None:
+                raise LedgerError(f"ledger {path} is empty: try again, in case a worker is just creating it")
+            ledger, owner = _program_ledger(path, meta["partition"], db, program), (meta["generation"], meta["offset"])
+        partition = meta["journal"], meta["partition"]
+        if ledger is not None and (partition not in newest or newest[partition][0] < owner):
+            newest[partition] = owner, ledger
     if not newest:
         raise LedgerError(f"no ledger in {', '.join(map(str, folders))} holds program {program!r}")
-    return [found for _, (_, found) in sorted(newest.items())]
+    return [ledger for _, (_, ledger) in sorted(newest.items())]
 
 
 def _program_ledger(path: Path, partition: int, db: sqlite3.Connection, program: str) -> ProgramLedger | None:
     row = db.execute(_PROGRAM, (program,)).fetchone()
     if row is None:
         return None
-    body = db.execute("SELECT body FROM promised WHERE program = ?", (program,)).fetchone()
-    record = PromisesRecord() if body is None else _decode_record(without_checksum(body[0]))
-    [people] = db.execute("SELECT count(*) FROM promises WHERE program = ?", (program,)).fetchone()
+    body = db.execute(_RECORD, (program,)).fetchone()
+    record = PromiseState() if body is None else _decode_record(body[0])
+    [people] = db.execute(_PEOPLE, (program,)).fetchone()
     spec, first_model, version, address, sha256 = row
     return ProgramLedger(path, partition, spec, first_model, version, address, sha256, record, people)
 
 
-def _meta(path: Path, db: sqlite3.Connection) -> dict[str, Any]:
-    meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
-    if meta["schema"] != SCHEMA_VERSION:
-        raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
-    return meta
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A read transaction: all that is read is of the same moment."""
-    try:
-        with closing(connected(path, "mode=ro")) as db:
-            db.execute("BEGIN")
-            yield db
-    except (sqlite3.Error, KeyError, ValueError) as error:
-        raise LedgerError(f"ledger {path} cannot be read: {error}") from error
-
-
-_decode_record = msgspec.msgpack.Decoder(PromisesRecord).decode
-_decode_recourse = msgspec.msgpack.Decoder(OpenRecourse).decode
+_decode_record = record_decoder(PromiseState)
+_decode_options = record_decoder(PromisedOptions)
 _PROGRAM = "SELECT spec, first_model, version, manifest, sha256 FROM programs WHERE program = ?"
-_PAGE = "SELECT application, body FROM promises WHERE program = ? AND application > ? ORDER BY application LIMIT ?"
+_RECORD = f"SELECT body FROM {PromiseState.table} WHERE program = ?"
+_PEOPLE = f"SELECT count(*) FROM {PROMISED_OPTIONS.name} WHERE program = ?"
+_PAGE = (
+    f"SELECT application, body FROM {PROMISED_OPTIONS.name} "
+    "WHERE program = ? AND application > ? ORDER BY application LIMIT ?"
+)

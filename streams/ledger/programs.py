@@ -21,7 +21,7 @@ def programs_in_force(db: sqlite3.Connection, ledger: Path, given: Mapping[str, 
     ``given`` are the worker's programs as their files say. Raise ``LedgerError`` where one is missing, or cannot be the
     program that the ledger was written with.
     """
-    found: dict[str, Program] = {}
+    begun: dict[str, Program] = {}
     for name, first_model in db.execute("SELECT program, first_model FROM programs ORDER BY id").fetchall():
         program = given.get(name)
         if program is None:
@@ -32,7 +32,7 @@ def programs_in_force(db: sqlite3.Connection, ledger: Path, given: Mapping[str, 
                 "the spec, give a changed program a new name, or announce a new model with `onward models announce`"
             )
         try:
-            found[name] = _in_force(db, program)
+            begun[name] = _in_force(db, program)
         except SpecRefusedError as error:
             raise LedgerError(
                 f"program {name!r} of ledger {ledger} cannot go on with this spec: {error}; restore it, or give a "
@@ -43,7 +43,7 @@ def programs_in_force(db: sqlite3.Connection, ledger: Path, given: Mapping[str, 
                 f"ledger {ledger} holds a spec of program {name!r} that this version cannot read ({error}): run the "
                 "version that wrote it"
             ) from None
-    return found
+    return begun
 
 
 def _in_force(db: sqlite3.Connection, program: Program) -> Program:
@@ -58,19 +58,11 @@ def _in_force(db: sqlite3.Connection, program: Program) -> Program:
 
 def insert_program(db: sqlite3.Connection, program: Program) -> int:
     """Add a program, and return the number that stands for it in other tables."""
-    first = program.bundle
+    first, sha256 = program.bundle, program.bundle.manifest_sha256
     row = db.execute(
         "INSERT INTO programs (program, watermark, spec, first_model, version, manifest, sha256) "
         "VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
-        (
-            program.name,
-            program.watermark,
-            program.sha256,
-            first.manifest_sha256,
-            first.version,
-            first.address,
-            first.manifest_sha256,
-        ),
+        (program.name, program.watermark, program.sha256, sha256, first.version, first.address, sha256),
     )
     id: int = row.fetchone()[0]
     write_specs(db, program)

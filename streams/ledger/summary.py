@@ -1,22 +1,25 @@
-"""What the ledgers of a state directory hold, read without disturbing the worker that writes them."""
+"""Summaries of the ledgers of a state directory, read without disturbing the worker that writes them."""
 
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections import defaultdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from ..engine.promises.state import PromisesRecord
-from ..engine.rewards_summary import RewardsSummary
-from ..engine.rounds.state import RoundsRecord
-from ..engine.timers import WINDOW
-from ..errors import LedgerError
+from ...agents import choices
+from ..engine.promises.promised_options import PROMISED_OPTIONS
+from ..engine.promises.state import PromiseState
+from ..engine.rewards.summary import RewardsSummary, joined, summary_of
+from ..engine.rewards.watch import RewardWatch
+from ..engine.rounds.promised_scores import PROMISED_SCORES
+from ..engine.rounds.state import ProgramRounds
+from ..engine.timing.timers import WINDOW
+from .array_codec import record_decoder, unpack
 from .checksum import without_checksum
-from .rewards import rewards_of
-from .schema import SCHEMA_VERSION
+from .reader import ledgers_in, meta_of, reading
 
 
 class RoundsSummary(NamedTuple):
@@ -37,7 +40,7 @@ class RoundsSummary(NamedTuple):
 class PromisesSummary(NamedTuple):
     """The open options of a program that promises them, and of how many people.
 
-    While open options are looked at under a new model, ``unseen`` are those that have not been, ``scan_model`` is its
+    While a new model is asked about the open options, ``unseen`` are those that it has not been, ``scan_model`` is its
     version and ``scan_since_ms`` the event time at which it came; else all three are None.
     """
 
@@ -88,43 +91,31 @@ def summaries(state_dir: Path) -> list[LedgerSummary]:
 
     A ledger that a worker is creating at this moment has no table yet, and is left out.
     """
-    paths = sorted(state_dir.glob("*.sqlite"))
-    if not paths:
-        raise LedgerError(f"there are no ledgers (*.sqlite) in {state_dir}: is it the worker's --state-dir?")
-    return sorted(filter(None, map(_summary, paths)), key=lambda summary: summary.partition)
+    return sorted(filter(None, map(_summary, ledgers_in(state_dir))), key=lambda summary: summary.partition)
 
 
 def _summary(path: Path) -> LedgerSummary | None:
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            # One transaction, so that all numbers are of the same moment.
-            db.execute("BEGIN")
-            if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                return None
-            meta: dict[str, Any] = dict(db.execute("SELECT name, value FROM meta"))
-            if meta["schema"] != SCHEMA_VERSION:
-                raise LedgerError(f"ledger {path} has schema {meta['schema']}: this version reads {SCHEMA_VERSION}")
-            (watermark,) = db.execute(_WATERMARK).fetchone()
-            waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
-            rounds = {name: _rounds(body, count) for name, body, count in db.execute(_ROUNDS)}
-            promises = {name: _promises(body, people) for name, body, people in db.execute(_PROMISED)}
-            rewards = rewards_of(db)
-            programs = tuple(
-                ProgramSummary(
-                    *(name, spec, model, bool(begun), shards, steps, open_recourses),
-                    rounds.get(name),
-                    promises.get(name),
-                    rewards.get(name),
-                )
-                for name, spec, model, begun, shards, steps, open_recourses in db.execute(_PROGRAMS)
+    with reading(path) as db:
+        meta = meta_of(path, db)
+        if meta is None:
+            return None
+        (watermark,) = db.execute(_WATERMARK).fetchone()
+        waiting = db.execute("SELECT count(*) FROM waiting").fetchone()[0]
+        rounds = {name: _rounds(body, count) for name, body, count in db.execute(_ROUNDS)}
+        promises = {name: _promises(body, people) for name, body, people in db.execute(_PROMISES)}
+        rewards = _rewards(db)
+        programs = tuple(
+            ProgramSummary(
+                *(name, spec, model, bool(begun), shards, steps, open_recourses),
+                *(rounds.get(name), promises.get(name), rewards.get(name)),
             )
-            return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
-    except (sqlite3.Error, KeyError, ValueError) as error:
-        raise LedgerError(f"ledger {path} cannot be read: {error}") from error
+            for name, spec, model, begun, shards, steps, open_recourses in db.execute(_PROGRAMS)
+        )
+        return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
 
 
 def _rounds(body: bytes, open_promises: int) -> RoundsSummary:
-    record = _decode_rounds(without_checksum(body))
+    record = _decode_rounds(body)
     number = None if record.last_end_ms is None else record.last_number
     return RoundsSummary(
         record.waiting, open_promises, number, record.last_end_ms, record.next_end_ms, record.promise_counts.coverage
@@ -132,13 +123,37 @@ def _rounds(body: bytes, open_promises: int) -> RoundsSummary:
 
 
 def _promises(body: bytes, people: int) -> PromisesSummary:
-    record = _decode_promised(without_checksum(body))
+    record = _decode_promises(body)
     scan = (None, None, None) if record.scan is None else (record.scan.unseen, record.scan.version, record.scan.time_ms)
     return PromisesSummary(sum(record.open.values()), people, *scan)
 
 
-_decode_promised = msgspec.msgpack.Decoder(PromisesRecord).decode
-_decode_rounds = msgspec.msgpack.Decoder(RoundsRecord).decode
+def _rewards(db: sqlite3.Connection) -> dict[str, RewardsSummary]:
+    """The programs of a ledger whose learners expect rewards."""
+    shards = defaultdict[str, list[RewardsSummary]](list)
+    for program, shard, name, learner in db.execute("SELECT program, shard, choice, learner FROM shards").fetchall():
+        choice = choices.registry.get(name)
+        beliefs = None if choice is None else choice.beliefs_of(unpack(learner))
+        if beliefs is not None:
+            shards[program].append(summary_of(_watch(db, program, shard), beliefs, _features(db, program)))
+    return {program: joined(parts) for program, parts in shards.items()}
+
+
+def _watch(db: sqlite3.Connection, program: str, shard: int) -> RewardWatch:
+    query = f"SELECT body FROM {RewardWatch.table} WHERE program = ? AND shard = ?"
+    row = db.execute(query, (program, shard)).fetchone()
+    return RewardWatch() if row is None else _decode_watch(row[0])
+
+
+def _features(db: sqlite3.Connection, program: str) -> list[str]:
+    """The names of a program's features, which stay for its life."""
+    (body,) = db.execute("SELECT body FROM specs WHERE program = ? ORDER BY number LIMIT 1", (program,)).fetchone()
+    return [feature["name"] for feature in msgspec.json.decode(without_checksum(body))["features"]]
+
+
+_decode_promises = record_decoder(PromiseState)
+_decode_watch = record_decoder(RewardWatch)
+_decode_rounds = record_decoder(ProgramRounds)
 _WATERMARK = """
 SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END
 FROM (SELECT DISTINCT watermark FROM programs) LEFT JOIN watermarks USING (watermark)
@@ -151,9 +166,8 @@ SELECT program, spec, version,
     (SELECT count(*) FROM timers WHERE timers.program = programs.id AND kind = '{WINDOW}')
 FROM programs ORDER BY program
 """
-_PROMISED = """
-SELECT program, body, (SELECT count(*) FROM promises WHERE promises.program = promised.program) FROM promised
+_COUNTED = """
+SELECT program, body, (SELECT count(*) FROM {rows} WHERE {rows}.program = {table}.program) FROM {table}
 """
-_ROUNDS = """
-SELECT program, body, (SELECT count(*) FROM promises WHERE promises.program = rounds.program) FROM rounds
-"""
+_PROMISES = _COUNTED.format(table=PromiseState.table, rows=PROMISED_OPTIONS.name)
+_ROUNDS = _COUNTED.format(table=ProgramRounds.table, rows=PROMISED_SCORES.name)

@@ -244,8 +244,8 @@ class _Shard:
 
     def _with_target_cost(self, options: Options) -> Options:
         """The options with the execution probabilities that the target's cost gives."""
-        target, whose = self._target, np.zeros(len(options), dtype=np.intp)
-        cost = target.cost.of_pairs(options.points, options.person[np.newaxis], options.point, whose)
+        target, row = self._target, np.zeros(len(options), dtype=np.intp)
+        cost = target.cost.of_pairs(options.points, options.person[np.newaxis], options.point, row)
         execution = execution_probability(cost, target.nu)
         outlook = self._outlook(options, execution)
         return Options(options.person, options.arm, options.points, options.point, execution, outlook)

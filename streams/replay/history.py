@@ -19,7 +19,7 @@ from ...schemas.events import (
 )
 from ...schemas.headers import CloudEvent, read_headers
 from ...schemas.kinds import kinds
-from ..engine.handlers.fates import CLOSED
+from ..engine.rewards.fates import CLOSED
 from ..journal.entries import Entry
 from ..journal.lines import read_entries
 from ..outputs.decoder import EventDecoder
@@ -75,31 +75,31 @@ class History:
         self._name = application.encode()
         self._decoder = EventDecoder(topics)
         self._deduplicator = Deduplicator()
-        self._found: dict[tuple[str, int, int, str], Happening] = {}
+        self._by_identity: dict[tuple[str, int, int, str], Happening] = {}
         self.journal_partitions: set[int] = set()
         """The journal partitions that its answers and fates name: outputs have the partition of their journal."""
 
     def feed(self, record: Record) -> None:
         """Read a record of any topic of the installation."""
         if record.topic == self._topics.journal:
-            found = self._journaled(record)
+            happenings = self._journaled(record)
         elif record.topic in self._topics.inputs:
-            found = self._sent(record)
+            happenings = self._sent(record)
         else:
-            found = self._published(record)
-        for happening in found:
+            happenings = self._published(record)
+        for happening in happenings:
             identity = (happening.topic, happening.partition, happening.offset, _reason(happening))
-            earlier = self._found.get(identity)
+            earlier = self._by_identity.get(identity)
             if earlier is None or (happening.was_read and not earlier.was_read):
-                self._found[identity] = happening
+                self._by_identity[identity] = happening
 
     @property
     def happenings(self) -> list[Happening]:
         """All events so far, by event time."""
-        refused = {_place(happening) for happening in self._found.values() if happening.kind == "dead-letter"}
+        refused = {_place(happening) for happening in self._by_identity.values() if happening.kind == "dead-letter"}
         seen: set[tuple[str | None, str, str]] = set()
         ordered = []
-        for happening in sorted(self._found.values(), key=_when):
+        for happening in sorted(self._by_identity.values(), key=_when):
             if kinds[happening.kind].flow == "input":
                 identity = (happening.program, happening.kind, happening.id)
                 is_refused = _place(happening) in refused

@@ -14,12 +14,12 @@ from msgspec import Struct
 from ...agents.options import Options
 from ...schemas.events import NoRecourse, Recourse, Reward, SourcePosition, Tick
 from ...schemas.kinds import kinds
-from ..engine.effects import Effects
-from ..engine.handlers.fates import CLOSED
 from ..engine.handlers.model import load_models
+from ..engine.portion import Effects
 from ..engine.process import footprint, process
+from ..engine.rewards.fates import CLOSED
 from ..engine.state import Shard
-from ..engine.watermark import required_topics
+from ..engine.timing.watermark import required_topics
 from ..errors import BrokerError
 from ..journal.entries import NO_CASE, Entry
 from ..journal.lines import read_entries

@@ -101,10 +101,10 @@ def _count(
 
 
 def _spec_of(program: str, specs: Sequence[Path]) -> LoadedSpec:
-    found = {loaded.spec.program: loaded for loaded in map(load_program_spec, specs)}
-    if program not in found:
-        raise UsageError(f"--spec: none of {', '.join(sorted(found))} is program {program!r}: give its spec too")
-    return found[program]
+    loaded_specs = {loaded.spec.program: loaded for loaded in map(load_program_spec, specs)}
+    if program not in loaded_specs:
+        raise UsageError(f"--spec: none of {', '.join(sorted(loaded_specs))} is program {program!r}: give its spec too")
+    return loaded_specs[program]
 
 
 def _check_features(program: Program, by: Sequence[str]) -> None:
@@ -117,8 +117,8 @@ def _check_features(program: Program, by: Sequence[str]) -> None:
 def _check_identity(program: Program, ledger: ProgramLedger) -> None:
     """Refuse a ledger in which another spec is in force, or of another first model."""
     if (program.sha256, program.bundle.manifest_sha256) != (ledger.spec_sha256, ledger.first_model_sha256):
-        what = "spec" if program.sha256 != ledger.spec_sha256 else "first model"
+        part = "spec" if program.sha256 != ledger.spec_sha256 else "first model"
         raise LedgerError(
-            f"the {what} of program {program.name!r} is not the one in force in ledger {ledger.path}: give the file "
+            f"the {part} of program {program.name!r} is not the one in force in ledger {ledger.path}: give the file "
             f"of the spec with the sha256 {ledger.spec_sha256}"
         )

@@ -15,7 +15,7 @@ from ...schemas.events import Decision, NoRecourse, RawApplication, Recourse, Va
 from ...schemas.kinds import kinds
 from ..engine.assessment import NO_SCORE
 from ..engine.process import footprint, process
-from ..engine.watermark import required_topics
+from ..engine.timing.watermark import required_topics
 from ..errors import ModelError, UsageError
 from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..ledger.ledger import Ledger

@@ -1,1 +1,1 @@
-"""What a worker does with its partitions, and what it shows of itself."""
+"""The worker: its partitions, its metrics and its health."""

@@ -22,11 +22,11 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from ..engine.effects import Effects
 from ..engine.handlers.model import announces_models, load_models
+from ..engine.portion import Effects
 from ..engine.process import footprint, process
 from ..engine.state import PartitionState
-from ..engine.watermark import required_topics
+from ..engine.timing.watermark import required_topics
 from ..errors import LedgerError
 from ..journal.entries import Entry, JournalPosition
 from ..journal.lines import read_entries
@@ -74,7 +74,7 @@ def ignore_stage(stage: Stage) -> None:
 
 @dataclass(frozen=True)
 class ProcessorConfig:
-    """Where and how state is kept.
+    """The folder of the state, and how it is kept.
 
     ``waiting_limit`` is the most events of a partition that may wait; ``snapshots`` are taken every
     ``snapshot_seconds``. ``portion_entries`` events are folded, published and committed together; more where one

@@ -1,4 +1,4 @@
-"""What a partition processor measures of its chunks."""
+"""Metrics of a partition processor's chunks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from ...schemas.events import NoRecourse, Recourse
-from ..engine.effects import Effects
-from ..engine.handlers.fates import CLOSED
-from ..engine.reward_watch import tenth_of
+from ..engine.portion import Effects
+from ..engine.promises.state import PromiseState
+from ..engine.rewards.fates import CLOSED
+from ..engine.rewards.watch import tenth_of
+from ..engine.rounds.state import ProgramRounds
 from ..engine.state import PartitionState
 from ..metrics import Metrics
 from ..outputs.emission import Emission
@@ -87,8 +89,8 @@ class ProcessorMetrics:
             metrics.watermark_timestamp_seconds.labels(state.partition).set(watermark_ms / 1000)
         for program in self._programs:
             metrics.open_recourses.labels(program).set(totals[program])
-        self._rounds.show(state.partition, state.rounds)
-        self._promises.show(state.partition, state.promises)
+        self._rounds.show(state.partition, state.each(ProgramRounds))
+        self._promises.show(state.partition, state.each(PromiseState))
 
     def forget(self, partition: int) -> None:
         """Forget a partition that the worker no longer owns."""

@@ -1,8 +1,8 @@
-"""What a worker measures of programs whose options are promised: how many are open, and what new models mean for them.
+"""Metrics of programs whose options are promised: the number of open ones, and the results of their revalidation.
 
-Results are counted when a look at the open options is finished, from the events that tell them. The counter has no
-label for the model, because each version would add series for ever. A gauge names the version: only that of the last
-finished look has a series.
+Results are counted when the revalidation of the open options is finished, from the events that tell them. The counter
+has no label for the model, because each version would add series for ever. A gauge names the version: only that of the
+last finished one has a series.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from collections.abc import Iterable, Mapping
 from typing import get_args
 
 from ...schemas.events import PromiseStatus, Revalidation
-from ..engine.effects import Effects
-from ..engine.promises.state import ProgramPromises
+from ..engine.portion import Effects
+from ..engine.promises.state import PromiseState
 from ..metrics import Metrics
 from ..programs.program import Program
 
 log = logging.getLogger(__name__)
 
 RESULTS = ("cleared", "accepted", "honoured", "broken", "left")
-"""What became of an open option under a new model: each has one of these."""
+"""The results for an open option under a new model: each has one of these."""
 
 
 class PromiseMetrics:
-    """Counts finished looks, and sets the gauges of promises, which are sums over the partitions of the worker.
+    """Counts finished revalidations, and sets the gauges of promises, which are sums over the partitions of the worker.
 
     ``programs`` are all programs of the worker.
     """
@@ -36,13 +36,13 @@ class PromiseMetrics:
         self._open: dict[int, Counter[str]] = {}
         self._unseen: dict[int, Counter[str]] = {}
         self._last: defaultdict[int, dict[str, dict[int, Revalidation]]] = defaultdict(dict)
-        """By partition, program and shard, what the last finished look has found."""
+        """By partition, program and shard, what the last finished revalidation has found."""
         self._shown: set[tuple[str, str]] = set()
         for name in self._names:
             self._begin(name)
 
     def count(self, partition: int, effects: Effects) -> None:
-        """Count the looks that are finished, and log each of them."""
+        """Count the revalidations that are finished, and log each of them."""
         if not self._names:
             return
         finished: defaultdict[tuple[str, str], list[Revalidation]] = defaultdict(list)
@@ -61,12 +61,14 @@ class PromiseMetrics:
             extra = {"program": name, "version": model, "partition": partition, **counts}
             log.info("looked at the open options under a new model", extra=extra)
 
-    def show(self, partition: int, programs: Mapping[str, ProgramPromises]) -> None:
+    def show(self, partition: int, programs: Iterable[PromiseState]) -> None:
         """Set the gauges after a change of a partition."""
         if not self._names:
             return
-        self._open[partition] = Counter({name: promises.open for name, promises in programs.items()})
-        self._unseen[partition] = Counter({name: promises.unseen for name, promises in programs.items()})
+        self._open[partition] = Counter({state.program.name: sum(state.open.values()) for state in programs})
+        self._unseen[partition] = Counter(
+            {state.program.name: 0 if state.scan is None else state.scan.unseen for state in programs}
+        )
         self._set()
 
     def forget(self, partition: int) -> None:

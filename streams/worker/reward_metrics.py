@@ -1,4 +1,4 @@
-"""What a worker measures of expectations: predicted against observed rewards, and what is believed of features."""
+"""Metrics of expectations: predicted against observed rewards, and the beliefs about features."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 
 from prometheus_client import Gauge
 
-from ..engine.handlers.fates import REWARDS
-from ..engine.reward_watch import TENTHS
-from ..engine.rewards_summary import RewardsSummary, joined, summary_of
+from ..engine.rewards.fates import REWARDS
+from ..engine.rewards.summary import RewardsSummary, joined, summary_of
+from ..engine.rewards.watch import TENTHS, RewardWatch
 from ..engine.state import PartitionState, ShardKey
 from ..metrics import Family, Metrics
 
@@ -27,32 +27,33 @@ class RewardMetrics:
         self._metrics = metrics
         self._by_tenth = metrics.recent_outcomes, metrics.recent_predicted_rewards, metrics.recent_observed_rewards
         self._of_features = metrics.feature_omega, metrics.feature_omega_sd, metrics.feature_difficulty
-        self._found: defaultdict[int, dict[ShardKey, RewardsSummary]] = defaultdict(dict)
+        self._summaries: defaultdict[int, dict[ShardKey, RewardsSummary]] = defaultdict(dict)
 
     def show(self, state: PartitionState, changed: Collection[ShardKey]) -> None:
         """Set the gauges after a change of some shards of a partition."""
-        own, programs = self._found[state.partition], set[str]()
+        own, programs = self._summaries[state.partition], set[str]()
         for shard in state.shards.values():
             if shard.key in changed or shard.key not in own:
                 beliefs = shard.learner.beliefs
                 if beliefs is not None:
                     names = [feature.name for feature in shard.program.spec.features]
-                    own[shard.key] = summary_of(shard.watch, beliefs, names)
+                    watch = state.get(RewardWatch, *shard.key) or RewardWatch()
+                    own[shard.key] = summary_of(watch, beliefs, names)
                     programs.add(shard.key.program)
         self._set(programs)
 
     def forget(self, partition: int) -> None:
         """Leave out a partition that the worker no longer owns."""
-        gone = self._found.pop(partition, {})
-        for key, found in gone.items():
-            for label, gauges in self._series(found):
+        gone = self._summaries.pop(partition, {})
+        for key, summary in gone.items():
+            for label, gauges in self._series(summary):
                 for gauge in gauges:
                     gauge.remove(key.program, label)
         self._set({key.program for key in gone})
 
     def _set(self, programs: Collection[str]) -> None:
         for name in programs:
-            parts = [found for own in self._found.values() for key, found in own.items() if key.program == name]
+            parts = [summary for own in self._summaries.values() for key, summary in own.items() if key.program == name]
             if not parts:
                 continue
             # Prometheus sees no increase in a series that begins at 1.

@@ -1,10 +1,10 @@
-"""What a worker measures of programs with limited places: their rounds, promises and coverage."""
+"""Metrics of programs with limited places: their rounds, promises and coverage."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import get_args
 
 from prometheus_client import Gauge
@@ -39,9 +39,10 @@ class RoundMetrics:
             metrics.next_round_timestamp_seconds,
         )
 
-    def show(self, partition: int, programs: Mapping[str, ProgramRounds]) -> None:
+    def show(self, partition: int, programs: Iterable[ProgramRounds]) -> None:
         """Set the gauges of the programs of a partition of which anything has happened."""
-        for name, rounds in programs.items():
+        for rounds in programs:
+            name = rounds.program.name
             if rounds.has_begun:
                 if name not in self._shown[partition]:
                     self._begin(name)

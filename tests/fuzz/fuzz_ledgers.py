@@ -15,7 +15,7 @@ from fuzz_inputs import TOPICS, Target, folder, local_file_systems, record_of
 from fuzz_records import JOURNAL_SEEDS
 
 from onward.streams.engine.process import footprint
-from onward.streams.engine.watermark import required_topics
+from onward.streams.engine.timing.watermark import required_topics
 from onward.streams.errors import DamagedLedgerError, OnwardError
 from onward.streams.journal.lines import read_entries as read
 from onward.streams.ledger.array_codec import pack, unpack
@@ -64,7 +64,7 @@ def case(data: bytes) -> None:
 def learner(data: bytes) -> None:
     """Arrays of numbers that take no more memory than the bytes they are read from, or ``ValueError``."""
     try:
-        found = unpack(data)
+        found = unpack(with_checksum(data))
     except ValueError:
         return
     assert all(array.dtype.kind in "biuf" and array.flags.writeable for array in found.values())

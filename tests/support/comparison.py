@@ -15,7 +15,7 @@ Dump = list[str]
 
 _QUERIES = {
     "programs": "SELECT program, watermark, spec, first_model, version, manifest, sha256 FROM programs",
-    "cases": "SELECT programs.program, application, body, in_round "
+    "cases": "SELECT programs.program, application, body, pooled "
     "FROM cases NOT INDEXED LEFT JOIN programs ON programs.id = cases.program",
     "timers": "SELECT programs.program, kind, shard, due, key "
     "FROM timers LEFT JOIN programs ON programs.id = timers.program",

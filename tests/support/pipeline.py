@@ -137,12 +137,16 @@ class Run:
     broker: MemoryBroker = field(default_factory=MemoryBroker)
     waiting_limit: int = 10_000
 
+    def __post_init__(self) -> None:
+        self._ingest: Ingest | None = None
+
     async def ingest(self, records: Sequence[Record]) -> list[Record]:
-        """Ingest the records one after the other; return the journal."""
-        ingest = Ingest(self.topics, self.programs, self.broker, Metrics(), no_clock)
-        await ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
+        """Ingest the records one after the other, as one worker does; return the journal."""
+        if self._ingest is None:
+            self._ingest = Ingest(self.topics, self.programs, self.broker, Metrics(), no_clock)
+            await self._ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
         for record in records:
-            await ingest.handle([record])
+            await self._ingest.handle([record])
         return self.broker.logs[self.topics.journal, 0]
 
     async def fold(self, journal: Sequence[Record], cuts: Sequence[int] = (), name: str = "ledger") -> Path:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from onward.streams.cli.flags.parsing import parse_settings
-from onward.streams.engine.handlers.rounds import closing
+from onward.streams.engine.contract import WorkBudget
+from onward.streams.engine.rounds import closing
 from onward.streams.engine.rounds.state import ProgramRounds
-from onward.streams.engine.work_budget import WorkBudget
 from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.worker.logs import configure
@@ -29,7 +29,7 @@ UNITS = 4
 
 class Strike:
     """Kills the process when the outputs of a piece are acknowledged: the ``nth`` piece that a function of
-    ``handlers/rounds/closing.py`` makes for a round."""
+    ``rounds/closing.py`` makes for a round."""
 
     def __init__(self, function: str, number: int, nth: int) -> None:
         self._number, self._left = number, nth
@@ -49,7 +49,7 @@ class Strike:
 
 def main(argv: Sequence[str]) -> int:
     """Run as long as any worker, or until it strikes."""
-    closing.BUDGET = WorkBudget(tick=UNITS, other=1)
+    closing.CLOSING.budget = WorkBudget(tick=UNITS, other=1)
     configure("info", "json")
     settings = parse_settings(WorkerSettings, "onward worker", "", [])
     observe = Strike(argv[0], int(argv[1]), int(argv[2])).observe if argv else lambda _: None

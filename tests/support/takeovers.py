@@ -19,7 +19,7 @@ from onward.tests.support.comparison import Dump, dump
 from onward.tests.support.pipeline import no_clock
 from onward.tests.support.tape import DAY_MS, JOURNAL, MINUTE_MS, TIMED, Tape, tape
 
-FIRST, SECOND = 9, 16
+FIRST, SECOND = 5, 9
 """Journal offsets at which the first worker takes snapshots."""
 
 

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from .words import mean, printable
 
 if TYPE_CHECKING:
-    from ...engine.rewards_summary import RewardsSummary
+    from ...engine.rewards.summary import RewardsSummary
 
 
 def rewards_table(rewards: Mapping[str, RewardsSummary], last: Mapping[str, str]) -> Table:

@@ -17,7 +17,7 @@ from ....environments.rounds import Point, Scoreboard
 from ....environments.truth import Conditions, TruthWorld
 from ....schemas.spec import ProgramSpec
 from ....schemas.table import Table
-from ...engine.rewards_summary import joined
+from ...engine.rewards.summary import joined
 from ...ledger.summary import summaries
 from ..display.words import mean
 from .contract import Figures

@@ -1,34 +1,27 @@
-"""One handler a kind of event: what happens when the engine meets it."""
+"""One handler a kind of event, and the table of all that the rooms of the engine add to it."""
 
+from ..contract import Handler, TimerHandler, Work, add, discard, handlers, states, timer_handlers, works
+from ..promises.ending import PromiseEndTimerHandler
+from ..promises.revalidation import REVALIDATION
+from ..promises.state import PromiseState
+from ..rewards.outcome import OutcomeHandler, WindowTimerHandler
+from ..rewards.watch import RewardWatch
+from ..rounds.announcement import RoundHandler
+from ..rounds.closing import CLOSING, RoundEndTimerHandler
+from ..rounds.state import ProgramRounds
+from ..sharing.evidence import SharedEvidence
+from ..sharing.increment import IncrementHandler
 from .application import ApplicationHandler
-from .contract import Handler, TimerHandler, add, discard, handlers, timer_handlers
-from .dead_letter import DeadLetterHandler
 from .decision import DecisionHandler
 from .expired_wait import WaitTimerHandler
-from .expired_window import WindowTimerHandler
-from .increment import IncrementHandler
+from .journal_kinds import DeadLetterHandler, TickHandler
 from .model import ModelHandler
-from .outcome import OutcomeHandler
-from .promises.expiry import PromiseEndTimerHandler
-from .rounds.announcement import RoundHandler
-from .rounds.end import RoundEndTimerHandler
 from .spec import SpecHandler
-from .tick import TickHandler
 
-__all__ = ["Handler", "TimerHandler", "add", "discard", "handlers", "timer_handlers"]
+__all__ = ["Handler", "TimerHandler", "Work", "add", "discard", "handlers", "states", "timer_handlers", "works"]
 
-add(
-    ApplicationHandler(),
-    DecisionHandler(),
-    OutcomeHandler(),
-    ModelHandler(),
-    SpecHandler(),
-    RoundHandler(),
-    IncrementHandler(),
-    DeadLetterHandler(),
-    TickHandler(),
-    WindowTimerHandler(),
-    WaitTimerHandler(),
-    RoundEndTimerHandler(),
-    PromiseEndTimerHandler(),
-)
+add(ApplicationHandler(), DecisionHandler(), OutcomeHandler(), ModelHandler(), SpecHandler(), RoundHandler())
+add(IncrementHandler(), DeadLetterHandler(), TickHandler())
+add(WindowTimerHandler(), WaitTimerHandler(), RoundEndTimerHandler(), PromiseEndTimerHandler())
+add(RewardWatch, SharedEvidence, ProgramRounds, PromiseState)
+add(CLOSING, REVALIDATION)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ....schemas.encoding import Problem
 from ....schemas.events import RawApplication
 from ...journal.entries import Entry, shard_of
 from ..assessment import Person
 from ..cases import AWAITING_DECISION, Case
-from ..fold import Fold, Footprint
-from ..selection import LookAhead
-from .contract import Handler
-from .decision import apply_waiting, decide
-from .rounds.announcement import join_pool
+from ..contract import Handler, apply_waiting
+from ..fold import Fold
+from ..portion import Footprint
+from ..rounds.announcement import join_pool
+from .decision import decide
 
 
 class ApplicationHandler(Handler):
@@ -48,7 +47,7 @@ class ApplicationHandler(Handler):
         comes_back = event.previous is not None or event.applicant is not None
         return not (comes_back and fold.state.program(event.program).spec.promise.grandfather)
 
-    def apply(self, entry: Entry, event: RawApplication, fold: Fold, ahead: LookAhead) -> None:
+    def apply(self, entry: Entry, event: RawApplication, fold: Fold) -> None:
         """Open the case; decide it if the program's own model does."""
         program = fold.state.program(event.program)
         known = fold.case(entry.key)
@@ -62,23 +61,17 @@ class ApplicationHandler(Handler):
             return
         fold.count("applications", event.program)
         shard = shard_of(event.application, program.spec.shards)
-        case = Case(entry.key, shard, AWAITING_DECISION, entry.time_ms, entry.id, event.applicant)
+        case = Case(entry.key, shard, AWAITING_DECISION, entry.time_ms, entry.id, 0, event.applicant)
         case.features, case.previous = bytes(event.features), event.previous
         if program.closes_rounds:
-            join_pool(case, entry, event, program, fold)
-            if program.spec.decisions == "external":
-                apply_waiting(case, fold, ahead)
-            return
-        if program.spec.decisions == "external":
-            case.forget_ms = fold.forget_ms(program, entry.time_ms, program.undecided_ms)
+            join_pool(case, entry, program, fold)
+        elif program.spec.decisions == "external":
+            case.wait(AWAITING_DECISION, fold.forget_ms(program, entry.time_ms, program.undecided_ms))
             fold.save(case)
-            apply_waiting(case, fold, ahead)
-            return
-        assessment = ahead.assessment(program, entry.position, Person(event.features))
-        if isinstance(assessment, Problem):
-            fold.dead_letter(entry, assessment.reason, assessment.detail)
         else:
-            decide(case, program, entry, assessment, fold, ahead)
+            decide(case, Person(event.features), entry, program, fold)
+            return
+        apply_waiting(case.key, fold)
 
 
 def _refuse(entry: Entry, event: RawApplication, known: Case, fold: Fold) -> None:

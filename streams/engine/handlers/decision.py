@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import UNSET, UnsetType
-
 from ....schemas.encoding import Problem
-from ....schemas.events import Decision, ModelDecision
+from ....schemas.events import Decision
 from ...journal.entries import Entry
 from ...programs.program import Program
-from ..assessment import Assessment, Person
-from ..cases import APPROVED, AWAITING_DECISION, Case
-from ..fold import Fold, Footprint
-from ..selection import LookAhead
-from .answer import answer
-from .contract import Handler, handlers
-from .promises.settlement import settle
-from .rounds.announcement import keep_decision
+from ..answers import Decided, Terms, answer_people
+from ..assessment import Person
+from ..cases import AWAITING_DECISION, Case
+from ..contract import Handler
+from ..fold import Fold
+from ..portion import Footprint
+from ..rounds.announcement import keep_decision
 
 
 class DecisionHandler(Handler):
@@ -39,7 +36,7 @@ class DecisionHandler(Handler):
             return None
         return Person(case.features, event.approved)
 
-    def apply(self, entry: Entry, event: Decision, fold: Fold, ahead: LookAhead) -> None:
+    def apply(self, entry: Entry, event: Decision, fold: Fold) -> None:
         """Decide the case; refuse a decision that is a second one, too early, or not for others to make."""
         program = fold.state.program(event.program)
         case = fold.ready_case(entry)
@@ -58,7 +55,7 @@ class DecisionHandler(Handler):
         elif program.closes_rounds:
             keep_decision(case, entry, event, program, fold)
         else:
-            _decide_awaiting(case, case.features, program, entry, event, fold, ahead)
+            decide(case, Person(case.features, event.approved), entry, program, fold)
 
     def give_up(self, entry: Entry, event: Decision, fold: Fold) -> None:  # noqa: ARG002
         """A decision without an application is a dead letter."""
@@ -66,78 +63,16 @@ class DecisionHandler(Handler):
         fold.dead_letter(entry, "decision_without_application", "no such application came before this decision")
 
 
-def decide(case: Case, program: Program, entry: Entry, assessment: Assessment, fold: Fold, ahead: LookAhead) -> None:
-    """Close the case of an approved person, or answer a rejected one. Then apply what waited for the case.
-
-    Promises that the person came back with are settled first.
-    """
-    if program.promises:
-        assessment = settle(case, program, assessment, fold)
-    approved = assessment.approved
-    if program.spec.decisions == "model":
-        publish_decision(case, program, fold, approved=approved)
-    else:
-        count_decision(program, fold, approved=approved)
-    case.score = assessment.score
-    if approved:
-        case.status, case.forget_ms, case.features = APPROVED, fold.forget_ms(program, case.time_ms), None
-    else:
-        answer(case, program, entry, assessment, fold, ahead)
-    fold.save(case)
-    apply_waiting(case, fold, ahead)
-
-
-def publish_decision(
-    case: Case,
-    program: Program,
-    fold: Fold,
-    *,
-    approved: bool,
-    round: int | UnsetType = UNSET,
-    score: float | UnsetType | None = UNSET,
-    threshold: float | UnsetType = UNSET,
-) -> None:
-    """Publish and count what the program's own model has decided, with the round that gave the places."""
-    name, application = case.key
-    bundle = fold.state.model(program).bundle
-    event = ModelDecision(
-        name,
-        case.shard,
-        application,
-        approved,
-        bundle.version,
-        program.sha256,
-        case.applicant,
-        bundle.manifest_sha256,
-        round,
-        score,
-        threshold,
-    )
-    count_decision(program, fold, approved=approved)
-    fold.emit(event, f"model-decision/{name}/{application}", case.time_ms, name, case.shard)
-
-
-def count_decision(program: Program, fold: Fold, *, approved: bool) -> None:
-    """Count a decision for the metrics."""
-    fold.count("decisions", program.name, "approved" if approved else "rejected")
-
-
-def apply_waiting(case: Case, fold: Fold, ahead: LookAhead) -> None:
-    """Apply the events that waited for a case."""
-    if case.key in fold.state.waiting.by_case:
-        for entry in fold.take_waiting(case.key):
-            handlers[entry.kind.name].apply(entry, entry.body, fold, ahead)
-
-
-def _decide_awaiting(
-    case: Case, features: bytes, program: Program, entry: Entry, event: Decision, fold: Fold, ahead: LookAhead
-) -> None:
-    assessment = ahead.assessment(program, entry.position, Person(features, event.approved))
+def decide(case: Case, person: Person, entry: Entry, program: Program, fold: Fold) -> None:
+    """Decide a case by the program's own model, or as another system did; refuse a person who cannot be assessed."""
+    assessment = fold.ahead.assessment(program, entry.position, person)
     if isinstance(assessment, Problem):
         fold.dead_letter(entry, assessment.reason, assessment.detail)
         return
-    case.decision_event_id, case.time_ms = entry.id, max(case.time_ms, entry.time_ms)
-    decide(case, program, entry, assessment, fold, ahead)
+    if person.approved is not None:
+        case.decision_event_id, case.time_ms = entry.id, max(case.time_ms, entry.time_ms)
+    decided = Decided(case, assessment.approved, assessment, position=entry.position)
+    answer_people([decided], Terms(fold.state.model(program)), fold)
 
 
 def _refuse_second(entry: Entry, event: Decision, case: Case, fold: Fold) -> None:

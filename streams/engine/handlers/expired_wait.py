@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ..contract import TimerHandler, handlers
 from ..fold import Fold
-from ..timers import WAIT, Timer
-from ..waiting import position_of
-from .contract import TimerHandler, handlers
+from ..timing.timers import WAIT, Timer
+from ..timing.waiting import position_of
 
 
 class WaitTimerHandler(TimerHandler):

@@ -8,18 +8,15 @@ from typing import ClassVar
 from ....schemas.events import Model
 from ...journal.entries import Entry, JournalPosition
 from ...programs.bundle.loader import ModelBundle
+from ..contract import Handler, works
 from ..fold import Fold
-from ..selection import LookAhead
 from ..state import CurrentModel, PartitionState
-from .contract import Handler
-from .promises import revalidation
-from .rounds.closing import finish
 
 
 class ModelHandler(Handler):
     """Replaces the model of a program. The arms stay, so what is learned about them stays.
 
-    A round that is being closed is closed first, under the model that scored its people. Open options are looked at.
+    What must be done under the old model is finished first, such as a round whose people it has scored.
     """
 
     kind: ClassVar[str] = "model"
@@ -28,17 +25,17 @@ class ModelHandler(Handler):
         """Always."""
         return True
 
-    def apply(self, entry: Entry, event: Model, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+    def apply(self, entry: Entry, event: Model, fold: Fold) -> None:
         """Take the bundle that was loaded for this event."""
         program = fold.state.program(event.program)
-        if program.closes_rounds:
-            finish(fold.rounds(program), fold)
+        for work in works.values():
+            work.before_change(program, fold)
         old = fold.state.model(program)
         new = fold.state.models[program.name] = CurrentModel.of(program, fold.view.models[entry.position])
         fold.effects.models.add(program.name)
         fold.count("models", program.name)
-        if program.promises:
-            revalidation.begin(program, old, new, entry, fold)
+        for work in works.values():
+            work.after_model(program, old, new, entry, fold)
 
 
 def announces_models(entries: Sequence[Entry]) -> bool:

@@ -9,11 +9,9 @@ from ...errors import LedgerError
 from ...journal.entries import Entry
 from ...programs.announced_spec import SPEC_REFUSED, read_spec
 from ...programs.spec_changes import SpecRefusedError
+from ..contract import Handler, works
 from ..fold import Fold
-from ..selection import LookAhead
 from ..state import PartitionState
-from .contract import Handler
-from .rounds.closing import finish
 
 BY_COST = "; the file of a program that began before there was an objective needs `policy: {objective: cost}`"
 
@@ -23,7 +21,7 @@ class SpecHandler(Handler):
 
     A line without a source is the declaration of a worker that starts: each worker declares its programs before it
     appends anything of them. The first declaration begins a program. What others have sent to the topic ``specs``
-    changes it. Rounds that have ended are closed first, under the spec that they had.
+    changes it. What must be done under the spec before is finished first, such as a round that has ended.
     """
 
     kind: ClassVar[str] = "spec"
@@ -33,7 +31,7 @@ class SpecHandler(Handler):
         assert isinstance(entry.body, RawSpec), f"{entry.kind.name} is no spec"
         return entry.source is not None or entry.body.program not in state.programs
 
-    def apply(self, entry: Entry, event: RawSpec, fold: Fold, ahead: LookAhead) -> None:  # noqa: ARG002
+    def apply(self, entry: Entry, event: RawSpec, fold: Fold) -> None:
         """Begin the program, or change its spec; a spec that it cannot have is a dead letter."""
         if entry.source is None:
             _declare(event, fold)
@@ -65,6 +63,6 @@ def _change(entry: Entry, event: RawSpec, fold: Fold) -> None:
         return
     if changed.sha256 == program.sha256:
         return
-    if program.closes_rounds:
-        finish(fold.rounds(program), fold)
-    fold.change(changed)
+    for work in works.values():
+        work.before_change(program, fold)
+    fold.change_spec(changed)

@@ -1,1 +1,1 @@
-"""What programs have promised to hold when their model is trained again: open options, and the look at them."""
+"""Promises that options hold: opened, settled when people come back, revalidated under a new model, and expired."""

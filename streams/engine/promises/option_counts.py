@@ -1,11 +1,11 @@
-"""What a new model would mean for the open options of a program, before it is announced.
+"""The results that a new model would have for the open options of a program, before it is announced.
 
-The results are those of the look that the announcement begins (``handlers/promises/revalidation.py``).
+The results are those of the revalidation that the announcement begins (``revalidation.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,13 +16,14 @@ from ....schemas.encoding import Problem
 from ....schemas.events import Value
 from ...programs.bundle.loader import ModelBundle
 from ...programs.program import Program
-from .recourse import OpenOption, OpenRecourse, rows_of
+from .promised_options import PromisedOptions
+from .verdicts import verdicts_of
 
 Counts = NDArray[np.int64]
 
 RESULTS = ("cleared", "accepted", "honoured", "broken")
-"""What a new model may mean for an option: ``cleared`` by its certificate, or scored and ``accepted``; else rejected,
-and ``honoured`` where the program judges people by older models."""
+"""The results for an option under a new model: ``cleared`` by its certificate, or scored and ``accepted``; else
+rejected, and ``honoured`` where the program judges people by older models."""
 _CLEARED, _ACCEPTED, _HONOURED, _BROKEN = range(len(RESULTS))
 _QUARTILES = (0.25, 0.5, 0.75)
 
@@ -72,17 +73,17 @@ class OptionCounts:
         self.expired = 0
         """The options whose time is over."""
 
-    def add(self, people: Sequence[OpenRecourse], path: float) -> None:
+    def add(self, people: Sequence[PromisedOptions], path: float) -> None:
         """Count the options of people, where the models' path has the length ``path`` once the new one is there."""
-        in_time = [recourse for recourse in people if recourse.until_ms >= self._now_ms]
+        in_time = [promise for promise in people if promise.until_ms >= self._now_ms]
         self.expired += sum(len(one.options) for one in people) - sum(len(one.options) for one in in_time)
         if not in_time:
             return
         self.people += len(in_time)
         self._counts.append(self._count(in_time, path))
         if self._by:
-            for recourse in in_time:
-                values = self._program.codec.read(recourse.features)
+            for promise in in_time:
+                values = self._program.codec.read(promise.features)
                 assert not isinstance(values, Problem), "these features have been read before"
                 for name, index in self._by.items():
                     self._values[name].append(values[index])
@@ -95,33 +96,28 @@ class OptionCounts:
     def groups(self) -> dict[str, dict[str, ResultCounts]]:
         """The results by feature and group, in the order of the spec's levels, or of numbers."""
         counts = np.concatenate([np.zeros((0, len(RESULTS)), np.int64), *self._counts])
-        found: dict[str, dict[str, ResultCounts]] = {}
+        groups: dict[str, dict[str, ResultCounts]] = {}
         for name, index in self._by.items():
             feature = self._program.spec.features[index]
             texts = feature.levels or feature.categories
             parts = _by_text(self._values[name], texts) if texts else _by_quartile(self._values[name])
-            found[name] = {label: _result_counts(counts[own]) for label, own in parts.items() if own.any()}
-        return found
+            groups[name] = {label: _result_counts(counts[own]) for label, own in parts.items() if own.any()}
+        return groups
 
-    def _count(self, people: Sequence[OpenRecourse], path: float) -> Counts:
+    def _count(self, people: Sequence[PromisedOptions], path: float) -> Counts:
         """The options of each person by result, (n, 4)."""
-        options = [option for recourse in people for option in recourse.options]
-        owners = np.repeat(np.arange(len(people)), [len(recourse.options) for recourse in people])
-        is_honoured = np.array([option.honoured for option in options])
-        is_cleared = np.array([recourse.path_limit for recourse in people])[owners] > path
-        results = np.where(is_honoured, _HONOURED, _CLEARED)
-        asked = np.flatnonzero(~is_honoured & ~is_cleared)
-        if len(asked):
-            rejected = _HONOURED if self._program.spec.promise.grandfather else _BROKEN
-            accepts = self._accepts([options[index] for index in asked.tolist()])
-            results[asked] = np.where(accepts, _ACCEPTED, rejected)
         counts = np.zeros((len(people), len(RESULTS)), np.int64)
-        np.add.at(counts, (owners, results), 1)
+        counts[:, _HONOURED] = [sum(option.honoured for option in promise.options) for promise in people]
+        options = np.array([len(promise.options) for promise in people])
+        is_cleared = np.array([promise.path_limit for promise in people]) > path
+        counts[is_cleared, _CLEARED] = options[is_cleared] - counts[is_cleared, _HONOURED]
+        asked = np.flatnonzero(~is_cleared).tolist()
+        rejected = _HONOURED if self._program.spec.promise.grandfather else _BROKEN
+        verdicts = verdicts_of(self._program, self._new, [people[row] for row in asked], path)
+        for row, verdict in zip(asked, verdicts, strict=True):
+            counts[row, _ACCEPTED] += len(verdict.accepted)
+            counts[row, rejected] += len(verdict.rejected)
         return counts
-
-    def _accepts(self, options: Sequence[OpenOption]) -> NDArray[np.bool_]:
-        scores = np.nan_to_num(self._new.model.score(rows_of(options)), nan=0.0)
-        return self._program.approves(scores)
 
 
 def _result_counts(counts: Counts) -> ResultCounts:
@@ -139,12 +135,6 @@ def _by_quartile(values: Sequence[Value]) -> Mapping[str, NDArray[np.bool_]]:
         return {}
     own = np.array(values, dtype=np.float64)
     edges = np.unique(np.quantile(own, _QUARTILES, method="lower"))
-    places = np.searchsorted(edges, own)
-    return {label: places == place for place, label in enumerate(_labels(edges.tolist()))}
-
-
-def _labels(edges: Sequence[float]) -> Iterator[str]:
-    yield f"to {edges[0]:g}"
-    for low, high in pairwise(edges):
-        yield f"over {low:g} to {high:g}"
-    yield f"over {edges[-1]:g}"
+    between = [f"over {low:g} to {high:g}" for low, high in pairwise(edges.tolist())]
+    labels, places = [f"to {edges[0]:g}", *between, f"over {edges[-1]:g}"], np.searchsorted(edges, own)
+    return {label: places == place for place, label in enumerate(labels)}

@@ -45,6 +45,10 @@ class DriftDetector:
             self.count[0] = min(int(adwin.width), self.count[0])
         return bool(adwin.drift_detected)
 
+    def state(self) -> dict[str, NDArray[Any]]:
+        """A copy of everything kept."""
+        return {"values": self.values.copy(), "count": self.count.copy()}
+
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue where another stood. Raise ``ValueError`` when its state is not one of such a detector."""
         if {name: array.shape for name, array in state.items()} != {"values": (KEPT,), "count": (1,)}:

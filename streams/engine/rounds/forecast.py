@@ -29,7 +29,7 @@ def model_for(rounds: ProgramRounds, bundle: ModelBundle, score: float) -> Curre
     generator = rounds.program.generator.with_difficulty(rounds.learners.difficulty.difficulty, rounds.capacity.beta)
     objective = rounds.program.objective_under(bundle)
     under = generator.under(score_of_options(bundle.model.score), Threshold(score), objective)
-    return CurrentModel(bundle, under, objective)
+    return CurrentModel(rounds.program, bundle, under, objective)
 
 
 def success_of(rounds: ProgramRounds, people: Array, targets: Array) -> Array:
@@ -61,22 +61,19 @@ def success_at(rounds: ProgramRounds, bundle: ModelBundle, people: Array, scores
 
     A score that they have already is certain, and one that no option reaches impossible.
     """
-    found = np.zeros((len(people), len(scores)))
+    best = np.zeros((len(people), len(scores)))
     own = bundle.model.score(people)
     for column, score in enumerate(scores.tolist()):
         proposals = model_for(rounds, bundle, score).generator.propose(people)
         success = success_of(rounds, people[proposals.people], proposals.points[proposals.point])
-        np.maximum.at(found[:, column], proposals.people, success)
-        found[own > score, column] = 1.0
-    return found
+        np.maximum.at(best[:, column], proposals.people, success)
+        best[own > score, column] = 1.0
+    return best
 
 
 def carried_over(rounds: ProgramRounds, number: int) -> list[PromisedScore]:
     """The promises that stay open after round ``number``: nobody came back with them in it."""
-    found = (
-        rounds.promised_scores.find(member.previous, member.applicant, member.time_ms) for member in rounds.members
-    )
-    returned = {promise.key for promise in found if promise is not None}
+    returned = {promise.key for promise in map(rounds.promise_of, rounds.members) if promise is not None}
     return [
         promise for promise in rounds.promised_scores if promise.until_round > number and promise.key not in returned
     ]

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from ...journal.entries import CaseKey
+from ...programs.bundle.loader import ModelBundle
+from ..program_state import RowTable
 
 Array = NDArray[np.float64]
 
+TOLERANCE = 1e-9
+"""By how much a score may miss a promised one and still reaches it: rounding."""
 
-class PromisedScore(Struct, gc=False, array_like=True, frozen=True, tag="round"):
+
+class PromisedScore(Struct, gc=False, array_like=True, frozen=True):
     """That ``score`` wins a place up to ``until_round``, promised to a person who was rejected in ``round``.
 
     ``end_ms`` is the event time of that round's end, since when they know of it. ``success`` is the predicted
@@ -36,13 +40,28 @@ class PromisedScore(Struct, gc=False, array_like=True, frozen=True, tag="round")
     targets: tuple[bytes, ...]
     end_ms: int
 
-    path_limit: ClassVar[None] = None
-    """No change of models is looked at: the score is computed again when the person comes back."""
-
     @property
     def rows(self) -> Array:
         """The person (first) and the targets, shape (1 + options, D)."""
         return np.frombuffer(b"".join((self.person, *self.targets))).reshape(1 + len(self.targets), -1)
+
+    def score_under(self, bundle: ModelBundle) -> float:
+        """The score that is promised under a model.
+
+        Where the promise was made under another one, it is the least that the promised options score under this one.
+        """
+        if self.model == bundle.manifest_sha256:
+            return self.score
+        rows = self.rows
+        return float(np.nanmin(bundle.model.score(rows[1:] if len(rows) > 1 else rows)))
+
+
+PROMISED_SCORES = RowTable("promised_scores", PromisedScore)
+
+
+def reaches(scores: Array, promised: Array) -> NDArray[np.bool_]:
+    """Which scores (n,) reach the promised ones (n,)."""
+    return np.asarray(scores >= promised - TOLERANCE)
 
 
 @dataclass
@@ -90,8 +109,8 @@ class PromisedScores:
         named = None if previous is None else self.by_application.get(previous)
         if named is not None and None not in (named.applicant, applicant) and named.applicant != applicant:
             named = None
-        found = self.of_applicant(applicant) if named is None else named
-        return found if found is not None and time_ms > found.end_ms else None
+        promise = self.of_applicant(applicant) if named is None else named
+        return promise if promise is not None and time_ms > promise.end_ms else None
 
     def _uncount(self, promise: PromisedScore) -> None:
         self.in_round[promise.round] -= 1

@@ -23,15 +23,16 @@ class Cut(Struct, frozen=True, array_like=True):
 
 NO_CUT = Cut(-1.0, 0)
 """All whom the model accepts get a place."""
+NOBODY = Cut(2.0, 0)
+"""There are no places."""
 
 
 class Ranking(NamedTuple):
-    """``accepted`` (n,) says who gets a place; ``threshold`` is the score that was needed, 0 where nobody was rejected.
+    """Where the places end; ``threshold`` is the score that was needed, 0 where nobody was rejected.
 
     Without places nobody gets one, and the threshold is 1.
     """
 
-    accepted: Mask
     cut: Cut
     threshold: float
 
@@ -40,6 +41,14 @@ def tie_break(seed: int, program: str, number: int, application: str) -> int:
     """A number that orders equal scores: as good as drawn, and the same in every process and order of arrival."""
     digest = hashlib.blake2b(f"{seed}/{program}/{number}/{application}".encode(), digest_size=7)
     return int.from_bytes(digest.digest(), "big")
+
+
+def admitted(scores: Array, eligible: Mask, cut: Cut, names: Sequence[str], tie_of: Callable[[str], int]) -> Mask:
+    """Who gets a place, (n,): of the eligible those above the cut, and of those on it the first by their tie-breaks."""
+    accepted: Mask = eligible & (scores > cut.score)
+    for index in np.flatnonzero(eligible & (scores == cut.score)).tolist():
+        accepted[index] = tie_of(names[index]) <= cut.tie
+    return accepted
 
 
 def ranking(
@@ -65,47 +74,47 @@ def ranking(
 
     Examples
     --------
-    >>> scores = np.array([0.4, 0.9, 0.7])
-    >>> ranking(scores, scores > 0.5, 1, 0.5, ["a", "b", "c"], len)
-    Ranking(accepted=array([False,  True, False]), cut=Cut(score=0.9, tie=1), threshold=0.9)
+    >>> scores, names = np.array([0.4, 0.9, 0.7]), ["a", "b", "c"]
+    >>> best = ranking(scores, scores > 0.5, 1, 0.5, names, len)
+    >>> best
+    Ranking(cut=Cut(score=0.9, tie=1), threshold=0.9)
+    >>> admitted(scores, scores > 0.5, best.cut, names, len)
+    array([False,  True, False])
     """
     if not places:
-        return Ranking(np.zeros(len(scores), dtype=np.bool_), Cut(2.0, 0), 1.0 if len(scores) else 0.0)
+        return Ranking(NOBODY, 1.0 if len(scores) else 0.0)
     candidates = np.flatnonzero(eligible)
     if len(candidates) <= places:
-        return Ranking(eligible, NO_CUT, 0.0 if eligible.all() else least_score)
+        return Ranking(NO_CUT, 0.0 if eligible.all() else least_score)
     score = float(np.partition(scores[candidates], -places)[-places])
-    above = eligible & (scores > score)
+    above = int((eligible & (scores > score)).sum())
     equal = np.flatnonzero(eligible & (scores == score))
-    ties = sorted((tie_of(names[index]), index) for index in equal.tolist())[: places - int(above.sum())]
-    accepted = above
-    accepted[[index for _, index in ties]] = True
-    return Ranking(accepted, Cut(score, ties[-1][0]), score)
+    ties = sorted(tie_of(names[index]) for index in equal.tolist())
+    return Ranking(Cut(score, ties[places - above - 1]), score)
 
 
-def ranking_of_decisions(scores: Array, counts: Mask, approved: Mask) -> Ranking:
-    """Who got a place by another system's decisions, and the threshold that explains them best.
+def ranking_of_decisions(scores: Array, accepted: Mask, rejected: Mask) -> Ranking:
+    """The ranking that explains another system's decisions best.
 
     The threshold is a score of somebody approved, at which the fewest decisions are contradicted: people approved below
-    it, and people rejected at or above it; the highest of several. Who has no score does not count in it.
+    it, and people rejected at or above it; the highest of several.
 
     Parameters
     ----------
-    scores, counts, approved
-        Of n applications, (n,): the scores, who competes, and the decisions.
+    scores, accepted, rejected
+        Of n applications, (n,): the scores, and who of those that compete was approved and rejected.
 
     Examples
     --------
-    >>> scores = np.array([0.2, 0.4, 0.6, 0.7, 0.8])
-    >>> ranking_of_decisions(scores, scores > 0, np.array([True, False, True, False, True])).threshold
+    >>> scores, approved = np.array([0.2, 0.4, 0.6, 0.7, 0.8]), np.array([True, False, True, False, True])
+    >>> ranking_of_decisions(scores, approved, ~approved).threshold
     0.6
     """
-    accepted = counts & approved
-    rejected = np.sort(scores[counts & ~approved])
-    if not len(rejected):
-        return Ranking(accepted, NO_CUT, 0.0)
+    turned_down = np.sort(scores[rejected])
+    if not len(turned_down):
+        return Ranking(NO_CUT, 0.0)
     cuts = np.sort(scores[accepted])
     if not len(cuts):
-        return Ranking(accepted, NO_CUT, 1.0)
-    contradicted = np.arange(len(cuts)) + len(rejected) - np.searchsorted(rejected, cuts)
-    return Ranking(accepted, NO_CUT, float(cuts[::-1][np.argmin(contradicted[::-1])]))
+        return Ranking(NO_CUT, 1.0)
+    contradicted = np.arange(len(cuts)) + len(turned_down) - np.searchsorted(turned_down, cuts)
+    return Ranking(NO_CUT, float(cuts[::-1][np.argmin(contradicted[::-1])]))

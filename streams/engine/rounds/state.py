@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ....agents.costs import DifficultyPosterior
@@ -17,9 +15,10 @@ from ....agents.goals import RoundGoal
 from ....schemas.events import Drifted
 from ...programs.program import Program
 from ..cases import Case
+from ..program_state import StoredProgram, UnfinishedState
 from .calendar import Calendar
 from .drift import DriftDetector
-from .promised_scores import PromisedScores
+from .promised_scores import PROMISED_SCORES, PromisedScore, PromisedScores
 from .ranking import NO_CUT, Cut
 
 Array = NDArray[np.float64]
@@ -49,20 +48,12 @@ class Member(Struct, gc=False):
 
 def member_of(case: Case) -> Member:
     """The member that a case in a round is."""
-    return Member(
-        case.key.application,
-        case.time_ms,
-        case.applicant,
-        case.previous,
-        case.from_round,
-        case.score,
-        case.approved,
-        case.decided_ms,
-    )
+    applicant, previous, decided = case.applicant, case.previous, (case.approved, case.decided_ms)
+    return Member(case.key.application, case.time_ms, applicant, previous, case.from_round, case.score, *decided)
 
 
 class Phase(IntEnum):
-    """What is done next for a round that is being closed. The numbers are stored: never renumber."""
+    """The next phase of a round that is being closed. The numbers are stored: never renumber."""
 
     SCORE = 0
     RANK = 1
@@ -105,11 +96,11 @@ class Closing(Struct, array_like=True):
     cut: Cut = NO_CUT
     threshold: float = 0.0
     duplicate_applications: tuple[str, ...] = ()
-    sample: Sample = msgspec.field(default_factory=Sample)
+    sample: Sample = field(default_factory=Sample)
     goal: float | None = None
     forecast: float | None = None
     until_round: int = -1
-    counts: RoundCounts = msgspec.field(default_factory=lambda: RoundCounts())
+    counts: RoundCounts = RoundCounts()
     rejected: int = 0
     drift: tuple[Drifted, ...] = ()
 
@@ -131,38 +122,8 @@ class PromiseCounts(Struct, array_like=True):
         return self.reached_and_accepted / self.reached if self.reached else None
 
 
-class RoundsRecord(Struct, array_like=True):
-    """What the ledger holds of a program's rounds beside its cases and promises. Never reorder the fields.
-
-    ``learned`` are the arrays of ``ProgramRounds.learned``, packed. ``waiting`` counts the pool, for those who read the
-    ledger without its cases. ``credit`` is in units of work.
-    """
-
-    last_number: int
-    last_end_ms: int | None
-    due: dict[int, int | None]
-    overdue: list[int]
-    closing: Closing | None
-    promise_counts: PromiseCounts
-    threshold: float | None
-    learned: bytes
-    goal: float | None = None
-    waiting: int = 0
-    credit: int = 0
-
-    @property
-    def next_end_ms(self) -> int | None:
-        """When the earliest round ends, or has ended, that is expected and not closed."""
-        return next_end_ms(self.closing, self.due)
-
-
-def next_end_ms(closing: Closing | None, due: Iterable[int]) -> int | None:
-    """When the earliest round ends, or has ended, that is due or being closed: all others end later than this one."""
-    return min(due, default=None) if closing is None else closing.end_ms
-
-
 class Learners(NamedTuple):
-    """What learns from closed rounds."""
+    """The learners of closed rounds."""
 
     goal: RoundGoal
     difficulty: DifficultyPosterior
@@ -170,20 +131,22 @@ class Learners(NamedTuple):
     newcomer_drift: DriftDetector
 
 
-@dataclass
-class ProgramRounds:
-    """The rounds of one program.
+class ProgramRounds(UnfinishedState, array_like=True):
+    """The rounds of one program. Stored as an array: never reorder the fields.
 
-    ``pool`` holds the applications that wait for a round, by name. ``due`` maps the end of each round that has a timer
-    to its announced places, None where the spec's hold. ``overdue`` are the ends that the watermark has passed while
-    another round was being closed. ``members`` are those of the round that is being closed that are left to do, in
-    order. ``threshold`` is that of the last round in which somebody got a place, ``goal`` that of the last one with
-    rejected people. ``credit`` is the units of work that may be done for rounds that have ended: below 0 where more has
-    been done than the journal's entries gave so far, 0 where nothing is left to do.
+    ``due`` maps the end of each round that has a timer to its announced places, None where the spec's hold.
+    ``overdue`` are the ends that the watermark has passed while another round was being closed. ``threshold`` is that
+    of the last round in which somebody got a place, ``goal`` that of the last one with rejected people. ``learned`` are
+    the arrays of the ``learners``, by name. ``waiting`` counts the pool, for those who read the ledger without its
+    cases.
+
+    ``pool`` holds the applications that wait for a round, by name. ``members`` are those of the round that is being
+    closed that are left to do, in order.
     """
 
-    program: Program
-    learners: Learners
+    table: ClassVar[str] = "rounds"
+    rows: ClassVar[Any] = (PROMISED_SCORES,)
+
     last_number: int = -1
     last_end_ms: int | None = None
     due: dict[int, int | None] = field(default_factory=dict)
@@ -191,32 +154,46 @@ class ProgramRounds:
     closing: Closing | None = None
     promise_counts: PromiseCounts = field(default_factory=PromiseCounts)
     threshold: float | None = None
+    learned: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
     goal: float | None = None
-    pool: dict[str, Member] = field(default_factory=dict)
-    promised_scores: PromisedScores = field(default_factory=PromisedScores)
-    members: list[Member] = field(default_factory=list)
-    credit: int = 0
+    waiting: int = 0
 
-    def __post_init__(self) -> None:
-        capacity = self.program.spec.capacity
-        assert capacity is not None, "a program with rounds has a capacity"
-        self.capacity = capacity
-        self.calendar = Calendar.of(capacity)
+    def begin(self, program: Program) -> None:
+        """No round of the program has been closed."""
+        self._put_under(program)
+        difficulty = DifficultyPosterior(len(program.spec.features), self.capacity.beta)
+        self.learners = Learners(program.round_goal(), difficulty, DriftDetector(), DriftDetector())
+        self.pool: dict[str, Member] = {}
+        self.promised_scores = PromisedScores()
+        self.members: list[Member] = []
+
+    def restore(self, stored: StoredProgram) -> None:
+        """Continue with those who wait, the promises, and what was learned."""
+        for name, learner in self.learners._asdict().items():
+            learner.restore(self.learned[name])
+        for case in stored.pooled_cases:
+            self.pool[case.key.application] = member_of(case)
+        for promise in stored.rows(PROMISED_SCORES):
+            self.promised_scores.add(promise)
+        if self.closing is not None:
+            self.members = self.members_of(self.closing)
+
+    def collect(self) -> None:
+        """Take what the learners know, and the size of the pool."""
+        self.learned = {name: learner.state() for name, learner in self.learners._asdict().items()}
+        self.waiting = len(self.pool)
 
     def change(self, program: Program) -> None:
         """Go on under another spec, with what was learned."""
         goal = program.round_goal()
         goal.restore(self.learners.goal.state())
-        self.program, self.learners = program, self.learners._replace(goal=goal)
-        self.__post_init__()
+        self.learners = self.learners._replace(goal=goal)
+        self._put_under(program)
 
-    @classmethod
-    def new(cls, program: Program) -> ProgramRounds:
-        """The rounds of a program of which none has been closed."""
+    def _put_under(self, program: Program) -> None:
         capacity = program.spec.capacity
         assert capacity is not None, "a program with rounds has a capacity"
-        difficulty = DifficultyPosterior(len(program.spec.features), capacity.beta)
-        return cls(program, Learners(program.round_goal(), difficulty, DriftDetector(), DriftDetector()))
+        self.program, self.capacity, self.calendar = program, capacity, Calendar.of(capacity)
 
     # --- the round that an application belongs to ------------------------------------------------------------------
 
@@ -243,20 +220,26 @@ class ProgramRounds:
 
     @property
     def next_end_ms(self) -> int | None:
-        """When the earliest round ends, or has ended, that is expected and not closed."""
-        return next_end_ms(self.closing, self.due)
+        """When the earliest round ends, or has ended, that is expected and not closed: all others end later."""
+        return min(self.due, default=None) if self.closing is None else self.closing.end_ms
 
-    def begin(self, end_ms: int) -> None:
-        """Start to close the round that ended at ``end_ms``."""
-        places = self.due.pop(end_ms, None)
+    def promise_of(self, member: Member) -> PromisedScore | None:
+        """The promise that a member comes back with."""
+        return self.promised_scores.find(member.previous, member.applicant, member.time_ms)
+
+    def begin_closing(self) -> None:
+        """Start to close the earliest round that is expected: it has ended where a later one has."""
+        end_ms = min(self.due)
+        places = self.due.pop(end_ms)
+        self.overdue = [other_ms for other_ms in self.overdue if other_ms != end_ms]
         number = self.last_number + 1 if self.calendar is None else self.calendar.round_of(end_ms)
         self.closing = Closing(number, end_ms, self.capacity.places if places is None else places)
         self.members = self.members_of(self.closing)
 
     def members_of(self, closing: Closing) -> list[Member]:
-        """Who belongs to a round, in the order in which they are answered.
+        """The members of a round, in the order in which they are answered.
 
-        Where another system decides, those whom it has decided by the end of the round.
+        Where another system decides, those that it has decided by the end of the round.
         """
         external = self.program.spec.decisions == "external"
 
@@ -297,59 +280,3 @@ class ProgramRounds:
         oldest_ms = self.closing.end_ms - self.program.undecided_ms
         self.pool = {name: member for name, member in self.pool.items() if member.time_ms >= oldest_ms}
         self.closing = None
-
-    # --- what the ledger holds -------------------------------------------------------------------------------------
-
-    def learned(self) -> dict[str, NDArray[Any]]:
-        """The arrays of everything learned, by name."""
-        learners = self.learners
-        drift = {
-            f"{name}_drift_{field}": array
-            for name, detector in (("threshold", learners.threshold_drift), ("newcomer", learners.newcomer_drift))
-            for field, array in (("values", detector.values), ("count", detector.count))
-        }
-        parts = {"goal": learners.goal.state(), "difficulty": learners.difficulty.state()}
-        return {f"{part}_{name}": array for part, state in parts.items() for name, array in state.items()} | drift
-
-    def record(self, learned: bytes) -> RoundsRecord:
-        """What the ledger holds; ``learned`` are its arrays, packed."""
-        return RoundsRecord(
-            self.last_number,
-            self.last_end_ms,
-            self.due,
-            self.overdue,
-            self.closing,
-            self.promise_counts,
-            self.threshold,
-            learned,
-            self.goal,
-            len(self.pool),
-            self.credit,
-        )
-
-    def restore(self, record: RoundsRecord, learned: Mapping[str, NDArray[Any]]) -> None:
-        """Continue where a record stands; ``ValueError`` when what was learned does not fit. Cases come after it."""
-
-        def part(name: str) -> dict[str, NDArray[Any]]:
-            return {key.removeprefix(f"{name}_"): array for key, array in learned.items() if key.startswith(f"{name}_")}
-
-        self.learners.goal.restore(part("goal"))
-        self.learners.difficulty.restore(part("difficulty"))
-        for name, detector in (
-            ("threshold_drift", self.learners.threshold_drift),
-            ("newcomer_drift", self.learners.newcomer_drift),
-        ):
-            detector.restore(part(name))
-        self.last_number, self.last_end_ms = record.last_number, record.last_end_ms
-        self.due, self.overdue, self.closing = record.due, record.overdue, record.closing
-        self.promise_counts, self.threshold, self.goal = record.promise_counts, record.threshold, record.goal
-        self.credit = record.credit
-
-    def restore_case(self, case: Case) -> None:
-        """Put a case of the ledger that waits for a round into the pool."""
-        self.pool[case.key.application] = member_of(case)
-
-    def restored(self) -> None:
-        """All cases and promises are there: find who is left of the round that is being closed."""
-        if self.closing is not None:
-            self.members = self.members_of(self.closing)

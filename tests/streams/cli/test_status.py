@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from onward.streams import cli
-from onward.streams.engine.rewards_summary import FeatureSummary, RewardsSummary
+from onward.streams.engine.rewards.summary import FeatureSummary, RewardsSummary
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.ledger import summary

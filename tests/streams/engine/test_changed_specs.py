@@ -20,7 +20,6 @@ from onward.streams.engine.cases import Status
 from onward.streams.errors import LedgerError
 from onward.streams.journal.lines import line_of, pack_lines
 from onward.streams.ledger.array_codec import unpack
-from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
 from onward.tests.support.changed_specs import CHANGES, announce, feature, most_changes, policy, spec_event
@@ -53,7 +52,7 @@ def recourses(story: Tape) -> list[Recourse]:
 
 def learned(ledger) -> dict[str, np.ndarray]:
     [(body,)] = rows(ledger, "SELECT learner FROM shards")
-    return dict(unpack(without_checksum(body)))
+    return dict(unpack(body))
 
 
 # --- the place in the journal -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from onward.streams import engine
 from onward.streams.engine.counts import COUNTS, Count
-from onward.streams.engine.effects import Effects
+from onward.streams.engine.portion import Effects
 from onward.streams.metrics import Metrics
 from onward.streams.worker.processor_metrics import ProcessorMetrics
 from onward.tests.support.pipeline import no_clock

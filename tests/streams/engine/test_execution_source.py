@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from onward.streams.engine.effects import Effects
+from onward.streams.engine.portion import Effects
 from onward.streams.engine.rounds.forecast import success_of
 from onward.streams.engine.rounds.promised_scores import PromisedScore
 from onward.streams.engine.rounds.state import ProgramRounds
@@ -89,8 +89,8 @@ def test_in_rounds_it_is_the_success_that_the_goal_and_the_promise_count_with(tm
     expected = success_of(ProgramRounds.new(program), people, changed).tolist()
     assert [option.execution_probability for option in answer.options] == pytest.approx(expected)
     assert answer.options[0].execution_probability != pytest.approx(np.exp(-program.nu * answer.options[0].cost))
-    assert answer.execution_source == "learned"
-    [(body,)] = rows(ledger, "SELECT body FROM promises")
+    assert answer.execution_source == "assumed"
+    [(body,)] = rows(ledger, "SELECT body FROM promised_scores")
     assert msgspec.msgpack.decode(without_checksum(body), type=PromisedScore).success == pytest.approx(max(expected))
 
 

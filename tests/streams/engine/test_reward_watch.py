@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from onward.schemas.events import Application, Outcome, Recourse, Value
 from onward.schemas.headers import parse_time
-from onward.streams.engine.reward_watch import KEPT, RewardWatch
-from onward.streams.engine.rewards_summary import RewardsSummary
+from onward.streams.engine.rewards.summary import RewardsSummary
+from onward.streams.engine.rewards.watch import KEPT, RewardWatch
 from onward.streams.ledger.summary import summaries
 from onward.streams.programs.program import Program, assemble
 from onward.streams.programs.spec_check import load_program_spec
@@ -162,7 +162,7 @@ def test_a_ledger_that_is_folded_in_parts_or_again_watches_the_same(program, tmp
     journal = story.journal
     parts = [journal[start : start + 97] for start in range(0, len(journal), 97)]
     folded = [story.fold(), story.fold("again"), story.fold("in parts", parts)]
-    whole, *others = (rows(ledger, "SELECT watch FROM shards") for ledger in folded)
+    whole, *others = (rows(ledger, "SELECT body FROM reward_watch") for ledger in folded)
     assert len(whole[0][0]) > 1000
     assert others == [whole, whole]
 

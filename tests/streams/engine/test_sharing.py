@@ -17,15 +17,14 @@ import pytest
 from onward.agents.choices import Pull
 from onward.schemas.events import Application, DeadLetter, Increment, Outcome, Recourse, Sums
 from onward.schemas.headers import cloud_event_headers
-from onward.streams.engine import shared_evidence
 from onward.streams.engine.cases import Status
-from onward.streams.engine.handlers import increment as increments
+from onward.streams.engine.sharing import evidence as shared_evidence
+from onward.streams.engine.sharing import increment as increments
 from onward.streams.errors import DamagedLedgerError
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.entries import shard_of
 from onward.streams.ledger.array_codec import unpack
 from onward.streams.ledger.check import check_ledger
-from onward.streams.ledger.checksum import without_checksum
 from onward.streams.metrics import Metrics
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
@@ -109,7 +108,7 @@ class Cluster:
     def learned(self, name: str = "ledgers") -> dict[int, dict[str, np.ndarray]]:
         """What each shard has learned."""
         return {
-            shard: dict(unpack(without_checksum(body)))
+            shard: dict(unpack(body))
             for place in range(self.width)
             for shard, body in rows(self.ledger(place, name), "SELECT shard, learner FROM shards")
         }
@@ -285,8 +284,8 @@ def test_damage_to_what_was_told_is_found(tmp_path):
     cluster.settle()
     assert check_ledger(cluster.ledger(0))
     with closing(sqlite3.connect(cluster.ledger(0))) as db, db:
-        [(body,)] = db.execute("SELECT body FROM shared")
-        db.execute("UPDATE shared SET body = ?", (bytes([*body[:-20], body[-20] ^ 1, *body[-19:]]),))
+        [(body,)] = db.execute("SELECT body FROM shared_evidence")
+        db.execute("UPDATE shared_evidence SET body = ?", (bytes([*body[:-20], body[-20] ^ 1, *body[-19:]]),))
     with pytest.raises(DamagedLedgerError):
         check_ledger(cluster.ledger(0))
 

@@ -6,7 +6,7 @@ import pytest
 from onward.schemas.kinds import Kind, kinds
 from onward.streams.engine import handlers
 from onward.streams.engine.handlers import Handler, TimerHandler
-from onward.streams.engine.timers import Timer
+from onward.streams.engine.timing.timers import Timer
 from onward.tests.support.tape import tape
 
 
@@ -27,7 +27,7 @@ AUDITED = Kind("audited", (Audited,), "The report", "output", "audited")
 class AuditHandler(Handler):
     kind = "audit"
 
-    def apply(self, entry, event, fold, ahead):
+    def apply(self, entry, event, fold):
         fold.timers.set(Timer(event.program, "audit", 0, 1, event.application))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onward.streams.engine.watermark import Watermarks, required_topics
+from onward.streams.engine.timing.watermark import Watermarks, required_topics
 from onward.streams.records import TopicPartition
 from onward.streams.topics import Topics
 from onward.tests.support.tape import DAY_MS, MINUTE_MS, RICH, TIMED, tape

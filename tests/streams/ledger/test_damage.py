@@ -182,10 +182,12 @@ IN_THE_VALUES = [
     changed("INSERT INTO timers SELECT program, kind, shard, due, 'p9' FROM timers WHERE key = 'p3'"),
     changed("INSERT INTO timers SELECT program, 'wait', -1, due, '1.0' FROM timers WHERE key = 'p3'"),
     changed("UPDATE cases SET program = 9 WHERE application = 'p3'"),
-    changed("UPDATE cases SET in_round = 1 WHERE application = 'p3'"),
+    changed("UPDATE cases SET pooled = 1 WHERE application = 'p3'"),
     changed("UPDATE shards SET learner = substr(learner, 2)"),
     changed("UPDATE shards SET program = 'lo'"),
     changed("UPDATE meta SET value = 'x' WHERE name = 'offset'"),
+    changed("UPDATE waiting SET payload = substr(payload, 2) WHERE application = 'nobody'"),
+    changed("UPDATE waiting SET kind = 'no kind' WHERE application = 'nobody'"),
     changed("UPDATE sources SET time_ms = 'late' WHERE topic = 'outcomes'"),
     changed("UPDATE watermarks SET watermark = CAST(X'ff' AS TEXT)"),
 ]

@@ -4,12 +4,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from onward.streams.engine.effects import Effects
-from onward.streams.engine.timers import WINDOW
-from onward.streams.engine.watermark import required_topics
+from onward.streams.engine.portion import Effects
+from onward.streams.engine.rounds.state import ProgramRounds
+from onward.streams.engine.timing.timers import WINDOW
+from onward.streams.engine.timing.watermark import required_topics
 from onward.streams.errors import LedgerError
 from onward.streams.journal.entries import shard_of
-from onward.streams.ledger import ledger as ledger_module
+from onward.streams.ledger import states
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.topics import Topics
 from onward.tests.streams.engine.rounds.stories import HOUR_MS
@@ -125,17 +126,19 @@ def test_of_a_program_with_rounds_only_those_who_wait_are_read_at_the_start(tmp_
     story = rounds_story(tmp_path)
     for number in range(30):
         story.applies_with(f"p{number}", MINUTE_MS, income=20 + number)
-    story.tick(HOUR_MS + 6 * MINUTE_MS)
+    for number in range(5):
+        story.tick(HOUR_MS + 6 * MINUTE_MS + number)
     for name in ("b", "a"):
         story.applies_with(name, HOUR_MS + 10 * MINUTE_MS, income=30)
     ledger, run = story.fold(), story.run
     read = []
-    decode = ledger_module._case
-    monkeypatch.setattr(ledger_module, "_case", lambda row: read.append(row) or decode(row))
+    decode = states.decode_case
+    monkeypatch.setattr(states, "decode_case", lambda body: read.append(body) or decode(body))
     with Ledger(ledger, "journal", 0) as opened:
         state = opened.load(run.programs, required_topics(run.topics), 10)
-    assert list(state.rounds["loan"].pool) == ["b", "a"]
+    rounds = state.get(ProgramRounds, "loan")
+    assert list(rounds.pool) == ["b", "a"]
     assert len(read) == 2
-    plan = "EXPLAIN QUERY PLAN SELECT body FROM cases WHERE program = 1 AND in_round = 1 ORDER BY rowid"
+    plan = "EXPLAIN QUERY PLAN SELECT body FROM cases WHERE program = 1 AND pooled = 1 ORDER BY rowid"
     [(*_, how)] = rows(ledger, plan)
-    assert "USING INDEX cases_in_round" in how
+    assert "USING INDEX cases_pooled" in how

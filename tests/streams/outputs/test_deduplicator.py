@@ -77,9 +77,9 @@ def test_a_successor_drops_nothing_and_repeats_nothing_that_its_readers_count(tm
         await former.handle(list(story.journal[2:]))
         story.run.broker.publish = publish
         await successor.assigned([JOURNAL])
-        await successor.handle(list(story.journal[:4]))
+        await successor.handle(list(story.journal[:3]))
         await publish(under_way)
-        await successor.handle(list(story.journal[4:]))
+        await successor.handle(list(story.journal[3:]))
         third = processor(story, tmp_path / "third")
         await third.assigned([JOURNAL])
         await third.handle(list(story.journal))

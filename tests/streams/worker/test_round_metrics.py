@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from onward.streams.engine.handlers.rounds import closing
+from onward.streams.engine.rounds.closing import CLOSING
 from onward.streams.engine.rounds.promised_scores import PromisedScore, PromisedScores
 from onward.streams.journal.entries import CaseKey
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
@@ -149,7 +149,7 @@ def test_a_partition_that_is_given_away_takes_its_gauges_along(tmp_path):
 
 
 def test_a_round_that_is_being_closed_stays_due_until_it_is_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
+    monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=1))
     tape = with_four(story(tmp_path))
     tape.tick(closed_at(1))
     shown = shown_after(tape)

@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 
 from onward.schemas.events import Application, Model, PromiseChange, Recourse, Revalidation
-from onward.streams.engine.handlers.promises import revalidation
-from onward.streams.engine.promises.recourse import OpenRecourse
-from onward.streams.engine.promises.state import PromisesRecord
-from onward.streams.engine.work_budget import WorkBudget
+from onward.streams.engine.contract import WorkBudget
+from onward.streams.engine.promises import revalidation
+from onward.streams.engine.promises.promised_options import PromisedOptions
+from onward.streams.engine.promises.state import PromiseState
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
@@ -147,16 +147,16 @@ def story(
     return Story(Run({"loan": own}, tmp_path))
 
 
-def open_recourses(ledger: Path) -> list[OpenRecourse]:
+def open_recourses(ledger: Path) -> list[PromisedOptions]:
     """The open recourses at rest in a ledger."""
-    bodies = rows(ledger, "SELECT body FROM promises ORDER BY application")
-    return [msgspec.msgpack.decode(without_checksum(body), type=OpenRecourse) for (body,) in bodies]
+    bodies = rows(ledger, "SELECT body FROM promised_options ORDER BY application")
+    return [msgspec.msgpack.decode(without_checksum(body), type=PromisedOptions) for (body,) in bodies]
 
 
-def record_of(ledger: Path) -> PromisesRecord:
+def record_of(ledger: Path) -> PromiseState:
     """What a ledger holds of its only program's promises beside the open ones."""
-    [(body,)] = rows(ledger, "SELECT body FROM promised")
-    return msgspec.msgpack.decode(without_checksum(body), type=PromisesRecord)
+    [(body,)] = rows(ledger, "SELECT body FROM promise_state")
+    return msgspec.msgpack.decode(without_checksum(body), type=PromiseState)
 
 
 def digest_of(version: str) -> str:
@@ -166,6 +166,7 @@ def digest_of(version: str) -> str:
 
 def small_pieces(monkeypatch: Any, units: int = 1) -> None:
     """Let an entry look at few people, whatever kind it is."""
-    small = {"BUDGET": WorkBudget(units, units), "REPLACEMENT_UNITS": 1, "LARGE_MODEL_UNITS": 1, "LEAST_PAGE": 2}
+    monkeypatch.setattr(revalidation.REVALIDATION, "budget", WorkBudget(units, units))
+    small = {"REPLACEMENT_UNITS": 1, "LARGE_MODEL_UNITS": 1, "LEAST_PAGE": 2}
     for name, value in small.items():
         monkeypatch.setattr(revalidation, name, value)

@@ -11,7 +11,7 @@ import pytest
 
 from onward.schemas.events import Recourse
 from onward.streams.engine.promises.option_counts import OptionCounts
-from onward.streams.engine.promises.recourse import rows_of
+from onward.streams.engine.promises.promised_options import rows_of
 from onward.streams.ledger.open_options import program_ledgers
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.tests.streams.engine.promises.stories import (

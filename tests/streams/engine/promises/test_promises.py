@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onward.schemas.events import Application
-from onward.streams.engine.promises.recourse import rows_of
+from onward.streams.engine.promises.promised_options import rows_of
 from onward.tests.streams.engine.promises.stories import (
     BIAS,
     HOUR_MS,
@@ -451,9 +451,9 @@ def test_who_comes_back_before_a_new_model_was_asked_about_their_options(tmp_pat
 
 def test_open_options_stay_as_they_were_promised_whatever_the_spec_becomes(tape):
     tape.applies_with("a", 0)
-    before = rows(tape.fold("before"), "SELECT * FROM promises")
+    before = rows(tape.fold("before"), "SELECT * FROM promised_options")
     announce(tape, feature("income", bounds=(0.0, 31.0), max_change=1.0), HOUR_MS)
-    assert rows(tape.fold("after"), "SELECT * FROM promises") == before
+    assert rows(tape.fold("after"), "SELECT * FROM promised_options") == before
     assert tape.ends() == []
 
 

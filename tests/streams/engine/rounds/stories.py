@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from onward.agents.goals.sac import goal_policy
 from onward.agents.scores import Score
 from onward.schemas.events import Application, ModelDecision, PromiseChange, Round, Threshold
+from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
 from onward.tests.support.pipeline import START_MS, Run, build_program
@@ -37,10 +38,15 @@ def as_a_large_model(X: Array) -> Array:
 
 
 def limited(
-    capacity: dict[str, Any] | None = None, decisions: str = "model", score: Score = LINE, **policy: Any
+    capacity: dict[str, Any] | None = None,
+    decisions: str = "model",
+    score: Score = LINE,
+    name: str = "loan",
+    **policy: Any,
 ) -> Program:
     """A program with two places an hour, decided by a score of income and debts."""
     return build_program(
+        name,
         decisions=decisions,
         capacity={**HOURLY, **(capacity or {})},
         window={"time": "PT10H", "lateness": "PT5M"},
@@ -52,6 +58,13 @@ def limited(
             {"name": "debts", "type": "integer", "bounds": [0, 10], "mutable": "down"},
         ),
     )
+
+
+def rounds_of(program: Program) -> ProgramRounds:
+    """The rounds of a program of which none has been closed."""
+    rounds = ProgramRounds()
+    rounds.begin(program)
+    return rounds
 
 
 class Story(Tape):

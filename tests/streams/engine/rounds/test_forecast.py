@@ -6,8 +6,8 @@ import numpy as np
 
 from onward.agents.costs import attainability
 from onward.streams.engine.rounds.forecast import learn_difficulty, sample_of, success_at
-from onward.streams.engine.rounds.state import Member, ProgramRounds
-from onward.tests.streams.engine.rounds.stories import LINE, limited
+from onward.streams.engine.rounds.state import Member
+from onward.tests.streams.engine.rounds.stories import LINE, limited, rounds_of
 
 
 def test_a_sample_is_spaced_evenly_by_score_and_stands_for_all():
@@ -26,7 +26,7 @@ def test_a_score_that_people_have_is_certain_and_one_that_no_option_reaches_impo
     people = program.codec.encode_many([{"region": "north", "income": income, "debts": 2} for income in (20.0, 60.0)])
     own = LINE(people)
     assert own[0] < 0.8 < own[1]
-    found = success_at(ProgramRounds.new(program), program.bundle, people, np.array([own[0] - 0.01, 0.8, 1.0]))
+    found = success_at(rounds_of(program), program.bundle, people, np.array([own[0] - 0.01, 0.8, 1.0]))
     assert found[:, 0].tolist() == [1.0, 1.0]
     assert 0 < found[0, 1] < found[1, 1] == 1.0
     assert found[:, 2].tolist() == [0.0, 0.0]
@@ -40,11 +40,11 @@ def test_who_comes_back_teaches_by_the_option_of_which_they_did_most():
     person, income, debts = codec.encode_many(
         [dict(zip(("region", "income", "debts"), row, strict=True)) for row in rows]
     )
-    learned, expected = ProgramRounds.new(program), ProgramRounds.new(program)
+    learned, expected = rounds_of(program), rounds_of(program)
     learn_difficulty(learned, np.stack([person, income, debts]), debts)
     column = int(np.flatnonzero(debts != person)[0])
     attainable = attainability(person[[column]], debts[[column]])
     expected.learners.difficulty.update(codec.feature_of[[column]], attainable, np.array([True]))
     for name, array in expected.learners.difficulty.state().items():
         assert (learned.learners.difficulty.state()[name] == array).all()
-    assert learned.learners.difficulty.difficulty[2] < ProgramRounds.new(program).learners.difficulty.difficulty[2]
+    assert learned.learners.difficulty.difficulty[2] < rounds_of(program).learners.difficulty.difficulty[2]

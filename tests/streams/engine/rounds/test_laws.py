@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from onward.schemas.events import NoRecourse, Recourse
-from onward.streams.engine.handlers.rounds import closing
-from onward.streams.engine.work_budget import WorkBudget
+from onward.streams.engine.contract import WorkBudget
+from onward.streams.engine.rounds.closing import CLOSING
 from onward.tests.streams.engine.rounds.stories import (
     HOUR_MS,
     LINE,
@@ -95,7 +95,7 @@ def _promises(answer: Recourse | NoRecourse) -> bool:
     ],
 )
 def test_a_restart_after_every_record_changes_nothing(tmp_path, seed, units, score, program, monkeypatch):
-    monkeypatch.setattr(closing, "BUDGET", WorkBudget(tick=units, other=1))
+    monkeypatch.setattr(CLOSING, "budget", WorkBudget(tick=units, other=1))
     whole, cut = (told(tmp_path / name, seed, score, program) for name in ("whole", "cut"))
     story_ends = len(cut.journal)
     _finish(whole), _finish(cut)
@@ -117,7 +117,7 @@ def _finish(tape: Story) -> None:
 def test_pieces_of_any_size_give_the_same_answers(tmp_path, seed, monkeypatch):
     found = []
     for units in (1000, 7, 1):
-        monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=units))
+        monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=units))
         tape = told(tmp_path / str(units), seed)
         _finish(tape)
         tape.fold()

@@ -7,9 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from onward.streams.engine.handlers.rounds import closing
+from onward.streams.engine.rounds.closing import CLOSING
 from onward.streams.engine.rounds.promised_scores import PromisedScore
-from onward.streams.engine.rounds.standing import promised_score
 from onward.streams.journal.entries import CaseKey
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
 from onward.tests.streams.engine.rounds.test_rounds import closed_at, with_four
@@ -82,7 +81,7 @@ def test_a_restart_changes_nothing_where_others_decide_and_a_person_has_two_answ
 
 def test_who_is_decided_while_their_round_is_being_closed_counts_in_the_next_one(tmp_path, monkeypatch):
     """The decision is late: by its event time it belongs to the round that is being closed."""
-    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1, other=1))
+    monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=1, other=1))
     found = []
     for name in ("whole", "cut"):
         program = limited({"horizon": 3}, decisions="external", goal="last_threshold")
@@ -121,7 +120,7 @@ def test_under_another_model_a_promise_asks_for_what_its_worst_option_scores():
     def promised(model: str, *targets: float) -> float:
         rows = [np.array([value]).tobytes() for value in (0.1, *targets)]
         promise = PromisedScore(CaseKey("loan", "a"), None, 1, 2, 0.9, 0.5, model, rows[0], tuple(rows[1:]), 0)
-        return promised_score(promise, SimpleNamespace(manifest_sha256="now", model=SimpleNamespace(score=np.ravel)))
+        return promise.score_under(SimpleNamespace(manifest_sha256="now", model=SimpleNamespace(score=np.ravel)))
 
     assert promised("now", 0.7, 0.6) == 0.9
     assert promised("before", 0.7, 0.6, 0.8) == 0.6

@@ -12,12 +12,13 @@ import pytest
 
 from onward.agents.goals.rounds import logit, sigmoid
 from onward.agents.goals.sac import SPAN, goal_policy
-from onward.schemas.events import Model, ModelDecision, NoRecourse, Outcome, Recourse
+from onward.schemas.events import Application, Model, ModelDecision, NoRecourse, Outcome, Recourse
 from onward.schemas.headers import format_time
-from onward.streams.engine.handlers.rounds import closing
+from onward.streams.engine.rounds import closing
+from onward.streams.engine.rounds.closing import CLOSING
 from onward.streams.engine.rounds.promised_scores import PromisedScore
-from onward.streams.engine.rounds.state import RoundsRecord
-from onward.streams.ledger.array_codec import unpack
+from onward.streams.engine.rounds.state import ProgramRounds
+from onward.streams.ledger.array_codec import record_decoder
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.program import Program
 from onward.tests.streams.engine.rounds.stories import (
@@ -282,7 +283,7 @@ def test_a_round_may_be_announced_until_its_lateness_is_over(tmp_path):
 
 
 def test_no_round_is_announced_before_one_that_has_ended_and_waits_to_be_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
+    monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=1))
     tape = with_four(tmp_path, round=None)
     for hour in (1, 3):
         tape.send("rounds", announcement(hour, 1), 0, f"r{hour}")
@@ -291,6 +292,38 @@ def test_no_round_is_announced_before_one_that_has_ended_and_waits_to_be_closed(
     tape.fold()
     assert tape.thresholds() == [], "the first of the two is still being closed"
     assert tape.reasons() == ["round_already_closed"]
+
+
+def test_rounds_are_closed_in_their_order_where_nobody_is_in_one_and_the_next_has_ended_too(tmp_path, monkeypatch):
+    """Promises wait for the round in between, which is expected only when the one before is closed."""
+    monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=30))
+    tape = with_four(tmp_path, horizon=3)
+    tape.applies_with("later", 2 * HOUR_MS + 1, 90)
+    for number in range(200):
+        tape.tick(closed_at(3) + number)
+    tape.fold()
+    assert [closed.round for closed in tape.thresholds()] == [1, 2, 3]
+
+
+def test_programs_whose_rounds_close_at_the_same_time_are_served_in_one_order_before_and_after_a_restart(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=50))
+    tapes = []
+    for name in ("whole", "cut"):
+        programs = {program: limited({}, name=program) for program in ("a", "b")}
+        tape = Story(Run(programs, tmp_path / name))
+        for program in ("b", "a"):
+            for number in range(4):
+                features = {"region": "north", "income": 20.0 + number, "debts": 2}
+                event = Application(program, f"p{number}", features)
+                tape.send("applications", event, MINUTE_MS, f"{program}{number}")
+        for number in range(200):
+            tape.tick(closed_at(1) + number)
+        tape.fold(parts=[[record] for record in tape.journal] if name == "cut" else None)
+        tapes.append(tape)
+    assert len(tapes[0].thresholds()) == 2
+    assert tapes[0].run.outputs() == tapes[1].run.outputs()
 
 
 def test_a_program_without_rounds_has_none(tmp_path):
@@ -367,12 +400,12 @@ def test_the_goal_counts_on_as_many_places_as_others_give_whatever_the_spec_says
 def kept_of_rounds(ledger):
     """What the ledger holds of the rounds of the only program."""
     [(body,)] = rows(ledger, "SELECT body FROM rounds")
-    return msgspec.msgpack.decode(without_checksum(body), type=RoundsRecord)
+    return record_decoder(ProgramRounds)(body)
 
 
 def learned_by(ledger):
     """The arrays that the rounds of the only program have taught."""
-    return unpack(kept_of_rounds(ledger).learned)
+    return kept_of_rounds(ledger).learned
 
 
 def test_a_round_without_places_tells_nothing_of_the_score_that_is_needed(tmp_path):
@@ -384,7 +417,7 @@ def test_a_round_without_places_tells_nothing_of_the_score_that_is_needed(tmp_pa
     first, second = tape.thresholds()
     assert (second.places, second.applicants, second.threshold) == (0, 1, 1.0)
     assert kept_of_rounds(ledger).threshold == first.threshold
-    assert learned_by(ledger)["threshold_drift_count"] == [1]
+    assert learned_by(ledger)["threshold_drift"]["count"] == [1]
 
 
 def test_who_comes_back_with_less_and_finds_a_place_keeps_the_promise_and_does_not_count_as_having_reached(tmp_path):
@@ -406,13 +439,13 @@ def test_an_open_promise_is_expected_also_after_a_round_in_which_nobody_was_turn
     tape.tick(closed_at(1))
     tape.applies_with("between", closed_at(1), 60)
     tape.tick(closed_at(2))
-    expected = learned_by(tape.fold())["goal_expected"]
+    expected = learned_by(tape.fold())["goal"]["expected"]
     tape.applies_with("again", closed_at(2), 99, previous="low")
     tape.tick(closed_at(3))
-    learned = learned_by(tape.fold())
-    assert (learned["goal_returned"].round(2).tolist(), expected[0], expected[2]) == ([0.0, 1.0, 0.0], 0.0, 0.0)
+    learned = learned_by(tape.fold())["goal"]
+    assert (learned["returned"].round(2).tolist(), expected[0], expected[2]) == ([0.0, 1.0, 0.0], 0.0, 0.0)
     assert 0.5 < expected[1] < 2.0
-    assert learned["goal_predicted"][1] == pytest.approx(expected[1])
+    assert learned["predicted"][1] == pytest.approx(expected[1])
 
 
 def test_who_is_decided_after_the_end_counts_in_the_next_round(tmp_path):
@@ -453,7 +486,7 @@ def test_after_a_new_model_the_promised_options_say_what_must_be_reached(tmp_pat
 
 
 def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
+    monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=1))
     tape = with_four(tmp_path)
     tape.tick(closed_at(1))
     announces_a_harder_model(tape, monkeypatch, closed_at(1))
@@ -464,7 +497,7 @@ def test_a_round_that_has_ended_is_closed_under_the_model_that_scored_it(tmp_pat
 
 
 def test_a_round_that_has_ended_is_closed_under_the_spec_that_it_had(tmp_path, monkeypatch):
-    monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=1))
+    monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=1))
     tape = with_four(tmp_path)
     before = tape.run.programs["loan"]
     tape.tick(closed_at(1))
@@ -548,10 +581,10 @@ def test_under_a_large_model_other_entries_wait_until_they_have_the_units_of_a_p
     assert 0 < answered < 20
     unknown = Outcome("loan", "unknown", "improved")
     others = [tape.sender.record("outcomes", unknown, time_ms=START_MS, id=f"o{number}") for number in range(40)]
+    tape.tick(closed_at(1) + 1)
     asyncio.run(tape.run.ingest(others))
     tape.fold()
-    # A tick stands before what is ingested.
-    people = (closing.BUDGET.tick + len(others) * closing.BUDGET.other) / closing.LARGE_MODEL_UNITS
+    people = (CLOSING.budget.tick + len(others) * CLOSING.budget.other) / closing.LARGE_MODEL_UNITS
     assert len(tape.places()) - answered == pytest.approx(people, abs=1)
 
 
@@ -590,7 +623,7 @@ def test_a_promise_holds_the_most_probable_option_and_who_is_placed_is_so_since_
     ledger = tape.fold()
     promises = [
         msgspec.msgpack.decode(without_checksum(body), type=PromisedScore)
-        for (body,) in rows(ledger, "SELECT body FROM promises ORDER BY application")
+        for (body,) in rows(ledger, "SELECT body FROM promised_scores ORDER BY application")
     ]
     answers = sorted(tape.answers(), key=lambda answer: answer.application)
     chances = [[option.execution_probability for option in answer.options] for answer in answers]
@@ -603,7 +636,7 @@ def test_who_gets_no_options_takes_a_step_of_the_learner_all_the_same(tmp_path, 
     """One option of several is drawn by the step. Answered one by one, people are told what they are told together."""
     found, score = [], Line(np.array([0.0, 0.0, 6.0, -6.0]), 0.0)
     for units in (1000, 1):
-        monkeypatch.setattr(closing, "BUDGET", closing.BUDGET._replace(tick=units))
+        monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=units))
         program = limited(score=score, goal="fixed", goal_parameters={"score": 0.9}, options=1, exploration=0.5)
         tape = Story(Run({"loan": program}, tmp_path / str(units)))
         tape.send("rounds", announcement(1, 0), 0, "r")

@@ -1,0 +1,273 @@
+"""The consequences of decisions about people: their case is closed, or they get an answer.
+
+A decision, a round and a timer end in ``answer_people``. An answer is a recourse, or the reason why there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+from msgspec import UNSET
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from ...agents.options import OptionBatch, Options
+from ...schemas.events import ExecutionSource, ModelDecision, NoRecourse, Option, Recourse
+from ...schemas.headers import format_time
+from ..journal.entries import JournalPosition
+from ..programs.program import Program
+from .assessment import Assessment
+from .cases import APPROVED, NO_RECOURSE, OPEN, Case, CaseOption
+from .contract import apply_waiting, timer_handlers
+from .fold import Fold
+from .promises.opening import open_options
+from .promises.settlement import settle
+from .selection import Selected, select_for_steps
+from .state import CurrentModel, Shard
+
+PROMISED: Final[Literal["open"]] = "open"
+"""The status of an option that is promised."""
+
+Reason = tuple[str, str]
+"""The reason why a person gets no options, and a sentence."""
+
+
+class Decided(NamedTuple):
+    """A person who is approved or rejected.
+
+    ``assessment`` holds the options of a rejected one; it may be None where they get none for the reason ``refusal``.
+    Options that were picked ahead are ``selected``, or those of ``fold.ahead`` for the entry at ``position``. Without
+    either they are picked when the person is answered.
+    """
+
+    case: Case
+    approved: bool
+    assessment: Assessment | None = None
+    refusal: Reason | None = None
+    position: JournalPosition | None = None
+    selected: tuple[Selected, ...] | None = None
+
+
+class Terms:
+    """The terms of an answer: the fields and promises beside the options. These are those of a program without rounds.
+
+    ``model`` is the one that made the options.
+    """
+
+    def __init__(self, model: CurrentModel) -> None:
+        self.model, self.program = model, model.program
+
+    def settle(self, person: Decided, fold: Fold) -> Decided:
+        """End the promise that a person came back with. One that is honoured may turn a rejection into an approval."""
+        case, assessment = person.case, person.assessment
+        assert assessment is not None, f"{case.key} is assessed"
+        if self.program.promises:
+            assessment = settle(case, self.program, assessment, fold)
+            person = person._replace(approved=assessment.approved, assessment=assessment)
+        case.score = assessment.score
+        return person
+
+    def report_decision(self, person: Decided, fold: Fold) -> None:
+        """Publish a decision of the program's own model; count that of another system."""
+        if self.program.spec.decisions == "model":
+            publish_decision(person, self.program, fold)
+        else:
+            count_decision(self.program, fold, approved=person.approved)
+
+    def promise_options(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> int | None:
+        """Promise options before they are published; return until which event time they hold, None: for ever."""
+        case, program = person.case, self.program
+        until_ms = program.goal.until_ms(case.time_ms)
+        if not program.promises:
+            return until_ms
+        assert person.assessment is not None, "only an assessed person has options"
+        promised_ms = open_options(case, program, self.model, person.assessment, selected, fold)
+        return promised_ms if until_ms is None else min(promised_ms, until_ms)
+
+    def execution_source(self, shard: Shard) -> ExecutionSource:
+        """Where the execution probabilities of the answers come from."""
+        return shard.execution_source
+
+    def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:  # noqa: ARG002
+        """Fields of the answer: of a recourse, or of one without options for the reason ``none``."""
+        return {}
+
+    def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
+        """A person has been answered."""
+
+
+def answer_people(people: Iterable[Decided], terms: Terms, fold: Fold) -> None:
+    """Let follow what the decisions mean for people, in their order.
+
+    Step 1: the promises that a person came back with are ended; one that is honoured may approve them.
+    Step 2: the decision is published or counted.
+    Step 3: the case of an approved person is closed; a rejected one is answered.
+    Step 4: the events that waited for the decision are applied.
+    """
+    program = terms.program
+    for decided in people:
+        person, case = terms.settle(decided, fold), decided.case
+        terms.report_decision(person, fold)
+        if person.approved:
+            case.close(APPROVED, fold.forget_ms(program, case.time_ms))
+        else:
+            _answer(person, terms, fold)
+        fold.save(case)
+        apply_waiting(case.key, fold)
+
+
+def publish_decision(person: Decided, program: Program, fold: Fold, *of_round: Any) -> None:
+    """Publish and count a decision of the program's own model; in a round with its number, the score and threshold."""
+    case, bundle = person.case, fold.state.model(program).bundle
+    name, application = case.key
+    decided_by = bundle.version, program.sha256, case.applicant, bundle.manifest_sha256
+    event = ModelDecision(name, case.shard, application, person.approved, *decided_by, *of_round)
+    count_decision(program, fold, approved=person.approved)
+    fold.emit(event, f"model-decision/{name}/{application}", case.time_ms, name, case.shard)
+
+
+def count_decision(program: Program, fold: Fold, *, approved: bool) -> None:
+    """Count a decision for the metrics."""
+    fold.count("decisions", program.name, "approved" if approved else "rejected")
+
+
+@cache
+def no_options(columns: int) -> OptionBatch:
+    """The batch of a person without options, shape (1, ``columns``)."""
+    none, nothing = np.zeros(1, dtype=np.intp), np.zeros(0, dtype=np.intp)
+    empty = np.zeros(0)
+    return OptionBatch(np.zeros((1, columns)), none, none, nothing, np.zeros((0, columns)), nothing, empty, empty)
+
+
+def options_of(
+    model: CurrentModel,
+    assessment: Assessment,
+    selected: Iterable[tuple[int | str, Selected]],
+    source: ExecutionSource,
+) -> tuple[Option, ...]:
+    """The options as people read them, each with its id: its number in the recourse, from 1."""
+    program, batch = model.program, assessment.batch
+    assert batch is not None, "only a rejected person has options"
+    helps = batch.outlook.probability if batch.outlook is not None and model.objective.aims else None
+    is_learned, promises = source == "learned", program.promises
+    options: list[Option] = []
+    # A comprehension would reach all these names through cells, which costs more than it saves.
+    for id, option in selected:
+        options.append(
+            Option(
+                str(option.arm),
+                program.changes(assessment.values, assessment.changed, option.index, option.point),
+                option.cost,
+                option.execution,
+                option.propensity,
+                str(id),
+                _guarantee(model, batch.points[option.point]) if promises else None,
+                option.learner_execution if is_learned else None,
+                PROMISED if promises else UNSET,
+                UNSET if helps is None else helps(option.index),
+            )
+        )
+    return tuple(options)
+
+
+def _guarantee(model: CurrentModel, target: NDArray[np.float64]) -> dict[str, float] | None:
+    return model.promise.guarantee(target, model.bundle.model.score, model.program.spec.model.threshold)
+
+
+# --- the answer to a rejected person ---------------------------------------------------------------------------------
+
+
+def _answer(person: Decided, terms: Terms, fold: Fold) -> None:
+    """Take the next step of the person's shard and publish the answer; the case is open, or closed without a recourse.
+
+    Step 1: windows of steps that end with this step are closed, since the learner knows of them.
+    Step 2: the learner picks options.
+    Step 3: the answer is published, and the step counted.
+    """
+    program, case = terms.program, person.case
+    shard = fold.state.shard(program, case.shard)
+    # Step 1: close the windows of steps that end with this step.
+    for timer in fold.timers.due_by_step(shard.key, shard.step):
+        timer_handlers[timer.kind].fire(timer, fold)
+    # Step 2: pick options.
+    selected = _selected(person, program, shard, fold)
+    if fold.observe_step is not None:
+        fold.observe_step(shard, _options(person, program), [(option.arm, option.propensity) for option in selected])
+    # Step 3: publish the answer, and count the step.
+    answer = _recourse(person, shard, selected, terms, fold) if selected else _no_recourse(person, shard, terms, fold)
+    fold.emit(answer, f"recourse/{program.name}/{case.key.application}", case.time_ms, program.name, case.shard)
+    case.step = shard.step
+    shard.step += 1
+    fold.effects.shards.add(shard.key)
+    terms.answered(person, selected, fold)
+
+
+def _selected(person: Decided, program: Program, shard: Shard, fold: Fold) -> tuple[Selected, ...]:
+    """The options of the shard's next step; a learner counts one without options, too."""
+    if person.selected is not None:
+        return person.selected
+    assessment = person.assessment
+    if assessment is None or assessment.batch is None:
+        batch, row = no_options(program.codec.dimension), 0
+    elif person.position is not None:
+        return fold.ahead.select(program, shard, person.position, assessment)
+    else:
+        batch, row = assessment.batch, assessment.row
+    [selected] = select_for_steps(program, shard, shard.step, batch, [row])
+    return selected
+
+
+def _options(person: Decided, program: Program) -> Options:
+    if person.assessment is None or person.refusal is not None:
+        return no_options(program.codec.dimension).of(0)
+    return person.assessment.options
+
+
+def _recourse(person: Decided, shard: Shard, selected: tuple[Selected, ...], terms: Terms, fold: Fold) -> Recourse:
+    program, model, case, assessment = terms.program, terms.model, person.case, person.assessment
+    assert assessment is not None, "only an assessed person has options"
+    case.options = tuple(
+        [CaseOption(option.arm, option.learner_execution, None, option.context) for option in selected]
+    )
+    closes_at = _open(case, program, shard)
+    expires_ms = terms.promise_options(person, selected, fold)
+    window, source = (program.window_steps, closes_at), terms.execution_source(shard)
+    until = None if expires_ms is None else format_time(expires_ms)
+    event = Recourse(
+        program.name,
+        shard.number,
+        case.key.application,
+        shard.step,
+        options_of(model, assessment, enumerate(selected, 1), source),
+        *(*model.signature, *window, case.applicant, until, source, model.bundle.manifest_sha256),
+        improvement_source=program.improvement_source(model.bundle),
+    )
+    fold.count("recourses", program.name, "recourse")
+    fields = terms.fields(person, None)
+    return replace(event, **fields) if fields else event
+
+
+def _open(case: Case, program: Program, shard: Shard) -> str | None:
+    """Open the case until its window ends; the event time at which it does, None where the window counts steps."""
+    if program.window_ms is None:
+        assert program.window_steps is not None, "a window counts steps or event time"
+        case.wait(OPEN, shard.step + program.window_steps)
+        return None
+    case.deadline_ms = case.time_ms + program.window_ms
+    case.wait(OPEN, case.deadline_ms + program.lateness_ms)
+    return format_time(case.deadline_ms)
+
+
+def _no_recourse(person: Decided, shard: Shard, terms: Terms, fold: Fold) -> NoRecourse:
+    program, model, case = terms.program, terms.model, person.case
+    reason, detail = person.refusal or model.generator.explain(_options(person, program).person)
+    case.close(NO_RECOURSE, fold.forget_ms(program, case.time_ms))
+    of = program.name, shard.number, case.key.application, shard.step
+    event = NoRecourse(*of, reason, detail, *model.signature, case.applicant, model.bundle.manifest_sha256)
+    fold.count("recourses", program.name, "none")
+    fold.count("no_recourse", program.name, reason)
+    fields = terms.fields(person, reason)
+    return replace(event, **fields) if fields else event

@@ -1,1 +1,0 @@
-"""Rounds with limited places: their announcements and ends, and how they are closed."""

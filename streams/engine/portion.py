@@ -1,0 +1,94 @@
+"""A portion of the journal: what it may touch, what is read for it, and what it changes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..journal.entries import CaseKey, Entry, JournalPosition
+from ..outputs.emission import Emission
+from ..programs.bundle.loader import ModelBundle
+from .cases import Case, ProcessedEvent, processed_event
+from .program_state import ProgramState, RowReader, Rows, RowTable
+from .state import ShardKey
+from .timing.timers import StepTimers, Timer
+from .timing.waiting import WaitingEvent
+from .timing.watermark import Move
+
+
+class Footprint:
+    """What a portion may touch, as the handlers of its entries declare it.
+
+    ``cases`` and ``processed`` are names by program, ``steps`` those of the cases that may take a step: one at most.
+    """
+
+    def __init__(self) -> None:
+        self.cases: defaultdict[str, set[str]] = defaultdict(set)
+        self.processed: defaultdict[str, set[str]] = defaultdict(set)
+        self.steps: defaultdict[str, set[str]] = defaultdict(set)
+        self.moves: list[Move] = []
+
+    def may_touch_case(self, key: CaseKey) -> None:
+        """An entry may read or change this case."""
+        self.cases[key.program].add(key.application)
+
+    def may_repeat(self, entry: Entry) -> None:
+        """An entry may be a repeat of an event that ended without a case."""
+        program, event = processed_event(entry)
+        self.processed[program].add(event)
+
+    def may_step(self, key: CaseKey) -> None:
+        """An entry may let this case take a step of its shard."""
+        self.steps[key.program].add(key.application)
+
+
+@dataclass(frozen=True)
+class LedgerView:
+    """The ledger rows that a portion may read or change.
+
+    ``cases`` are by key. ``timers`` are those that may fire, those of steps up to the one that ``steps_read`` says for
+    each shard. ``processed`` maps each processed event to the time at which it is forgotten. ``models`` are the bundles
+    that the portion's model events announce.
+
+    What else is needed is known only when it is due. ``read_cases`` reads cases of a program by their names,
+    ``read_steps`` the timers of a shard's later steps, and ``rows`` those of the tables that kinds of state have.
+    """
+
+    cases: Mapping[CaseKey, Case]
+    timers: Sequence[Timer]
+    steps_read: Mapping[tuple[str, int], int]
+    processed: Mapping[ProcessedEvent, int]
+    models: Mapping[JournalPosition, ModelBundle]
+    read_cases: Callable[[str, Sequence[str]], Iterable[Case]]
+    read_steps: StepTimers
+    rows: RowReader
+
+
+@dataclass
+class Effects:
+    """Everything that one portion changed: events to publish, and rows of the ledger to write.
+
+    ``waiting`` holds the events that wait now (None: waits no longer), ``processed`` when each processed event is
+    forgotten, ``timers`` those that are set (True) and cancelled (False). ``models`` are the programs with another
+    model, ``specs`` those with another spec, ``states`` the values of each kind of state that changed, in the order in
+    which they first did, and ``rows`` what changed in its tables. ``counts`` holds how often what the metrics count
+    came about: a name, a label (such as the program) and a detail. ``delays`` holds, for every outcome that counted,
+    the program and its delay in milliseconds of event time and in steps. ``predictions`` holds, for every option whose
+    reward is known, the program, the execution probability that the learner counts the option with, and the reward.
+    """
+
+    emissions: list[Emission] = field(default_factory=list)
+    cases: dict[CaseKey, Case] = field(default_factory=dict)
+    timers: dict[Timer, bool] = field(default_factory=dict)
+    waiting: dict[JournalPosition, WaitingEvent | None] = field(default_factory=dict)
+    processed: dict[ProcessedEvent, int] = field(default_factory=dict)
+    shards: set[ShardKey] = field(default_factory=set)
+    models: set[str] = field(default_factory=set)
+    specs: set[str] = field(default_factory=set)
+    states: defaultdict[type[ProgramState], dict[ShardKey, None]] = field(default_factory=lambda: defaultdict(dict))
+    rows: dict[RowTable[Any], Rows[Any]] = field(default_factory=dict)
+    counts: defaultdict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
+    delays: list[tuple[str, int, int]] = field(default_factory=list)
+    predictions: list[tuple[str, float, float]] = field(default_factory=list)

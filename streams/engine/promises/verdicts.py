@@ -1,0 +1,71 @@
+"""The verdicts of a model on people's open options."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...programs.bundle.loader import ModelBundle
+from ...programs.program import Program
+from .promised_options import OpenOption, PromisedOptions, rows_of
+from .screen import certified_distance, path_limit
+
+
+class Verdict(NamedTuple):
+    """The verdict of a new model on a person's open options. Honoured ones are not scored.
+
+    ``margin`` is by how much the least score of the accepted ones exceeds the threshold, None where there is none.
+    ``path_limit`` is how far the path of models may go before they are revalidated again.
+    """
+
+    promise: PromisedOptions
+    accepted: Sequence[OpenOption]
+    rejected: Sequence[OpenOption]
+    margin: float | None
+    path_limit: float
+
+    @property
+    def remaining(self) -> tuple[OpenOption, ...]:
+        """The options that stay open."""
+        return tuple([option for option in self.promise.options if option not in self.rejected])
+
+
+def scores_of(bundle: ModelBundle, options: Sequence[OpenOption]) -> NDArray[np.float64]:
+    """The scores of options under a model, (n,); 0 where it cannot score one."""
+    return np.nan_to_num(bundle.model.score(rows_of(options)), nan=0.0)
+
+
+def verdicts_of(
+    program: Program, bundle: ModelBundle, people: Sequence[PromisedOptions], path: float
+) -> Iterator[Verdict]:
+    """The verdict on the options of each person; ``path`` is the length of the path of models up to this one."""
+    if not people:
+        return
+    options = [option for promise in people for option in promise.options]
+    scores, asked = scores_of(bundle, options), np.array([not option.honoured for option in options])
+    approved = program.approves(scores) & asked
+    margins = np.where(approved, scores - program.spec.model.threshold, np.inf)
+    distances = np.where(approved, certified_distance(program, bundle, rows_of(options)), np.inf)
+    first = np.cumsum([0, *(len(promise.options) for promise in people[:-1])])
+    facts = zip(
+        people,
+        first.tolist(),
+        np.logical_and.reduceat(approved, first).tolist(),
+        np.minimum.reduceat(margins, first).tolist(),
+        np.minimum.reduceat(distances, first).tolist(),
+        strict=True,
+    )
+    for promise, start, is_clean, margin, nearest in facts:
+        least = margin if margin < math.inf else None
+        limit = path_limit(path, nearest)
+        if is_clean:
+            yield Verdict(promise, promise.options, (), least, limit)
+            continue
+        own = range(start, start + len(promise.options))
+        accepted = [options[index] for index in own if approved[index]]
+        rejected = [options[index] for index in own if asked[index] and not approved[index]]
+        yield Verdict(promise, accepted, rejected, least, limit)

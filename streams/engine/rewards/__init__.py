@@ -1,0 +1,1 @@
+"""The fates of recourses: outcomes and windows, rewards of the learner, and whether rewards are as expected."""

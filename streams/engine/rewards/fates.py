@@ -1,0 +1,142 @@
+"""The fates of recourses and outcomes.
+
+Three fates close a recourse, once: *rewarded* (an outcome came in the window), *censored* (the window closed, the
+learner gets a reward of 0) and *unseen* (the person was never shown it, the learner takes the pull back). Two are fates
+of outcomes: *late* (after the window) and *dangling* (there is no recourse, or not yet one at the outcome's time).
+"""
+
+from __future__ import annotations
+
+from ....agents.choices import Pull
+from ....schemas.events import Fate, Reward
+from ...journal.entries import Entry, shard_of
+from ..cases import CENSORED, REWARDED, UNSEEN, Case, Status, joined
+from ..fold import Fold
+from ..sharing.increment import tell
+from ..state import Shard
+from .watch import RewardWatch
+
+CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}
+"""The fates that close a recourse, and the status of its case after each."""
+_Names = tuple[str | None, str | None]
+"""The arm and the id of an option, as events name them."""
+REWARDS = "rewards"
+"""The label of rewards in the count of drifts."""
+
+
+def credited(case: Case, option: str | None) -> int | None:
+    """Return the 0-based index of the option that an outcome names.
+
+    An outcome without an option means the only one; None when there are several.
+
+    Raise ``KeyError`` when the recourse has no option of this id.
+    """
+    if option is None:
+        return 0 if len(case.options) == 1 else None
+    if option.isdecimal() and 1 <= int(option) <= len(case.options) and option == str(int(option)):
+        return int(option) - 1
+    raise KeyError(option)
+
+
+def close(
+    case: Case, shard: Shard, fate: Fate, reward: float | None, option_index: int | None, time_ms: int, fold: Fold
+) -> None:
+    """End a recourse: report its reward to the learner, close the case and publish the fate.
+
+    ``option_index`` is that of the credited option, from 0; ``reward`` is None where the person never saw the recourse.
+    One pull at most gets the reward, and all others are taken back:
+
+    ==============================  ========================
+    credited option, reward         the pull with the reward
+    ==============================  ========================
+    an option                       that option's
+    several, none credited, 0       the easiest option's
+    several, none credited, above 0 none
+    an option on a revised arm      none
+    never seen                      none
+    ==============================  ========================
+
+    A window that closes is not reported where silence teaches nothing. Where the shard has learned enough since, it
+    tells the others.
+    """
+    program, application = case.key
+    taken_up = _taken_up(case, option_index, reward)
+    if fate != "censored" or not shard.program.ignores_silence:
+        _learn(case, shard, taken_up, reward)
+    if reward is not None and taken_up is not None:
+        _watch(case, shard, taken_up, reward, time_ms, fold)
+    case.close(CLOSED[fate], fold.forget_ms(shard.program, time_ms))
+    fold.save(case)
+    fold.effects.shards.add(shard.key)
+    arm, option = _credited_names(case, option_index)
+    event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, option)
+    fold.count("fates", program, fate)
+    fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
+    tell(shard, time_ms, fold)
+
+
+def _learn(case: Case, shard: Shard, taken_up: int | None, reward: float | None) -> None:
+    for number, suggested in enumerate(case.options):
+        pull = _pull(case, number)
+        if reward is not None and number == taken_up and suggested.revised_arm is None:
+            shard.learner.update(pull, reward)
+            shard.untold += 1
+        else:
+            shard.learner.retract(pull)
+
+
+def _watch(case: Case, shard: Shard, option_index: int, reward: float, time_ms: int, fold: Fold) -> None:
+    """Hold a reward against what was expected of its option, and count a drift."""
+    suggested = case.options[option_index]
+    if suggested.revised_arm is not None:
+        return
+    fold.effects.predictions.append((case.key.program, suggested.execution, reward))
+    expected = shard.learner.expected_reward(_pull(case, option_index))
+    if expected is None:
+        return
+    watch = fold.change(RewardWatch, shard.program, shard.number)
+    watch.open(case.deadline_ms, case.due if case.counts_steps else None)
+    if watch.has_begun(time_ms, shard.step) and watch.add(expected, reward, time_ms):
+        fold.count("drift_detected", shard.program.name, REWARDS)
+
+
+def _pull(case: Case, option_index: int) -> Pull:
+    """The pull of one of a case's options."""
+    assert case.step is not None, f"{case.key} has options without a step"
+    suggested = case.options[option_index]
+    return Pull(case.step, suggested.arm, suggested.execution, suggested.context)
+
+
+def _credited_names(case: Case, option_index: int | None) -> _Names:
+    return (None, None) if option_index is None else (case.options[option_index].arm_name, str(option_index + 1))
+
+
+def late(entry: Entry, case: Case, option_index: int | None, fold: Fold) -> None:
+    """Publish the fate of an outcome that came after the window of its recourse."""
+    _publish(entry, "late", fold, case.step, _credited_names(case, option_index))
+
+
+def dangling(entry: Entry, fold: Fold) -> None:
+    """Publish the fate of an outcome that has no recourse."""
+    _publish(entry, "dangling", fold)
+
+
+def _publish(entry: Entry, fate: Fate, fold: Fold, step: int | None = None, names: _Names = (None, None)) -> None:
+    fold.remember(entry)
+    arm, option = names
+    name, application = entry.key
+    shard = shard_of(application, fold.state.program(name).spec.shards)
+    event = Reward(name, shard, application, fate, None, step, arm, entry.id, option)
+    fold.count("fates", name, fate)
+    fold.emit(event, joined(fate, name, application, entry.id), entry.time_ms, name, shard)
+
+
+def _taken_up(case: Case, option_index: int | None, reward: float | None) -> int | None:
+    """The index of the option whose pull gets the reward; ``option_index`` is that of the credited one.
+
+    Who does not improve and names no option has most likely tried the easiest.
+    """
+    if option_index is not None or reward != 0.0:
+        return option_index
+    executions = [suggested.execution for suggested in case.options]
+    return executions.index(max(executions))

@@ -1,0 +1,75 @@
+"""Summaries of expectations: predicted against observed rewards, and the beliefs of learners about features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ....agents.choices import FeatureBeliefs
+from .watch import RewardWatch, calibration_error
+
+CERTAIN = 2.0
+"""Standard deviations by which a feature must help less than expected to be named."""
+
+
+class FeatureSummary(NamedTuple):
+    """The belief about one feature; ``omega`` is 0 where it helps as expected, 1 where it does not help at all.
+
+    ``difficulty`` is how many times as hard as assumed its changes are.
+    """
+
+    feature: str
+    omega: float
+    omega_sd: float
+    difficulty: float
+
+    @property
+    def least_omega(self) -> float:
+        """Omega at the least: above 0 the feature helps less than expected, with some certainty."""
+        return self.omega - CERTAIN * self.omega_sd
+
+
+class RewardsSummary(NamedTuple):
+    """A program whose learner expects rewards. ``tenths`` are outcomes, the sum of what was predicted and that of the
+    rewards, by tenths of the prediction. ``drifts`` were found, the last at the event time ``drift_ms``.
+
+    ``features`` are those of which outcomes tell something, the one first that most certainly helps less than expected.
+    """
+
+    tenths: tuple[tuple[int, float, float], ...]
+    drifts: int
+    drift_ms: int | None
+    features: tuple[FeatureSummary, ...]
+
+    @property
+    def totals(self) -> tuple[int, float, float]:
+        """Outcomes, predicted and observed rewards, all added up."""
+        outcomes, predicted, observed = zip(*self.tenths, strict=True)
+        return sum(outcomes), sum(predicted), sum(observed)
+
+    @property
+    def calibration_error(self) -> float | None:
+        """The mean distance of predicted and observed rewards over tenths; None without outcomes."""
+        return calibration_error(np.array(self.tenths).T) if self.totals[0] else None
+
+
+def joined(parts: Sequence[RewardsSummary]) -> RewardsSummary:
+    """Those of several shards or ledgers: outcomes added up, and of each feature what is most certain."""
+    sums = np.sum([part.tenths for part in parts], axis=0).tolist()
+    tenths = tuple((int(outcomes), predicted, observed) for outcomes, predicted, observed in sums)
+    best: dict[str, FeatureSummary] = {}
+    for feature in (feature for part in parts for feature in part.features):
+        best[feature.feature] = min(feature, best.get(feature.feature, feature), key=lambda one: one.omega_sd)
+    features = sorted(best.values(), key=lambda one: -one.least_omega)
+    last_ms = max((part.drift_ms for part in parts if part.drift_ms is not None), default=None)
+    return RewardsSummary(tenths, sum(part.drifts for part in parts), last_ms, tuple(features))
+
+
+def summary_of(watch: RewardWatch, beliefs: FeatureBeliefs, names: Iterable[str]) -> RewardsSummary:
+    """That of one shard, whose features have these names."""
+    omega, omega_sd, difficulty, seen = (part.tolist() for part in beliefs)
+    believed = zip(names, omega, omega_sd, difficulty, strict=True)
+    features = tuple(FeatureSummary(*own) for own, is_seen in zip(believed, seen, strict=True) if is_seen)
+    return RewardsSummary(tuple(map(tuple, watch.by_tenth().T.tolist())), watch.drifts, watch.drift_ms, features)

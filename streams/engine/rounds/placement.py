@@ -1,0 +1,217 @@
+"""Placement: each member of a closed round is approved, or answered with a recourse and a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....agents.options import OptionBatch
+from ....agents.scores import digits_apart
+from ....schemas.encoding import Problem
+from ....schemas.events import APPLY_AGAIN, ExecutionSource, PromiseStatus
+from ....schemas.headers import format_time
+from ..answers import Decided, Reason, Terms, answer_people, no_options, publish_decision
+from ..assessment import NO_SCORE, Assessment, Person, assess
+from ..cases import Case
+from ..fold import Fold
+from ..promises.ending import publish_promise_end
+from ..selection import Selected, select_for_steps
+from ..state import Shard
+from .forecast import model_for, success_of
+from .promised_scores import PROMISED_SCORES, PromisedScore, reaches
+from .result import competing, have_place, scores_of
+from .state import Closing, Member, ProgramRounds
+
+APPLIED_TWICE = ("applied_twice", "the same person has an earlier application in this round, and it counts")
+
+Assessed = Mapping[str, Assessment | Problem]
+
+
+def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Member], fold: Fold) -> None:
+    """Decide and answer members of a round, in their order; settle what they were promised before."""
+    program = rounds.program
+    cases = fold.read_cases(program.name, [member.name for member in members])
+    for case in cases.values():
+        case.time_ms = max(case.time_ms, closing.end_ms)
+    terms = RoundTerms(rounds, closing, members, fold)
+    answer_people(_decided(members, cases, terms, fold), terms, fold)
+
+
+class RoundTerms(Terms):
+    """The terms of a round: its number and end, the score to reach, and until when it wins a place."""
+
+    def __init__(self, rounds: ProgramRounds, closing: Closing, members: Sequence[Member], fold: Fold) -> None:
+        model = fold.state.model(rounds.program)
+        if closing.goal is not None:
+            model = model_for(rounds, model.bundle, closing.goal)
+        super().__init__(model)
+        self.rounds, self.closing = rounds, closing
+        self._members = {member.name: member for member in members}
+        self.competing = _by_name(members, competing(members, closing))
+        self.have_place = _by_name(members, have_place(members, closing, rounds.program))
+        self._expires_ms = None if rounds.calendar is None else rounds.calendar.end_of(closing.until_round)
+
+    def settle(self, person: Decided, fold: Fold) -> Decided:
+        """End the promise that a member came back with, unless they did not compete."""
+        member, closing = self._members[person.case.key.application], self.closing
+        promise = self.rounds.promise_of(member)
+        if promise is not None and promise.round < closing.number and self.competing[member.name]:
+            reached = reaches(scores_of([member]), np.array([promise.score_under(self.model.bundle)])).item()
+            status: PromiseStatus = "kept" if person.approved else "broken" if reached else "superseded"
+            end_promised_score(promise, status, self.rounds, fold, member)
+        return person
+
+    def report_decision(self, person: Decided, fold: Fold) -> None:
+        """Publish whether a member has a place. Decisions of another system were counted when they came."""
+        member, closing = self._members[person.case.key.application], self.closing
+        if member.approved is None:
+            score = None if member.score is None or isnan(member.score) else member.score
+            publish_decision(person, self.program, fold, closing.number, score, closing.threshold)
+
+    def promise_options(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> int | None:  # noqa: ARG002
+        """The score is promised, until the end of the last round for which it holds."""
+        return self._expires_ms
+
+    def execution_source(self, shard: Shard) -> ExecutionSource:
+        """Those of rounds follow from difficulties, which are learned from people who come back."""
+        return "learned" if self.rounds.learners.difficulty.has_learned else super().execution_source(shard)
+
+    def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:
+        """The score to reach, or that a person has already, and its rounds; nothing for those who did not compete."""
+        closing = self.closing
+        fields: dict[str, Any] = {"round": closing.number, "target_score": closing.goal}
+        if none not in (None, APPLY_AGAIN):
+            return {} if person.refusal is not None else fields
+        if none is not None and self._expires_ms is not None:
+            fields["expires_at"] = format_time(self._expires_ms)
+        return {**fields, "until_round": closing.until_round, "valid_from": format_time(closing.end_ms)}
+
+    def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
+        """Promise the score where there is something to promise; it supersedes that of an earlier answer."""
+        if not selected and (person.refusal is None or person.refusal[0] != APPLY_AGAIN):
+            return
+        promise, rounds = self._promise(person, selected), self.rounds
+        earlier = rounds.promised_scores.of_applicant(promise.applicant)
+        if earlier is not None and earlier.key != promise.key:
+            member = self._members[promise.key.application]
+            end_promised_score(earlier, "superseded", rounds, fold, member)
+        rounds.promised_scores.add(promise)
+        fold.rows(PROMISED_SCORES).put(promise)
+
+    def _promise(self, person: Decided, selected: Sequence[Selected]) -> PromisedScore:
+        closing, case = self.closing, person.case
+        assert closing.goal is not None, "a promise names its score"
+        batch, row = _place(person.assessment)
+        return PromisedScore(
+            key=case.key,
+            applicant=case.applicant,
+            round=closing.number,
+            until_round=closing.until_round,
+            score=closing.goal,
+            success=max((option.execution for option in selected), default=1.0),
+            model=self.model.bundle.manifest_sha256,
+            person=batch.people[row].tobytes(),
+            targets=tuple([batch.points[option.point].tobytes() for option in selected]),
+            end_ms=closing.end_ms,
+        )
+
+
+def _by_name(members: Sequence[Member], mask: NDArray[np.bool_]) -> Mapping[str, bool]:
+    return dict(zip([member.name for member in members], mask.tolist(), strict=True))
+
+
+# --- decided members ---------------------------------------------------------------------------------------------
+
+
+def _decided(members: Sequence[Member], cases: Mapping[str, Case], terms: RoundTerms, fold: Fold) -> Iterator[Decided]:
+    """Members with their options, or why they get none.
+
+    Each rejected one takes a step, with or without options: a learner counts them. Between them nothing changes the
+    learner, so their steps are taken at once.
+    """
+    rejected = [member for member in members if not terms.have_place[member.name]]
+    refusals = {member.name: reason for member in rejected if (reason := _refusal(member, terms)) is not None}
+    names = [member.name for member in rejected]
+    people = {
+        name: Person(cases[name].features or b"null", approved=False)
+        for name in names
+        if name not in refusals or refusals[name][0] == APPLY_AGAIN
+    }
+    known = terms.closing.goal is not None
+    assessed = assess(terms.program, terms.model, people, partial(success_of, terms.rounds)) if known else {}
+    selected = _steps(names, refusals, assessed, terms, fold)
+    for member in members:
+        name = member.name
+        assessment = assessed.get(name)
+        assert not isinstance(assessment, Problem), f"{name} was scored"
+        yield Decided(cases[name], terms.have_place[name], assessment, refusals.get(name), selected=selected.get(name))
+
+
+def _refusal(member: Member, terms: RoundTerms) -> Reason | None:
+    """The reason why a rejected member gets no options; None where they compete for the next goal."""
+    if member.name in terms.closing.duplicate_applications:
+        return APPLIED_TWICE
+    if member.score is None or not terms.competing[member.name]:
+        return NO_SCORE.reason, NO_SCORE.detail
+    score, goal = member.score, terms.closing.goal
+    if goal is not None and score > goal:
+        digits = digits_apart(score, goal)
+        scores = f"the score {score:.{digits}f} is above the next goal, {goal:.{digits}f}"
+        return APPLY_AGAIN, f"{scores}: apply again unchanged"
+    return None
+
+
+def _steps(
+    names: Sequence[str], refusals: Mapping[str, Reason], assessed: Assessed, terms: RoundTerms, fold: Fold
+) -> Mapping[str, tuple[Selected, ...]]:
+    """The picks of the next steps of the program's shard, in the order of the names."""
+    program = terms.program
+    shard, nothing = fold.state.shard(program, 0), (no_options(program.codec.dimension), 0)
+    places = {name: nothing if name in refusals else _place(assessed[name]) for name in names}
+    selected: dict[str, tuple[Selected, ...]] = {}
+    for _, group in groupby(names, key=lambda name: id(places[name][0])):
+        together = list(group)
+        batch, rows = places[together[0]][0], [places[name][1] for name in together]
+        picked = select_for_steps(program, shard, shard.step + len(selected), batch, rows)
+        selected.update(zip(together, picked, strict=True))
+    return selected
+
+
+def _place(assessment: Assessment | Problem | None) -> tuple[OptionBatch, int]:
+    """The batch and row of a rejected member's options."""
+    assert isinstance(assessment, Assessment), "the member was scored"
+    assert assessment.batch is not None, "the member is rejected"
+    return assessment.batch, assessment.row
+
+
+def end_promised_score(
+    promise: PromisedScore, status: PromiseStatus, rounds: ProgramRounds, fold: Fold, member: Member | None = None
+) -> None:
+    """End the promise of a score in the round that is being closed. ``member`` is the one who came back."""
+    closing = rounds.closing
+    assert closing is not None, "a round is being closed"
+    program, application = promise.key
+    setattr(rounds.promise_counts, status, getattr(rounds.promise_counts, status) + 1)
+    rounds.promised_scores.remove(promise)
+    fold.rows(PROMISED_SCORES).delete(promise.key)
+    publish_promise_end(
+        promise.key,
+        status,
+        f"promise/{program}/{application}",
+        closing.end_ms,
+        fold,
+        shard=0,
+        applicant=promise.applicant,
+        target_score=promise.score,
+        round=promise.round,
+        until_round=promise.until_round,
+        settled_in=closing.number,
+        by=None if member is None else member.name,
+        score=None if member is None else member.score,
+    )

@@ -1,0 +1,1 @@
+"""Evidence that the shards of a program share with each other."""

@@ -1,0 +1,1 @@
+"""When things happen: watermarks, timers, and events that wait for what they refer to."""
