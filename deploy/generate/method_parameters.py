@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ... import agents
 from ...agents import candidates, choices, goals, promises
 from ...agents.parameters import Parameter, Parametrised
 from ...streams.programs.promised import FIELDS
@@ -33,6 +34,8 @@ def method_parameters() -> dict[MethodParameter, list[str]]:
     takers: dict[MethodParameter, list[str]] = {}
     for field, methods in ROOMS.items():
         for method, kind in methods.items():
+            if not kind.__module__.startswith(f"{agents.__name__}."):
+                continue  # registered by a benchmark or an example in the same process
             for name, parameter in kind.parameters().items():
                 own = f"promise.{name}" if field == "promise.parameters" and name in FIELDS else f"{field}.{name}"
                 takers.setdefault(MethodParameter(own, parameter, meaning(kind, name)), []).append(method)

@@ -25,6 +25,8 @@ UNDECIDED_ORDERED = "can a person change it, and which way? `mutable: none` if n
 MOST_EARNED = "50%"
 """The most that a draft asks people to earn more."""
 ROUNDING = 1.0 + 1e-9
+COUNTED = 20.0
+"""Whole numbers of a smaller range are units that people count; every change of them is one that somebody can make."""
 
 
 class DraftedFeature(NamedTuple):
@@ -91,8 +93,8 @@ def _number(column: Column, desired: Mask) -> DraftedFeature:
     # A share of nothing is nothing: people who earn nothing could change nothing.
     if direction.mutable == "up" and column.words & names.EARNED and low > 0:
         kind, guesses = f"{kind}, max_change: {MOST_EARNED}", (*guesses, "at most half as much again")
-    elif direction.mutable != "none" and high - low > (smallest := step or float(column.is_whole)):
-        kind += f", max_change: {number_text(max(smallest, _usual_difference(column.values, high - low)))}"
+    elif direction.mutable != "none" and high > low and not (column.is_whole and high - low < COUNTED):
+        kind += f", max_change: {number_text(max(step or 0.0, _usual_difference(column.values, high - low)))}"
         guesses = (*guesses, "at most by what the middle half of people differ")
     return DraftedFeature(_fields(column.name, kind, missing), direction, guesses)
 

@@ -8,6 +8,7 @@ import re
 import numpy as np
 
 from ..spec import ProgramSpec
+from .features import COUNTED
 from .names import PERSONAL, words_of
 
 _MARKED = re.compile(r"\s*-.*#.*\bdecide\b")
@@ -34,11 +35,11 @@ def unprotected(spec: ProgramSpec) -> list[str]:
 def unlimited(spec: ProgramSpec) -> list[str]:
     """The numbers that somebody may be told to change by any amount within their bounds.
 
-    Bounds one step apart leave no amount to speak of.
+    Whole numbers of a few units are counted, and no amount to speak of.
     """
     open_ones = (feature for feature in spec.features if feature.mutable != "none" and feature.max_change is None)
     return [
         feature.name
         for feature in open_ones
-        if feature.bounds and np.ptp(feature.bounds) > (feature.step or float(feature.type == "integer"))
+        if feature.bounds and not (feature.type == "integer" and np.ptp(feature.bounds) < COUNTED)
     ]

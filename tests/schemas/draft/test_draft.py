@@ -172,7 +172,7 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
     lines = (line for line in draft.text.splitlines() if line.startswith("  - {name: "))
     comments = dict(line.removeprefix("  - {name: ").split(",", 1) for line in lines)
     unmarked = [name for name, rest in comments.items() if "# guess: " not in rest]
-    assert unmarked == ["sector"]
+    assert unmarked == ["shoe_size", "sector"]
     assert comments["shoe_size"].endswith("# decide: " + UNDECIDED_ORDERED)
     assert comments["sector"].endswith("# decide: " + UNDECIDED)
     assert "higher should be better by its name, but not in the data: decide" in comments["income_share_asked"]

@@ -86,7 +86,9 @@ def test_in_rounds_it_is_the_success_that_the_goal_and_the_promise_count_with(tm
     program = story.run.programs["loan"]
     targets = [{**poor, **{change.feature: change.target for change in option.changes}} for option in answer.options]
     people, changed = (program.codec.encode_many(rows) for rows in ([poor] * len(targets), targets))
-    expected = success_of(ProgramRounds.new(program), people, changed).tolist()
+    rounds = ProgramRounds()
+    rounds.begin(program)
+    expected = success_of(rounds, people, changed).tolist()
     assert [option.execution_probability for option in answer.options] == pytest.approx(expected)
     assert answer.options[0].execution_probability != pytest.approx(np.exp(-program.nu * answer.options[0].cost))
     assert answer.execution_source == "assumed"

@@ -70,7 +70,7 @@ def test_the_best_get_the_places_and_the_others_a_target_score(tmp_path):
         assert (answer.round, answer.target_score, answer.until_round) == (1, closed.goal, 2)
         assert answer.valid_from == format_time(START_MS + HOUR_MS)
         assert answer.expires_at == format_time(START_MS + 2 * HOUR_MS)
-        assert 0 < answer.options[0].learned_execution_probability < 1
+        assert 0 < answer.options[0].execution_probability < 1
 
 
 @pytest.mark.parametrize("how", ["previous", "applicant"])
