@@ -70,7 +70,8 @@ class Samples(NamedTuple):
     cost: SampledCost
     nu: float
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         """The number S of samples."""
         return self.cost.weights.shape[1]
 
@@ -184,4 +185,4 @@ class OptionBatch(NamedTuple):
 
     def under(self, preferences: Preferences) -> OptionBatch:
         """The same for a population of which something was learned, where costs are sampled."""
-        return self if self.samples is None else self._replace(samples=self.samples.under(preferences))
+        return self if self.samples is None else OptionBatch(*self[:-1], self.samples.under(preferences))

@@ -19,7 +19,7 @@ nobody would be offered what could prove the belief wrong."""
 
 
 def prior_shares(movable: NDArray[np.bool_]) -> Array:
-    """The share of people who would change each feature, (F,), where their number is uniform from 1 to all movable ones.
+    """The share of people who would change each feature, (F,), where they would change from 1 to all, uniformly.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Preferences(Parametrised):
         self.restore({name: own[name] + evidence[name] for name in own})
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """``editable`` and ``seen``, (F,) each: of how many people it is known, and how many of them would change it."""
+        """``seen`` (F,), the number of people of whom it is known, and ``editable`` (F,), of those who would change it."""
         return {"editable": self._counts[0].copy(), "seen": self._counts[1].copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Self:

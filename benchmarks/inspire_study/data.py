@@ -142,7 +142,9 @@ def load_people(path: Path, data: DataSet) -> Rows:
     if (whole != rows).any() or (whole < data.low).any() or (whole > data.low + data.span).any():
         raise UsageError(f"--users {path}: {NAMES[data.name]} holds a value that the data do not have")
     if data.accepts(whole).any():
-        raise UsageError(f"--users {path}: the classifier accepts {int(data.accepts(whole).sum())} of {NAMES[data.name]}")
+        raise UsageError(
+            f"--users {path}: the classifier accepts {int(data.accepts(whole).sum())} of {NAMES[data.name]}"
+        )
     return whole
 
 
