@@ -156,7 +156,7 @@ class Choice(Equipped, ABC):
         """
         generator = _once(random)
         self.begin(options, generator)
-        if options.samples is not None and options.samples.count > 1:
+        if options.samples is not None and options.samples.number > 1:
             return self._select_among_samples(options, max_options, generator, every=every)
         picks: list[Pick] = []
         while len(options.arm) and len(picks) < max_options:
@@ -334,7 +334,8 @@ def _in_samples(options: Options, worth: Array) -> Array:
     assert options.samples is not None, "only sampled costs have samples"
     execution = options.samples.execution
     mean = execution.mean(axis=1, keepdims=True)
-    return worth[:, np.newaxis] * np.divide(execution, mean, out=np.zeros_like(execution), where=mean > 0.0)
+    share: Array = np.divide(execution, mean, out=np.zeros_like(execution), where=mean > 0.0)
+    return worth[:, np.newaxis] * share
 
 
 def _with_shared_draws(picks: Sequence[Pick]) -> tuple[Pick, ...]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..parameters import Interval
 from .contract import Array, Columns, Cost, Indices
-from .preferences import Preferences, prior_shares
+from .preferences import STRENGTH, Preferences, prior_shares
 from .shifts import Percentile
 
 FORBIDDEN = 1e9
@@ -76,8 +76,8 @@ class SampledCost(Cost):
         samples: int,
         seed: int,
         cap: Annotated[float, Interval(above=0)] = math.inf,
-        strength: Annotated[float, Interval(above=0)] = 10.0,
-        memory: Annotated[float, Interval(above=0)] = 100_000.0,
+        strength: Annotated[float, Interval(above=0)] = STRENGTH,
+        memory: Annotated[float, Interval(above=0)] = math.inf,
     ) -> None:
         features = len(columns.movable)
         self.columns, self.cap = columns, min(cap, float(features))

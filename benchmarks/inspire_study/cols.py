@@ -109,7 +109,7 @@ def search(
         for row in range(size):
             if turn < RANDOM_AFTER:
                 queue[row] = person
-                perturb(queue[row], space, draws[turn, row], EDITS, True)
+                perturb(queue[row], space, draws[turn, row], EDITS)
             else:
                 scatter(queue[row], space, draws[turn, row])
         held = measure(queue, best, best_costs, space, network, costs)
@@ -120,7 +120,7 @@ def search(
             new[row] = queue[row]
         for row in range(size):
             edits = 1 if draws[turn, row, 0] < 0.5 else EDITS
-            perturb(new[row], space, draws[turn, row], edits, False)
+            perturb(new[row], space, draws[turn, row], edits)
         valid = measure(new, new, new_costs, space, network, costs)
         counts[0] += size
         turn += 1
@@ -150,7 +150,7 @@ def search(
 
 
 @compiled
-def perturb(row: Rows, space: Space, draw: Array, edits: int, first: bool) -> None:
+def perturb(row: Rows, space: Space, draw: Array, edits: int) -> None:
     """Give ``edits`` different features of a row (F,) other values, fixed ones too, in place.
 
     A category becomes another one; a number any number, also the same.
@@ -205,7 +205,7 @@ def accepted(row: Rows, network: Network) -> bool:
             value += hidden[unit, feature] * (row[feature] - low[feature]) / width[feature]
         if value > 0.0:
             odds += value * (output[1, unit] - output[0, unit])
-    return odds >= 0.0
+    return bool(odds >= 0.0)
 
 
 @compiled

@@ -68,8 +68,9 @@ def _allowed(data: DataSet, person: Rows, number: int) -> NDArray[np.int64]:
     feature, own = data.features[number], int(person[number])
     values = np.arange(feature.low, feature.high + 1)
     if feature.kind == "fixed":
-        return values[values == own]
-    return values[(values - own) * feature.direction >= 0]
+        return np.array([own])
+    allowed: Rows = values[(values - own) * feature.direction >= 0]
+    return allowed
 
 
 def _perturbed(person: Rows, rows: Rows, allowed: list[NDArray[np.int64]], random: np.random.Generator) -> Rows:
@@ -79,4 +80,5 @@ def _perturbed(person: Rows, rows: Rows, allowed: list[NDArray[np.int64]], rando
     for row in new:
         for number in random.choice(free, min(len(free), int(random.integers(1, EDITS + 1))), replace=False):
             row[number] = random.choice(allowed[number])
-    return new[(new != person).any(axis=1)]
+    changed: Rows = new[(new != person).any(axis=1)]
+    return changed

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from onward.benchmarks.face import Row, progress
 from onward.streams.errors import UsageError
 
-from .data import Array, DataSet, Rows
+from .data import Array, DataSet, Mask, Rows
 from .methods import OURS, SIZE, Method, ours, peers, searches, subjects
 from .metrics import summary
 from .play import play
@@ -72,7 +72,7 @@ def figure_3(data: DataSet, people: int, seed: int) -> Iterator[Row]:
             yield Row(f"figure 3, FS@1 {data.name} {name}, bin {place + 1} at {at:.2f}", 100 * share[own].mean(), "%")
 
 
-def _distances(subsets: Array, samples: Array) -> Array:
+def _distances(subsets: Mask, samples: Mask) -> Array:
     """The distance of each subset (s, F), scaled to sum to 1, from the nearest of the samples (M, F)."""
     one, other = (each / each.sum(axis=1, keepdims=True) for each in (subsets, samples))
     apart = np.linalg.norm(one[:, np.newaxis] - other, axis=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +14,13 @@ from .data import Array, DataSet, Rows
 from .local_search import OBJECTIVES, local_search
 from .ours import onward
 from .peers import Face, actionable_recourse, dice, random_search
-from .sampler import UNREACHABLE, CostFunctions, cost_of, draw_alpha, sample
+from .sampler import AS_CODED, UNREACHABLE, CostFunctions, Sampling, cost_of, draw_alpha, sample
 
 SIZE, BUDGET = 10, 5000
 """Of the paper's table 1: rows of a set, model rows."""
 SAMPLES, HIDDEN = 1000, 500
 """Cost functions that a set is optimised for, and those by which it is judged."""
-OURS = "Onward"
+OURS, POOL = "Onward", "whole pool"
 
 
 class Subject(NamedTuple):
@@ -47,17 +47,19 @@ def subjects(
     samples: int = SAMPLES,
     hidden: int = HIDDEN,
     alphas: tuple[float, float] | None = None,
+    sampling: Sampling = AS_CODED,
 ) -> Iterator[Subject]:
     """The people with their cost functions, drawn by the seed; ``alphas`` are those of both sorts of functions."""
     for number, person in enumerate(people):
         random = np.random.default_rng([seed, number])
         own = float(draw_alpha(random))
-        to_optimise, to_judge = (own, own) if alphas is None else alphas
+        to_optimise: float | Array = own if sampling.shares_alpha else draw_alpha(random, samples)
+        to_optimise, to_judge = (to_optimise, own) if alphas is None else alphas
         yield Subject(
             number,
             person,
-            sample(data, person, samples, to_optimise, random),
-            sample(data, person, hidden, to_judge, random),
+            sample(data, person, samples, to_optimise, random, sampling),
+            sample(data, person, hidden, to_judge, random, sampling),
         )
 
 
@@ -119,7 +121,7 @@ def _stored(rows: Sequence[Rows]) -> Method:
     return lambda subject, _: rows[subject.number]
 
 
-def pool(data: DataSet, size: int | None = None) -> Mapping[str, Method]:
+def pool(data: DataSet, size: int | None = None) -> dict[str, Method]:
     """All of a large pool of valid rows, or the ``size`` of them that greedy picks for the person's cost functions."""
 
     def of(subject: Subject, random: np.random.Generator) -> Rows:
@@ -131,10 +133,10 @@ def pool(data: DataSet, size: int | None = None) -> Mapping[str, Method]:
         chosen, _ = greedy(paid, np.ones(paid.shape[1]), float(len(subject.person)), size)
         return np.asarray(rows[chosen])
 
-    return {"whole pool" if size is None else f"greedy {size} of the pool": of}
+    return {POOL if size is None else f"greedy {size} of the pool": of}
 
 
-POOL, LARGEST = 3_000, 4
+DRAWN, LARGEST = 3_000, 4
 """Rows of each number of changes that a pool is drawn from, and the largest number of changes."""
 
 
@@ -149,8 +151,8 @@ def _pool(data: DataSet, person: Rows, random: np.random.Generator) -> Rows:
     free = [number for number, values in enumerate(allowed) if len(values)]
     parts = [person[np.newaxis]]
     for changes in range(1, min(LARGEST, len(free)) + 1):
-        rows = np.repeat(person[np.newaxis], POOL, axis=0)
-        changed = random.random((POOL, len(free))).argsort(axis=1).argsort(axis=1) < changes
+        rows = np.repeat(person[np.newaxis], DRAWN, axis=0)
+        changed = random.random((DRAWN, len(free))).argsort(axis=1).argsort(axis=1) < changes
         for place, number in enumerate(free):
             own, values = np.flatnonzero(changed[:, place]), allowed[number]
             far = np.exp(random.random(len(own)) * np.log(len(values) + 1)) - 1.0

@@ -73,6 +73,10 @@ class Onward:
         seconds += time.process_time() - started
         return Sets(tuple(self._rows(batch, [pick.option_index for pick in own]) for own in picks), rows, seconds)
 
+    def features(self, row: Rows) -> dict[str, Value]:
+        """A person's features as an application has them."""
+        return features_of(self._data, row)
+
     def options(self, people: Rows) -> Iterator[Options]:
         """All options of each of some people (n, F)."""
         batch, _, _ = self.proposed(people)

@@ -43,7 +43,7 @@ def named_rows(data: DataSet, people: Rows, seed: int) -> Iterator[Row]:
         large, small = program.sets(people, SIZE), program.sets(people, SMALL)
         rises = sum(map(_rises, program.options(people)))
     methods = searches(data) | {
-        f"{OURS}, {size} options": lambda subject, _, rows=made.rows: rows[subject.number]  # type: ignore[misc]
+        f"{OURS}, {size} options": lambda subject, _, rows=made.rows: rows[subject.number]
         for size, made in ((SMALL, small), (SIZE, large))
     }
     started = time.monotonic()
