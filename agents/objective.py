@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .costs import Cost
+from .costs import Cost, SampledCost, execution_probability
+from .costs.effort import assumed_effort
 from .improvement import Improvement
-from .options import Outlook
+from .options import OptionBatch, Outlook, Samples
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+
+Predict = Callable[[Array, Array], Array]
+"""Predicts the probabilities (P,) that people carry out their targets, both encoded, (P, D)."""
 
 
 class Objective(NamedTuple):
@@ -58,6 +64,38 @@ class Objective(NamedTuple):
             return cost
         return -self.value(self.improvement.log_odds(targets[which], people[whose]), cost)
 
+    def options(
+        self,
+        people: Array,
+        whose: Indices,
+        arm: Indices,
+        points: Array,
+        point: Indices,
+        feature_of: Indices,
+        predict: Predict | None = None,
+    ) -> OptionBatch:
+        """The options of n people (n, D) with all that is expected of them, from what a generator proposes.
+
+        ``whose`` (P,), which ascends, ``arm`` (P,), ``points`` (M, D) and ``point`` (P,) are those of ``Proposals``.
+        ``feature_of`` (D,) is the feature of each column. Execution probabilities are those of ``predict``, or follow
+        from the cost.
+        """
+        samples = None
+        if isinstance(self.cost, SampledCost):
+            samples = Samples(self.cost.shifts(points, people, point, whose), self.cost, self.nu)
+            cost = self.cost.mean(samples.costs)
+        else:
+            cost = self.cost.of_pairs(points, people, point, whose)
+        if predict is not None:
+            execution = predict(people[whose], points[point])
+        elif samples is not None:
+            execution = samples.execution.mean(axis=1)
+        else:
+            execution = execution_probability(cost, self.nu)
+        ends = np.searchsorted(whose, np.arange(len(people) + 1))
+        outlook = self.outlook(people, points[point], ends, execution, feature_of)
+        return OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution, outlook, samples)
+
     def outlook(
         self, people: Array, targets: Array, ends: Indices, execution: Array, feature_of: Indices
     ) -> Outlook | None:
@@ -79,8 +117,8 @@ class Objective(NamedTuple):
         effects[option, feature] = log_odds[option] - log_odds[len(targets) :]
         total = shift.sum(axis=1, keepdims=True)
         share = np.divide(shift, total, out=np.zeros_like(shift), where=total > 0.0)
-        difficulty = -np.log(np.maximum(execution, SMALLEST_EXECUTION))
-        return Outlook(log_odds[: len(targets)], effects, share * difficulty[:, np.newaxis])
+        effort = assumed_effort(execution)
+        return Outlook(log_odds[: len(targets)], effects, share * effort[:, np.newaxis])
 
     def _log_odds(self, people: Array, rows: Array, owner: Indices) -> Array:
         """The log odds of the rows (R, D) of people, person by person: rows that agree are quick together."""
@@ -93,7 +131,3 @@ class Objective(NamedTuple):
             if len(own):
                 found[own] = self.improvement.log_odds(rows[own], people[owner[own]])
         return found
-
-
-SMALLEST_EXECUTION = 1e-12
-"""Execution probabilities count as no smaller, so that their logarithms are finite."""

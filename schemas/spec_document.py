@@ -38,8 +38,9 @@ def document(spec: ProgramSpec) -> bytes:
         del policy["objective"]
     if policy["improvement"] == LABEL_PRIOR:
         del policy["improvement"]
-    if not policy["generator_parameters"]:
-        del policy["generator_parameters"]
+    for parameters in ("generator_parameters", "cost_parameters"):
+        if not policy[parameters]:
+            del policy[parameters]
     return _encode(fields)
 
 

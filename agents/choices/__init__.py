@@ -5,6 +5,7 @@ from ..registry import Registry
 from .bwo_ucb import BwOUCB
 from .components.beliefs import FeatureBeliefs
 from .contract import BatchPick, Choice, FixedChoice, Pick, Pull, State, select_one_by_one
+from .emc import EMC
 from .exploration import Exploration
 from .linucb import LinUCB
 from .posterior import Posterior
@@ -15,6 +16,7 @@ registry = Registry(Choice, __name__, __path__)  # type: ignore[type-abstract]
 """Every choice by the name that a program spec's ``policy.choice`` uses."""
 
 __all__ = [
+    "EMC",
     "BatchPick",
     "BwOUCB",
     "Choice",

@@ -8,24 +8,25 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..costs import effort
+from ..evidence import rounded
 from ..options import Options, Outlook
 from ..parameters import Interval
 from .components.beliefs import FeatureBeliefs
-from .contract import EVIDENCE_UNIT, Array, Choice, Pick, Pull, State
+from .contract import Array, Choice, Pick, Pull, State
 
 LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
 """The places of a, s, kappa and r among the weights. Those of omega and delta follow, one a feature."""
 NUMBERS = 3
 """The numbers before the gradient in a pull's context."""
-PRIOR_SD = (0.25, 0.15, 1.0, 0.3)
-FEATURE_SD = {"omega": 0.2, "delta": 0.25}
-LOWEST, HIGHEST = (-np.inf, -0.9, -3.0, -np.inf), (np.inf, 2.0, 4.0, np.inf)
-FEATURE_RANGES = {"omega": (-0.5, 1.2), "delta": (-0.9, 5.0)}
+PRIOR_SD = (0.25, 0.15, effort.LEVEL_SD, 0.3)
+FEATURE_SD = {"omega": 0.2, "delta": effort.FEATURE_SD}
+LOWEST, HIGHEST = (-np.inf, -0.9, effort.LEVEL_RANGE[0], -np.inf), (np.inf, 2.0, effort.LEVEL_RANGE[1], np.inf)
+FEATURE_RANGES = {"omega": (-0.5, 1.2), "delta": effort.FEATURE_RANGE}
 """Weights count as no lower and no higher: far away the model means nothing."""
 
 MOST_EXPECTED = 0.95
 """Expected rewards count as no more, so that no single outcome is conclusive."""
-LEAST_EXECUTION = 1e-12
 
 
 class _Expected(NamedTuple):
@@ -143,7 +144,12 @@ class Residual(Choice):
     @property
     def difficulty(self) -> Array:
         """How many times as hard as assumed each feature's changes are, (M,)."""
-        return np.asarray(np.exp(self._weights[EFFORT]) * (1.0 + self._weights[FEATURES + self._features :]))
+        return self._effort.difficulty
+
+    @property
+    def _effort(self) -> effort.Effort:
+        """What outcomes have said of how hard changes are."""
+        return effort.Effort(self._weights[EFFORT], self._weights[FEATURES + self._features :])
 
     @property
     def has_learned_execution(self) -> bool:
@@ -169,15 +175,16 @@ class Residual(Choice):
         """The expected reward at the pick; None of a pull without a context, which is another learner's."""
         return self._read(pull.context)[0] if pull.context else None
 
+    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
+        """The expected rewards, with some optimism."""
+        expected, own, deviation = self._compared(options)
+        return np.maximum(np.exp(expected.log_reward + own) * (1.0 + self.optimism * deviation), 0.0)
+
     def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option of the largest expected reward, with some optimism."""
-        log_reward, gradient, execution = self._expected(options)
-        information, target = self._arm_evidence[:, options.arm]
-        arm_variance = self.arm_sd**2 / (1.0 + information * self.arm_sd**2)
-        own = target * arm_variance
-        variance = np.einsum("fw,wv,fv->f", gradient, self._covariance, gradient) + arm_variance
+        (log_reward, gradient, execution), own, deviation = self._compared(options)
         reward = np.exp(log_reward + own)
-        best = int((reward * (1.0 + self.optimism * np.sqrt(variance))).argmax())
+        best = int((reward * (1.0 + self.optimism * deviation)).argmax())
         expected, slopes = min(reward.item(best), MOST_EXPECTED), gradient[best]
         context = np.concatenate([[expected, slopes @ self._weights, own[best]], self._packed(slopes)])
         return Pick(options.arm.item(best), 1.0, min(execution.item(best), 1.0), context.tobytes())
@@ -192,9 +199,9 @@ class Residual(Choice):
             return
         expected, predictor, own, gradient = self._read(pull.context)
         weight, score = expected / (1.0 - expected), (reward - expected) / (1.0 - expected)
-        self._information += _rounded(weight * np.outer(gradient, gradient))
-        self._target += _rounded((weight * predictor + score) * gradient)
-        self._arm_evidence[:, pull.arm] += _rounded(np.array([weight, weight * own + score]))
+        self._information += rounded(weight * np.outer(gradient, gradient))
+        self._target += rounded((weight * predictor + score) * gradient)
+        self._arm_evidence[:, pull.arm] += rounded(np.array([weight, weight * own + score]))
         self._solve()
 
     def retract(self, pull: Pull) -> None:
@@ -229,18 +236,26 @@ class Residual(Choice):
 
     def _expected(self, options: Options) -> _Expected:
         """What the weights, without those of the arms, say of F options."""
-        log_odds, effects, effort = options.outlook or _unknown(len(options), self._features)
-        level, slope, harder, reported = self._weights[:FEATURES]
-        omega, delta = np.split(self._weights[FEATURES:], 2)
+        log_odds, effects, efforts = options.outlook or _unknown(len(options), self._features)
+        level, slope, _, reported = self._weights[:FEATURES]
+        omega = self._weights[FEATURES:][: self._features]
         log_odds = log_odds - effects @ omega
         log_help = -np.logaddexp(0.0, -(level + (1.0 + slope) * log_odds))
-        factor, fails = np.exp(harder), 1.0 - np.exp(log_help)
-        assumed = -np.log(np.maximum(options.execution, LEAST_EXECUTION))
-        log_execution = -factor * (assumed + effort @ delta)
+        fails = 1.0 - np.exp(log_help)
+        log_execution, slopes = self._effort.log_execution(effort.assumed_effort(options.execution), efforts)
         shared = np.stack([fails, fails * log_odds, log_execution, np.ones(len(options))], axis=1)
-        of_features = -(1.0 + slope) * fails[:, np.newaxis] * effects, -factor * effort
+        of_features = -(1.0 + slope) * fails[:, np.newaxis] * effects, slopes
         gradient = np.concatenate([shared, *of_features], axis=1)
         return _Expected(log_help + log_execution + reported, gradient, np.exp(log_execution))
+
+    def _compared(self, options: Options) -> tuple[_Expected, Array, Array]:
+        """What is expected of F options, what is particular to their arms, and the standard deviations, (F,) each."""
+        expected = self._expected(options)
+        information, target = self._arm_evidence[:, options.arm]
+        arm_variance = self.arm_sd**2 / (1.0 + information * self.arm_sd**2)
+        gradient = expected.gradient
+        variance = np.einsum("fw,wv,fv->f", gradient, self._covariance, gradient) + arm_variance
+        return expected, target * arm_variance, np.sqrt(variance)
 
     def _packed(self, gradient: Array) -> Array:
         """The gradient (W,) without the zeros of features that stay: its first weights, then feature by feature."""
@@ -267,7 +282,3 @@ def _unknown(options: int, features: int) -> Outlook:
     """The outlook of options of which nothing is known but their execution probabilities."""
     none = np.zeros((options, features))
     return Outlook(np.zeros(options), none, none)
-
-
-def _rounded(evidence: Array) -> Array:
-    return np.asarray(np.rint(evidence / EVIDENCE_UNIT) * EVIDENCE_UNIT)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ... import agents
-from ...agents import candidates, choices, goals, promises
+from ...agents import candidates, choices, costs, goals, promises
 from ...agents.parameters import Parameter, Parametrised
 from ...streams.programs.promised import FIELDS
 
@@ -16,6 +16,7 @@ ROOMS: Mapping[str, Mapping[str, type[Parametrised]]] = {
     "policy.parameters": choices.registry,
     "policy.generator_parameters": candidates.registry,
     "policy.goal_parameters": {**goals.registry, **goals.round_registry},
+    "policy.cost_parameters": costs.registry,
     "promise.parameters": promises.registry,
 }
 """The methods of each field of a spec that holds parameters."""

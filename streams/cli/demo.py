@@ -114,13 +114,14 @@ def demo(settings: DemoSettings) -> int:
         kafka = stack.enter_context(_kafka(settings, screen))
         _serve(session, kafka, work, screen)
         session.figures.end(work / STATE)
+        advice = list(session.world.advice(session.specs, session.view().summary))
     facts = {
         **session.world.facts,
         "seed": str(settings.seed),
         "Kafka": "embedded" if not settings.brokers else f"{len(settings.brokers)} brokers given",
         "took": f"{monotonic() - started:.0f} s",
     }
-    return _conclude(settings, console, session, report, facts)
+    return _conclude(settings, console, session, report, facts, advice)
 
 
 @contextmanager
@@ -227,7 +228,12 @@ def _at_most_every(seconds: float, call: Callable[[], None]) -> Callable[[], Non
 
 
 def _conclude(
-    settings: DemoSettings, console: Console, session: _Session, report: Path | None, facts: Mapping[str, str]
+    settings: DemoSettings,
+    console: Console,
+    session: _Session,
+    report: Path | None,
+    facts: Mapping[str, str],
+    advice: Iterable[str],
 ) -> int:
     view = session.view()
     summary = view.summary
@@ -235,7 +241,7 @@ def _conclude(
         sys.stdout.write(encoded(summary, view.figures.own()).decode() + "\n")
     else:
         console.print(tables(view))
-        for line in session.world.advice(session.specs, summary):
+        for line in advice:
             console.print(line, highlight=False, soft_wrap=True, markup=False)
     if settings.picture is not None:
         write_picture(settings.picture, view)

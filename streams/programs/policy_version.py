@@ -36,6 +36,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         (first_model, instances),
         *_beyond_the_defaults(spec),
         *_of_improvement(spec),
+        *_of_samples(spec),
         *_of_goal(spec),
     )
     content = msgspec.json.encode(facts, order="deterministic")
@@ -61,6 +62,13 @@ def _of_improvement(spec: ProgramSpec) -> tuple[object, ...]:
         return ({"generator_parameters": given},) if given else ()
     other = (policy.improvement,) if policy.improvement != LABEL_PRIOR else ()
     return policy.objective, policy.generator_parameters, *other
+
+
+def _of_samples(spec: ProgramSpec) -> tuple[object, ...]:
+    """What decides the costs of options where these are sampled."""
+    policy = spec.policy
+    given = policy.cost_parameters, policy.samples
+    return ({"cost_parameters": given[0], "samples": given[1]},) if any(given) else ()
 
 
 def _of_goal(spec: ProgramSpec) -> tuple[object, ...]:

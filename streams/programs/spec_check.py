@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...agents import candidates, choices, goals, improvement, promises
+from ...agents import candidates, choices, costs, goals, improvement, promises
 from ...agents.parameters import Parametrised
 from ...agents.registry import Registry
 from ...schemas.spec import ProgramSpec, PromiseTerms
@@ -25,6 +25,7 @@ ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
     ("policy", "choice"): choices.registry,
     ("policy", "generator"): candidates.registry,
     ("policy", "goal"): goals.registry,
+    ("policy", "cost"): costs.registry,
     ("promise", "kind"): promises.registry,
 }
 """The methods that each of these fields may name; the goal may also be one for rounds."""
@@ -32,6 +33,7 @@ PARAMETERS: Mapping[tuple[str, str], str] = {
     ("policy", "choice"): "parameters",
     ("policy", "generator"): "generator_parameters",
     ("policy", "goal"): "goal_parameters",
+    ("policy", "cost"): "cost_parameters",
     ("promise", "kind"): "parameters",
 }
 """The field beside it that holds the parameters of the named method."""
@@ -61,6 +63,7 @@ def _completed(spec: ProgramSpec) -> ProgramSpec:
         parameters=parameters | policy.parameters,
         generator_parameters=of_generator | policy.generator_parameters,
         goal_parameters=_defaults(goal) | policy.goal_parameters,
+        cost_parameters=_defaults(costs.registry[policy.cost]) | policy.cost_parameters,
     )
     return replace(spec, policy=policy, promise=_completed_promise(spec.promise))
 
@@ -93,6 +96,8 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
                 yield (part, field), fault
             else:
                 yield (part, name) if part == "promise" and name in FIELDS else (part, parameters, name), fault
+    if spec.policy.cost in costs.registry:
+        yield from _cost_faults(spec)
 
 
 def _parameter_faults(
@@ -118,6 +123,18 @@ def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
         name, methods = getattr(getattr(spec, part), field), _methods(part, field)
         if name not in methods:
             yield (part, field), unknown_method(part, field, name, methods)
+
+
+def _cost_faults(spec: ProgramSpec) -> Iterator[Violation]:
+    """What a cost does not take, and the choices that need to know it."""
+    policy, cost = spec.policy, costs.registry[spec.policy.cost]
+    choice = choices.registry.get(policy.choice)
+    if not issubclass(cost, costs.SampledCost):
+        for field in ("samples", "satisfied"):
+            if getattr(policy, field) is not None:
+                yield ("policy", field), f"{cost.name} is known, not sampled: give `cost: mixed`, or take `{field}` out"
+    elif choice is not None and not choice.takes_samples():
+        yield ("policy", "choice"), f"{choice.name} takes no sampled costs: use another choice, or `cost: l1`"
 
 
 def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:

@@ -15,6 +15,7 @@ NAMES = {
     ("policy", "improvement"): "one_regression",
     ("policy", "generator"): "one_feature",
     ("policy", "goal"): "margin",
+    ("policy", "cost"): "feature_count",
     ("promise", "kind"): "distance",
 }
 
