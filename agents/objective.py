@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .costs import Cost
+from .costs import Cost, SampledCost, execution_probability
 from .improvement import Improvement
-from .options import Outlook
+from .options import OptionBatch, Outlook, Samples
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+
+Predict = Callable[[Array, Array], Array]
+"""Predicts the probabilities (P,) that people carry out their targets, both encoded, (P, D)."""
 
 
 class Objective(NamedTuple):
@@ -57,6 +62,38 @@ class Objective(NamedTuple):
         if self.improvement is None or not self.aims:
             return cost
         return -self.value(self.improvement.log_odds(targets[which], people[whose]), cost)
+
+    def options(
+        self,
+        people: Array,
+        whose: Indices,
+        arm: Indices,
+        points: Array,
+        point: Indices,
+        feature_of: Indices,
+        predict: Predict | None = None,
+    ) -> OptionBatch:
+        """The options of n people (n, D) with all that is expected of them, from what a generator proposes.
+
+        ``whose`` (P,), which ascends, ``arm`` (P,), ``points`` (M, D) and ``point`` (P,) are those of ``Proposals``.
+        ``feature_of`` (D,) is the feature of each column. Execution probabilities are those of ``predict``, or follow
+        from the cost.
+        """
+        samples = None
+        if isinstance(self.cost, SampledCost):
+            samples = Samples(self.cost.shifts(points, people, point, whose), self.cost, self.nu)
+            cost = self.cost.mean(samples.costs)
+        else:
+            cost = self.cost.of_pairs(points, people, point, whose)
+        if predict is not None:
+            execution = predict(people[whose], points[point])
+        elif samples is not None:
+            execution = samples.execution.mean(axis=1)
+        else:
+            execution = execution_probability(cost, self.nu)
+        ends = np.searchsorted(whose, np.arange(len(people) + 1))
+        outlook = self.outlook(people, points[point], ends, execution, feature_of)
+        return OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution, outlook, samples)
 
     def outlook(
         self, people: Array, targets: Array, ends: Indices, execution: Array, feature_of: Indices

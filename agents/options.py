@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .costs import Preferences, SampledCost
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
@@ -57,12 +59,48 @@ class Outlook(NamedTuple):
         return found
 
 
+class Samples(NamedTuple):
+    """The costs of P options in S samples of a person's cost function, before they are computed.
+
+    They are the options' ``shifts`` (P, K) as the distribution ``cost`` weighs them. People carry an option of the cost
+    c out with the probability exp(-``nu`` c).
+    """
+
+    shifts: Array
+    cost: SampledCost
+    nu: float
+
+    def __len__(self) -> int:
+        """The number S of samples."""
+        return self.cost.weights.shape[1]
+
+    def at(self, which: Indices | NDArray[np.bool_] | slice) -> Samples:
+        """Those of some of the options."""
+        return Samples(self.shifts[which], self.cost, self.nu)
+
+    def under(self, preferences: Preferences) -> Samples:
+        """The same options for a population of which something was learned."""
+        return Samples(self.shifts, self.cost.under(preferences), self.nu)
+
+    @property
+    def costs(self) -> Array:
+        """The costs, (P, S), infinite where a sample would not carry an option out."""
+        return self.cost.costs(self.shifts)
+
+    @property
+    def execution(self) -> Array:
+        """How probably each sample carries each option out, (P, S)."""
+        costs = self.costs
+        possible = np.isfinite(costs)
+        return np.where(possible, np.exp(-self.nu * np.where(possible, costs, 0.0)), 0.0)
+
+
 class Options(NamedTuple):
     """The F options of one person (D,), by ascending ``arm`` (F,).
 
     The target of option i is ``points[point[i]]``, with ``points`` (M, D) and ``point`` (F,). ``execution`` (F,) are
     the execution probabilities, in [0, 1]. All arrays are C-contiguous: compiled loops read them. ``outlook`` is None
-    where options are compared by cost alone.
+    where options are compared by cost alone, ``samples`` where the cost of a person is known.
     """
 
     person: Array
@@ -71,6 +109,7 @@ class Options(NamedTuple):
     point: Indices
     execution: Array
     outlook: Outlook | None = None
+    samples: Samples | None = None
 
     def __len__(self) -> int:
         """The number F of options."""
@@ -82,20 +121,25 @@ class Options(NamedTuple):
 
     def at(self, which: Indices | NDArray[np.bool_]) -> Options:
         """Some of the options, in their order."""
-        outlook = None if self.outlook is None else self.outlook.at(which)
-        return Options(self.person, self.arm[which], self.points, self.point[which], self.execution[which], outlook)
+        person, arm, points, point, execution, outlook, samples = self
+        outlook = None if outlook is None else outlook.at(which)
+        samples = None if samples is None else samples.at(which)
+        return Options(person, arm[which], points, point[which], execution[which], outlook, samples)
 
     def beside(self, arm: int) -> Options:
-        """What may be suggested beside the option of an arm: others that help about as probably by another main change.
+        """What may be suggested beside the option of an arm."""
+        return self.at(self.stands_beside(arm))
 
-        Where nothing is expected of options, these are all others.
+    def stands_beside(self, arm: int) -> NDArray[np.bool_]:
+        """Which options may be suggested beside that of an arm, (F,): those that help about as probably by another main
+        change. Where nothing is expected of options, these are all others.
         """
         own = self.arm == arm
         others = ~own
         if self.outlook is not None and others.any():
             helps, main = self.outlook.log_probability, self.outlook.main_change
             others &= (helps >= helps[own] + LEAST_HELP) & (main != main[own])
-        return self.at(others)
+        return others
 
     @property
     def targets(self) -> Array:
@@ -106,8 +150,8 @@ class Options(NamedTuple):
 class OptionBatch(NamedTuple):
     """The options of n people (n, D). Those of person i are ``first[i] : last[i]`` of the arrays of shape (P,).
 
-    ``arm``, ``point``, ``execution`` and ``outlook`` are as in ``Options``, ``cost`` is in the unit of the program's
-    cost.
+    ``arm``, ``point``, ``execution``, ``outlook`` and ``samples`` are as in ``Options``, ``cost`` is in the unit of the
+    program's cost.
     """
 
     people: Array
@@ -119,6 +163,7 @@ class OptionBatch(NamedTuple):
     cost: Array
     execution: Array
     outlook: Outlook | None = None
+    samples: Samples | None = None
 
     def __len__(self) -> int:
         """The number of people n."""
@@ -126,12 +171,17 @@ class OptionBatch(NamedTuple):
 
     def of(self, person: int) -> Options:
         """The options of one person."""
-        people, first, last, arm, points, point, _, execution, outlook = self
+        people, first, last, arm, points, point, _, execution, outlook, samples = self
         own = slice(first[person], last[person])
         arms, expected = arm[own], None if outlook is None else outlook.at(own)
-        fields = (people[person], arms, points, arms if point is arm else point[own], execution[own], expected)
+        sampled = None if samples is None else samples.at(own)
+        fields = (people[person], arms, points, arms if point is arm else point[own], execution[own], expected, sampled)
         return tuple.__new__(Options, fields)  # twice as fast as Options(*fields), once a step
 
     def select(self, rows: Indices | slice) -> OptionBatch:
         """The same for some of the people only, in the order of ``rows``; the option arrays are shared."""
         return OptionBatch(self.people[rows], self.first[rows], self.last[rows], *self[3:])
+
+    def under(self, preferences: Preferences) -> OptionBatch:
+        """The same for a population of which something was learned, where costs are sampled."""
+        return self if self.samples is None else self._replace(samples=self.samples.under(preferences))

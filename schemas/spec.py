@@ -139,6 +139,10 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     where the objective is ``cost``. ``parameters`` are those of the choice (its page in docs/ lists them), and
     ``generator_parameters`` those of the generator. ``exploration`` is the share of steps whose candidate is drawn
     evenly among the feasible ones instead, so that another policy can be evaluated.
+
+    ``cost`` names how hard changes are, and takes ``cost_parameters``. Where it is a distribution of cost functions,
+    ``samples`` is how many stand for a person (300), and ``satisfied`` what an option may cost one who is content with
+    it (1).
     """
 
     objective: Literal["improvement", "cost"] = "improvement"
@@ -151,7 +155,10 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     margin: Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None = None
     target: Annotated[float, Meta(ge=0, lt=1)] | None = None
     options: Annotated[int, Meta(ge=1, le=10)] = 3
-    cost: Literal["l1", "max_percentile_shift"] = "l1"
+    cost: Name = "l1"
+    cost_parameters: dict[str, float] = {}
+    samples: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+    satisfied: Annotated[float, Meta(gt=0)] | None = None
     nu: Annotated[float, Meta(ge=0)] | None = None
     exploration: Annotated[float, Meta(ge=0, le=1)] = 0.0
     window: Window = DEFAULT_WINDOW

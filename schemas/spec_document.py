@@ -36,8 +36,9 @@ def document(spec: ProgramSpec) -> bytes:
     # Specs of earlier versions meant this without saying it, and keep their hashes.
     if policy["objective"] == BEFORE_OBJECTIVES:
         del policy["objective"]
-    if not policy["generator_parameters"]:
-        del policy["generator_parameters"]
+    for parameters in ("generator_parameters", "cost_parameters"):
+        if not policy[parameters]:
+            del policy[parameters]
     return _encode(fields)
 
 

@@ -104,6 +104,11 @@ class BwOUCB(Choice):
         if len(options.arm):
             self._regrow(random())
 
+    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
+        """The upper confidence bounds; all the same where none is above 0, as before any reward."""
+        bound = self._bounds(self._t - 1, pairs_of(options.person, options.targets))
+        return np.ones(len(options)) if bound is None else np.maximum(bound, 0.0)
+
     def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
         """Pick the option with the largest upper confidence bound, and count the pull as a failure."""
         t, generator = self._t - 1, random()
@@ -143,13 +148,18 @@ class BwOUCB(Choice):
 
     def _best(self, t: int, pairs: Array, generator: np.random.Generator) -> tuple[int, float]:
         """The place of the pick among the options (F, 2 D), and its probability."""
-        if self._rows.successes:
-            mean, deviation = self._forest.score(pairs)
-            bound = mean + math.sqrt(math.log(t + 1) / (t + 1)) * deviation
-            best = int(bound.argmax())
-            if bound[best] > 0:
-                return best, 1.0
+        bound = self._bounds(t, pairs)
+        if bound is not None:
+            return int(bound.argmax()), 1.0
         return int(generator.integers(len(pairs))), 1.0 / len(pairs)
+
+    def _bounds(self, t: int, pairs: Array) -> Array | None:
+        """The upper confidence bounds of options (F, 2 D), (F,); None where none is above 0."""
+        if not self._rows.successes:
+            return None
+        mean, deviation = self._forest.score(pairs)
+        bound: Array = mean + math.sqrt(math.log(t + 1) / (t + 1)) * deviation
+        return bound if bound.max() > 0 else None
 
     def _regrow(self, generator: np.random.Generator) -> None:
         """Regrow the next trees in rotation."""

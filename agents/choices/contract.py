@@ -10,17 +10,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..evidence import EVIDENCE_UNIT as EVIDENCE_UNIT
 from ..options import OptionBatch, Options
 from ..parameters import Equipped
 from .components.beliefs import FeatureBeliefs
+from .components.min_cost import gains
 
 Array = NDArray[np.float64]
 
 _Arrays = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
 """Arrays by name, as their shapes and types."""
-
-EVIDENCE_UNIT = 2.0**-20
-"""What outcomes teach is added in multiples of it where sums are to be exact, so that their order does not matter."""
 
 State = Mapping[str, NDArray[Any]]
 """Everything a learner has learned: arrays by name. Only those of ``variable_length`` change in size."""
@@ -151,11 +150,14 @@ class Choice(Equipped, ABC):
     ) -> tuple[Pick, ...]:
         """Take one step: pick up to ``max_options`` of a person's options, best first.
 
-        The best is picked, then the best of those that may stand ``beside`` it, or of ``every`` other, and so on.
-        ``random`` gives the generator of this step; only a choice that draws calls it.
+        The best is picked, then the best of those that may stand ``beside`` it, or of ``every`` other, and so on. Where
+        there are several samples of the cost, it is the one that adds most to those before it (``_select_among_samples``). ``random`` gives
+        the generator of this step; only a choice that draws calls it.
         """
         generator = _once(random)
         self.begin(options, generator)
+        if options.samples is not None and len(options.samples) > 1:
+            return self._select_among_samples(options, max_options, generator, every=every)
         picks: list[Pick] = []
         while len(options.arm) and len(picks) < max_options:
             picks.append(self.pick(options, generator))
@@ -163,6 +165,36 @@ class Choice(Equipped, ABC):
                 arm = picks[-1].arm
                 options = options.at(options.arm != arm) if every else options.beside(arm)
         return tuple(picks) if len(picks) < 2 else _with_shared_draws(picks)
+
+    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:
+        """What ``pick`` compares F options by, (F,), not negative; a choice without it takes no sampled costs."""
+        raise NotImplementedError(f"{self.name} takes no sampled costs")
+
+    @classmethod
+    def takes_samples(cls) -> bool:
+        """Whether it can pick where costs are sampled: it says what options are ``worth``."""
+        return cls.worth is not Choice.worth
+
+    def _select_among_samples(
+        self, options: Options, max_options: int, random: Callable[[], np.random.Generator], *, every: bool
+    ) -> tuple[Pick, ...]:
+        """Pick up to ``max_options`` options, each the one that adds most, over the samples of a person.
+
+        An option is worth to a sample what ``pick`` compares it by, in proportion to how probably the sample carries it
+        out; a set is worth what its best option is. Of options that add equally, the one that is worth most by itself
+        is picked.
+        """
+        worth = self.worth(options, random)
+        values = _in_samples(options, worth)
+        order, picks = np.argsort(-worth, kind="stable"), list[Pick]()
+        weights, best = np.full(values.shape[1], 1.0 / values.shape[1]), np.zeros(values.shape[1])
+        while len(order) and len(picks) < max_options:
+            at = order.item(int(gains(-values[order], weights, -best).argmax()))
+            picks.append(self.pick(options.only(at), random))
+            best = np.maximum(best, values[at])
+            beside = options.arm != picks[-1].arm if every else options.stands_beside(picks[-1].arm)
+            order = order[beside[order]]
+        return tuple(picks)
 
     def select_batch(
         self, batch: OptionBatch, max_options: int, random: Callable[[int], np.random.Generator]
@@ -295,6 +327,14 @@ def _once(random: Callable[[], np.random.Generator]) -> Callable[[], np.random.G
         return made[0]
 
     return generator
+
+
+def _in_samples(options: Options, worth: Array) -> Array:
+    """What options that are worth as much (F,) are worth to each sample of the person, (F, S): that is their mean."""
+    assert options.samples is not None, "only sampled costs have samples"
+    execution = options.samples.execution
+    mean = execution.mean(axis=1, keepdims=True)
+    return worth[:, np.newaxis] * np.divide(execution, mean, out=np.zeros_like(execution), where=mean > 0.0)
 
 
 def _with_shared_draws(picks: Sequence[Pick]) -> tuple[Pick, ...]:

@@ -111,6 +111,11 @@ class LinUCB(Choice):
         at = pull_best(options.arm, options.execution, _NONE, self._arms, self._recent, self._clock, self._constants)
         return Pick(options.arm.item(at), 1.0, options.execution.item(at))
 
+    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
+        """The upper confidence bounds."""
+        at, e = options.arm, options.execution
+        return self._theta[at] * e + e * e / self._v[at] * optimism(self._recent, self._clock, self._constants)
+
     def select_batch(
         self,
         batch: OptionBatch,
@@ -118,7 +123,7 @@ class LinUCB(Choice):
         random: Callable[[int], np.random.Generator],
     ) -> list[tuple[BatchPick, ...]]:
         """Take the steps of n people, in one compiled loop where any options may stand beside each other."""
-        if batch.outlook is not None and max_options > 1:
+        if batch.samples is not None or (batch.outlook is not None and max_options > 1):
             return super().select_batch(batch, max_options, random)
         people = batch.first, batch.last, batch.arm, batch.execution
         places = np.empty((len(batch.first), max_options), dtype=np.intp)
@@ -192,6 +197,14 @@ def pick_in_turn(
 
 
 @compiled
+def optimism(recent: Array, clock: NDArray[np.int64], constants: tuple[float, float, float, float]) -> float:
+    """The factor alpha of the bonuses; the arguments are those of ``pull_best``."""
+    count, prior, root, confidence = constants
+    growth = count * math.log((prior + clock[0]) / prior)
+    return float(2.0 * (root + math.sqrt(confidence + growth)) + recent[0])
+
+
+@compiled
 def pull_best(
     arm: Indices,
     execution: Array,
@@ -212,9 +225,7 @@ def pull_best(
     """
     v, b, theta = arms[0], arms[1], arms[2]
     total, bonuses = recent[:2], recent[2:]
-    count, prior, root, confidence = constants
-    growth = count * math.log((prior + clock[0]) / prior)
-    alpha = 2.0 * (root + math.sqrt(confidence + growth)) + total[0]
+    alpha = optimism(recent, clock, constants)
     best, bonus, at = -math.inf, 0.0, 0
     for place in range(len(arm)):
         if place in taken:

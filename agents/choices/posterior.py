@@ -95,6 +95,12 @@ class Posterior(Choice):
         if len(options.arm):
             self._execution.learn(t, options)
 
+    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
+        """The indices."""
+        upper = self._posteriors.upper_index
+        estimates = (self._execution.best_option(options.only(at), upper, self.focus) for at in range(len(options)))
+        return np.array([e**self.focus for _, e in estimates]) * upper[options.arm]
+
     def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option with the largest index, and count the pull as unrewarded."""
         at, e = self._execution.best_option(options, self._posteriors.upper_index, self.focus)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..options import Options
-from .contract import FixedChoice, Pick
+from .contract import Array, FixedChoice, Pick
 
 
 class ProtoAR(FixedChoice):
@@ -40,6 +40,10 @@ class ProtoAR(FixedChoice):
 
     name: ClassVar[str] = "protoar"
     baseline: ClassVar[bool] = True
+
+    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
+        """The execution probabilities."""
+        return options.execution
 
     def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option with the largest execution probability."""

@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..evidence import rounded
 from ..options import Options, Outlook
 from ..parameters import Interval
 from .components.beliefs import FeatureBeliefs
-from .contract import EVIDENCE_UNIT, Array, Choice, Pick, Pull, State
+from .contract import Array, Choice, Pick, Pull, State
 
 LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
 """The places of a, s, kappa and r among the weights. Those of omega and delta follow, one a feature."""
@@ -165,15 +166,16 @@ class Residual(Choice):
         """The expected reward at the pick; None of a pull without a context, which is another learner's."""
         return self._read(pull.context)[0] if pull.context else None
 
+    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
+        """The expected rewards, with some optimism."""
+        expected, own, deviation = self._compared(options)
+        return np.maximum(np.exp(expected.log_reward + own) * (1.0 + self.optimism * deviation), 0.0)
+
     def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option of the largest expected reward, with some optimism."""
-        log_reward, gradient, execution = self._expected(options)
-        information, target = self._arm_evidence[:, options.arm]
-        arm_variance = self.arm_sd**2 / (1.0 + information * self.arm_sd**2)
-        own = target * arm_variance
-        variance = np.einsum("fw,wv,fv->f", gradient, self._covariance, gradient) + arm_variance
+        (log_reward, gradient, execution), own, deviation = self._compared(options)
         reward = np.exp(log_reward + own)
-        best = int((reward * (1.0 + self.optimism * np.sqrt(variance))).argmax())
+        best = int((reward * (1.0 + self.optimism * deviation)).argmax())
         expected, slopes = min(reward.item(best), MOST_EXPECTED), gradient[best]
         context = np.concatenate([[expected, slopes @ self._weights, own[best]], self._packed(slopes)])
         return Pick(options.arm.item(best), 1.0, min(execution.item(best), 1.0), context.tobytes())
@@ -188,9 +190,9 @@ class Residual(Choice):
             return
         expected, predictor, own, gradient = self._read(pull.context)
         weight, score = expected / (1.0 - expected), (reward - expected) / (1.0 - expected)
-        self._information += _rounded(weight * np.outer(gradient, gradient))
-        self._target += _rounded((weight * predictor + score) * gradient)
-        self._arm_evidence[:, pull.arm] += _rounded(np.array([weight, weight * own + score]))
+        self._information += rounded(weight * np.outer(gradient, gradient))
+        self._target += rounded((weight * predictor + score) * gradient)
+        self._arm_evidence[:, pull.arm] += rounded(np.array([weight, weight * own + score]))
         self._solve()
 
     def retract(self, pull: Pull) -> None:
@@ -238,6 +240,15 @@ class Residual(Choice):
         gradient = np.concatenate([shared, *of_features], axis=1)
         return _Expected(log_help + log_execution + reported, gradient, np.exp(log_execution))
 
+    def _compared(self, options: Options) -> tuple[_Expected, Array, Array]:
+        """What is expected of F options, what is particular to their arms, and the standard deviations, (F,) each."""
+        expected = self._expected(options)
+        information, target = self._arm_evidence[:, options.arm]
+        arm_variance = self.arm_sd**2 / (1.0 + information * self.arm_sd**2)
+        gradient = expected.gradient
+        variance = np.einsum("fw,wv,fv->f", gradient, self._covariance, gradient) + arm_variance
+        return expected, target * arm_variance, np.sqrt(variance)
+
     def _packed(self, gradient: Array) -> Array:
         """The gradient (W,) without the zeros of features that stay: its first weights, then feature by feature."""
         of_features = gradient[FEATURES:].reshape(2, -1)
@@ -263,7 +274,3 @@ def _unknown(options: int, features: int) -> Outlook:
     """The outlook of options of which nothing is known but their execution probabilities."""
     none = np.zeros((options, features))
     return Outlook(np.zeros(options), none, none)
-
-
-def _rounded(evidence: Array) -> Array:
-    return np.asarray(np.rint(evidence / EVIDENCE_UNIT) * EVIDENCE_UNIT)

@@ -2,26 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..parameters import Parametrised
 
-class Cost(Protocol):
-    """How hard it is for each person to become each candidate.
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
-    Costs are not negative. A person's row does not depend on the others in the batch, to the last bit.
+
+class Columns(NamedTuple):
+    """The D encoded columns of F features: ``feature_of`` (D,) is the feature of each, ascending.
+
+    A feature of several columns is one-hot, one of a single column has an order. ``movable`` (F,) are those that people
+    may change.
     """
 
-    def __call__(self, candidates: NDArray[np.float64], people: NDArray[np.float64]) -> NDArray[np.float64]:
+    feature_of: Indices
+    movable: NDArray[np.bool_]
+
+    @property
+    def is_ordered(self) -> NDArray[np.bool_]:
+        """Which columns are those of a feature with an order, (D,)."""
+        ordered: NDArray[np.bool_] = np.bincount(self.feature_of, minlength=len(self.movable))[self.feature_of] == 1
+        return ordered
+
+
+class Cost(Parametrised, ABC):
+    """How hard it is for each person to become each candidate.
+
+    Costs are not negative, and 0 where nothing changes. A person's row does not depend on the others in the batch, to
+    the last bit. A parameter is a keyword of ``build``, declared once, as
+    ``name: Annotated[float, Interval(...)] = default``, in the constructor.
+    """
+
+    name: ClassVar[str]
+    """What a program spec's ``policy.cost`` calls it."""
+
+    uses_population: ClassVar[bool] = True
+    """Whether it looks at the ``reference`` of ``build``."""
+
+    @classmethod
+    @abstractmethod
+    def build(cls, columns: Columns, reference: Array, samples: int, seed: int, **parameters: float) -> Self:
+        """The cost of a program.
+
+        ``reference`` (N, D) are encoded rows of the population. Only a ``SampledCost`` draws: ``samples`` persons, by
+        the ``seed``.
+        """
+
+    @abstractmethod
+    def __call__(self, candidates: Array, people: Array) -> Array:
         """Costs of shape (n, K) for candidates (K, D) and people (n, D), both encoded and scaled to [0, 1]."""
 
-    def of_pairs(
-        self,
-        candidates: NDArray[np.float64],
-        people: NDArray[np.float64],
-        which: NDArray[np.intp],
-        whose: NDArray[np.intp],
-    ) -> NDArray[np.float64]:
+    @abstractmethod
+    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
         """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,): the same bits, fewer of them."""

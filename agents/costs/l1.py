@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Self
+
 import numpy as np
-from numpy.typing import NDArray
 
-from ..compiled import compiled
+from .contract import Array, Columns, Cost, Indices
+from .shifts import Linear, combined, combined_pairs
 
-CELLS = 1 << 14
-"""Person-candidate pairs worked on at once, so that the two working arrays stay in the processor's cache."""
+LINEAR = Linear()
 
 
-class L1:
+class L1(Cost):
     """Sum of the absolute changes of all encoded columns.
 
     Every column counts the same per unit of its scaled range, which assumes that crossing the whole range is
@@ -32,45 +33,19 @@ class L1:
     Kanamori, K., Kobayashi, K., Hara, S. and Takagi, T. (2025). Algorithmic Recourse for Long-Term Improvement. ICML.
     """
 
-    def __call__(self, candidates: NDArray[np.float64], people: NDArray[np.float64]) -> NDArray[np.float64]:
+    name: ClassVar[str] = "l1"
+    uses_population: ClassVar[bool] = False
+
+    @classmethod
+    def build(cls, columns: Columns, reference: Array, samples: int, seed: int, **parameters: float) -> Self:  # noqa: ARG003
+        """The same cost for everybody."""
+        cls.check(parameters)
+        return cls()
+
+    def __call__(self, candidates: Array, people: Array) -> Array:
         """Costs of shape (n, K) for candidates (K, D) and people (n, D)."""
-        columns = np.ascontiguousarray(candidates.T)
-        cost = np.zeros((len(people), len(candidates)))
-        rows = max(1, CELLS // max(1, len(candidates)))
-        shift = np.empty((rows, len(candidates)))
-        for start in range(0, len(people), rows):
-            block = people[start : start + rows]
-            total, change = cost[start : start + rows], shift[: len(block)]
-            for d, column in enumerate(columns):
-                np.subtract(block[:, d, None], column, out=change)
-                np.abs(change, out=change)
-                total += change
-        return cost
+        return combined(LINEAR, np.add, candidates, people)
 
-    def of_pairs(
-        self,
-        candidates: NDArray[np.float64],
-        people: NDArray[np.float64],
-        which: NDArray[np.intp],
-        whose: NDArray[np.intp],
-    ) -> NDArray[np.float64]:
+    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
         """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,): the same bits, fewer of them."""
-        cost = np.empty(len(which))
-        add_up(np.ascontiguousarray(candidates), np.ascontiguousarray(people), which, whose, cost)
-        return cost
-
-
-@compiled
-def add_up(
-    candidates: NDArray[np.float64],
-    people: NDArray[np.float64],
-    which: NDArray[np.intp],
-    whose: NDArray[np.intp],
-    cost: NDArray[np.float64],
-) -> None:
-    """Put the costs of pairs into ``cost`` (P,)."""
-    for pair in range(len(cost)):
-        total = 0.0
-        for d in range(candidates.shape[1]):
-            total += abs(people[whose[pair], d] - candidates[which[pair], d])
-        cost[pair] = total
+        return combined_pairs(LINEAR, np.add, candidates, people, which, whose)

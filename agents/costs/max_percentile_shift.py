@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Self
+
 import numpy as np
-from numpy.typing import NDArray
 
-CELLS = 1 << 14
-"""Person-candidate pairs worked on at once, so that the two working arrays stay in the processor's cache."""
+from .contract import Array, Columns, Cost, Indices
+from .shifts import Percentile, combined, combined_pairs
 
 
-class MaxPercentileShift:
+class MaxPercentileShift(Cost):
     """Largest change of a column's percentile in a reference population.
 
     The cost is max over d of |Q_d(candidate) - Q_d(person)|, with Q_d the empirical distribution function of
@@ -39,48 +40,21 @@ class MaxPercentileShift:
     Ustun, B., Spangher, A. and Liu, Y. (2019). Actionable Recourse in Linear Classification. FAT*.
     """
 
-    def __init__(self, reference: NDArray[np.float64]) -> None:
-        if reference.ndim != 2 or not len(reference):
-            raise ValueError(f"reference has shape {reference.shape}: give a population of shape (N, D), N at least 1")
-        self._size = len(reference)
-        self._columns = np.sort(reference.T, axis=1)
+    name: ClassVar[str] = "max_percentile_shift"
 
-    def __call__(self, candidates: NDArray[np.float64], people: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __init__(self, reference: Array) -> None:
+        self._scale = Percentile(reference)
+
+    @classmethod
+    def build(cls, columns: Columns, reference: Array, samples: int, seed: int, **parameters: float) -> Self:  # noqa: ARG003
+        """The cost by the percentiles of a population."""
+        cls.check(parameters)
+        return cls(reference)
+
+    def __call__(self, candidates: Array, people: Array) -> Array:
         """Costs of shape (n, K), between 0 and 1, for candidates (K, D) and people (n, D)."""
-        targets, starts = self._ranks(candidates), self._ranks(people)
-        cost = np.zeros((len(people), len(candidates)))
-        rows = max(1, CELLS // max(1, len(candidates)))
-        shift = np.empty((rows, len(candidates)))
-        for first in range(0, len(people), rows):
-            block = starts[:, first : first + rows]
-            largest, change = cost[first : first + rows], shift[: block.shape[1]]
-            for start, target in zip(block, targets, strict=True):
-                np.subtract(start[:, None], target, out=change)
-                np.abs(change, out=change)
-                np.maximum(largest, change, out=largest)
-        cost /= self._size
-        return cost
+        return combined(self._scale, np.maximum, candidates, people)
 
-    def of_pairs(
-        self,
-        candidates: NDArray[np.float64],
-        people: NDArray[np.float64],
-        which: NDArray[np.intp],
-        whose: NDArray[np.intp],
-    ) -> NDArray[np.float64]:
+    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
         """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,): the same bits, fewer of them."""
-        cost = np.zeros(len(which))
-        for target, start in zip(self._ranks(candidates), self._ranks(people), strict=True):
-            change = start[whose]
-            change -= target[which]
-            np.abs(change, out=change)
-            np.maximum(cost, change, out=cost)
-        cost /= self._size
-        return cost
-
-    def _ranks(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Whole numbers held as floats: their differences are exact, so only the last division rounds.
-        ranks = np.empty((len(self._columns), len(points)))
-        for d, column in enumerate(self._columns):
-            ranks[d] = np.searchsorted(column, points[:, d], side="right")
-        return ranks
+        return combined_pairs(self._scale, np.maximum, candidates, people, which, whose)

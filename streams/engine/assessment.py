@@ -6,7 +6,7 @@ the same. A row does not depend on the other rows of its batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import isnan
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Raw, Struct
 from numpy.typing import NDArray
 
-from ...agents.costs import execution_probability
+from ...agents.objective import Predict
 from ...agents.options import OptionBatch, Options
 from ...schemas.encoding import ChangedCodes, Problem, Values
 from ..journal.entries import JournalPosition
@@ -29,9 +29,6 @@ BATCH_PAIRS = 1_000_000
 NO_SCORE = Problem("no_score", "the model cannot score these features")
 
 Key = TypeVar("Key")
-
-Predict = Callable[[Array, Array], Array]
-"""Predicts the probabilities (P,) that people carry out their targets, both encoded, (P, D)."""
 
 Assessed = Mapping[JournalPosition, "Assessment | Problem"]
 
@@ -114,14 +111,4 @@ def assess(
 def propose(program: Program, model: CurrentModel, people: Array, predict: Predict | None = None) -> OptionBatch:
     """The options of encoded people, shape (n, D), with their costs and execution probabilities."""
     proposals = program.numbering.renumbered(model.generator.propose(people))
-    cost = program.cost.of_pairs(proposals.points, people, proposals.point, proposals.people)
-    ends = np.searchsorted(proposals.people, np.arange(len(people) + 1))
-    if predict is None:
-        execution = execution_probability(cost, program.nu)
-    else:
-        execution = predict(people[proposals.people], proposals.points[proposals.point])
-    outlook = model.objective.outlook(
-        people, proposals.points[proposals.point], ends, execution, program.codec.feature_of
-    )
-    _, arm, points, point = proposals
-    return OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution, outlook)
+    return model.objective.options(people, *proposals, program.codec.feature_of, predict)

@@ -34,6 +34,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         (first_model, instances),
         *_beyond_the_defaults(spec),
         *_of_improvement(spec),
+        *_of_samples(spec),
         *_of_rounds(spec),
     )
     content = msgspec.json.encode(facts, order="deterministic")
@@ -55,6 +56,13 @@ def _of_improvement(spec: ProgramSpec) -> tuple[object, ...]:
     """What options are for, where that is not to be easy."""
     policy = spec.policy
     return () if policy.objective == "cost" else (policy.objective, policy.generator_parameters)
+
+
+def _of_samples(spec: ProgramSpec) -> tuple[object, ...]:
+    """What decides the costs of options where these are sampled."""
+    policy = spec.policy
+    given = policy.cost_parameters, policy.samples
+    return ({"cost_parameters": given[0], "samples": given[1]},) if any(given) else ()
 
 
 def _of_rounds(spec: ProgramSpec) -> tuple[object, ...]:

@@ -18,10 +18,10 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from ...agents import candidates, choices, goals
+from ...agents import candidates, choices, costs, goals
 from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
-from ...agents.costs import L1, Cost, MaxPercentileShift
+from ...agents.costs import Cost, Preferences, SampledCost
 from ...agents.goals import Goal, RoundGoal, Threshold, accepted
 from ...agents.objective import Objective
 from ...agents.options import OptionBatch
@@ -53,6 +53,11 @@ _Target = tuple[str, Value, str | None]
 
 STEPS_IN_A_TIME_WINDOW = 10
 """The learner's window of pending steps where the program's window is an event time."""
+
+SAMPLES = 300
+"""Samples of a person's cost function, where the spec does not say it and the cost is sampled."""
+SATISFIED = 1.0
+"""What an option may cost a person who is content with it, where the spec does not say it."""
 
 NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: give `generator: search`"
 NO_INSTANCES = "model {} has no recourse instances, which `generator: {}` needs: train it with this spec"
@@ -236,6 +241,15 @@ class Program:
         learner.equip(**{name: self.bundle.artefact(name) for name in learner.needs})
         return learner
 
+    def preferences(self) -> Preferences | None:
+        """What is believed of its people before any of them has picked an option; None where costs are not sampled."""
+        return self.cost.preferences() if isinstance(self.cost, SampledCost) else None
+
+    @property
+    def satisfied(self) -> float:
+        """What an option may cost a person who is content with it."""
+        return SATISFIED if self.spec.policy.satisfied is None else self.spec.policy.satisfied
+
     @cached_property
     def policy_version(self) -> str:
         """A hash of everything that decides how this program picks, except what it has learned: the choice, its
@@ -394,7 +408,14 @@ def assemble_all(specs: Sequence[LoadedSpec]) -> Mapping[str, Program]:
 
 def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
     """The cost that the codec's spec names; ``reference`` are raw rows of the population."""
-    return L1() if codec.spec.policy.cost == "l1" else MaxPercentileShift(codec.encode_many(reference))
+    spec, policy = codec.spec, codec.spec.policy
+    kind = costs.registry[policy.cost]
+    columns = costs.Columns(codec.feature_of, np.array([feature.mutable != "none" for feature in spec.features]))
+    population = codec.encode_many(reference) if kind.uses_population else np.empty((0, codec.dimension))
+    samples = SAMPLES if policy.samples is None else policy.samples
+    # The seed of the policy may change while the program runs, what is learned of its samples stays.
+    seed = int.from_bytes(spec.program.encode(), "big")
+    return kind.build(columns, population, samples, seed, **policy.cost_parameters)
 
 
 def check_linear(model: object, loaded: LoadedSpec) -> None:

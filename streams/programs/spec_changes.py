@@ -24,7 +24,7 @@ Bounds = Mapping[str, tuple[float, float]]
 
 FEATURE_RULES = frozenset({"bounds", "mutable", "step", "max_change", "unit", "pii", "protected"})
 """The fields of a feature that say what people may do, and words. The others say what the feature is."""
-POLICY_RULES = frozenset({"options", "exploration", "seed", "margin", "target"})
+POLICY_RULES = frozenset({"options", "exploration", "seed", "margin", "target", "satisfied"})
 CAPACITY_RULES = frozenset({"places", "coverage"})
 
 FEATURES = "cases, open options and what is learned are encoded by the features"

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...agents import candidates, choices, goals, promises
+from ...agents import candidates, choices, costs, goals, promises
 from ...agents.parameters import Parametrised
 from ...agents.registry import Registry
 from ...schemas.spec import ProgramSpec, PromiseTerms
@@ -21,6 +21,7 @@ ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
     ("policy", "choice"): choices.registry,
     ("policy", "generator"): candidates.registry,
     ("policy", "goal"): goals.registry,
+    ("policy", "cost"): costs.registry,
     ("promise", "kind"): promises.registry,
 }
 """The methods that each of these fields may name; the goal may also be one for rounds."""
@@ -71,6 +72,8 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
     yield from _wrong_parameters("parameters", choices.registry.get(policy.choice), policy.parameters)
     generator = candidates.registry.get(policy.generator)
     yield from _wrong_parameters("generator_parameters", generator, policy.generator_parameters)
+    if policy.cost in costs.registry:
+        yield from _cost_faults(spec)
 
 
 def _wrong_parameters(
@@ -93,6 +96,19 @@ def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
         if name not in names:
             what = part if field == "kind" else field
             yield (part, field), f"there is no {what} {name!r}: use one of {', '.join(names)}"
+
+
+def _cost_faults(spec: ProgramSpec) -> Iterator[Violation]:
+    """What a cost does not take, and the choices that need to know it."""
+    policy, cost = spec.policy, costs.registry[spec.policy.cost]
+    yield from _wrong_parameters("cost_parameters", cost, policy.cost_parameters)
+    choice = choices.registry.get(policy.choice)
+    if not issubclass(cost, costs.SampledCost):
+        for field in ("samples", "satisfied"):
+            if getattr(policy, field) is not None:
+                yield ("policy", field), f"{cost.name} is known, not sampled: give `cost: mixed`, or take `{field}` out"
+    elif choice is not None and not choice.takes_samples():
+        yield ("policy", "choice"), f"{choice.name} takes no sampled costs: use another choice, or `cost: l1`"
 
 
 def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:

@@ -12,12 +12,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ...agents import choices
-from ...agents.costs import execution_probability
 from ...agents.evaluation import Evaluation, Expectation, Follower, Log, evaluate
-from ...agents.options import Options, Outlook
+from ...agents.options import Options
 from ...schemas.spec import ModelReference, Policy, ProgramSpec, Retention
 from ..engine.selection import step_generator
 from ..errors import UsageError
@@ -245,16 +243,9 @@ class _Shard:
     def _with_target_cost(self, options: Options) -> Options:
         """The options with the execution probabilities that the target's cost gives."""
         target, whose = self._target, np.zeros(len(options), dtype=np.intp)
-        cost = target.cost.of_pairs(options.points, options.person[np.newaxis], options.point, whose)
-        execution = execution_probability(cost, target.nu)
-        outlook = self._outlook(options, execution)
-        return Options(options.person, options.arm, options.points, options.point, execution, outlook)
-
-    def _outlook(self, options: Options, execution: NDArray[np.float64]) -> Outlook | None:
-        """What the target expects of the options, by its first model."""
-        target, ends = self._target, np.array([0, len(options)])
-        objective = target.objective_under(target.bundle)
-        return objective.outlook(options.person[np.newaxis], options.targets, ends, execution, target.codec.feature_of)
+        objective, feature_of = target.objective_under(target.bundle), target.codec.feature_of
+        person, arm, points, point, *_ = options
+        return objective.options(person[np.newaxis], whose, arm, points, point, feature_of).of(0)
 
 
 def _execution(options: Options, arm: int) -> float:

@@ -65,7 +65,7 @@ def greedy(costs: Array, weights: Array, cap: float, size: int) -> tuple[Indices
     (array([0, 2]), array([15.,  9.]))
     """
     count = min(size, len(costs))
-    chosen, gains = np.empty(count, np.intp), np.empty(count)
+    chosen, added = np.empty(count, np.intp), np.empty(count)
     least = np.full(len(weights), cap)
     # A gain can only fall, so one that was computed earlier is a bound, also in floating point.
     bound, fresh = np.full(len(costs), np.inf), np.full(len(costs), -1)
@@ -74,10 +74,19 @@ def greedy(costs: Array, weights: Array, cap: float, size: int) -> tuple[Indices
         while fresh[best] != rank:
             bound[best], fresh[best] = gain_of(costs[best], weights, least), rank
             best = int(np.argmax(bound))
-        chosen[rank], gains[rank], bound[best] = best, bound[best], -np.inf
+        chosen[rank], added[rank], bound[best] = best, bound[best], -np.inf
         for i in range(len(weights)):
             least[i] = min(least[i], costs[best, i])
-    return chosen, gains
+    return chosen, added
+
+
+@compiled
+def gains(costs: Array, weights: Array, least: Array) -> Array:
+    """What each option, (P,), adds where the least costs of a set are ``least`` (S,)."""
+    added = np.empty(len(costs))
+    for option in range(len(costs)):
+        added[option] = gain_of(costs[option], weights, least)
+    return added
 
 
 @compiled

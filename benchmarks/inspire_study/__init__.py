@@ -1,0 +1,1 @@
+"""INSPIRE reproduced: the authors' data, cost sampler, methods and metrics."""
