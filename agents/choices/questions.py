@@ -8,9 +8,9 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..costs.causal import PlanCosts
-from ..costs.mixture import Prior
-from ..costs.particles import PARTICLES, Answer, Particles
+from ..costs.particles import Answer, Particles
+from ..costs.plan_costs import Pool
+from ..costs.prior import Prior
 from ..costs.responses import Response
 from .components.every_set import best_of_every_set, count_sets
 from .components.min_cost import greedy, swaps
@@ -77,16 +77,6 @@ def best_set(costs: Array, probability: Array, size: int) -> tuple[int, ...]:
     return tuple(sorted(swaps(costs, probability, float(costs.max()), chosen).tolist()))
 
 
-class Pool(NamedTuple, Generic[S]):
-    """The plans that one person may be shown or told: what they cost, and where each leads with its first step.
-
-    ``after_first_step`` is None where the plan then has reached its end.
-    """
-
-    costs: PlanCosts
-    after_first_step: Sequence[S | None]
-
-
 class Terms(NamedTuple):
     """How a person is asked.
 
@@ -134,14 +124,13 @@ class Interview(Generic[S]):
         What is known of people's weights, and how they answer.
     key
         Numbers, 0 or more, that tell this person from others.
-    particles
-        Of each kind of person.
 
     Examples
     --------
     Which of three features is hard for this person? It is one of the first two.
 
     >>> from ..costs.mixture import GaussianMixture
+    >>> from ..costs.plan_costs import PlanCosts
     >>> from ..costs.responses import Noiseless
     >>> means = np.array([[9.0, 1.0, 4.0], [1.0, 9.0, 4.0]])
     >>> prior = GaussianMixture(np.array([0.5, 0.5]), means, np.full((2, 3), 0.1))
@@ -169,10 +158,9 @@ class Interview(Generic[S]):
         response: Response,
         key: Sequence[int],
         terms: Terms,
-        particles: int = PARTICLES,
     ) -> None:
         self._pool_at, self._start, self._terms = pool_at, start, terms
-        self._new = lambda: Particles(prior, response, key, particles)
+        self._new = lambda: Particles(prior, response, key)
 
     def after(self, answers: Sequence[int]) -> Standing:
         """What is known after these answers: each the number of the picked plan in its question, or ``NO_ANSWER``.
@@ -203,7 +191,7 @@ class Interview(Generic[S]):
                 taught += 1
                 if self._terms.walks:
                     state = self._next_state(pool, standing.question[answer])
-                    pool = first if state == self._start else self._pool_at(state)
+                    pool = first if state is self._start else self._pool_at(state)
             standing = self._standing(person, first, pool, number, taught)
             yield standing
 

@@ -1,45 +1,17 @@
-r"""What the steps of a plan cost where some features make others easier or harder to change."""
+"""Costs of steps where some features make others easier or harder to change, so that the order of steps counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
-
-class PlanCosts(NamedTuple):
-    r"""What n plans cost a person, for any weights $w$: a sum over steps of $\max(floor, \phi \cdot w)$, plus ``stop``.
-
-    Piecewise linear in the weights. ``coefficients`` (U, P) are the $\phi$ of U distinct steps, ``steps`` (n, K) the
-    numbers of the steps of each plan, -1 after the last. ``stop`` is what ending a plan costs.
-    """
-
-    coefficients: Array
-    steps: Indices
-    floor: float
-    stop: float
-
-    def under(self, weights: Array) -> Array:
-        """The costs (n, S) under S rows of weights (S, P)."""
-        each = np.maximum(self.floor, self.coefficients @ weights.T)
-        each = np.concatenate([each, np.zeros((1, len(weights)))])
-        total = np.full((len(self.steps), len(weights)), self.stop)
-        for column in self.steps.T:
-            total += each[column]
-        return total
-
-    def only(self, plans: Sequence[int] | Indices) -> PlanCosts:
-        """Those of some plans, with the steps that these have."""
-        chosen = self.steps[np.asarray(plans, dtype=np.intp)]
-        used, numbers = np.unique(chosen[chosen >= 0], return_inverse=True)
-        steps = np.full_like(chosen, -1)
-        steps[chosen >= 0] = numbers
-        return self._replace(coefficients=self.coefficients[used], steps=steps)
+from ..parameters import Interval
+from .causal_pairs import pair_costs
+from .contract import Array, Columns, Cost, Indices
+from .mixture import GaussianMixture
+from .plan_costs import PlanCosts
 
 
 class CostStructure:
@@ -144,6 +116,80 @@ class CostStructure:
         coefficients = self.coefficients(features, np.array(changes), np.array(states).reshape(len(steps), -1))
         plan = np.arange(len(steps), dtype=np.intp)[np.newaxis]
         return PlanCosts(coefficients, plan, self.floor, self.stop).under(weights)[0]
+
+
+class Causal(Cost):
+    """What a plan is expected to cost a person of the population: the cost of its steps in the cheapest order.
+
+    The expectation is that of each step, with its floor, over the prior: closed form, and more than the cost under the
+    mean weights.
+
+    Parameters
+    ----------
+    columns
+        The encoded columns of the features.
+    structure
+        Which features influence what it costs to change others. Values of features with an order are the encoded ones.
+    prior
+        Of the weights.
+
+    Raises
+    ------
+    ValueError
+        Where structure, prior and columns are not about the same features.
+
+    Examples
+    --------
+    The second feature is easier to change while the first is low, so it is changed first.
+
+    >>> structure = CostStructure(2, [(0, 1)], floor=0.0, offset=0.0, stop=0.0)
+    >>> prior = GaussianMixture(np.ones(1), np.array([[1.0, 1.0, 3.0]]), np.zeros((1, 3)))
+    >>> cost = Causal(Columns(np.arange(2), np.array([True, True])), structure, prior)
+    >>> cost(np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[0.0, 0.0]]))
+    array([[2., 1.]])
+    """
+
+    name: ClassVar[str] = "causal"
+    uses_population: ClassVar[bool] = False
+
+    def __init__(self, columns: Columns, structure: CostStructure, prior: GaussianMixture) -> None:
+        features, parameters = len(columns.movable), structure.parameters
+        if structure.features != features:
+            raise ValueError(f"the influences are of {structure.features} features, the columns of {features}")
+        if prior.latents != parameters:
+            raise ValueError(f"the prior has {prior.latents} weights: the features and influences need {parameters}")
+        self.columns, self.structure, self.prior = columns, structure, prior
+        first = np.searchsorted(columns.feature_of, np.arange(features))
+        edges = np.array(structure.edges, dtype=np.intp).reshape(-1, 2)
+        self._layout = first, np.bincount(columns.feature_of, minlength=features), edges
+        self._kinds = prior.mass, prior.means, prior.covariances
+        self._constants = structure.floor, structure.offset, structure.stop
+
+    @classmethod
+    def build(
+        cls,
+        columns: Columns,
+        reference: Array,  # noqa: ARG003 -- the population is not looked at
+        samples: int,  # noqa: ARG003 -- nothing is drawn
+        seed: int,  # noqa: ARG003
+        spread: Annotated[float, Interval(above=0)] = 0.5,
+    ) -> Self:
+        """The cost of a program that says nothing of influences: weights of 1, sd ``spread``."""
+        structure = CostStructure(len(columns.movable), floor=0.0, stop=0.0)
+        means = np.ones((1, structure.parameters))
+        return cls(columns, structure, GaussianMixture(np.ones(1), means, spread * means))
+
+    def __call__(self, candidates: Array, people: Array) -> Array:
+        """Expected costs of shape (n, K) for candidates (K, D) and people (n, D)."""
+        whose, which = np.divmod(np.arange(len(people) * len(candidates)), max(1, len(candidates)))
+        return self.of_pairs(candidates, people, which, whose).reshape(len(people), len(candidates))
+
+    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
+        """Expected costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,)."""
+        cost, pairs = np.empty(len(which)), (which, whose)
+        candidates, people = np.ascontiguousarray(candidates), np.ascontiguousarray(people)
+        pair_costs(candidates, people, pairs, self._layout, self._kinds, self._constants, cost)
+        return cost
 
 
 def _check_edges(features: int, edges: Sequence[tuple[int, int]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +15,10 @@ Indices = NDArray[np.intp]
 SCALES, SCALE_MASS = (1.0, 3.0), (0.9, 0.08)
 """A broadened prior has each component at these scales, with these shares of its mass; the rest is one Gaussian with
 the mean and covariance of all."""
+PARTICLES = 48
+"""Samples of each component that describe a person who is asked."""
 ROUNDING = 1e-9
 """A variance may be this much below 0, as a share of the largest."""
-
-
-class Prior(Protocol):
-    """What is known of a person's weights before they answer: M kinds of people, each made of standard normal numbers.
-
-    Whatever its shape, a kind is a map from ``latents`` independent standard normal numbers to P weights. So one
-    sampler serves all priors.
-    """
-
-    mass: Array
-    """The probabilities of the kinds, (M,)."""
-
-    latents: int
-
-    def weights(self, kind: Indices, latent: Array) -> Array:
-        """The weights (S, P) of people of these kinds (S,), from their latent numbers (S, latents)."""
 
 
 class GaussianMixture:
@@ -72,6 +58,7 @@ class GaussianMixture:
         if (mass < 0.0).any() or not np.isclose(mass.sum(), 1.0):
             raise ValueError(f"the probabilities {mass.tolist()} are none: they are 0 or more, with a sum of 1")
         self.mass, self.means, self.latents = mass / mass.sum(), means, parameters
+        self.particles = PARTICLES
         self._factors: Sequence[Array] = [_factor(covariance) for covariance in covariances]
 
     @classmethod
@@ -99,11 +86,15 @@ class GaussianMixture:
         return found
 
     @property
+    def covariances(self) -> Array:
+        """(M, P, P)."""
+        return np.array([L @ L.T for L in self._factors])
+
+    @property
     def covariance(self) -> Array:
         """The covariance of all components together, (P, P)."""
         apart = self.means - self.mean
-        within = sum(share * (L @ L.T) for share, L in zip(self.mass, self._factors, strict=True))
-        found: Array = within + (self.mass * apart.T) @ apart
+        found: Array = np.tensordot(self.mass, self.covariances, axes=1) + (self.mass * apart.T) @ apart
         return found
 
     def weights(self, kind: Indices, latent: Array) -> Array:

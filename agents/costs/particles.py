@@ -8,15 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .causal import PlanCosts
-from .mixture import Prior
+from .plan_costs import PlanCosts
+from .prior import Prior
 from .responses import Response
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-PARTICLES = 48
-"""Of each kind, until the spec of a program says otherwise."""
 LEAST_EFFECTIVE = 0.5
 """A kind whose effective number of particles falls below this share of them is rejuvenated."""
 LEAST_MASS = 1e-6
@@ -53,8 +51,6 @@ class Particles:
         How people answer.
     key
         Numbers, 0 or more, that tell this person from others.
-    particles
-        Of each kind.
 
     Examples
     --------
@@ -77,14 +73,14 @@ class Particles:
     Chopin, N. (2002). A Sequential Particle Filter Method for Static Models. Biometrika.
     """
 
-    def __init__(self, prior: Prior, response: Response, key: Sequence[int], particles: int = PARTICLES) -> None:
-        self._prior, self._response, self._each = prior, response, particles
+    def __init__(self, prior: Prior, response: Response, key: Sequence[int]) -> None:
+        self._prior, self._response, self._each = prior, response, prior.particles
         self._random = np.random.Generator(np.random.PCG64(np.random.SeedSequence(list(key))))
-        self._kind = np.repeat(np.arange(len(prior.mass)), particles)
+        self._kind = np.repeat(np.arange(len(prior.mass)), self._each)
         self._latent = self._random.standard_normal((len(self._kind), prior.latents))
         self._answers: list[Answer] = []
         with np.errstate(divide="ignore"):
-            self._log_weight = np.log(prior.mass)[self._kind] - np.log(particles)
+            self._log_weight = np.log(prior.mass)[self._kind] - np.log(self._each)
         self.weights = prior.weights(self._kind, self._latent)
         """The weights of the particles, (S, P)."""
 

@@ -12,7 +12,8 @@ from onward.agents.candidates.components.lattice import FeatureLevels, lattice_o
 from onward.agents.candidates.components.plan_search import Effort, Plans, find_plans
 from onward.agents.candidates.components.plan_tables import plan_costs, plan_tables
 from onward.agents.candidates.components.plan_targets import ScoreLevels
-from onward.agents.costs.causal import CostStructure, PlanCosts
+from onward.agents.costs.causal import CostStructure
+from onward.agents.costs.plan_costs import PlanCosts
 from onward.benchmarks.elicitation.study import MOST_STEPS, Action, Array, Feature, Row, Study
 
 Indices = NDArray[np.intp]

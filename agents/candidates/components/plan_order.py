@@ -17,6 +17,10 @@ Tables = tuple[Array, Array, Indices, Indices, Array, Array, Indices, float, flo
 
 LEAST_SAVING = 1e-9
 """A target is only of interest where it may cost less than is known already by more than this: less is rounding."""
+NARROWED = 0.5
+"""Where too many partial targets were looked at, the others must be cheaper by this factor."""
+MOST_STATES = 5000
+"""States of partly done plans that are compared to order the steps of one target."""
 NEVER = 1e18
 
 
@@ -43,7 +47,7 @@ def cheap_targets(
     tables: Tables,
     bound: Array,
     known: Array,
-    limits: tuple[int, int],
+    limits: tuple[int, int, int],
     promise: tuple[Array, float, float],
     targets: Indices,
     lower: Array,
@@ -51,17 +55,17 @@ def cheap_targets(
 ) -> tuple[int, float, bool]:
     """Put into ``targets`` (N, M) those that may cost less than ``bound`` (S,) under some sample.
 
-    Those that may cost less than ``known`` (S,) under some sample are left out. ``limits`` are the most steps and the
-    most features that change. ``promise`` is what each level adds to the log odds by itself (L,); the sum for a target
-    is at least its second number, and below the third.
+    Those that may cost less than ``known`` (S,) under some sample are left out. ``limits`` are the most steps, the most
+    features that change, and the number of partial targets after which fewer are looked for. ``promise`` is what each
+    level adds to the log odds by itself (L,); the sum for a target is at least its second number, and below the third.
 
     ``lower`` (N, S) is what each target costs at least, ``key`` (N,) the least ratio of that to the bound. Of more than
-    N targets those with the smallest keys are kept. Returned are their number, the key that all with smaller ones are
-    among them, and whether targets with this very key are lost.
+    N targets, and of more partial ones than the limit, those with the smallest keys are kept. Returned are their
+    number, the key that all with smaller ones are among them, and whether targets with this very key are lost.
     """
     first, steps, _ = levels
     own, _, _, _, _, _, sequence, floor, stop = tables
-    most_steps, most_changes = limits
+    most_steps, most_changes, most_visited = limits
     effect, least, below = promise
     movable, samples = len(sequence), len(bound)
     gained, ahead = np.zeros(movable + 1), np.zeros(movable + 1)
@@ -72,7 +76,7 @@ def cheap_targets(
     part[0] = stop
     used, changed = np.zeros(movable + 1, np.intp), np.zeros(movable + 1, np.intp)
     target, place = first[:-1].copy(), np.full(movable, -1)
-    found, threshold, depth, are_lost = 0, 1.0, 0, False
+    found, threshold, depth, are_lost, visited = 0, 1.0, 0, False, 0
     while depth >= 0:
         if depth == movable:
             if used[depth] and least <= gained[depth] < below:
@@ -113,10 +117,18 @@ def cheap_targets(
                 cost += max(floor, own[level, step, s] + added[depth, s])
             part[depth + 1, s] = cost
             is_cheap |= cost < threshold * bound[s] - LEAST_SAVING
+        visited += 1
+        if visited % most_visited == 0:
+            threshold *= NARROWED
         if is_cheap:
             used[depth + 1], changed[depth + 1] = used[depth] + more, changed[depth] + (more > 0)
             depth += 1
-    return found, threshold, are_lost
+    kept = 0
+    for row in range(found):
+        if key[row] < threshold:
+            targets[kept], lower[kept], key[kept] = targets[row], lower[row], key[row]
+            kept += 1
+    return kept, threshold, are_lost
 
 
 @compiled
@@ -182,8 +194,8 @@ def step_cost(target: Indices, done: Indices, m: int, levels: Levels, tables: Ta
 def cheapest_order(target: Indices, levels: Levels, tables: Tables, probability: Array, order: Indices) -> None:
     """Put into ``order`` (K,) the steps to a target, as movable features, whose expected cost is least; then -1.
 
-    A shortest path over the numbers of steps that are done of each feature. ``probability`` (S,) is that of the
-    samples. Of equal orders the one is taken that begins with the later features.
+    A shortest path over the numbers of steps that are done of each feature; where there are too many of these, the
+    cheapest next step again and again. ``probability`` (S,) is that of the samples.
     """
     _, steps, _ = levels
     order[:] = -1
@@ -195,6 +207,9 @@ def cheapest_order(target: Indices, levels: Levels, tables: Tables, probability:
     for i in range(1, len(chosen)):
         stride[i] = stride[i - 1] * counts[i - 1]
     states = stride[-1] * counts[-1]
+    if states > MOST_STATES:
+        next_cheapest(target, levels, tables, probability, order)
+        return
     least, last = np.full(states, NEVER), np.full(states, -1)
     least[0] = 0.0
     done, cost = np.zeros(len(target), np.intp), np.empty(len(probability))
@@ -218,6 +233,26 @@ def cheapest_order(target: Indices, levels: Levels, tables: Tables, probability:
 
 
 @compiled
+def next_cheapest(target: Indices, levels: Levels, tables: Tables, probability: Array, order: Indices) -> None:
+    """Put into ``order`` (K,) the steps to a target, the cheapest next one again and again; then -1."""
+    _, steps, _ = levels
+    done, cost = np.zeros(len(target), np.intp), np.empty(len(probability))
+    for place in range(len(order)):
+        least = NEVER
+        for m in range(len(target)):
+            if done[m] < steps[target[m]]:
+                step_cost(target, done, m, levels, tables, cost)
+                total = 0.0
+                for s in range(len(cost)):
+                    total += probability[s] * cost[s]
+                if total < least:
+                    order[place], least = m, total
+        if least == NEVER:
+            break
+        done[order[place]] += 1
+
+
+@compiled
 def least_costs(targets: Indices, longest: int, levels: Levels, tables: Tables) -> Array:
     """What targets (n, M) of at most ``longest`` steps cost, (n, S): the best order of steps for each sample."""
     samples = tables[0].shape[2]
@@ -238,17 +273,23 @@ def least_costs(targets: Indices, longest: int, levels: Levels, tables: Tables) 
 
 
 @compiled
+def costs_of_steps(target: Indices, order: Indices, levels: Levels, tables: Tables) -> Array:
+    """The costs (K, S) of the steps to a target (M,) in an order (K,), 0 after the last."""
+    costs, done = np.zeros((len(order), tables[0].shape[2])), np.zeros(len(target), np.intp)
+    for step in range(len(order)):
+        if order[step] < 0:
+            break
+        step_cost(target, done, order[step], levels, tables, costs[step])
+        done[order[step]] += 1
+    return costs
+
+
+@compiled
 def costs_in_order(targets: Indices, orders: Indices, levels: Levels, tables: Tables) -> Array:
     """The costs (n, S) of n plans: targets (n, M) in these orders of steps (n, K)."""
-    stop = tables[8]
-    samples = tables[0].shape[2]
-    total, cost = np.full((len(targets), samples), stop), np.empty(samples)
+    total = np.full((len(targets), tables[0].shape[2]), tables[8])
     for plan in range(len(targets)):
-        done = np.zeros(targets.shape[1], np.intp)
-        for m in orders[plan]:
-            if m < 0:
-                break
-            step_cost(targets[plan], done, m, levels, tables, cost)
-            total[plan] += cost
-            done[m] += 1
+        costs = costs_of_steps(targets[plan], orders[plan], levels, tables)
+        for step in range(len(costs)):
+            total[plan] += costs[step]
     return total

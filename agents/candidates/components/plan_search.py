@@ -14,7 +14,8 @@ from .plan_order import LEAST_SAVING, cheap_targets, cheapest_order, costs_in_or
 from .plan_tables import PlanTables
 from .plan_targets import PlanTargets, ScoreLevels
 
-ROWS_AT_ONCE = 4096
+MOST_AT_ONCE, PORTIONS = 4096, 10
+"""Targets that are scored at once: at most so many, and this part of all that may be."""
 PROMISING = (0.8, 0.4)
 """Targets are searched first whose features, one by one, together gain this share of what is missing."""
 
@@ -23,13 +24,15 @@ class Effort(NamedTuple):
     """How long and how hard one person's plans are searched.
 
     A plan has at most ``steps`` and changes at most ``changes`` features. No more targets are scored when ``rows``
-    were, ``targets`` are compared at once, and ``plans`` are found at most.
+    were. ``targets`` are compared at once; after ``partial`` ones of them only cheaper ones are looked for. ``plans``
+    are found at most.
     """
 
     steps: int
     changes: int
     rows: int
     targets: int = 100_000
+    partial: int = 10_000_000
     plans: int = 50
 
 
@@ -80,8 +83,9 @@ def _search(targets: PlanTargets, effort: Effort, promise: tuple[Array, float, f
     movable, samples = len(targets.start), len(targets.bound)
     rows = np.empty((effort.targets, movable), np.intp)
     lower, key = np.empty((effort.targets, samples)), np.empty(effort.targets)
-    limits, known, threshold, complete = (effort.steps, effort.changes), np.zeros(samples), 0.0, True
-    while threshold < 1.0 and targets.rows < effort.rows:
+    limits = effort.steps, effort.changes, effort.partial
+    known, threshold, complete, found = np.zeros(samples), 0.0, True, 1
+    while threshold < 1.0 and found and targets.rows < effort.rows:
         bound = targets.bound
         found, threshold, are_lost = cheap_targets(
             targets.levels, targets.tables, bound, known, limits, promise, rows, lower, key
@@ -89,14 +93,15 @@ def _search(targets: PlanTargets, effort: Effort, promise: tuple[Array, float, f
         order = np.argsort(key[:found], kind="stable")
         _score_in_order(targets, effort, rows[order], lower[order])
         known, complete = threshold * bound, complete and not are_lost
-    return complete and targets.rows < effort.rows
+    return complete and threshold == 1.0 and targets.rows < effort.rows
 
 
 def _score_in_order(targets: PlanTargets, effort: Effort, entries: Indices, lower: Array) -> None:
     """Score rows of entries (n, M) that may cost less than what is known by then, while the effort allows it."""
     ends, start = np.cumsum(targets.size(entries)), 0
+    rows_at_once = min(MOST_AT_ONCE, max(1, effort.rows // PORTIONS))
     while start < len(entries) and targets.rows < effort.rows:
-        last = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + ROWS_AT_ONCE, "right"))
+        last = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + rows_at_once, "right"))
         chunk = slice(start, max(start + 1, last))
         is_cheap = (lower[chunk] < targets.bound - LEAST_SAVING).any(axis=1)
         if is_cheap.any():

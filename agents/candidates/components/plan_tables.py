@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...costs.causal import CostStructure, PlanCosts
+from ...costs.causal import CostStructure
+from ...costs.plan_costs import PlanCosts
 from ..contract import Array, Indices
 from .lattice import Lattice
 
@@ -57,6 +58,25 @@ def plan_tables(structure: CostStructure, lattice: Lattice, weights: Array) -> P
         np.array([movable[feature] for feature in structure.order if feature in movable], np.intp),
         structure.floor,
         structure.stop,
+    )
+
+
+def additive_tables(lattice: Lattice, costs: Array) -> PlanTables:
+    """The tables of a lattice whose levels cost (L, S), each in equal parts for its steps, whatever the others are."""
+    movable, samples = len(lattice.features), costs.shape[1]
+    taken = np.arange(lattice.path.shape[1]) < lattice.steps[:, np.newaxis]
+    own = (taken / np.maximum(lattice.steps, 1)[:, np.newaxis])[:, :, np.newaxis] * costs[:, np.newaxis, :]
+    nothing = np.zeros(0, np.intp)
+    return PlanTables(
+        own,
+        np.zeros((movable, samples)),
+        np.zeros(movable + 1, np.intp),
+        nothing,
+        np.zeros((0, samples)),
+        lattice.own[lattice.features],
+        np.arange(movable),
+        0.0,
+        0.0,
     )
 
 

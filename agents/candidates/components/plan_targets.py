@@ -14,9 +14,6 @@ from .plan_tables import PlanTables
 ScoreLevels = Callable[[Indices], tuple[Array, Mask]]
 """The log odds (R,) of targets (R, M) of a lattice, each a level of every movable feature, and which of them count."""
 
-UNKNOWN = 1e9
-"""What a plan may cost where none is known."""
-
 
 class PlanTargets:
     """Scores targets, and remembers the valid ones.
@@ -46,8 +43,8 @@ class PlanTargets:
         """The entries, as compiled functions take them."""
         self.tables: Tables = tuple(tables._replace(own=tables.own[self._level]))
         """What they cost, likewise."""
-        self.bound = np.full(tables.own.shape[2], UNKNOWN)
-        """What the cheapest plan that is known costs under each sample, (S,)."""
+        self.bound = _dearest(entries, self.tables)
+        """What the cheapest plan that is known costs under each sample, (S,); before any is, more than all."""
         self.rows = 0
         """How many targets were scored."""
         self._valid: list[tuple[Indices, Indices]] = []
@@ -75,15 +72,16 @@ class PlanTargets:
         return lower_bounds(self._entry[levels], self.levels, self.tables)
 
     def score(self, levels: Indices) -> tuple[Array, Mask]:
-        """The log odds (R,) of targets (R, M), and which are valid; these are remembered."""
+        """The log odds (R,) of targets (R, M), and which are valid changes; these are remembered."""
         log_odds, valid = self._scored(levels)
+        valid = valid & (levels != self.start).any(axis=1)
         if valid.any():
             order = np.argsort(-log_odds[valid], kind="stable")
             self._keep(self._entry[levels[valid]][order], levels[valid][order])
         return log_odds, valid
 
     def score_entries(self, entries: Indices) -> None:
-        """Score all targets that rows of entries (n, M) stand for; of each the valid one with the highest score counts."""
+        """Score all targets that rows of entries (n, M) stand for; the best of the valid ones of each row counts."""
         levels, owner = self._levels_of(entries)
         log_odds, valid = self._scored(levels)
         if not valid.any():
@@ -116,6 +114,18 @@ class PlanTargets:
         self._valid.append((entries, levels))
         least = least_costs(entries, self._longest, self.levels, self.tables)
         self.bound = np.minimum(self.bound, least.min(axis=0))
+
+
+def _dearest(lattice: Lattice, tables: Tables) -> Array:
+    """More than any plan costs, (S,): the dearest level of each feature, at the dearest values of all others."""
+    influence, own = tables[4], tables[0]
+    added = tables[1] + np.maximum(influence, 0.0).sum(axis=0)
+    taken = np.arange(lattice.path.shape[1]) < lattice.steps[:, np.newaxis]
+    each = np.maximum(tables[7], own + added[lattice.feature_of][:, np.newaxis])
+    of_level = (each * taken[:, :, np.newaxis]).sum(axis=1)
+    most = np.maximum.reduceat(of_level, lattice.first[:-1]) if len(lattice.features) else of_level[:1]
+    bound: Array = 1.0 + tables[8] + most.sum(axis=0)
+    return bound
 
 
 def _distinct(lattice: Lattice, tables: PlanTables, m: int) -> Indices:
