@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .costs import Cost, SampledCost, execution_probability
+from .costs.effort import assumed_effort
 from .improvement import Improvement
 from .options import OptionBatch, Outlook, Samples
 
@@ -116,8 +117,8 @@ class Objective(NamedTuple):
         effects[option, feature] = log_odds[option] - log_odds[len(targets) :]
         total = shift.sum(axis=1, keepdims=True)
         share = np.divide(shift, total, out=np.zeros_like(shift), where=total > 0.0)
-        difficulty = -np.log(np.maximum(execution, SMALLEST_EXECUTION))
-        return Outlook(log_odds[: len(targets)], effects, share * difficulty[:, np.newaxis])
+        effort = assumed_effort(execution)
+        return Outlook(log_odds[: len(targets)], effects, share * effort[:, np.newaxis])
 
     def _log_odds(self, people: Array, rows: Array, owner: Indices) -> Array:
         """The log odds of the rows (R, D) of people, person by person: rows that agree are quick together."""
@@ -130,7 +131,3 @@ class Objective(NamedTuple):
             if len(own):
                 found[own] = self.improvement.log_odds(rows[own], people[owner[own]])
         return found
-
-
-SMALLEST_EXECUTION = 1e-12
-"""Execution probabilities count as no smaller, so that their logarithms are finite."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .costs import Preferences, SampledCost
+from .costs import Preferences, SampledCost, Served, served
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -63,29 +63,37 @@ class Samples(NamedTuple):
     """The costs of P options in S samples of a person's cost function, before they are computed.
 
     They are the options' ``shifts`` (P, K) as the distribution ``cost`` weighs them. People carry an option of the cost
-    c out with the probability exp(-``nu`` c).
+    c out with the probability exp(-``nu`` c). ``is_learned`` says whether the distribution is that of a population of
+    which something was learned.
     """
 
     shifts: Array
     cost: SampledCost
     nu: float
+    is_learned: bool = False
 
-    def __len__(self) -> int:
+    @property
+    def number(self) -> int:
         """The number S of samples."""
-        return self.cost.weights.shape[1]
+        return len(self.cost.editable)
 
     def at(self, which: Indices | NDArray[np.bool_] | slice) -> Samples:
         """Those of some of the options."""
-        return Samples(self.shifts[which], self.cost, self.nu)
+        return Samples(self.shifts[which], *self[1:])
 
     def under(self, preferences: Preferences) -> Samples:
         """The same options for a population of which something was learned."""
-        return Samples(self.shifts, self.cost.under(preferences), self.nu)
+        return Samples(self.shifts, self.cost.under(preferences), self.nu, True)
 
     @property
     def costs(self) -> Array:
         """The costs, (P, S), infinite where a sample would not carry an option out."""
         return self.cost.costs(self.shifts)
+
+    def served(self, limit: float) -> Served:
+        """Whom these options serve as a set, where a cost of at most ``limit`` satisfies."""
+        changed = self.shifts[:, -len(self.cost.columns.movable) :] > 0.0
+        return served(self.costs, self.cost.editable, changed, limit)
 
     @property
     def execution(self) -> Array:
@@ -139,7 +147,7 @@ class Options(NamedTuple):
         if self.outlook is not None and others.any():
             helps, main = self.outlook.log_probability, self.outlook.main_change
             others &= (helps >= helps[own] + LEAST_HELP) & (main != main[own])
-        return others
+        return np.asarray(others)
 
     @property
     def targets(self) -> Array:
@@ -174,8 +182,10 @@ class OptionBatch(NamedTuple):
         people, first, last, arm, points, point, _, execution, outlook, samples = self
         own = slice(first[person], last[person])
         arms, expected = arm[own], None if outlook is None else outlook.at(own)
-        sampled = None if samples is None else samples.at(own)
-        fields = (people[person], arms, points, arms if point is arm else point[own], execution[own], expected, sampled)
+        sampled, carried_out = None if samples is None else samples.at(own), execution[own]
+        if sampled is not None and sampled.is_learned:
+            carried_out = sampled.execution.mean(axis=1)
+        fields = (people[person], arms, points, arms if point is arm else point[own], carried_out, expected, sampled)
         return tuple.__new__(Options, fields)  # twice as fast as Options(*fields), once a step
 
     def select(self, rows: Indices | slice) -> OptionBatch:
@@ -183,5 +193,9 @@ class OptionBatch(NamedTuple):
         return OptionBatch(self.people[rows], self.first[rows], self.last[rows], *self[3:])
 
     def under(self, preferences: Preferences) -> OptionBatch:
-        """The same for a population of which something was learned, where costs are sampled."""
-        return self if self.samples is None else self._replace(samples=self.samples.under(preferences))
+        """The same for a population of which something was learned, where costs are sampled.
+
+        The execution probabilities of a person's options are then those of the learned samples, and so are those that
+        picks count with.
+        """
+        return self if self.samples is None else OptionBatch(*self[:-1], self.samples.under(preferences))

@@ -6,6 +6,7 @@ from .bwo_ucb import BwOUCB
 from .components.beliefs import FeatureBeliefs
 from .components.verifier import Verifier
 from .contract import BatchPick, Choice, FixedChoice, Pick, Pull, State, select_one_by_one
+from .emc import EMC
 from .exploration import Exploration
 from .gp_ucb import GPUCB
 from .linucb import LinUCB
@@ -18,6 +19,7 @@ registry = Registry(Choice, __name__, __path__)  # type: ignore[type-abstract]
 """Every choice by the name that a program spec's ``policy.choice`` uses."""
 
 __all__ = [
+    "EMC",
     "GPUCB",
     "TAP",
     "BatchPick",

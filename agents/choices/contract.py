@@ -151,12 +151,12 @@ class Choice(Equipped, ABC):
         """Take one step: pick up to ``max_options`` of a person's options, best first.
 
         The best is picked, then the best of those that may stand ``beside`` it, or of ``every`` other, and so on. Where
-        there are several samples of the cost, it is the one that adds most to those before it (``_select_among_samples``). ``random`` gives
-        the generator of this step; only a choice that draws calls it.
+        there are several samples of the cost, it is the one that adds most to those before it
+        (``_select_among_samples``). ``random`` gives the generator of this step; only a choice that draws calls it.
         """
         generator = _once(random)
         self.begin(options, generator)
-        if options.samples is not None and len(options.samples) > 1:
+        if options.samples is not None and options.samples.number > 1:
             return self._select_among_samples(options, max_options, generator, every=every)
         picks: list[Pick] = []
         while len(options.arm) and len(picks) < max_options:
@@ -334,7 +334,8 @@ def _in_samples(options: Options, worth: Array) -> Array:
     assert options.samples is not None, "only sampled costs have samples"
     execution = options.samples.execution
     mean = execution.mean(axis=1, keepdims=True)
-    return worth[:, np.newaxis] * np.divide(execution, mean, out=np.zeros_like(execution), where=mean > 0.0)
+    share: Array = np.divide(execution, mean, out=np.zeros_like(execution), where=mean > 0.0)
+    return worth[:, np.newaxis] * share
 
 
 def _with_shared_draws(picks: Sequence[Pick]) -> tuple[Pick, ...]:

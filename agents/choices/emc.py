@@ -36,7 +36,8 @@ class EMC(FixedChoice):
 
     References
     ----------
-    Yadav, P., Hase, P. and Bansal, M. (2024). Low-Cost Algorithmic Recourse for Users With Uncertain Cost Functions. TMLR.
+    Yadav, P., Hase, P. and Bansal, M. (2024). Low-Cost Algorithmic Recourse for Users With Uncertain Cost Functions.
+    TMLR.
     Equations 3 and 4; ``docs/emc.md`` numbers the differences.
     """
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..costs import effort
 from ..evidence import rounded
 from ..options import Options, Outlook
 from ..parameters import Interval
@@ -18,15 +19,14 @@ LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
 """The places of a, s, kappa and r among the weights. Those of omega and delta follow, one a feature."""
 NUMBERS = 3
 """The numbers before the gradient in a pull's context."""
-PRIOR_SD = (0.25, 0.15, 1.0, 0.3)
-FEATURE_SD = {"omega": 0.2, "delta": 0.25}
-LOWEST, HIGHEST = (-np.inf, -0.9, -3.0, -np.inf), (np.inf, 2.0, 4.0, np.inf)
-FEATURE_RANGES = {"omega": (-0.5, 1.2), "delta": (-0.9, 5.0)}
+PRIOR_SD = (0.25, 0.15, effort.LEVEL_SD, 0.3)
+FEATURE_SD = {"omega": 0.2, "delta": effort.FEATURE_SD}
+LOWEST, HIGHEST = (-np.inf, -0.9, effort.LEVEL_RANGE[0], -np.inf), (np.inf, 2.0, effort.LEVEL_RANGE[1], np.inf)
+FEATURE_RANGES = {"omega": (-0.5, 1.2), "delta": effort.FEATURE_RANGE}
 """Weights count as no lower and no higher: far away the model means nothing."""
 
 MOST_EXPECTED = 0.95
 """Expected rewards count as no more, so that no single outcome is conclusive."""
-LEAST_EXECUTION = 1e-12
 
 
 class _Expected(NamedTuple):
@@ -145,7 +145,12 @@ class Residual(Choice):
     @property
     def difficulty(self) -> Array:
         """How many times as hard as assumed each feature's changes are, (M,)."""
-        return np.asarray(np.exp(self._weights[EFFORT]) * (1.0 + self._weights[FEATURES + self._features :]))
+        return self._effort.difficulty
+
+    @property
+    def _effort(self) -> effort.Effort:
+        """What outcomes have said of how hard changes are."""
+        return effort.Effort(self._weights[EFFORT], self._weights[FEATURES + self._features :])
 
     @property
     def beliefs(self) -> FeatureBeliefs:
@@ -227,16 +232,15 @@ class Residual(Choice):
 
     def _expected(self, options: Options) -> _Expected:
         """What the weights, without those of the arms, say of F options."""
-        log_odds, effects, effort = options.outlook or _unknown(len(options), self._features)
-        level, slope, harder, reported = self._weights[:FEATURES]
-        omega, delta = np.split(self._weights[FEATURES:], 2)
+        log_odds, effects, efforts = options.outlook or _unknown(len(options), self._features)
+        level, slope, _, reported = self._weights[:FEATURES]
+        omega = self._weights[FEATURES:][: self._features]
         log_odds = log_odds - effects @ omega
         log_help = -np.logaddexp(0.0, -(level + (1.0 + slope) * log_odds))
-        factor, fails = np.exp(harder), 1.0 - np.exp(log_help)
-        assumed = -np.log(np.maximum(options.execution, LEAST_EXECUTION))
-        log_execution = -factor * (assumed + effort @ delta)
+        fails = 1.0 - np.exp(log_help)
+        log_execution, slopes = self._effort.log_execution(effort.assumed_effort(options.execution), efforts)
         shared = np.stack([fails, fails * log_odds, log_execution, np.ones(len(options))], axis=1)
-        of_features = -(1.0 + slope) * fails[:, np.newaxis] * effects, -factor * effort
+        of_features = -(1.0 + slope) * fails[:, np.newaxis] * effects, slopes
         gradient = np.concatenate([shared, *of_features], axis=1)
         return _Expected(log_help + log_execution + reported, gradient, np.exp(log_execution))
 

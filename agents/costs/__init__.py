@@ -1,4 +1,9 @@
-"""How hard a change is for a person, and how likely they are to carry it out."""
+"""How hard a change is for a person, and how likely they are to carry it out.
+
+What is learned of it, feature by feature, is here too, by what it is learned from: ``preferences.py`` from the options
+that people pick, ``effort.py`` from what comes of them, ``change_weights.py`` from observed execution probabilities,
+``difficulty.py`` from attempts that succeed or fail.
+"""
 
 from ..registry import Registry
 from .attainability import attainability, plan_success, success_probability

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence import rounded
-from ..parameters import Interval, Parametrised
 from .contract import Array, Indices
 
+STRENGTH = 10.0
+"""The number of picks that what is believed before any of them counts as."""
 LEAST_SHARE = 0.02
 """No smaller share of people is believed to change a movable feature, and no larger one than all the others: else
 nobody would be offered what could prove the belief wrong."""
 
 
 def prior_shares(movable: NDArray[np.bool_]) -> Array:
-    """The share of people who would change each feature, (F,), where their number is uniform from 1 to all movable ones.
+    """The share of people who would change each feature, (F,), where they would change from 1 to all, uniformly.
 
     Examples
     --------
@@ -37,7 +38,7 @@ class Lesson(NamedTuple):
     seen: Array
 
 
-class Preferences(Parametrised):
+class Preferences:
     """The share of a population that would change each feature, learned from which options people pick.
 
     A Beta posterior a feature, whose counts may be fractions: of the sampled people who would have picked the same, the
@@ -50,9 +51,9 @@ class Preferences(Parametrised):
     prior
         The shares before any pick, (F,), such as ``prior_shares``.
     strength
-        The number of picks that the prior counts as.
+        The number of picks that the prior counts as, above 0.
     memory
-        The number of picks after which a pick counts e times less.
+        The number of picks after which a pick counts e times less, above 0.
 
     Examples
     --------
@@ -63,15 +64,12 @@ class Preferences(Parametrised):
     array([0.9375, 0.1875])
     """
 
-    name = "preferences"
-
     def __init__(
         self,
         prior: Array,
-        strength: Annotated[float, Interval(above=0)] = 10.0,
-        memory: Annotated[float, Interval(above=0)] = 100_000.0,
+        strength: float = STRENGTH,
+        memory: float = math.inf,
     ) -> None:
-        self.check({"strength": strength, "memory": memory})
         self._prior, self._strength = prior, strength
         self._kept = math.exp(-1.0 / memory)
         self._counts = np.zeros((2, len(prior)))
@@ -98,7 +96,7 @@ class Preferences(Parametrised):
         self.restore({name: own[name] + evidence[name] for name in own})
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """``editable`` and ``seen``, (F,) each: of how many people it is known, and how many of them would change it."""
+        """``seen`` (F,), of how many people something is known, and ``editable`` (F,), how many would change it."""
         return {"editable": self._counts[0].copy(), "seen": self._counts[1].copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Self:

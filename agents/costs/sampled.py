@@ -1,4 +1,4 @@
-"""Sampled costs: the cost function of a person is unknown, so options cost something else in each of several samples."""
+"""Sampled costs: a person's cost function is unknown, so options cost something else in each of several samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..parameters import Interval
 from .contract import Array, Columns, Cost, Indices
-from .preferences import Preferences, prior_shares
+from .preferences import STRENGTH, Preferences, prior_shares
 from .shifts import Percentile
 
 FORBIDDEN = 1e9
@@ -43,8 +43,8 @@ class SampledCost(Cost):
     the population that is passed; entering a category costs a number that is drawn. $p$ is Dirichlet distributed over
     the features that the sample would change. Before anything is learned their number is uniform, from 1 to all.
 
-    So the costs of options in all samples are their shifts (P, K) times ``weights`` (K, S). The cost of an option is the
-    mean over the samples, of which none counts more than the ``cap``.
+    So the costs of options in all samples are their shifts (P, K) times ``weights`` (K, S). The cost of an option is
+    the mean over the samples, of which none counts more than the ``cap``.
 
     Parameters
     ----------
@@ -64,7 +64,8 @@ class SampledCost(Cost):
 
     References
     ----------
-    Yadav, P., Hase, P. and Bansal, M. (2024). Low-Cost Algorithmic Recourse for Users With Uncertain Cost Functions. TMLR.
+    Yadav, P., Hase, P. and Bansal, M. (2024). Low-Cost Algorithmic Recourse for Users With Uncertain Cost Functions.
+    TMLR.
     Section 3.1 and algorithms 2 to 4; ``docs/costs.md`` numbers the differences.
     """
 
@@ -75,8 +76,8 @@ class SampledCost(Cost):
         samples: int,
         seed: int,
         cap: Annotated[float, Interval(above=0)] = math.inf,
-        strength: Annotated[float, Interval(above=0)] = 10.0,
-        memory: Annotated[float, Interval(above=0)] = 100_000.0,
+        strength: Annotated[float, Interval(above=0)] = STRENGTH,
+        memory: Annotated[float, Interval(above=0)] = math.inf,
     ) -> None:
         features = len(columns.movable)
         self.columns, self.cap = columns, min(cap, float(features))

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.costs import L1
-from onward.agents.objective import SMALLEST_EXECUTION, Objective
+from onward.agents.costs.effort import assumed_effort
+from onward.agents.objective import Objective
 from onward.agents.options import Outlook
 from onward.environments.improvement import ImprovementWorld
 from onward.schemas.encoding import FeatureCodec
@@ -39,7 +40,7 @@ class Outlooks:
         """That of some of application t's instances (F,), with the execution probabilities (F,) that are told."""
         all_of, outlook = self._of[int(self._world.who[t])]
         own = outlook.at(np.searchsorted(all_of, instances))
-        told = -np.log(np.maximum(execution, SMALLEST_EXECUTION))
+        told = assumed_effort(execution)
         total = own.effort.sum(axis=1)
         scale = np.divide(told, total, out=np.zeros_like(told), where=total > 0.0)
         return own._replace(effort=own.effort * scale[:, np.newaxis])

@@ -1,9 +1,10 @@
 """COLS and P-COLS (algorithms 1 and 5) as the authors' code has them, its errors included, compiled.
 
 A set of N rows is perturbed until a budget of model rows is spent. Valid rows that seem to lower the expected minimum
-cost take the places of others. The errors: all places of the set change at once, so its EMC can rise; the best rows to
-add are looked up in the wrong array; an infeasible change costs 99999, so coverage is all that counts; every second
-perturbation changes a fixed feature or goes in a forbidden direction.
+cost take the places of others. The errors: all places of the set change at once, so its EMC can rise; an infeasible
+change costs 99999, so coverage is all that counts; every second perturbation changes a fixed feature or goes in a
+forbidden direction. A fourth one is left out unless it is asked for (``misplaces``): the best rows to add are looked up
+in the wrong array. The stored results agree with the algorithm without it.
 """
 
 from __future__ import annotations
@@ -45,37 +46,57 @@ class Found(NamedTuple):
 
 
 def cols(
-    data: DataSet, person: Rows, costs: Array, random: np.random.Generator, size: int = 10, budget: int = 5000
+    data: DataSet,
+    person: Rows,
+    costs: Array,
+    random: np.random.Generator,
+    size: int = 10,
+    budget: int = 5000,
+    *,
+    misplaces: bool = False,
 ) -> Found:
     """The set of COLS for a person (F,), whose cost functions are ``costs`` (V, M)."""
-    return _search(data, person, costs, random, size, budget)[0]
+    return _search(data, person, costs, random, size, budget, misplaces)[0]
 
 
 def p_cols(
     data: DataSet, person: Rows, costs: Array, random: np.random.Generator, size: int = 10, budget: int = 5000
 ) -> Found:
     """The set of the least mean cost among several runs of COLS that share the budget."""
-    runs = [_search(data, person, costs, random, size, budget // RUNS) for _ in range(RUNS)]
+    runs = [_search(data, person, costs, random, size, budget // RUNS, False) for _ in range(RUNS)]
     best = min(range(RUNS), key=lambda run: runs[run][1])
     sums = (sum(getattr(found, field) for found, _ in runs) for field in ("model_rows", "updates", "rises"))
     return Found(runs[best][0].rows, *sums)
 
 
 def _search(
-    data: DataSet, person: Rows, costs: Array, random: np.random.Generator, size: int, budget: int
+    data: DataSet,
+    person: Rows,
+    costs: Array,
+    random: np.random.Generator,
+    size: int,
+    budget: int,
+    misplaces: bool,
 ) -> tuple[Found, float]:
     rounds = ATTEMPTS + budget // size + 2
     draws = random.uniform(size=(rounds, size, max(DRAWS, len(person))))
     space = data.low, data.span, data.is_integer, data.offsets
     network = data.network
     layers = network.low, network.width, *network.hidden, *network.output
-    rows, counts, score = search(person, space, layers, costs, draws, size, budget)
+    rows, counts, score = search(person, space, layers, costs, draws, size, budget, misplaces)
     return Found(rows, *counts.tolist()), score
 
 
 @compiled
 def search(
-    person: Rows, space: Space, network: Network, costs: Array, draws: Array, size: int, budget: int
+    person: Rows,
+    space: Space,
+    network: Network,
+    costs: Array,
+    draws: Array,
+    size: int,
+    budget: int,
+    misplaces: bool,
 ) -> tuple[Rows, NDArray[np.int64], float]:
     """The set (N, F); the model rows, the updates and those that raised the EMC; the mean of the least costs."""
     features, samples = len(person), costs.shape[1]
@@ -88,7 +109,7 @@ def search(
         for row in range(size):
             if turn < RANDOM_AFTER:
                 queue[row] = person
-                perturb(queue[row], space, draws[turn, row], EDITS, True)
+                perturb(queue[row], space, draws[turn, row], EDITS)
             else:
                 scatter(queue[row], space, draws[turn, row])
         held = measure(queue, best, best_costs, space, network, costs)
@@ -99,14 +120,14 @@ def search(
             new[row] = queue[row]
         for row in range(size):
             edits = 1 if draws[turn, row, 0] < 0.5 else EDITS
-            perturb(new[row], space, draws[turn, row], edits, False)
+            perturb(new[row], space, draws[turn, row], edits)
         valid = measure(new, new, new_costs, space, network, costs)
         counts[0] += size
         turn += 1
         if valid == 0:
             continue
         if held < size:
-            held = add(best, best_costs, held, new, new_costs, valid)
+            held = add(best, best_costs, held, new, new_costs, valid, misplaces)
         else:
             replace(best, best_costs, new, new_costs, valid, counts)
         # The queue holds the last rows of itself and the best ones.
@@ -129,7 +150,7 @@ def search(
 
 
 @compiled
-def perturb(row: Rows, space: Space, draw: Array, edits: int, first: bool) -> None:
+def perturb(row: Rows, space: Space, draw: Array, edits: int) -> None:
     """Give ``edits`` different features of a row (F,) other values, fixed ones too, in place.
 
     A category becomes another one; a number any number, also the same.
@@ -184,14 +205,14 @@ def accepted(row: Rows, network: Network) -> bool:
             value += hidden[unit, feature] * (row[feature] - low[feature]) / width[feature]
         if value > 0.0:
             odds += value * (output[1, unit] - output[0, unit])
-    return odds >= 0.0
+    return bool(odds >= 0.0)
 
 
 @compiled
-def add(best: Rows, best_costs: Array, held: int, new: Rows, new_costs: Array, valid: int) -> int:
+def add(best: Rows, best_costs: Array, held: int, new: Rows, new_costs: Array, valid: int, misplaces: bool) -> int:
     """Add valid rows to a set that is not full, those of the largest benefit first; the number of rows it then holds.
 
-    The authors' error: the order is that among the rows with a benefit, but it is used for all rows.
+    Where it ``misplaces``, the places among the rows with a benefit are used as places among all rows.
     """
     benefit, helpful = np.zeros(valid), 0
     for row in range(valid):
@@ -201,10 +222,11 @@ def add(best: Rows, best_costs: Array, held: int, new: Rows, new_costs: Array, v
             for other in range(held):
                 least = min(least, best_costs[other, i])
             total += max(0.0, least - new_costs[row, i])
-        if total > 0.0:
-            benefit[helpful] = total
-            helpful += 1
-    order = np.argsort(-benefit[:helpful])
+        place = helpful if misplaces else row
+        benefit[row] = 0.0
+        benefit[place] = max(total, benefit[place])
+        helpful += 1 if total > 0.0 else 0
+    order = np.argsort(-benefit)
     for place in range(min(helpful, len(best) - held)):
         best[held] = new[order[place]]
         best_costs[held] = new_costs[order[place]]
@@ -213,9 +235,7 @@ def add(best: Rows, best_costs: Array, held: int, new: Rows, new_costs: Array, v
 
 
 @compiled
-def replace(
-    best: Rows, best_costs: Array, new: Rows, new_costs: Array, valid: int, counts: NDArray[np.int64]
-) -> None:
+def replace(best: Rows, best_costs: Array, new: Rows, new_costs: Array, valid: int, counts: NDArray[np.int64]) -> None:
     """Let new rows take the places of those that they seem to be better than, all at once, in place.
 
     The benefit counts the samples whose cheapest row leaves, and no others. One new row may take several places.

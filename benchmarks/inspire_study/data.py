@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -54,16 +54,9 @@ class Network(NamedTuple):
     hidden: tuple[Array, Array]
     output: tuple[Array, Array]
 
-    def __call__(self, rows: Rows) -> Array:
-        """The probability of the desired class, (n,), of raw rows (n, F)."""
-        hidden = np.maximum(((rows - self.low) / self.width) @ self.hidden[0].T + self.hidden[1], 0.0)
-        odds = hidden @ self.output[0].T + self.output[1]
-        probability: Array = 1.0 / (1.0 + np.exp(odds[:, 0] - odds[:, 1]))
-        return probability
-
 
 class DataSet(NamedTuple):
-    """A data set of F features, with the ``score`` of the classifier and people whom it rejects, (n, F).
+    """A data set of F features, with its classifier, a ``network``, and people whom it rejects, (n, F).
 
     ``train`` are the rows (N, F) and the labels (N,) that a classifier is trained on, ``dev`` others.
     """
@@ -74,7 +67,6 @@ class DataSet(NamedTuple):
     train: tuple[Rows, Rows]
     dev: tuple[Rows, Rows]
     network: Network
-    score: Callable[[Rows], Array]
 
     @property
     def offsets(self) -> NDArray[np.intp]:
@@ -101,6 +93,14 @@ class DataSet(NamedTuple):
         """The features that are not fixed."""
         return np.flatnonzero([feature.kind != "fixed" for feature in self.features])
 
+    def score(self, rows: Rows) -> Array:
+        """The probability of the desired class, (n,), of rows (n, F)."""
+        hidden, odds = self.network.hidden, self.network.output
+        active = np.maximum(((rows - self.network.low) / self.network.width) @ hidden[0].T + hidden[1], 0.0)
+        first, second = (active @ odds[0].T + odds[1]).T
+        probability: Array = 1.0 / (1.0 + np.exp(first - second))
+        return probability
+
     def accepts(self, rows: Rows) -> Mask:
         """Which rows (n, F) the classifier accepts."""
         accepted: Mask = self.score(rows) >= ACCEPTED
@@ -108,7 +108,8 @@ class DataSet(NamedTuple):
 
     def rejected(self, rows: Rows) -> Rows:
         """Those of some rows that the classifier rejects."""
-        return rows[~self.accepts(rows)]
+        kept: Rows = rows[~self.accepts(rows)]
+        return kept
 
 
 def load(folder: Path, name: str) -> DataSet:
@@ -125,7 +126,7 @@ def load(folder: Path, name: str) -> DataSet:
     features = tuple(_feature(schema, each) for each in schema["feature_order"])
     network = _network(schema, weights)
     splits = ((arrays[f"X_{part}"], arrays[f"y_{part}"]) for part in ("train", "dev"))
-    return DataSet(name, features, arrays["X_test_negative"], next(splits), next(splits), network, network)
+    return DataSet(name, features, arrays["X_test_negative"], next(splits), next(splits), network)
 
 
 def load_people(path: Path, data: DataSet) -> Rows:
@@ -138,11 +139,13 @@ def load_people(path: Path, data: DataSet) -> Rows:
     width = len(data.features)
     if rows.ndim != 2 or rows.shape[1] != width or not len(rows):
         raise UsageError(f"--users {path}: {NAMES[data.name]} has the shape {rows.shape}: give rows (n, {width})")
-    whole = np.rint(rows).astype(np.int64)
+    whole: Rows = np.rint(rows).astype(np.int64)
     if (whole != rows).any() or (whole < data.low).any() or (whole > data.low + data.span).any():
         raise UsageError(f"--users {path}: {NAMES[data.name]} holds a value that the data do not have")
     if data.accepts(whole).any():
-        raise UsageError(f"--users {path}: the classifier accepts {int(data.accepts(whole).sum())} of {NAMES[data.name]}")
+        raise UsageError(
+            f"--users {path}: the classifier accepts {int(data.accepts(whole).sum())} of {NAMES[data.name]}"
+        )
     return whole
 
 

@@ -15,8 +15,11 @@ THRESHOLDS = (0.5, 1.0, 2.0, 3.0)
 
 
 class Measures(NamedTuple):
-    """Of one set: satisfied (FS, one for each of ``THRESHOLDS``) and covered shares of the hidden cost functions, the sum of
-    their least costs where covered, the EMC, and the measures of distance."""
+    """Of one set: the shares of the hidden cost functions that it satisfies (FS, by ``THRESHOLDS``) and covers.
+
+    ``cost`` is the sum of the least costs of those that are covered, by the number of all. The EMC and the measures of
+    distance follow.
+    """
 
     satisfied: Array
     covered: float

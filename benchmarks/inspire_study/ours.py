@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.neural_network import MLPClassifier
 
-from onward.agents.choices import Choice
-from onward.agents.options import OptionBatch
+from onward.agents.options import OptionBatch, Options
 from onward.agents.scores import Score
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Value
@@ -24,7 +23,7 @@ from onward.streams.programs.bundle.writer import write_bundle
 from onward.streams.programs.program import Program, assemble
 from onward.streams.programs.spec_check import load_program_spec
 
-from .data import Array, DataSet, Feature, Network, Rows
+from .data import Array, DataSet, Feature, Rows
 
 MUTABLE: Mapping[int, str] = {1: "up", -1: "down", 0: "any"}
 POPULATION = 1000
@@ -74,8 +73,17 @@ class Onward:
         seconds += time.process_time() - started
         return Sets(tuple(self._rows(batch, [pick.option_index for pick in own]) for own in picks), rows, seconds)
 
+    def features(self, row: Rows) -> dict[str, Value]:
+        """A person's features as an application has them."""
+        return features_of(self._data, row)
+
+    def options(self, people: Rows) -> Iterator[Options]:
+        """All options of each of some people (n, F)."""
+        batch, _, _ = self.proposed(people)
+        return (batch.of(number) for number in range(len(batch)))
+
     def every(self, people: Rows) -> tuple[Rows, ...]:
-        """All options that are proposed to people (n, F)."""
+        """All options that are proposed to people (n, F), as raw rows."""
         batch, _, _ = self.proposed(people)
         ends = zip(batch.first.tolist(), batch.last.tolist(), strict=True)
         return tuple(self._rows(batch, list(range(first, last))) for first, last in ends)
@@ -90,7 +98,7 @@ def onward(data: DataSet, **policy: Any) -> Iterator[Onward]:
     """The program of a data set whose spec's policy has these fields beside those of the method."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "spec.yaml")
-        path.write_text(json.dumps(_spec(data, policy)))  # JSON is YAML
+        path.write_text(json.dumps(spec_of(data, policy)))  # JSON is YAML
         loaded = load_program_spec(path)
         codec = FeatureCodec(loaded.spec)
         rows = data.train[0][:: max(1, len(data.train[0]) // POPULATION)]
@@ -134,7 +142,7 @@ def network_of(data: DataSet) -> MLPClassifier:
     return estimator
 
 
-def _spec(data: DataSet, policy: Mapping[str, Any]) -> dict[str, Any]:
+def spec_of(data: DataSet, policy: Mapping[str, Any]) -> dict[str, Any]:
     """The spec of a data set: expected minimum cost over mixed costs."""
     return {
         "program": f"inspire-{data.name}",

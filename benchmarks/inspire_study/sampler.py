@@ -105,7 +105,8 @@ def _allowed(feature: Feature, own: int) -> NDArray[np.intp]:
     values = np.arange(feature.values)
     if feature.kind == "fixed":
         return values[:0]
-    return values[(values != own) & ((values - own) * feature.direction >= 0)]
+    allowed: NDArray[np.intp] = values[(values != own) & ((values - own) * feature.direction >= 0)]
+    return allowed
 
 
 def _mean(

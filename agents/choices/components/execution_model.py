@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...costs.change_weights import ChangeWeights
 from ...options import Options
 from ..contract import Array, State
-from .change_weights import ChangeWeights
 from .execution_kernels import best_option, learn_execution
 from .nearest import nearest_others
 

@@ -10,7 +10,8 @@ negative utilities and a cap of 0, the gain is the expected utility of the best 
 
 References
 ----------
-Yadav, P., Hase, P. and Bansal, M. (2024). Low-Cost Algorithmic Recourse for Users With Uncertain Cost Functions. TMLR.
+Yadav, P., Hase, P. and Bansal, M. (2024). Low-Cost Algorithmic Recourse for Users With Uncertain Cost Functions.
+TMLR.
 Nemhauser, G. L., Wolsey, L. A. and Fisher, M. L. (1978). An Analysis of Approximations for Maximizing Submodular Set
 Functions. Mathematical Programming. Minoux, M. (1978). Accelerated Greedy Algorithms for Maximizing Submodular Set
 Functions: the bounds of ``greedy``.

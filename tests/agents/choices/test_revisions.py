@@ -15,6 +15,7 @@ STEPS, CANDIDATES, COLUMNS, WINDOW = 200, 400, 3, 10
 
 PICKED = {
     "bwo_ucb": (1, "12111576c62c074e"),
+    "emc": (1, "c3a220f58833f06e"),
     "gp_ucb": (2, "7eb9d51f0c79e481"),
     "linucb": (1, "10d013e03760dbcf"),
     "posterior": (2, "2c191cf11cdd90be"),

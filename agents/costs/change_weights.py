@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compiled import compiled
-from ..contract import Array, State
+from ..compiled import compiled
+from .contract import Array
 
 
 class ChangeWeights:
@@ -43,7 +44,7 @@ class ChangeWeights:
         """``information`` (D, D) and ``target`` (D,)."""
         return {"information": self.information.copy(), "target": self.target.copy()}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a state of the same number of columns."""
         self.information[:], self.target[:] = state["information"], state["target"]
         self.solve()
