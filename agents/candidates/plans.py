@@ -160,7 +160,8 @@ class PlanGenerator(Search):
 
 def _changed(levels: PlanLevels, chosen: Indices) -> Steps:
     """1 for each movable feature that targets (n, M) change, (n, M)."""
-    return (chosen != levels.lattice.first[:-1]).astype(np.int64)
+    changed: Steps = (chosen != levels.lattice.first[:-1]).astype(np.int64)
+    return changed
 
 
 class PlanSteps(NamedTuple):
@@ -179,7 +180,7 @@ def cheapest_steps(space: Space, cost: Cost, person: Array, target: Array) -> Pl
     """
     levels = levels_to(space, person, target)
     tables, probability = levels.tables(cost)
-    costs, last = tuple(tables), levels.lattice.first[1:] - 1
+    costs, last = (*tables,), levels.lattice.first[1:] - 1
     entries = levels.lattice.first, levels.lattice.steps, levels.lattice.path
     order = np.empty((1, levels.lattice.steps[last].sum()), np.intp)
     cheapest_order(last, entries, costs, probability, order[0])

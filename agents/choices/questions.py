@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -160,7 +160,7 @@ class Interview(Generic[S]):
         terms: Terms,
     ) -> None:
         self._pool_at, self._start, self._terms = pool_at, start, terms
-        self._new = lambda: Particles(prior, response, key)
+        self._prior, self._response, self._key = prior, response, key
 
     def after(self, answers: Sequence[int]) -> Standing:
         """What is known after these answers: each the number of the picked plan in its question, or ``NO_ANSWER``.
@@ -173,9 +173,12 @@ class Interview(Generic[S]):
         *_, last = self.course(answers)
         return last
 
-    def course(self, answers: Sequence[int]) -> Iterator[Standing]:
-        """What is known after none, one, ... of these answers. Raises as ``after`` does."""
-        person, first = self._new(), self._pool_at(self._start)
+    def course(self, answers: Iterable[int]) -> Iterator[Standing]:
+        """What is known after none, one, ... of these answers. Raises as ``after`` does.
+
+        An answer is taken when the next standing is asked for: a list may grow meanwhile.
+        """
+        person, first = Particles(self._prior, self._response, self._key), self._pool_at(self._start)
         state, pool, taught = self._start, first, 0
         standing = self._standing(person, first, pool, 0, taught)
         yield standing

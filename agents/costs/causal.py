@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from ..parameters import Interval
 from .causal_pairs import pair_costs
 from .contract import Array, Columns, Cost, Indices
 from .mixture import GaussianMixture
 from .plan_costs import PlanCosts
+
+SPREAD = 0.5
+"""By how much people differ where a program does not say (standard deviation)."""
 
 
 class CostStructure:
@@ -115,7 +117,8 @@ class CostStructure:
         features = np.array([feature for feature, _ in steps], dtype=np.intp)
         coefficients = self.coefficients(features, np.array(changes), np.array(states).reshape(len(steps), -1))
         plan = np.arange(len(steps), dtype=np.intp)[np.newaxis]
-        return PlanCosts(coefficients, plan, self.floor, self.stop).under(weights)[0]
+        found: Array = PlanCosts(coefficients, plan, self.floor, self.stop).under(weights)[0]
+        return found
 
 
 class Causal(Cost):
@@ -172,12 +175,13 @@ class Causal(Cost):
         reference: Array,  # noqa: ARG003 -- the population is not looked at
         samples: int,  # noqa: ARG003 -- nothing is drawn
         seed: int,  # noqa: ARG003
-        spread: Annotated[float, Interval(above=0)] = 0.5,
+        **parameters: float,
     ) -> Self:
-        """The cost of a program that says nothing of influences: weights of 1, sd ``spread``."""
+        """The cost of a program that says nothing of influences: a weight of 1 with sd ``SPREAD`` for each feature."""
+        cls.check(parameters)
         structure = CostStructure(len(columns.movable), floor=0.0, stop=0.0)
         means = np.ones((1, structure.parameters))
-        return cls(columns, structure, GaussianMixture(np.ones(1), means, spread * means))
+        return cls(columns, structure, GaussianMixture(np.ones(1), means, SPREAD * means))
 
     def __call__(self, candidates: Array, people: Array) -> Array:
         """Expected costs of shape (n, K) for candidates (K, D) and people (n, D)."""

@@ -154,8 +154,9 @@ def pair_costs(
             cost[pair] = stop + cheapest(chosen, size, before, after, edges, kinds, constants)
         else:
             cost[pair] = stop
-            for f in chosen:
-                cost[pair] += expected_step(f, size[f], before, edges, kinds, constants)
+            for at in range(count):
+                own = chosen[at]
+                cost[pair] += expected_step(own, size[own], before, edges, kinds, constants)
 
 
 @compiled

@@ -141,12 +141,12 @@ def _component(number: int, component: Any, parameters: int) -> tuple[float, lis
     if not isinstance(component, Mapping) or component.keys() != {"probability", "mean", "sd"}:
         raise ValueError(f"component {number} of the prior has not the keys probability, mean and sd")
     deviation = component["sd"]
-    lists = (component["mean"], deviation if isinstance(deviation, Sequence) else [deviation] * parameters)
-    for name, values in zip(("mean", "sd"), lists, strict=True):
+    mean, sd = component["mean"], deviation if isinstance(deviation, list) else [deviation] * parameters
+    for name, values in (("mean", mean), ("sd", sd)):
         if not isinstance(values, list) or not all(isinstance(value, int | float) for value in values):
             raise ValueError(f"{name} of component {number} of the prior is no list of numbers")
         if len(values) != parameters:
             raise ValueError(f"{name} of component {number} of the prior has {len(values)} numbers, not {parameters}")
     if not isinstance(component["probability"], int | float):
         raise ValueError(f"the probability of component {number} of the prior is no number")
-    return float(component["probability"]), lists[0], lists[1]
+    return float(component["probability"]), mean, sd

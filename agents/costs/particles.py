@@ -88,12 +88,14 @@ class Particles:
     def probability(self) -> Array:
         """The probability of each particle, (S,)."""
         found: Array = np.exp(self._log_weight - self._log_weight.max())
-        return found / found.sum()
+        found /= found.sum()
+        return found
 
     @property
     def kinds(self) -> Array:
         """The posterior probability of each kind of person, (M,): what an answer teaches of the population."""
-        return self.probability.reshape(-1, self._each).sum(axis=1)
+        found: Array = self.probability.reshape(-1, self._each).sum(axis=1)
+        return found
 
     def costs(self, plans: PlanCosts) -> Array:
         """The costs (n, S) of n plans."""

@@ -42,7 +42,8 @@ class PlanCosts(NamedTuple):
         total = np.full((len(self.steps), len(weights)), self.stop)
         for column in self.steps.T:
             total += each[column]
-        return np.minimum(total, self.cap)
+        found: Array = np.minimum(total, self.cap)
+        return found
 
     def only(self, plans: Sequence[int] | Indices) -> PlanCosts:
         """Those of some plans, with the steps that these have."""

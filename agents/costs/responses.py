@@ -20,7 +20,7 @@ class Response(ABC):
     Parameters
     ----------
     slip
-        In (0, 1).
+        In (0, 1); 0 for people who are simulated.
     """
 
     name: ClassVar[str]

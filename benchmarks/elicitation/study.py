@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import zipfile
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +41,7 @@ class Feature(NamedTuple):
             return np.ones(np.shape(value))
         return np.asarray(np.clip((value - self.low) / (self.high - self.low), 0.0, 1.0))
 
-    def inputs(self, values: Sequence[Any]) -> Array:
+    def inputs(self, values: Sequence[Any] | NDArray[Any]) -> Array:
         """The inputs (n, columns) of the classifier; an unknown category has none."""
         if not self.categories:
             return self.scaled(np.array(values, dtype=np.float64))[:, np.newaxis]
@@ -132,18 +133,21 @@ class Study:
     def users_of_file(self, path: Path, users: str) -> Users:
         """The users of a file of arrays ``DATA_USERS_FEATURE``, ``..._w`` and ``..._mixture_class``."""
         prefix = f"{self.name}_{users}_"
-        try:
-            with np.load(path, allow_pickle=False) as stored:
-                columns = [stored[prefix + feature.name] for feature in self.features]
-                weights, kind = stored[prefix + "w"], stored[prefix + "mixture_class"]
-        except (OSError, ValueError, KeyError) as error:
-            raise UsageError(f"--users {path}: {error}") from error
+        names = (*(prefix + feature.name for feature in self.features), prefix + "w", prefix + "mixture_class")
+        *columns, weights, kind = _arrays(path, names)
         width = self.structure.parameters
-        if any(len(column) != len(weights) for column in (*columns, kind)) or weights.shape[1:] != (width,):
+        if any(column.shape != weights.shape[:1] for column in (*columns, kind)) or weights.shape[1:] != (width,):
             wrong = f"the arrays {prefix}... are not of the same users, or w has not {width} columns"
             raise UsageError(f"--users {path}: {wrong}")
-        rows = [self._row(values) for values in zip(*columns, strict=True)]
-        return Users(rows, weights.astype(np.float64), kind.astype(np.intp))
+        try:
+            rows = [self._row(values) for values in zip(*columns, strict=True)]
+            numbers = [row[feature.name] for row in rows for feature in self.features if not feature.categories]
+            found = Users(rows, weights.astype(np.float64), kind.astype(np.intp))
+        except ValueError as error:
+            raise UsageError(f"--users {path}: {error}") from error
+        if not len(found) or not np.isfinite([*numbers, *found.weights.ravel()]).all():
+            raise UsageError(f"--users {path}: the arrays {prefix}... hold no users, or a number that is not finite")
+        return found
 
     def reference(self) -> list[dict[str, str]]:
         """The authors' results by user."""
@@ -153,6 +157,29 @@ class Study:
     def _row(self, values: Sequence[Any]) -> Row:
         parts = zip(self.features, values, strict=True)
         return {feature.name: str(value) if feature.categories else float(value) for feature, value in parts}
+
+
+def sets_of_file(path: Path) -> dict[str, list[str]]:
+    """The sets of users, by data set, of which a file has weights."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            names = set(stored.files)
+    except (OSError, ValueError, zipfile.BadZipFile, AttributeError) as error:
+        raise UsageError(f"--users {path}: this is no file of arrays: {error}") from error
+    found = {name: [users for users in USERS if f"{name}_{users}_w" in names] for name in DATA}
+    found = {name: sets for name, sets in found.items() if sets}
+    if not found:
+        expected = ", ".join(f"{name}_{users}_w" for name in DATA for users in USERS)
+        raise UsageError(f"--users {path}: holds no array of {expected}")
+    return found
+
+
+def _arrays(path: Path, names: Sequence[str]) -> list[NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return [stored[name] for name in names]
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(f"--users {path}: {error}") from error
 
 
 def _feature(document: Mapping[str, Any]) -> Feature:

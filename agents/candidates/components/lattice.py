@@ -15,10 +15,10 @@ class Lattice(NamedTuple):
     """The levels of M movable features, of F in all.
 
     A target is a level of each movable feature. Those of feature m are ``first[m] : first[m + 1]``, the first of which
-    is the person's own. A level is reached by ``steps`` (L,) steps, at most K; ``path`` (L, K) are the scaled values of
-    the feature after each, ``size`` (L, K) by how much each changes it. Values of one-hot features are 1, and so are
-    their changes. ``features`` (M,) are the numbers of the movable features, ``own`` (F,) the person's scaled values of
-    all.
+    is the person's own. A level is reached by ``steps`` (L,) steps in one direction, at most K; ``path`` (L, K) are the
+    scaled values of the feature after each, ``size`` (L, K) by how much each changes it. Values of one-hot features are
+    1, and so are their changes. ``features`` (M,) are the numbers of the movable features, ``own`` (F,) the person's
+    scaled values of all.
     """
 
     features: Indices

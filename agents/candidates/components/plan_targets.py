@@ -41,7 +41,7 @@ class PlanTargets:
         self._entry, self._count = _entries(lattice, entries)
         self.levels: Levels = (entries.first, entries.steps, entries.path)
         """The entries, as compiled functions take them."""
-        self.tables: Tables = tuple(tables._replace(own=tables.own[self._level]))
+        self.tables: Tables = (*tables._replace(own=tables.own[self._level]),)
         """What they cost, likewise."""
         self.bound = _dearest(entries, self.tables)
         """What the cheapest plan that is known costs under each sample, (S,); before any is, more than all."""

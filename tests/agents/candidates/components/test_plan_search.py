@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -52,9 +52,13 @@ def case(seed: int, samples: int = 2) -> Case:
     random = np.random.default_rng(seed)
     own = random.random(FEATURES)
     own[3] = 1.0
-    number = FeatureLevels(own[0], np.array([1, 2, 2]), random.random((3, 2)))
-    other = FeatureLevels(own[1], np.array([1, 1]), random.random((2, 1)))
-    last = FeatureLevels(own[2], np.array([1, 2]), random.random((2, 2)))
+
+    def levels(feature: int, steps: list[int]) -> FeatureLevels:
+        direction = random.choice([-1.0, 1.0], (len(steps), 1))
+        path = own[feature] + direction * random.random((len(steps), max(steps))).cumsum(axis=1)
+        return FeatureLevels(own[feature], np.array(steps), path)
+
+    number, other, last = levels(0, [1, 2, 2]), levels(1, [1, 1]), levels(2, [1, 2])
     category = FeatureLevels(1.0, np.array([1, 1, 1]), np.ones((3, 1)), category=True)
     lattice = lattice_of([0, 1, 2, 3], [number, other, last, category], own)
     weights = random.normal(0.0, 5.0, (samples, FEATURES + len(EDGES)))
@@ -65,7 +69,7 @@ def case(seed: int, samples: int = 2) -> Case:
 def targets(drawn: Case) -> Iterator[np.ndarray]:
     """All valid targets within the limits."""
     first = drawn.lattice.first
-    for level in product(*(range(start, stop) for start, stop in zip(first[:-1], first[1:], strict=True))):
+    for level in product(*(range(start, stop) for start, stop in pairwise(first))):
         target = np.array(level)
         steps = drawn.lattice.steps[target]
         if 0 < steps.sum() <= EFFORT.steps and (steps > 0).sum() <= EFFORT.changes:
