@@ -15,7 +15,7 @@ from onward.agents.costs.causal import CostStructure
 from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.costs.plan_costs import PlanCosts, Pool
 from onward.agents.costs.responses import Logistic, Noiseless, Response
-from onward.benchmarks.elicitation.planner import Person
+from onward.benchmarks.elicitation.planner import THOROUGH, Person
 from onward.benchmarks.elicitation.study import Action, Array, Row, Study, Users
 
 MOST_QUESTIONS = 10
@@ -91,7 +91,7 @@ def subjects(
         costs = person.costs(plans).under(weights[np.newaxis])[:, 0]
         optimum = np.nan
         if true_weights:
-            optimum = float(person.cheapest(weights[np.newaxis]).costs.min(initial=np.inf))
+            optimum = float(person.cheapest(weights[np.newaxis], effort=THOROUGH).costs.min(initial=np.inf))
             optimum = optimum if np.isfinite(optimum) else np.nan
         yield Subject(number, person, plans, known, costs, optimum, seconds)
 

@@ -18,7 +18,9 @@ from onward.benchmarks.elicitation.study import MOST_STEPS, Action, Array, Featu
 
 Indices = NDArray[np.intp]
 
-EFFORT = Effort(steps=MOST_STEPS, changes=MOST_STEPS, rows=60_000)
+EFFORT = Effort(steps=MOST_STEPS, changes=MOST_STEPS, rows=30_000)
+THOROUGH = EFFORT._replace(rows=100_000)
+"""For the optimum under the true weights."""
 
 
 class Levels(NamedTuple):
