@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
 from onward.benchmarks import face
+from onward.benchmarks.elicitation import tables
 from onward.benchmarks.elicitation.named import named_rows, published
-from onward.benchmarks.elicitation.study import DATA, USERS, Study, Users, sets_of_file
+from onward.benchmarks.elicitation.study import DATA, USERS, Study, sets_of_file
 from onward.benchmarks.face import Row
 from onward.streams.errors import UsageError
 
 SHARED = Path(os.environ.get("ONWARD_SHARED", Path(__file__).parents[1].parent / "shared"))
-PARTS = ("named",)
+PARTS = ("named", "table1", "table2", "figure3", "prior", "plausible", "appendix", "cpu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +36,7 @@ class Args(face.Args):
         default=SHARED / "reference" / "pear", metadata={"help": "folder of the authors' data", "metavar": "DIR"}
     )
     studies: tuple[str, ...] = field(default=DATA, metadata={"help": "which data sets", "metavar": "A,B"})
-    parts: tuple[str, ...] = field(default=PARTS, metadata={"quick": ("named",), "help": "what is measured"})
+    parts: tuple[str, ...] = field(default=PARTS, metadata={"quick": ("named", "table1"), "help": "what is measured"})
     people: int = field(default=150, metadata={"quick": 5, "help": "most stored users of a set"})
     fewer: int = field(default=50, metadata={"quick": 3, "help": "most users of a set where many settings are played"})
     figures: Path | None = field(default=None, metadata={"help": "draw the figures into this folder", "metavar": "DIR"})
@@ -62,17 +64,21 @@ def _of_stored(args: Args) -> Iterator[Row]:
     for name in args.studies:
         study = Study(args.reference, name)
         sets = {users: study.stored_users(users).first(args.people) for users in USERS}
+        reference, seed = published(args.reference, args.people >= tables.STORED_USERS), args.seeds[0]
+        stored = tables.Stored(study, sets, reference, seed, args.fewer)
+        parts: dict[str, Callable[[], Iterator[Row]]] = {
+            "named": partial(named_rows, study, sets, reference, seed),
+            "table1": partial(tables.table_1, stored),
+            "table2": partial(tables.table_2, stored),
+            "figure3": partial(tables.figure_3, stored, args.figures),
+            "prior": partial(tables.misspecified_prior, stored),
+            "plausible": partial(tables.plausible_only, stored),
+            "appendix": partial(tables.lengths_and_scores, stored),
+            "cpu": partial(tables.processor_time, stored),
+        }
         for part in args.parts:
-            yield from _part(part, study, sets, args)
-
-
-def _part(part: str, study: Study, sets: Mapping[str, Users], args: Args) -> Iterator[Row]:
-    reference, seed = published(args.reference, True), args.seeds[0]
-    parts: dict[str, Callable[[], Iterator[Row]]] = {
-        "named": lambda: named_rows(study, sets, reference, seed),
-    }
-    return parts[part]()
+            yield from parts[part]()
 
 
 if __name__ == "__main__":
-    sys.exit(face.run(Args, pear, width=120))
+    sys.exit(face.run(Args, pear, width=160))

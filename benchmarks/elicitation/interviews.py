@@ -25,24 +25,28 @@ RESPONSES: dict[str, type[Response]] = {"NL": Noiseless, "L": Logistic}
 
 
 class Belief(NamedTuple):
-    """What is known of users before they answer: the structure of their costs, and the prior of their weights."""
+    """What is known of users before they answer: the structure of their costs, and the prior of their weights.
+
+    Plans are sought that are the cheapest for one of the kinds of people with these mean weights ``kinds`` (M, P).
+    """
 
     structure: CostStructure
     prior: GaussianMixture
+    kinds: Array
 
     @classmethod
     def of(cls, study: Study) -> Belief:
         """The paper's, with the prior broadened as a program broadens it."""
-        return cls(study.structure, study.prior.broadened())
+        return cls(study.structure, study.prior.broadened(), study.prior.means)
 
-    def without(self, edges: Sequence[int], means: Array) -> Belief:
-        """The same when the edges with these numbers are not known. ``means`` (M, P) are those of the prior."""
+    def without(self, edges: Sequence[int]) -> Belief:
+        """The same when the edges with these numbers are not known."""
         kept = np.setdiff1d(np.arange(len(self.structure.edges)), np.asarray(edges, np.intp))
         columns = np.concatenate([np.arange(self.structure.features), self.structure.features + kept])
         structure = CostStructure(self.structure.features, [self.structure.edges[edge] for edge in kept])
-        few = means[:, columns]
-        prior = GaussianMixture(np.full(len(few), 1.0 / len(few)), few, np.ones_like(few))
-        return Belief(structure, prior.broadened())
+        kinds = self.kinds[:, columns]
+        prior = GaussianMixture(np.full(len(kinds), 1.0 / len(kinds)), kinds, np.ones_like(kinds))
+        return Belief(structure, prior.broadened(), kinds)
 
 
 class Subject(NamedTuple):
@@ -73,11 +77,10 @@ def subjects(
     study: Study,
     users: Users,
     belief: Belief,
-    means: Array,
     actions: Sequence[Sequence[Action]] | None = None,
     true_weights: bool = True,
 ) -> Iterator[Subject]:
-    """The users with their pools: plans that are the cheapest for some component with ``means`` (M, P).
+    """The users with their pools: plans that are the cheapest for some kind of people.
 
     ``actions`` are those of each user, the paper's where not given. Without ``true_weights`` nobody's optimum is
     sought.
@@ -85,13 +88,14 @@ def subjects(
     for number, (row, weights) in enumerate(zip(users.rows, users.weights, strict=True)):
         person = Person(study, row, None if actions is None else actions[number])
         began = time.process_time()
-        plans = person.cheapest(means, belief.structure)
+        plans = person.cheapest(belief.kinds, belief.structure)
         known = person.costs(plans, belief.structure)
         seconds = time.process_time() - began
         costs = person.costs(plans).under(weights[np.newaxis])[:, 0]
         optimum = np.nan
         if true_weights:
-            optimum = float(person.cheapest(weights[np.newaxis], effort=THOROUGH).costs.min(initial=np.inf))
+            best = person.cheapest(weights[np.newaxis], effort=THOROUGH)
+            optimum = float(np.concatenate([best.costs[:, 0], costs, [np.inf]]).min())
             optimum = optimum if np.isfinite(optimum) else np.nan
         yield Subject(number, person, plans, known, costs, optimum, seconds)
 

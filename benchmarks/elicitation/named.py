@@ -69,7 +69,7 @@ class Crowd(NamedTuple):
 def warm(study: Study, users: Users, seed: int) -> None:
     """Compile what is compiled at its first call."""
     belief = Belief.of(study)
-    first = list(subjects(study, users.first(WARM), belief, study.prior.means))
+    first = list(subjects(study, users.first(WARM), belief))
     for response in ("NL", "L"):
         play(study, first, belief, response, seed=seed)
 
@@ -78,7 +78,7 @@ def crowd_of(study: Study, users: str, people: Users, seed: int, responses: tupl
     """Make pools, and ask everybody under each response model."""
     belief = Belief.of(study)
     progress(f"{study.name}: plans of {len(people)} users, {users}")
-    made = list(subjects(study, people, belief, study.prior.means))
+    made = list(subjects(study, people, belief))
     progress(f"{study.name}: questions to them")
     return Crowd(users, made, {name: play(study, made, belief, name, seed=seed) for name in responses})
 

@@ -6,6 +6,7 @@ import csv
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,7 +66,8 @@ class Action(NamedTuple):
         return (value >= 0.0) & (value <= self.highest)
 
 
-class Users(NamedTuple):
+@dataclass(frozen=True)
+class Users:
     """n users with their true weights (n, P), and the component of the mixture that these were drawn from (n,)."""
 
     rows: Sequence[Row]

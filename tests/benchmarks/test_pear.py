@@ -73,7 +73,7 @@ def test_no_plan_is_dearer_than_the_authors_under_the_true_weights(users: str) -
     of = study("adult")
     some = of.stored_users(users).first(FEW)
     known = reference(of, users, "true_weights", "", "")
-    for subject in subjects(of, some, Belief.of(of), of.prior.means):
+    for subject in subjects(of, some, Belief.of(of)):
         assert subject.optimum <= float(known[subject.number]["cost"] if subject.number in known else np.inf) + 1e-6
 
 
@@ -81,7 +81,7 @@ def test_the_costs_of_a_user_are_those_of_the_own_features() -> None:
     """The authors' incumbent is costed on the features of the first user."""
     of = study("adult")
     some = of.stored_users("all").first(3)
-    for subject in subjects(of, some, Belief.of(of), of.prior.means, true_weights=False):
+    for subject in subjects(of, some, Belief.of(of), true_weights=False):
         row, weights = some.rows[subject.number], some.weights[subject.number]
         for plan in range(min(5, len(subject.costs))):
             state, steps = dict(row), []
@@ -103,7 +103,7 @@ def test_users_do_not_depend_on_those_who_were_asked_before() -> None:
     """The authors' particles leak from one user to the next."""
     of = study("adult")
     belief, users = Belief.of(of), of.stored_users("all").first(3)
-    crowd = list(subjects(of, users, belief, of.prior.means, true_weights=False))
+    crowd = list(subjects(of, users, belief, true_weights=False))
     together = play(of, crowd, belief, "L")
     alone = play(of, crowd[2:], belief, "L")
     assert together.costs[2].tobytes() == alone.costs[0].tobytes()
@@ -120,7 +120,7 @@ def test_users_pick_by_their_response_model() -> None:
 def test_ten_questions_lead_stored_users_to_their_optimum() -> None:
     of = study("adult")
     belief, users = Belief.of(of), of.stored_users("hard").first(FEW)
-    crowd = list(subjects(of, users, belief, of.prior.means))
+    crowd = list(subjects(of, users, belief))
     result = play(of, crowd, belief, "NL", terms=Terms(10, 2, 0.0))
     assert result.validity == 1.0
     assert result.cost(10) <= 1.01 * result.optimum.mean()

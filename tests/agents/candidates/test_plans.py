@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_each_step_changes_one_feature_by_no_more_than_its_largest_step(seed: in
     for plan, target in enumerate(found.targets):
         rows = np.concatenate([own[np.newaxis], found.after(plan)])
         assert (rows[-1] == target).all()
-        for before, after in zip(rows[:-1], rows[1:], strict=True):
+        for before, after in pairwise(rows):
             [feature] = changed(before, after)
             assert feature != 3 or abs(after[4] - before[4]) <= LARGEST + 1e-9
 
