@@ -105,6 +105,17 @@ class GaussianMixture:
             found[own] += latent[own] @ self._factors[number].T
         return found
 
+    def examples(self, least: int) -> tuple[Array, Array]:
+        """Weights (S, P) of people who stand for all, and the probability of each, (S,): always the same ones.
+
+        They are the mean of each component, and draws of it where there are fewer components than ``least``.
+        """
+        each = max(1, least // len(self.mass))
+        latent = np.random.default_rng(0).standard_normal((each, self.latents))
+        latent[0] = 0.0
+        kind = np.repeat(np.arange(len(self.mass)), each)
+        return self.weights(kind, np.tile(latent, (len(self.mass), 1))), self.mass[kind] / each
+
     def broadened(self) -> GaussianMixture:
         """The same for people who may differ more than it says: each component also wider, and one that spans all."""
         other = copy(self)

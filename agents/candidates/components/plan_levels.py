@@ -62,10 +62,11 @@ class PlanLevels(NamedTuple):
     def tables(self, cost: Cost) -> tuple[PlanTables, Array]:
         """What steps cost under S samples of a program's cost, and the probability of each sample, (S,).
 
-        A causal cost has the mean of each of its components. A cost that is no sum over features is taken as one.
+        A causal cost has examples of its prior. A cost that is no sum over features is taken as one.
         """
         if isinstance(cost, Causal):
-            return plan_tables(cost.structure, self.lattice, cost.prior.means), cost.prior.mass
+            weights, mass = cost.prior.examples(SAMPLES)
+            return plan_tables(cost.structure, self.lattice, weights), mass
         rows, person = self.single, self.person[np.newaxis]
         numbers, nobody = np.arange(len(rows)), np.zeros(len(rows), np.intp)
         if isinstance(cost, SampledCost):

@@ -87,7 +87,7 @@ def cheap_targets(
                 targets[found], lower[found], key[found] = target, part[depth], NEVER
                 is_new = True
                 for s in range(samples):
-                    key[found] = min(key[found], part[depth, s] / bound[s])
+                    key[found] = min(key[found], part[depth, s] / max(bound[s], LEAST_SAVING))
                     is_new &= part[depth, s] >= known[s] - LEAST_SAVING
                 found += is_new and key[found] < threshold
             depth -= 1
