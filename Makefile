@@ -157,6 +157,9 @@ bench-robust: install ## robust recourse and promises: make bench-robust DATA=DI
 bench-pear: install ## PEAR's tables and figures: make bench-pear ARGS="--users FILE.npz" or ARGS="--parts table1,figure3"
 	$(BIN)/python -m onward.benchmarks.pear --figures build/benchmarks/pear $(ARGS) --json build/benchmarks/pear.json
 
+bench-inspire: install ## options for people whose preferences nobody knows: make bench-inspire ARGS="--users FILE.npz" or ARGS="--parts table1"
+	$(BIN)/python -m onward.benchmarks.inspire --figures build/benchmarks/inspire $(ARGS) --json build/benchmarks/inspire.json
+
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
 

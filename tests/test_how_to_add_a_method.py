@@ -13,7 +13,7 @@ from onward.tests.support.loans import reviewed_spec, write_loans
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "how-to" / "add-a-method.md").read_text(encoding="utf-8")
-METHODS = ("one_feature", "margin", "fewest_changes", "distance")
+METHODS = ("one_feature", "margin", "fewest_changes", "feature_count", "distance")
 
 
 def blocks(language: str) -> list[str]:

@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.agents.costs import L1
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import SourcePosition, Tick
 from onward.schemas.headers import cloud_event_headers
@@ -25,7 +24,7 @@ from onward.streams.metrics import Metrics
 from onward.streams.programs.bundle.loader import BundledVerifier, ModelBundle
 from onward.streams.programs.bundle.manifest import BundleFile, FeatureColumn, Manifest
 from onward.streams.programs.models.scoring import DecisionModel
-from onward.streams.programs.program import Program
+from onward.streams.programs.program import Program, cost_of
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
@@ -114,7 +113,7 @@ def build_program(
     verifier = BundledVerifier(AgreementModel(), tolerance=0.3)
     bundle = ModelBundle("v1", "memory", "1" * 64, manifest, model or IncomeModel(), rows, rows, verifier, retrains)
     points = codec.encode_many(rows)
-    return Program(spec, codec, bundle, tuple(rows), points, L1(), 1.0 / codec.dimension)
+    return Program(spec, codec, bundle, tuple(rows), points, cost_of(codec, rows), 1.0 / codec.dimension)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A program made of the methods of docs/examples/methods: a generator, a goal, a choice and a promise."""
+"""A program made of the methods of docs/examples/methods: a generator, a goal, a choice, a cost and a promise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from onward.tests.support.pipeline import START_MS
 from onward.tests.support.tape import RICH, tape
 
 METHODS = Path(__file__).parents[3] / "docs" / "examples" / "methods"
-POLICY = {"generator": "one_feature", "goal": "margin", "choice": "fewest_changes", "options": 2}
+POLICY = {
+    "generator": "one_feature",
+    "goal": "margin",
+    "choice": "fewest_changes",
+    "cost": "feature_count",
+    "options": 2,
+}
 PROMISE = {"kind": "distance"}
 WEEK_MS = 7 * 24 * 60 * 60 * 1000
 POOR = {"region": "north", "income": 45.0, "debts": 2}
@@ -27,8 +33,7 @@ def methods():
         spec.loader.exec_module(module_from_spec(spec))
     yield
     for (part, field), registry in ROOMS.items():
-        if method := {"policy": POLICY, "promise": PROMISE}[part].get(field):
-            registry.discard(method)
+        registry.discard({"policy": POLICY, "promise": PROMISE}[part][field])
 
 
 @pytest.fixture
@@ -46,13 +51,14 @@ def test_a_rejected_person_gets_the_options_of_the_generator(story):
     [recourse] = answers(story)
     assert isinstance(recourse, Recourse)
     assert [[change.feature for change in option.changes] for option in recourse.options] == [["income"]]
+    assert [option.cost for option in recourse.options] == [1.0]
 
 
 def test_options_have_ids_and_propensities_and_several_fit_into_a_recourse(story):
     story.applies("p0", features={**POOR, "income": 60.0, "debts": 3})
     [recourse] = answers(story)
     assert [option.id for option in recourse.options] == ["1", "2"]
-    assert [option.candidate for option in recourse.options] == ["1", "0"]
+    assert [option.candidate for option in recourse.options] == ["0", "1"]
     assert all(option.propensity == 1.0 for option in recourse.options)
 
 
@@ -77,5 +83,5 @@ def test_the_outcome_names_the_option_that_was_taken(story):
     story.outcome("p0", 2, option="3", id="o-3")
     story.fold()
     [reward] = story.rewards()
-    assert (reward.fate, reward.option, reward.candidate) == ("rewarded", "2", "0")
+    assert (reward.fate, reward.option, reward.candidate) == ("rewarded", "2", "1")
     assert story.reasons() == ["unknown_option"]
