@@ -128,7 +128,9 @@ def dialogue(subject: Subject, belief: Belief, response: str, terms: Terms, seed
     interview = Interview(lambda _: pool, None, belief.prior, kind(), [seed, subject.number], terms)
     for number, standing in enumerate(interview.course(answers)):
         told[number:] = standing.recommended
-        if asked is None and (standing.question is None or standing.regret <= tolerance * standing.cost):
+        if asked is None and (
+            standing.question is None or standing.regret <= tolerance * (standing.cost - standing.regret)
+        ):
             asked = number
         if standing.question is not None:
             answers.append(answer(kind(slip=0.0), subject.costs[list(standing.question)], random))
