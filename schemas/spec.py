@@ -239,6 +239,44 @@ class PromiseTerms(Struct, frozen=True, forbid_unknown_fields=True):
             force_setattr(self, "parameters", UNSET)
 
 
+class PriorComponent(Struct, frozen=True, forbid_unknown_fields=True):
+    """A kind of people: its share of all, and the ``mean`` and standard deviation ``sd`` of what changes cost them.
+
+    ``mean`` holds a weight for each feature, in the spec's order, then one for each influence. ``sd`` is a list of as
+    many numbers, or one for all.
+    """
+
+    probability: Annotated[float, Meta(ge=0, le=1)]
+    mean: tuple[float, ...]
+    sd: Annotated[float, Meta(ge=0)] | tuple[Annotated[float, Meta(ge=0)], ...]
+
+
+class WeightPrior(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of people's weights before they answer: a mixture of Gaussians."""
+
+    components: Annotated[tuple[PriorComponent, ...], Meta(min_length=1, max_length=100)]
+
+
+class Elicitation(Struct, frozen=True, forbid_unknown_fields=True):
+    """How people are asked which of several plans they would take.
+
+    They are asked at most ``questions``, with ``options`` plans each, and no more when the expected regret is at most
+    the share ``tolerance`` of the expected least cost. ``response`` says how they answer: always for the plan that is
+    the easiest for them, or the more probably the easier it is.
+
+    ``influences`` are pairs of features: what it costs to change the second depends on the value of the first.
+    ``prior`` says what weights people have: the path of a JSON file, relative to the spec, or its content. A spec that
+    was read holds the content.
+    """
+
+    questions: Annotated[int, Meta(ge=1, le=10)] = 3
+    options: Annotated[int, Meta(ge=2, le=5)] = 2
+    tolerance: Annotated[float, Meta(ge=0, lt=1)] = 0.02
+    response: Literal["logistic", "noiseless"] = "logistic"
+    prior: WeightPrior | str | None = None
+    influences: tuple[tuple[Name, Name], ...] = ()
+
+
 class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """One decision process.
 
@@ -257,4 +295,5 @@ class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
     retention: Retention = Retention()
     capacity: Capacity | None = None
     promise: PromiseTerms = PromiseTerms()
+    elicitation: Elicitation | None = None
     shards: Annotated[int, Meta(ge=1, le=1024)] = 1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from math import isfinite
+from graphlib import CycleError, TopologicalSorter
+from math import isclose, isfinite
 
 from msgspec import to_builtins
 
@@ -15,7 +16,7 @@ from .events import Value
 from .feature_check import check_value, listed
 from .normal_form import normal_form
 from .problems import did_you_mean
-from .spec import FIRST_ROUND_END, Condition, Feature, ProgramSpec
+from .spec import FIRST_ROUND_END, Condition, Elicitation, Feature, ProgramSpec, WeightPrior
 from .yamltree import Path
 
 Violation = tuple[Path, str]
@@ -38,6 +39,8 @@ LONGEST_PROMISE = LONGEST_ROUND = timedelta(days=3653)
 SHORTEST_ROUND = timedelta(seconds=1)
 SEARCHED_STEPS = 500
 """A continuous feature without a step is searched in steps of a thousandth of its range, rounded by less than half."""
+PROBABILITIES_ROUNDED = 1e-6
+"""How far the sum of written probabilities may be from 1."""
 MOST_COLUMNS = 2000
 """Most encoded columns of a program."""
 
@@ -70,6 +73,8 @@ def _single_violations(spec: ProgramSpec) -> Iterator[Violation]:
     if not timedelta(0) < spec.promise.valid_for <= LONGEST_PROMISE:
         yield ("promise", "valid_for"), f"must be longer than zero and at most P{LONGEST_PROMISE.days}D, ten years"
     yield from _check_rounds(spec)
+    if spec.elicitation is not None:
+        yield from _check_elicitation(spec, spec.elicitation)
 
 
 def _check_feature(feature: Feature) -> Iterator[Violation]:
@@ -291,6 +296,60 @@ def _check_policy(spec: ProgramSpec) -> Iterator[Violation]:
         yield ("policy", "window", "time"), "must be longer than zero"
     if window.lateness < timedelta(0):
         yield ("policy", "window", "lateness"), "must not be negative"
+
+
+def _check_elicitation(spec: ProgramSpec, elicitation: Elicitation) -> Iterator[Violation]:
+    """The influences are a graph of the features without a cycle, and the prior is of its weights."""
+    where = ("elicitation", "influences")
+    faults = list(_check_influences(spec, elicitation.influences))
+    yield from (((*where, *path), message) for path, message in faults)
+    prior = elicitation.prior
+    if isinstance(prior, str):
+        yield ("elicitation", "prior"), f"{prior!r} is a path: give the prior itself"
+    elif prior is not None and not faults:
+        yield from _check_prior(prior, len(spec.features), len(elicitation.influences))
+
+
+def _check_influences(spec: ProgramSpec, influences: Sequence[tuple[str, str]]) -> Iterator[Violation]:
+    features = {feature.name: feature for feature in spec.features}
+    for index, pair in enumerate(influences):
+        for side, name in enumerate(pair):
+            if name not in features:
+                yield (index, side), _unknown(name, features)
+        if pair[0] == pair[1]:
+            yield (index,), f"{pair[0]} influences itself: that is its own weight"
+        elif pair in influences[:index]:
+            yield (index,), f"{pair[0]} influences {pair[1]} twice"
+        elif features.get(pair[1]) is not None and features[pair[1]].mutable == "none":
+            yield (index, 1), f"{pair[1]} is not mutable: nothing influences what it costs to change it"
+    try:
+        TopologicalSorter(_parents(influences)).prepare()
+    except CycleError as error:
+        cycle = dict.fromkeys(reversed(error.args[1]))
+        if len(cycle) > 1:
+            yield (), f"{listed([*cycle])} influence each other in a cycle"
+
+
+def _parents(influences: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """What influences each feature."""
+    parents: dict[str, list[str]] = {}
+    for parent, child in influences:
+        parents.setdefault(child, []).append(parent)
+    return parents
+
+
+def _check_prior(prior: WeightPrior, features: int, influences: int) -> Iterator[Violation]:
+    where = ("elicitation", "prior")
+    needed, count = features + influences, f"{features} features and {influences} influences"
+    for index, component in enumerate(prior.components):
+        for name, numbers in (("mean", component.mean), ("sd", component.sd)):
+            if isinstance(numbers, tuple) and len(numbers) != needed:
+                yield where, f"component {index}: {len(numbers)} numbers in {name}: {count} need {needed}"
+            if not all(map(isfinite, numbers if isinstance(numbers, tuple) else (numbers,))):
+                yield where, f"component {index}: a number in {name} is not finite"
+    total = sum(component.probability for component in prior.components)
+    if not isclose(total, 1.0, abs_tol=PROBABILITIES_ROUNDED):
+        yield where, f"the probabilities of the components add up to {total:g}, not to 1"
 
 
 def _check_rounds(spec: ProgramSpec) -> Iterator[Violation]:

@@ -17,6 +17,7 @@ from pathlib import Path as FilePath
 
 import msgspec
 
+from .prior_file import PriorFileError, with_prior, without_prior
 from .problems import SpecProblem as SpecProblem
 from .spec import ProgramSpec
 from .spec_document import sha256_of
@@ -69,8 +70,11 @@ def load_spec(path: str | FilePath, *checks: Check) -> LoadedSpec:
     raise SpecError(result, file)
 
 
-def parse_spec(data: bytes, *checks: Check) -> ProgramSpec | list[SpecProblem]:
-    """A spec from the bytes of its YAML, or the problems of the first stage that finds any."""
+def parse_spec(data: bytes, *checks: Check, folder: FilePath = FilePath()) -> ProgramSpec | list[SpecProblem]:
+    """A spec from the bytes of its YAML, or the problems of the first stage that finds any.
+
+    Its prior has a path relative to ``folder``.
+    """
     if len(data) > MAX_BYTES:
         return [SpecProblem(1, 1, "", f"{len(data)} bytes; a spec may have {MAX_BYTES}")]
     document = YamlDocument(data)
@@ -80,7 +84,12 @@ def parse_spec(data: bytes, *checks: Check) -> ProgramSpec | list[SpecProblem]:
     if problems:
         return problems
     spec = msgspec.convert(document.value, ProgramSpec)
-    violated = chain(violations(spec), *(check(spec) for check in checks))
+    unreadable: list[Violation] = []
+    try:
+        spec = with_prior(spec, folder)
+    except PriorFileError as error:
+        spec, unreadable = without_prior(spec), [(("elicitation", "prior"), str(error))]
+    violated = chain(unreadable, violations(spec), *(check(spec) for check in checks))
     return _first(document.problem(path, message) for path, message in violated) or spec
 
 
@@ -99,7 +108,7 @@ def _read(file: FilePath, checks: Iterable[Check]) -> LoadedSpec | list[SpecProb
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
         return [SpecProblem(1, 1, "", f"cannot be read: {error.strerror}")]
-    result = parse_spec(data, *checks)
+    result = parse_spec(data, *checks, folder=file.parent)
     if isinstance(result, list):
         return result
     return LoadedSpec(result, file)

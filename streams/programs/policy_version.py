@@ -38,6 +38,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         *_of_improvement(spec),
         *_of_samples(spec),
         *_of_goal(spec),
+        *(() if spec.elicitation is None else (spec.elicitation,)),
     )
     content = msgspec.json.encode(facts, order="deterministic")
     return hashlib.sha256(content).hexdigest()[:POLICY_VERSION_CHARACTERS]

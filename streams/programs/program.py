@@ -36,6 +36,7 @@ from ..errors import ModelError, UsageError
 from ..journal.entries import journal_key
 from .arms import Arms, numbered
 from .bundle.loader import ModelBundle, load_bundle, read_manifest
+from .elicitation import causal_cost
 from .encoding import bounds_of, codec_of
 from .limited_places import closes_rounds, lacks_for_rounds, round_goal
 from .margin import goal_of, margin_fault, margin_of
@@ -415,6 +416,8 @@ def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
     spec, policy = codec.spec, codec.spec.policy
     kind = costs.registry[policy.cost]
     columns = costs.Columns(codec.feature_of, np.array([feature.mutable != "none" for feature in spec.features]))
+    if spec.elicitation is not None and spec.elicitation.prior is not None:
+        return causal_cost(spec, spec.elicitation, columns)
     population = codec.encode_many(reference) if kind.uses_population else np.empty((0, codec.dimension))
     samples = SAMPLES if policy.samples is None else policy.samples
     # The seed of the policy may change while the program runs, what is learned of its samples stays.

@@ -26,6 +26,7 @@ FEATURE_RULES = frozenset({"bounds", "mutable", "step", "max_change", "largest_s
 """The fields of a feature that say what people may do, and words. The others say what the feature is."""
 POLICY_RULES = frozenset({"options", "exploration", "seed", "margin", "target", "satisfied"})
 CAPACITY_RULES = frozenset({"places", "coverage"})
+ELICITATION_RULES = frozenset({"questions", "options", "tolerance"})
 
 FEATURES = "cases, open options and what is learned are encoded by the features"
 LEARNED = "what is learned was learned with it"
@@ -42,6 +43,7 @@ REASONS: Mapping[str, str] = {
     "decisions": "people who wait for a decision would never hear of one",
     "capacity": "rounds are numbered and their goal has learned by it",
     "promise": PROMISED,
+    "elicitation": "costs are counted, and answers understood, by it",
     "model": PROMISED,
     "retention": ROUNDS,
 }
@@ -142,6 +144,8 @@ def _refusal(path: Path, old: ProgramSpec, new: ProgramSpec, trained: Bounds | N
         case ("policy", field) if field in POLICY_RULES:
             return None
         case ("capacity", field) if field in CAPACITY_RULES:
+            return None
+        case ("elicitation", field) if field in ELICITATION_RULES and old.elicitation and new.elicitation:
             return None
     return REASONS.get(path[0], "it is fixed for the life of a program")
 

@@ -16,6 +16,7 @@ from ...schemas.spec import ProgramSpec, PromiseTerms
 from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
 from .compositions import composition_faults
+from .elicitation import elicitation_faults
 from .former_methods import unknown_method
 from .limited_places import goal_kind
 from .promised import FIELDS, given_parameters, has_own_score
@@ -97,6 +98,8 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
                 yield (part, name) if part == "promise" and name in FIELDS else (part, parameters, name), fault
     if spec.policy.cost in costs.registry:
         yield from _cost_faults(spec)
+    if spec.elicitation is not None:
+        yield from elicitation_faults(spec, spec.elicitation)
 
 
 def _parameter_faults(

@@ -22,7 +22,7 @@ from onward.schemas.events import (
     Spec,
     Threshold,
 )
-from onward.schemas.spec import Capacity, Condition, Feature, ProgramSpec
+from onward.schemas.spec import Capacity, Condition, Elicitation, Feature, ProgramSpec
 from onward.schemas.spec_document import document, spec_of
 from onward.schemas.spec_rules import violations
 from onward.schemas.specfile import parse_spec
@@ -32,11 +32,11 @@ PAGE = DOCS / "spec.md"
 
 
 def test_the_examples_of_the_page_use_every_field():
-    whole, with_rounds = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    whole, with_rounds, asking = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     spec = parse_spec(whole.encode())
     assert isinstance(spec, ProgramSpec), spec
-    used = set(re.findall(r"(\w+):", whole + with_rounds))
-    assert set(Capacity.__struct_fields__) <= used
+    used = set(re.findall(r"(\w+):", whole + with_rounds + asking))
+    assert set(Capacity.__struct_fields__) | set(Elicitation.__struct_fields__) <= used
     operators = {"equals", "at_least", "at_most"}
     assert set(Feature.__struct_fields__) | set(ProgramSpec.__struct_fields__) <= used
     assert operators <= set(Condition.__struct_fields__)

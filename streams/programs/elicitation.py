@@ -1,0 +1,57 @@
+"""What a program needs to ask people which plan they would take, from its spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from ...agents import candidates, costs
+from ...agents.candidates.plans import PlanGenerator
+from ...agents.choices.questions import Terms
+from ...agents.costs.causal import Causal, CostStructure
+from ...agents.costs.mixture import GaussianMixture
+from ...agents.costs.responses import Logistic, Noiseless, Response
+from ...schemas.spec import Elicitation, ProgramSpec
+from ...schemas.spec_rules import Violation
+from .limited_places import closes_rounds
+
+RESPONSES: Mapping[str, type[Response]] = {kind.name: kind for kind in (Logistic, Noiseless)}
+
+
+def terms_of(elicitation: Elicitation) -> Terms:
+    """How people are asked."""
+    return Terms(elicitation.questions, elicitation.options, elicitation.tolerance)
+
+
+def causal_cost(spec: ProgramSpec, elicitation: Elicitation, columns: costs.Columns) -> Causal:
+    """The cost of a program whose spec says what influences what, and which weights people have."""
+    number = {feature.name: index for index, feature in enumerate(spec.features)}
+    edges = [(number[parent], number[child]) for parent, child in elicitation.influences]
+    structure = CostStructure(len(number), edges, floor=0.0, stop=0.0)
+    document = msgspec.json.decode(msgspec.json.encode(elicitation.prior))
+    prior = GaussianMixture.of_document(document, structure.parameters)
+    return Causal(columns, structure, prior)
+
+
+def elicitation_faults(spec: ProgramSpec, elicitation: Elicitation) -> Iterator[Violation]:
+    """Methods by which nobody can be asked, and what is said of weights that a cost does not have."""
+    policy, where = spec.policy, "elicitation"
+    generator, cost = candidates.registry.get(policy.generator), costs.registry.get(policy.cost)
+    if closes_rounds(spec):
+        yield (where,), f"`goal: {policy.goal}` says only when a round ends which score wins: take `elicitation` out"
+    if generator is not None and not issubclass(generator, PlanGenerator):
+        yield ("policy", "generator"), f"{generator.name} makes no plans to ask about: give `generator: plans`"
+    if cost is None:
+        return
+    if not issubclass(cost, Causal | costs.SampledCost):
+        yield (
+            ("policy", "cost"),
+            f"{cost.name} is the same for everybody, so there is nothing to ask: give `cost: mixed`, or `causal`",
+        )
+    elif not issubclass(cost, Causal):
+        for field in ("prior", "influences"):
+            if getattr(elicitation, field):
+                yield (where, field), f"{cost.name} has no weights of its own: give `cost: causal`, or take it out"
+    elif elicitation.influences and elicitation.prior is None:
+        yield (where, "influences"), "nothing says what they weigh: give `prior` too"
