@@ -11,7 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .streams.answers import Change, NoRecourse, Option, Recourse
+    from .streams.answers import Change, NoRecourse, Option, Recourse, Step
+    from .streams.api.elicitation import Elicitation, Question
     from .streams.api.program import Program, load_program
     from .streams.api.suggestions import Suggestions
     from .streams.api.training import draft_spec, train
@@ -22,12 +23,15 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Change",
+    "Elicitation",
     "Manifest",
     "NoRecourse",
     "OnwardError",
     "Option",
     "Program",
+    "Question",
     "Recourse",
+    "Step",
     "Suggestions",
     "__version__",
     "draft_spec",
@@ -37,12 +41,15 @@ __all__ = [
 
 _MODULES = {
     "Change": ".streams.answers",
+    "Elicitation": ".streams.api.elicitation",
     "Manifest": ".streams.programs.bundle.manifest",
     "NoRecourse": ".streams.answers",
     "OnwardError": ".streams.errors",
     "Option": ".streams.answers",
     "Program": ".streams.api.program",
+    "Question": ".streams.api.elicitation",
     "Recourse": ".streams.answers",
+    "Step": ".streams.answers",
     "Suggestions": ".streams.api.suggestions",
     "draft_spec": ".streams.api.training",
     "load_program": ".streams.api.program",

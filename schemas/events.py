@@ -179,6 +179,27 @@ class Change(Suggested, frozen=True, gc=False):
         return f"{verb} {self.feature} from {self.current:,.10g} to {self.target:,.10g}{unit}"
 
 
+class Step(Change, frozen=True, gc=False):
+    """One change of a plan, as it is when its turn comes: ``current`` is what the steps before it leave.
+
+    It is easier after the changes of the features ``easier_after``, which come earlier in the plan, and before those of
+    ``easier_before``, which come later. Both are absent where the order makes no difference to it.
+
+    Examples
+    --------
+    >>> print(Step("income", current=59, target=68, unit="kEUR", easier_after=("education",)))
+    raise income from 59 to 68 kEUR (easier after changing education)
+    """
+
+    easier_after: tuple[str, ...] | UnsetType = UNSET
+    easier_before: tuple[str, ...] | UnsetType = UNSET
+
+    def __str__(self) -> str:
+        named = ("after", self.easier_after), ("before", self.easier_before)
+        reasons = [f"{when} changing {' and '.join(names)}" for when, names in named if names is not UNSET]
+        return Change.__str__(self) + (f" (easier {', '.join(reasons)})" if reasons else "")
+
+
 GuaranteeWords = Callable[[Mapping[str, float]], str | None]
 guarantee_words: list[GuaranteeWords] = []
 """What puts the numbers of a promise into words, None for those of another one. ``streams/answers.py`` adds what the
@@ -197,6 +218,9 @@ class Option(Suggested, frozen=True, gc=False):
     where the program compares options by cost. ``promise`` holds what the program's promise guarantees, as numbers by
     name; ``status`` is then open, until the recourse expires.
 
+    ``steps`` are the changes in the order to make them, where the order counts or a feature is changed in several
+    steps. ``changes`` is what they come to together.
+
     Examples
     --------
     >>> changes = Change("income", 59, 63), Change("debts", 6, 5)
@@ -207,6 +231,9 @@ class Option(Suggested, frozen=True, gc=False):
     raise income from 59 to 63; lower debts from 6 to 5  (cost 0.150, carried out with probability 0.96)
     >>> [change.feature for change in option.changes]
     ['income', 'debts']
+    >>> steps = Step("debts", 6, 5), Step("income", 59, 63, easier_after=("debts",))
+    >>> print(msgspec.structs.replace(option, steps=steps))
+    (1) lower debts from 6 to 5; (2) raise income from 59 to 63 (easier after changing debts)  (cost 0.150)
     """
 
     candidate: str
@@ -219,9 +246,17 @@ class Option(Suggested, frozen=True, gc=False):
     learned_execution_probability: float | None = None
     status: Literal["open"] | UnsetType = UNSET
     improvement_probability: float | UnsetType = UNSET
+    steps: tuple[Step, ...] | UnsetType = UNSET
 
     def __str__(self) -> str:
         return self.in_words()
+
+    @property
+    def actions(self) -> str:
+        """What to do, in words: the steps, numbered where there are several, else the changes."""
+        if self.steps is UNSET or len(self.steps) < 2:
+            return "; ".join(map(str, self.changes if self.steps is UNSET else self.steps))
+        return "; ".join(f"({number}) {step}" for number, step in enumerate(self.steps, 1))
 
     def in_words(self, execution_source: ExecutionSource | None = None) -> str:
         """The changes, the cost, the promise, and how probably a person carries them out, and they then help.
@@ -234,7 +269,7 @@ class Option(Suggested, frozen=True, gc=False):
         known = "" if probability is None else f", carried out with probability {probability:.2f}"
         if self.improvement_probability is not UNSET:
             known += f", helps with probability {self.improvement_probability:.2f}"
-        return f"{'; '.join(map(str, self.changes))}  (cost {self.cost:.3f}{self._certificate()}{known})"
+        return f"{self.actions}  (cost {self.cost:.3f}{self._certificate()}{known})"
 
     def _certificate(self) -> str:
         """What is promised of later models, where something is, after a comma: in words, or number by number."""
@@ -269,6 +304,10 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     ``improvement_source`` says where the probability that an option helps comes from: from the ``labels`` of the
     training data, or from the ``score`` of the model, which came without an estimate. It is absent where the program
     compares options by cost.
+
+    Where the person was asked, ``answers`` are those that it rests on, the number of the picked plan in each question,
+    from 1, null where they would take none of them. ``regret`` is by how much the first option is expected to cost more
+    than the person's easiest plan.
 
     Examples
     --------
@@ -305,6 +344,8 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     valid_from: str | UnsetType = UNSET
     revision: int | UnsetType = UNSET
     improvement_source: ImprovementSource | UnsetType = UNSET
+    regret: float | UnsetType = UNSET
+    answers: tuple[int | None, ...] | UnsetType = UNSET
 
     @property
     def is_revision(self) -> bool:

@@ -7,6 +7,7 @@ from ..schemas.events import Change as Change
 from ..schemas.events import NoRecourse as NoRecourse
 from ..schemas.events import Option as Option
 from ..schemas.events import Recourse as Recourse
+from ..schemas.events import Step as Step
 from ..schemas.events import guarantee_words
 
 guarantee_words.append(promises.in_words)

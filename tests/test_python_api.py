@@ -25,7 +25,13 @@ from onward.tests.support.loans import write_loans
 DOCS = Path(__file__).parents[1] / "docs"
 EXAMPLE = DOCS / "examples" / "suggest.py"
 FRAMES = DOCS / "examples" / "frames.py"
-MODULES = ("schemas.events", "streams.api.program", "streams.api.suggestions", "streams.api.training")
+MODULES = (
+    "schemas.events",
+    "streams.api.elicitation",
+    "streams.api.program",
+    "streams.api.suggestions",
+    "streams.api.training",
+)
 ADA = {"income": 55, "debts": 6, "region": "north"}
 BOB = {"income": 95, "debts": 0, "region": "south"}
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -60,12 +66,15 @@ def program(folder):
 def test_these_names_are_exported():
     assert onward.__all__ == [
         "Change",
+        "Elicitation",
         "Manifest",
         "NoRecourse",
         "OnwardError",
         "Option",
         "Program",
+        "Question",
         "Recourse",
+        "Step",
         "Suggestions",
         "__version__",
         "draft_spec",
@@ -84,6 +93,8 @@ def test_these_names_are_those_of_its_objects():
 
     assert of(onward.Program) == [
         "answers",
+        "elicit",
+        "elicit_read",
         "features",
         "model",
         "name",
@@ -94,6 +105,7 @@ def test_these_names_are_those_of_its_objects():
         "summarised",
         "threshold",
     ]
+    assert of(onward.Elicitation) == ["answer", "answers", "approved", "question", "recourse", "regret"]
     assert of(onward.Suggestions) == ["summary", "to_dicts", "to_frame"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -82,13 +82,15 @@ class Terms(NamedTuple):
 
     At most ``questions``, each with ``options`` plans. No more are asked when the expected regret is at most
     ``tolerance`` times the expected least cost. With ``walks`` the next question is about the state to which the first
-    step of the picked plan leads (algorithm 1); else all are about the person as they are.
+    step of the picked plan leads (algorithm 1); else all are about the person as they are. With ``repeats`` a question
+    may be asked again, as if the person forgot their answer; else no more is asked where the best question was asked.
     """
 
     questions: int = 3
     options: int = 2
     tolerance: float = 0.02
     walks: bool = False
+    repeats: bool = True
 
 
 class Standing(NamedTuple):
@@ -97,7 +99,8 @@ class Standing(NamedTuple):
     ``question`` are the numbers of the plans to show next, in the pool of ``state``; None where nothing is to be asked.
     ``recommended`` is the plan of the first pool with the least expected cost, ``cost`` what it is expected to cost and
     ``regret`` what it is expected to cost above the person's cheapest plan. ``answers`` are those that taught
-    something, ``kinds`` (M,) the probabilities of the kinds of people.
+    something, ``kinds`` (M,) the probabilities of the kinds of people. ``weights`` (S, P) and ``probability`` (S,) are
+    what the person's weights may be.
     """
 
     question: tuple[int, ...] | None
@@ -106,6 +109,14 @@ class Standing(NamedTuple):
     regret: float
     answers: int
     kinds: Array
+    weights: Array
+    probability: Array
+
+    @property
+    def mean_weights(self) -> Array:
+        """The expected weights, (P,)."""
+        found: Array = self.probability @ self.weights
+        return found
 
 
 class Interview(Generic[S]):
@@ -179,8 +190,8 @@ class Interview(Generic[S]):
         An answer is taken when the next standing is asked for: a list may grow meanwhile.
         """
         person, first = Particles(self._prior, self._response, self._key), self._pool_at(self._start)
-        state, pool, taught = self._start, first, 0
-        standing = self._standing(person, first, pool, 0, taught)
+        state, pool, taught, declined, asked = self._start, first, 0, set[int](), set[tuple[int, ...]]()
+        standing = self._standing(person, first, pool, 0, taught, declined)
         yield standing
         for number, answer in enumerate(answers, start=1):
             if standing.question is None:
@@ -194,8 +205,13 @@ class Interview(Generic[S]):
                 taught += 1
                 if self._terms.walks:
                     state = self._next_state(pool, standing.question[answer])
-                    pool = first if state is self._start else self._pool_at(state)
-            standing = self._standing(person, first, pool, number, taught)
+                    pool, declined = (first if state is self._start else self._pool_at(state)), set()
+            else:
+                declined = declined | set(standing.question)
+            asked.add(standing.question)
+            standing = self._standing(person, first, pool, number, taught, declined)
+            if standing.question in asked and not self._terms.repeats:
+                standing = standing._replace(question=None)
             yield standing
 
     def _next_state(self, pool: Pool[S], picked: int) -> S:
@@ -203,7 +219,9 @@ class Interview(Generic[S]):
         state = pool.after_first_step[picked]
         return self._start if state is None or not len(self._pool_at(state).costs.steps) else state
 
-    def _standing(self, person: Particles, first: Pool[S], pool: Pool[S], asked: int, taught: int) -> Standing:
+    def _standing(
+        self, person: Particles, first: Pool[S], pool: Pool[S], asked: int, taught: int, declined: Set[int]
+    ) -> Standing:
         costs, probability = person.costs(first.costs), person.probability
         expected = costs @ probability
         recommended = int(expected.argmin())
@@ -212,17 +230,54 @@ class Interview(Generic[S]):
         regret = max(cost - least, 0.0)
         question = None
         if asked < self._terms.questions and regret > self._terms.tolerance * least:
-            question = self._question(costs if pool is first else person.costs(pool.costs), probability)
-        return Standing(question, recommended, cost, regret, taught, person.kinds)
+            question = self._question(costs if pool is first else person.costs(pool.costs), probability, declined)
+        return Standing(question, recommended, cost, regret, taught, person.kinds, person.weights.copy(), probability)
 
-    def _question(self, costs: Array, probability: Array) -> tuple[int, ...] | None:
-        """The plans to show, of those with these costs (n, S); None where no answer would help."""
-        size = min(self._terms.options, len(costs))
+    def _question(self, costs: Array, probability: Array, declined: Set[int]) -> tuple[int, ...] | None:
+        """The plans to show, of those with these costs (n, S); None where no answer would help.
+
+        Those of a question that had no answer are not shown again.
+        """
+        offered = np.array([plan for plan in range(len(costs)) if plan not in declined], dtype=np.intp)
+        size = min(self._terms.options, len(offered))
         if size < 2:
             return None
         counts = probability > LEAST_PROBABILITY
-        costs, probability = np.ascontiguousarray(costs[:, counts]), probability[counts]
-        shown = best_set(costs, probability, size)
         cheapest = float((costs @ probability).min())
+        costs, probability = np.ascontiguousarray(costs[offered][:, counts]), probability[counts]
+        shown = best_set(costs, probability, size)
         gain = cheapest - float(costs[list(shown)].min(axis=0) @ probability)
-        return shown if gain > LEAST_GAIN * cheapest else None
+        return tuple(offered[list(shown)].tolist()) if gain > LEAST_GAIN * cheapest else None
+
+
+def option_set(
+    costs: Array, probability: Array, arm: Indices, recommended: int, most: int, tolerance: float
+) -> list[int]:
+    """The plans to tell a person: the recommended one, then others that may be cheaper for them, at most ``most``.
+
+    Each has another arm, and is the one that lowers the expected least cost most; it does by more than the share
+    ``tolerance``. So the more is known, the fewer are told.
+
+    Parameters
+    ----------
+    costs, arm
+        The costs (n, S) of n plans under S samples, and the arm of each, (n,).
+    probability
+        That of each sample, (S,).
+
+    Examples
+    --------
+    >>> costs, arm = np.array([[2.0, 2.0], [1.0, 9.0], [9.0, 1.9]]), np.arange(3)
+    >>> option_set(costs, np.array([0.5, 0.5]), arm, recommended=0, most=3, tolerance=0.1)
+    [0, 1]
+    """
+    chosen, least = [recommended], costs[recommended].copy()
+    while len(chosen) < most:
+        gain = np.maximum(least - costs, 0.0) @ probability
+        gain[np.isin(arm, arm[chosen])] = 0.0
+        best = int(gain.argmax())
+        if gain[best] <= tolerance * float(least @ probability):
+            break
+        chosen.append(best)
+        least = np.minimum(least, costs[best])
+    return chosen

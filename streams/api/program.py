@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,7 +18,8 @@ from ..programs.program import Program as AssembledProgram
 from ..programs.program import assemble
 from ..programs.spec_check import load_program_spec
 from ..replay.suggestions import suggest
-from .arguments import milliseconds_of, path_of, switch_of, whole_number_of
+from .arguments import milliseconds_of, path_of, switch_of, text_of, whole_number_of
+from .elicitation import Elicitation
 from .one_error import usage_errors
 from .people import People, ValidPeople, read, read_valid
 from .suggestions import Suggestions
@@ -134,6 +136,44 @@ class Program:
             program.bundle.manifest.metrics.get("retrained_accept"),
             valid.origin,
         )
+
+    def elicit(self, person: Mapping[str, Any], *, name: str = "0", at: datetime | None = None) -> Elicitation:
+        """Ask one person which of a few plans they would take, and find the plan that is the easiest for them.
+
+        The same person and answers lead to the same questions and the same recourse.
+
+        Parameters
+        ----------
+        person
+            Their features in raw units, as one of the dicts of ``suggest``.
+        name
+            What the answer calls them.
+        at
+            When they apply, with a time zone; now by default.
+
+        Raises
+        ------
+        OnwardError
+            When the person does not fit the spec, or the program's spec has no ``elicitation``.
+        """
+        if not isinstance(person, Mapping):
+            raise UsageError(f"the person is a {type(person).__name__}: give a dict with the features")
+        text_of("name", name)
+        (features,) = read([person], self._program.spec).people.values()
+        return self.elicit_read(name, features, at=at)
+
+    def elicit_read(
+        self, name: str, features: Mapping[str, Value | None], *, at: datetime | None = None
+    ) -> Elicitation:
+        """The same for a person of ``read``."""
+        spec = self._program.spec
+        if spec.elicitation is None:
+            raise UsageError(
+                f"program {self.name!r} asks nobody: give its spec `elicitation`, as in `elicitation: {{}}`"
+            )
+        self._check({name: features})
+        at_ms = time.time_ns() // 1_000_000 if at is None else milliseconds_of("at", at)
+        return Elicitation(self._program, name, features, at_ms)
 
     def score(self, people: People) -> list[float]:
         """The score of every person under the model, between 0 and 1."""

@@ -104,5 +104,5 @@ def _html_row(row: _Row) -> str:
         assert isinstance(answer, NoRecourse), "a recourse has options"
         cells = ["", answer.detail or answer.reason, ""]
     else:
-        cells = [option.id, "; ".join(map(str, option.changes)), f"{option.cost:.3f}"]
+        cells = [option.id, option.actions, f"{option.cost:.3f}"]
     return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in [answer.application, *cells])}</tr>"

@@ -11,15 +11,19 @@ from rich.console import Console
 from rich.progress import track
 
 from ...schemas.events import NoRecourse, Recourse
-from ..api.program import MAX_OPTIONS, load_program
+from ..api.people import ValidPeople
+from ..api.program import MAX_OPTIONS, Program, load_program
 from ..errors import UsageError
 from .display.undecided import tell_cautions, tell_undecided
-from .display.words import printable
+from .display.words import counted, printable
 from .flags.parsing import CommandParser
 
 DESCRIPTION = """Suggest a way forward to every rejected person of a CSV: what a worker with a fresh learner would
 publish. People whom the program's model approves get no line. Rows that cannot be used are reported on standard error,
 the others are answered, and the exit code is then 2."""
+
+MOST_DIGITS = 5
+"""Of an answer."""
 
 
 def run(args: Sequence[str]) -> int:
@@ -33,6 +37,9 @@ def run(args: Sequence[str]) -> int:
     parser.add_argument("--id", metavar="COLUMN", help="column with people's names (default: the row's number, from 0)")
     parser.add_argument("--options", type=int, metavar="N", help="the most options of a person (default: the spec's)")
     parser.add_argument("--json", action="store_true", help="one event a line, as a worker publishes it")
+    parser.add_argument(
+        "--ask", metavar="NAME", help="ask this person which plans they would take: the spec has `elicitation`"
+    )
     options = parser.parse_args(list(args))
     if options.options is not None and not 1 <= options.options <= MAX_OPTIONS:
         raise UsageError(f"--options is {options.options}: give a number from 1 to {MAX_OPTIONS}")
@@ -42,16 +49,65 @@ def run(args: Sequence[str]) -> int:
     people = program.read_valid(options.people, id=options.id)
     for problem in people.problems:
         print(f"onward: {printable(str(problem))}", file=sys.stderr)
+    if options.ask is not None:
+        ask(program, options.ask, people, as_json=options.json)
+        return UsageError.exit_code if people.problems else 0
     answers, errors = [], Console(stderr=True)
     found, rejected = program.answers(people.people), f"the rejected ones of {len(people.people):,} people"
     # On a screen the answers themselves show how far it is.
     silent = sys.stdout.isatty() or not errors.is_terminal
     for answer in track(found, rejected, console=errors, transient=True, disable=silent):
-        print(msgspec.json.encode(answer).decode() if options.json else _in_words(answer))
+        print(_shown(answer, as_json=options.json))
         answers.append(answer)
     summary = program.summarised(answers, people).summary()
     errors.print(summary, highlight=False, soft_wrap=True, markup=False)
     return UsageError.exit_code if people.problems else 0
+
+
+def ask(program: Program, name: str, people: ValidPeople, *, as_json: bool) -> None:
+    """Ask one person on standard error, read their answers from standard input, and print what to tell them.
+
+    Raise ``UsageError`` where there is no such person.
+    """
+    if name not in people.people:
+        raise UsageError(f"--ask: nobody who can be used is named {name!r}")
+    elicitation = program.elicit_read(name, people.people[name])
+    while (question := elicitation.question) is not None:
+        for line in str(question).split("\n"):
+            _say(printable(line))
+        try:
+            elicitation.answer(_picked(len(question.options)))
+        except EOFError:
+            _say("\nno more answers: this is what is known so far")
+            break
+    if elicitation.recourse is None:
+        _say(f"{printable(name)}: approved: there is nothing to ask")
+        return
+    print(_shown(elicitation.recourse, as_json=as_json))
+    if elicitation.regret is not None:
+        over = f"the first way is expected to cost {elicitation.regret:.3f} more than the easiest for this person"
+        _say(f"{counted(len(elicitation.answers), 'answer')}: {over}")
+
+
+def _picked(most: int) -> int | None:
+    """The number that the person gives, None for 0. Raise ``EOFError`` where there are no more lines."""
+    while True:
+        print(f"1 to {most}, or 0 for none of them: ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        given = line.strip()
+        if given.isascii() and given.isdecimal() and len(given) < MOST_DIGITS and int(given) <= most:
+            return int(given) or None
+        _say(f"that is none of the numbers from 0 to {most}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _shown(answer: Recourse | NoRecourse, *, as_json: bool) -> str:
+    return msgspec.json.encode(answer).decode() if as_json else _in_words(answer)
 
 
 def _in_words(answer: Recourse | NoRecourse) -> str:

@@ -10,14 +10,16 @@ from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from ...agents.candidates.plans import PlanGenerator, cheapest_steps
 from ...agents.options import OptionBatch, Options
-from ...schemas.events import ExecutionSource, ModelDecision, NoRecourse, Option, Recourse
+from ...schemas.events import ExecutionSource, ModelDecision, NoRecourse, Option, Recourse, Step
 from ...schemas.headers import format_time
 from ..journal.entries import JournalPosition
+from ..programs.plan_steps import mean_weights, steps_of
 from ..programs.program import Program
 from .assessment import Assessment
 from .cases import APPROVED, NO_RECOURSE, OPEN, Case, CaseOption
@@ -153,6 +155,7 @@ def options_of(
     assert batch is not None, "only a rejected person has options"
     helps = batch.outlook.probability if batch.outlook is not None and model.objective.aims else None
     is_learned, promises = source == "learned", program.promises
+    generator = model.generator if isinstance(model.generator, PlanGenerator) else None
     options: list[Option] = []
     # A comprehension would reach all these names through cells, which costs more than it saves.
     for id, option in selected:
@@ -168,9 +171,22 @@ def options_of(
                 option.learner_execution if is_learned else None,
                 PROMISED if promises else UNSET,
                 UNSET if helps is None else helps(option.index),
+                UNSET if generator is None else _steps(generator, model, assessment, option.point),
             )
         )
     return tuple(options)
+
+
+def _steps(
+    generator: PlanGenerator, model: CurrentModel, assessment: Assessment, point: int
+) -> tuple[Step, ...] | UnsetType:
+    """The steps to an option: those that were asked about, else in the order that is the cheapest for most people."""
+    own, cost, asked = assessment.options, model.objective.cost, assessment.asked
+    if asked is None:
+        plan, weights = cheapest_steps(generator.space, cost, own.person, own.points[point]), mean_weights(cost)
+    else:
+        plan, weights = asked.plans[point], asked.weights
+    return steps_of(model.program, assessment.values, own.person, plan, cost, weights)
 
 
 def _guarantee(model: CurrentModel, target: NDArray[np.float64]) -> dict[str, float] | None:

@@ -6,14 +6,15 @@ the same. A row does not depend on the other rows of its batch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import Raw, Struct
 from numpy.typing import NDArray
 
+from ...agents.candidates.plans import PlanSteps
 from ...agents.objective import Predict
 from ...agents.options import OptionBatch, Options
 from ...schemas.encoding import ChangedCodes, Problem, Values
@@ -40,11 +41,19 @@ class Person(Struct, frozen=True, gc=False):
     approved: bool | None = None
 
 
+class AskedPlans(NamedTuple):
+    """Plans that a person was asked about, by the rows of a batch's points, and what the weights (P,) are thought to be
+    after their answers; None where steps cost the same in every order."""
+
+    plans: Sequence[PlanSteps]
+    weights: Array | None
+
+
 class Assessment(Struct, frozen=True, gc=False, eq=False):
     """One person: raw values, score under the current model, and where their options are in a batch.
 
     ``batch`` is None for an approved person. ``changed`` is what the options of the batch change, None where they copy
-    instances.
+    instances. ``asked`` are the plans of which the batch has the targets, where the person was asked.
     """
 
     values: Values
@@ -52,6 +61,7 @@ class Assessment(Struct, frozen=True, gc=False, eq=False):
     batch: OptionBatch | None = None
     row: int = 0
     changed: ChangedCodes | None = None
+    asked: AskedPlans | None = None
 
     @property
     def approved(self) -> bool:

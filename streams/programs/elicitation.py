@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import msgspec
 
@@ -16,19 +16,30 @@ from ...schemas.spec import Elicitation, ProgramSpec
 from ...schemas.spec_rules import Violation
 from .limited_places import closes_rounds
 
-RESPONSES: Mapping[str, type[Response]] = {kind.name: kind for kind in (Logistic, Noiseless)}
+SHARPNESS = 20.0
+"""Of logistic answers: a plan that costs a tenth more of the least expected cost is picked with the odds exp(-2)."""
 
 
 def terms_of(elicitation: Elicitation) -> Terms:
     """How people are asked."""
-    return Terms(elicitation.questions, elicitation.options, elicitation.tolerance)
+    return Terms(elicitation.questions, elicitation.options, elicitation.tolerance, repeats=False)
+
+
+def response_of(elicitation: Elicitation, least: float) -> Response:
+    """How people answer to whom the easiest plan is expected to cost ``least``: in whatever unit costs are."""
+    if elicitation.response == Noiseless.name:
+        return Noiseless()
+    return Logistic(temperature=SHARPNESS / least if least > 0.0 else SHARPNESS)
 
 
 def causal_cost(spec: ProgramSpec, elicitation: Elicitation, columns: costs.Columns) -> Causal:
-    """The cost of a program whose spec says what influences what, and which weights people have."""
+    """The cost of a program whose spec says what influences what, and which weights people have.
+
+    A step costs at least 0, ending a plan nothing, and a feature at its lowest value influences nothing.
+    """
     number = {feature.name: index for index, feature in enumerate(spec.features)}
     edges = [(number[parent], number[child]) for parent, child in elicitation.influences]
-    structure = CostStructure(len(number), edges, floor=0.0, stop=0.0)
+    structure = CostStructure(len(number), edges, floor=0.0, offset=0.0, stop=0.0)
     document = msgspec.json.decode(msgspec.json.encode(elicitation.prior))
     prior = GaussianMixture.of_document(document, structure.parameters)
     return Causal(columns, structure, prior)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from onward.agents.choices.questions import (
     Terms,
     best_set,
     expected_utility_of_selection,
+    option_set,
 )
 from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.costs.plan_costs import PlanCosts, Pool
@@ -133,7 +134,7 @@ def test_a_standing_follows_from_the_key_and_the_answers(seed: int, others: int)
 
 
 def _bytes(standing: questions.Standing) -> tuple[object, ...]:
-    return (*standing[:-1], standing.kinds.tobytes())
+    return (*standing[:-3], *(array.tobytes() for array in standing[-3:]))
 
 
 @quickly
@@ -154,12 +155,38 @@ def test_one_plan_is_recommended_without_a_question() -> None:
     assert (standing.question, standing.recommended, standing.regret) == (None, 0, 0.0)
 
 
-def test_no_answer_teaches_nothing_and_counts_as_asked() -> None:
-    case = Case(3)
-    interview = case.interview(EAGER._replace(questions=2))
-    first, last = interview.after([]), interview.after([NO_ANSWER, NO_ANSWER])
+@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5])
+def test_no_answer_teaches_nothing_and_its_plans_are_not_shown_again(seed: int) -> None:
+    interview = Case(seed).interview()
+    first, *others = interview.course([NO_ANSWER])
     assert first.question is not None
-    assert last == last._replace(question=None, answers=0, cost=first.cost, regret=first.regret)
+    for standing in others:
+        assert standing[1:4] == first[1:4]
+        assert standing.answers == 0
+        assert not set(first.question) & set(standing.question or ())
+
+
+def test_no_answer_counts_as_asked() -> None:
+    interview = Case(3).interview(EAGER._replace(questions=1))
+    assert interview.after([]).question is not None
+    assert interview.after([NO_ANSWER]).question is None
+
+
+@quickly
+@given(seed=st.integers(0, 2**32), tolerance=st.sampled_from([0.0, 0.02, 0.3]))
+def test_options_are_told_while_each_lowers_the_expected_cost_enough(seed: int, tolerance: float) -> None:
+    random = np.random.default_rng(seed)
+    costs, probability, arm = random.exponential(5.0, (9, 12)), random.dirichlet(np.ones(12)), np.arange(9) // 2
+    best = int((costs @ probability).argmin())
+    chosen = option_set(costs, probability, arm, best, 3, tolerance)
+    assert chosen[0] == best
+    assert len(set(arm[chosen].tolist())) == len(chosen) <= 3
+    least = [float(costs[chosen[:count]].min(axis=0) @ probability) for count in range(1, len(chosen) + 1)]
+    assert all(after < before * (1.0 - tolerance) for before, after in pairwise(least))
+    rest = [plan for plan in range(9) if arm[plan] not in arm[chosen]]
+    if len(chosen) < 3:
+        more = [float(costs[[*chosen, plan]].min(axis=0) @ probability) for plan in rest]
+        assert min(more) >= least[-1] * (1.0 - tolerance) - 1e-9
 
 
 @pytest.mark.parametrize(

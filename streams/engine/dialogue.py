@@ -1,0 +1,147 @@
+"""What one person is asked, and what they are told after their answers: a function of the model, them and the answers.
+
+The bytes of a person's answers are all that need be kept: the number of the picked plan in its question, or
+``NO_ANSWER``. The same bytes give the same next question, and the same options.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...agents.candidates.plans import PersonPlans, PlanGenerator, PlanSteps
+from ...agents.choices.questions import Interview, Standing, option_set
+from ...agents.costs.causal import Causal
+from ...agents.costs.plan_costs import Pool
+from ...agents.costs.prior import prior_of
+from ...agents.objective import Objective
+from ...schemas.events import ExecutionSource, Option
+from ...schemas.spec import Elicitation
+from ..programs.elicitation import response_of, terms_of
+from ..programs.program import Array, Program
+from .answers import options_of
+from .assessment import AskedPlans, Assessment
+from .selection import Selected
+from .state import CurrentModel
+
+
+class Dialogue:
+    """The questions to one rejected person under a model.
+
+    Parameters
+    ----------
+    model
+        That of a program which asks.
+    assessment
+        The person.
+
+    Raises
+    ------
+    NoPlanError
+        Where no plan reaches the goal: there is nothing to ask about.
+    """
+
+    def __init__(self, model: CurrentModel, assessment: Assessment) -> None:
+        program, elicitation, generator = _asking(model)
+        self._model, self._assessment, self._person = model, assessment, assessment.options.person
+        self._elicitation = elicitation
+        self._plans = generator.plans(self._person)
+        if not len(self._plans.arm):
+            raise NoPlanError
+        self._pool = pool = generator.pool_of(self._plans)
+        numbers = program.numbering.numbers
+        self._arm = self._plans.arm if numbers is None else numbers[self._plans.arm]
+        self._interview = Interview(
+            lambda _: pool,
+            None,
+            prior_of(model.objective.cost),
+            response_of(elicitation, float(self._plans.cost.min())),
+            _key(program, self._person),
+            terms_of(elicitation),
+        )
+
+    def after(self, answers: Sequence[int]) -> Standing:
+        """What is known after these answers. Raise ``ValueError`` where one of them was not offered."""
+        return self._interview.after(answers)
+
+    def course(self, answers: Sequence[int]) -> Iterator[Standing]:
+        """What is known after none, one, ... of these answers, which may grow meanwhile."""
+        return self._interview.course(answers)
+
+    def question(self, standing: Standing, source: ExecutionSource) -> tuple[Option, ...]:
+        """The plans of the next question, as people read them; none where nothing is left to ask."""
+        return self._options(standing, standing.question or (), source)
+
+    def options(self, standing: Standing, source: ExecutionSource) -> tuple[Option, ...]:
+        """The options to tell, as people read them, the recommended one first."""
+        return self._options(standing, self._told(standing), source)
+
+    def selected(self, standing: Standing) -> tuple[Assessment, tuple[Selected, ...]]:
+        """The same before they are put into words: an assessment that has them, and each as a step that picked it."""
+        return self._selected(standing, self._told(standing))
+
+    def _told(self, standing: Standing) -> list[int]:
+        costs, most = self._pool.costs.under(standing.weights), self._model.program.spec.policy.options
+        tolerance = self._elicitation.tolerance
+        return option_set(costs, standing.probability, self._arm, standing.recommended, most, tolerance)
+
+    def _options(self, standing: Standing, plans: Sequence[int], source: ExecutionSource) -> tuple[Option, ...]:
+        if not plans:
+            return ()
+        assessment, selected = self._selected(standing, plans)
+        return options_of(self._model, assessment, enumerate(selected, 1), source)
+
+    def _selected(self, standing: Standing, plans: Sequence[int]) -> tuple[Assessment, tuple[Selected, ...]]:
+        """Plans as options of a batch of their own, in which they stand by arm."""
+        model, program, people = self._model, self._model.program, self._person[np.newaxis]
+        own = sorted(plans, key=lambda plan: (self._arm[plan], plan))
+        numbers, nobody = np.arange(len(own)), np.zeros(len(own), np.intp)
+        points = np.ascontiguousarray(self._plans.targets[own])
+        batch = model.objective.options(people, nobody, self._arm[own], points, numbers, program.codec.feature_of)
+        asked = AskedPlans(
+            [_steps(self._plans, plan) for plan in own],
+            standing.mean_weights if isinstance(model.objective.cost, Causal) else None,
+        )
+        person = self._assessment
+        assessment = Assessment(person.values, person.score, batch, 0, program.changed_codes(batch), asked)
+        each = _expected(self._pool, model.objective, standing, plans)
+        selected = tuple(
+            Selected(own.index(plan), int(self._arm[plan]), own.index(plan), cost, execution, 1.0, execution)
+            for plan, (cost, execution) in zip(plans, each, strict=True)
+        )
+        return assessment, selected
+
+
+class NoPlanError(Exception):
+    """No plan of a person reaches the goal."""
+
+
+def _asking(model: CurrentModel) -> tuple[Program, Elicitation, PlanGenerator]:
+    """What a program that asks has."""
+    program, generator = model.program, model.generator
+    assert program.spec.elicitation is not None, f"{program.name} asks nobody"
+    assert isinstance(generator, PlanGenerator), "the spec has been checked"
+    return program, program.spec.elicitation, generator
+
+
+def _key(program: Program, person: Array) -> list[int]:
+    """The numbers that tell a person (D,) from others, whatever they are called."""
+    digest = hashlib.sha256(np.ascontiguousarray(person).tobytes()).digest()
+    return [program.spec.policy.seed, int.from_bytes(digest, "big")]
+
+
+def _steps(plans: PersonPlans, plan: int) -> PlanSteps:
+    order = plans.found.order[plan]
+    order = order[order >= 0]
+    return PlanSteps(plans.levels.lattice.features[order], plans.after(plan), np.zeros(len(order)))
+
+
+def _expected(
+    pool: Pool[Array], objective: Objective, standing: Standing, plans: Sequence[int]
+) -> list[tuple[float, float]]:
+    """What plans are expected to cost a person after their answers, and how probably they carry each out."""
+    costs = pool.costs.only(plans).under(standing.weights)
+    execution = np.exp(-objective.nu * costs) @ standing.probability
+    return [(cost.item(), share.item()) for cost, share in zip(costs @ standing.probability, execution, strict=True)]
