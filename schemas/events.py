@@ -253,10 +253,17 @@ class Option(Suggested, frozen=True, gc=False):
 
     @property
     def actions(self) -> str:
-        """What to do, in words: the steps, numbered where there are several, else the changes."""
-        if self.steps is UNSET or len(self.steps) < 2:
-            return "; ".join(map(str, self.changes if self.steps is UNSET else self.steps))
-        return "; ".join(f"({number}) {step}" for number, step in enumerate(self.steps, 1))
+        """What to do, in words: the steps, numbered where there are several, else the changes.
+
+        Of several steps of a feature the first one has the reason for its place.
+        """
+        if self.steps is UNSET:
+            return "; ".join(map(str, self.changes))
+        told, words = set[str](), list[str]()
+        for step in self.steps:
+            words.append(Change.__str__(step) if step.feature in told else str(step))
+            told.add(step.feature)
+        return words[0] if len(words) == 1 else "; ".join(f"({at}) {word}" for at, word in enumerate(words, 1))
 
     def in_words(self, execution_source: ExecutionSource | None = None) -> str:
         """The changes, the cost, the promise, and how probably a person carries them out, and they then help.

@@ -53,9 +53,9 @@ class Dialogue:
         self._pool = pool = generator.pool_of(self._plans)
         numbers = program.numbering.numbers
         self._arm = self._plans.arm if numbers is None else numbers[self._plans.arm]
-        self._interview = Interview(
+        self._interview: Interview[Array] = Interview(
             lambda _: pool,
-            None,
+            self._person,
             prior_of(model.objective.cost),
             response_of(elicitation, float(self._plans.cost.min())),
             _key(program, self._person),

@@ -189,6 +189,44 @@ def test_options_are_told_while_each_lowers_the_expected_cost_enough(seed: int, 
         assert min(more) >= least[-1] * (1.0 - tolerance) - 1e-9
 
 
+class Samples:
+    """A prior of samples that do not move: what is expected of an answer is then exact."""
+
+    latents, particles = 0, 1
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows, self.mass = rows, np.full(len(rows), 1.0 / len(rows))
+
+    def weights(self, kind: np.ndarray, latent: np.ndarray) -> np.ndarray:
+        return self.rows[kind]
+
+
+@quickly
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from([Noiseless, Logistic]))
+def test_an_answer_is_expected_to_lower_cost_and_regret(seed: int, kind: type[Response]) -> None:
+    case, response = Case(seed), kind()
+    prior = Samples(np.random.default_rng(seed).uniform(1.0, 20.0, (40, FEATURES)))
+    interview = Interview(lambda _: case.pool, "start", prior, response, [1], EAGER)
+    before = interview.after([])
+    if before.question is None:
+        return
+    picked = response.probability(case.pool.costs.only(before.question).under(prior.rows)) @ prior.mass
+    after = [interview.after([answer]) for answer in range(len(picked))]
+    assert picked @ [standing.cost for standing in after] <= before.cost * (1.0 + 1e-9)
+    assert picked @ [standing.regret for standing in after] <= before.regret + 1e-9 * before.cost
+    costs = case.pool.costs.under(after[0].weights) @ after[0].probability
+    assert costs[after[0].recommended] == pytest.approx(costs.min())
+
+
+@quickly
+@seeds
+def test_no_question_is_asked_twice_of_people_who_remember(seed: int) -> None:
+    case = Case(seed)
+    interview = case.interview(EAGER._replace(repeats=False), Logistic(temperature=0.1))
+    asked = [standing.question for standing in interview.course(case.answers(interview)) if standing.question]
+    assert len(asked) == len(set(asked))
+
+
 @pytest.mark.parametrize(
     ("answers", "line"),
     [([2], "answer 1 is 2: the question offered 2 plans"), ([-1], "answer 1 is -1"), ([0] * 9, "is to no question")],

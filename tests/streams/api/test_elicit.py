@@ -181,3 +181,20 @@ def test_a_program_without_the_section_asks_nobody(place: Path) -> None:
         program_of(place).elicit([PERSON])  # type: ignore[arg-type]
     with pytest.raises(onward.OnwardError, match="debts"):
         program_of(place).elicit({"income": 35, "region": "north"})
+
+
+def test_answers_teach_the_same_in_whatever_unit_costs_are(place: Path) -> None:
+    told = []
+    for scale in (1.0, 1000.0):
+        components = [
+            {"probability": 0.5, "mean": [scale * weight for weight in mean], "sd": 0.3 * scale} for mean in KINDS
+        ]
+        section = ASKS.replace("prior.json", json.dumps({"components": components})) % ", tolerance: 0.001"
+        elicitation = answered(
+            onward.load_program(written(place, "causal", section, "unit.yaml")).elicit(PERSON, at=AT)
+        )
+        assert isinstance(elicitation.recourse, onward.Recourse)
+        assert elicitation.regret is not None
+        told.append((elicitation.answers, elicitation.recourse.options[0].actions, elicitation.regret / scale))
+    assert told[0][:2] == told[1][:2]
+    assert told[0][2] == pytest.approx(told[1][2], rel=1e-6)

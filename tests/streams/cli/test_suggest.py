@@ -1,5 +1,7 @@
 """``onward suggest``: words for people, events for programs, errors in one line."""
 
+import io
+
 import msgspec
 import pytest
 
@@ -144,3 +146,63 @@ def test_the_row_number_names_a_person_whatever_rows_cannot_be_used(folder, tmp_
     (tmp_path / "people.csv").write_text("income,debts,region\n1\n20,8,north\n")
     assert main(["suggest", str(tmp_path / "people.csv"), "--spec", str(folder / "loans.yaml"), "--json"]) == 2
     assert msgspec.json.decode(capsys.readouterr().out)["application"] == "1"
+
+
+@pytest.fixture(scope="module")
+def asking(folder):
+    """The same program, which asks; it begins with two plans for ada."""
+    plans = "generator: plans, cost: mixed"
+    text = reviewed_spec().replace("generator: search", plans) + "elicitation: {tolerance: 0.001}\n"
+    (folder / "asking.yaml").write_text(text)
+    return folder / "asking.yaml"
+
+
+def asks(folder, asking, monkeypatch, typed, *args, person="ada"):
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    return main(["suggest", str(folder / "people.csv"), "--spec", str(asking), "--id", "name", "--ask", person, *args])
+
+
+def test_a_person_is_asked_at_the_terminal(folder, asking, monkeypatch, capsys):
+    assert asks(folder, asking, monkeypatch, "1\n" * 3) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("ada: ")
+    assert "Question 1: which of these would you take?" in told.err
+    assert "1 to 2, or 0 for none of them: " in told.err
+    assert asks(folder, asking, monkeypatch, "1\n" * 3, "--json") == 0
+    answer = kinds["recourse"].decode(capsys.readouterr().out)
+    assert answer.answers[0] == 1
+    assert answer.regret >= 0.0
+
+
+def test_nonsense_is_asked_again_and_the_end_of_the_input_ends_it(folder, asking, monkeypatch, capsys):
+    assert asks(folder, asking, monkeypatch, f"three\n3\n-1\n\n{9 * '9'}\n\u00b2\n1\n", "--json") == 0
+    told = capsys.readouterr()
+    assert told.err.count("that is none of the numbers from 0 to 2") == 6
+    assert kinds["recourse"].decode(told.out).answers[0] == 1
+    assert asks(folder, asking, monkeypatch, "", "--json") == 0
+    told = capsys.readouterr()
+    assert "no more answers: this is what is known so far" in told.err
+    assert kinds["recourse"].decode(told.out).answers == ()
+
+
+def test_who_cannot_be_asked_is_told_in_one_line(folder, asking, monkeypatch, capsys):
+    assert asks(folder, asking, monkeypatch, "", person="bob") == 0
+    told = capsys.readouterr()
+    assert (told.out, "bob: approved: there is nothing to ask" in told.err) == ("", True)
+    assert asks(folder, asking, monkeypatch, "", person="eve") == 2
+    assert "--ask: nobody who can be used is named 'eve'" in capsys.readouterr().err
+    assert asks(folder, folder / "loans.yaml", monkeypatch, "") == 2
+    assert "asks nobody: give its spec `elicitation`" in capsys.readouterr().err
+
+
+def test_ctrl_c_while_a_person_is_asked_leaves_no_traceback(folder, asking, monkeypatch, capsys):
+    class Interrupted(io.StringIO):
+        def readline(self, *_):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin", Interrupted())
+    code = main(["suggest", str(folder / "people.csv"), "--spec", str(asking), "--id", "name", "--ask", "ada"])
+    assert code == 130
+    told = capsys.readouterr()
+    assert "Traceback" not in told.err
+    assert told.out == ""
