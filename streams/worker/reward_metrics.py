@@ -10,7 +10,8 @@ from prometheus_client import Gauge
 from ..engine.rewards.fates import REWARDS
 from ..engine.rewards.summary import RewardsSummary, joined, summary_of
 from ..engine.rewards.watch import TENTHS, RewardWatch
-from ..engine.state import PartitionState, ShardKey
+from ..engine.shards import ShardKey
+from ..engine.state import PartitionState
 from ..metrics import Family, Metrics
 
 DECILES = tuple(f"{low / TENTHS:.1f}-{(low + 1) / TENTHS:.1f}" for low in range(TENTHS))
