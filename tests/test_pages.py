@@ -10,7 +10,7 @@ from onward.streams.engine.handlers import Handler
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "how-to").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 FOLDERS = ("agents", "benchmarks", "deploy", "environments", "schemas", "streams", "tests")
 
 
@@ -20,7 +20,7 @@ def code(text: str) -> str:
     return "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", text)])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_and_every_page_named_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
@@ -29,14 +29,14 @@ def test_every_link_and_every_page_named_is_there(page: Path) -> None:
     assert not missing + [name for name in named if not (ROOT / name).exists()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_path_in_our_folders_is_there(page: Path) -> None:
     spans = re.findall(r"`([^`\s]+)`", page.read_text(encoding="utf-8"))
     named = [span for span in spans if re.match(rf"(?:{'|'.join(FOLDERS)})/[\w./-]*$", span)]
     assert not [name for name in named if not (ROOT / name).exists()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_anchor_is_a_heading(page: Path) -> None:
     for target, anchor in re.findall(r"\]\(([\w./-]*)#([^)\s]+)\)", page.read_text(encoding="utf-8")):
         there = (page.parent / target if target else page).read_text(encoding="utf-8")

@@ -37,7 +37,7 @@ TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "yes o
 
 def pages() -> dict[Path, str]:
     """The pages with all of their tables generated from the code."""
-    tables = {DOCS / "operations.md": _of_operations(), DOCS / "spec.md": {"parameters": _parameters()}}
+    tables = {DOCS / "operations.md": _of_operations(), DOCS / "reference" / "spec.md": {"parameters": _parameters()}}
     return {page: _with_tables(page, own) for page, own in tables.items()}
 
 
