@@ -61,7 +61,7 @@ def test_every_target_of_make_that_is_named_exists() -> None:
 
 
 def test_the_error_lines_of_ledgers_are_quoted_as_the_code_says_them() -> None:
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")
     quoted = re.findall(r"^\| 4 \| `onward: ([^`]+)`", page, re.MULTILINE)
     # What stands for something is a word in capitals, a number, or left out.
     fixed = [max(re.split(r"\.\.\.|\b[A-Z]+\b|\d+", line), key=len).strip(" ':,({}") for line in quoted]
