@@ -30,10 +30,10 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
     ``continuous`` and ``integer`` need ``bounds``; ``ordinal`` needs ``levels`` from lowest to highest;
     ``categorical`` needs ``categories``. ``one_hot`` names the data columns of a categorical feature, one a category
     in the same order (default ``NAME:CATEGORY``). ``step`` is the smallest change a person can make, and ``max_change``
-    the largest that they are asked for: a number, or a share of their own value such as ``25%``; levels are counted. An
-    application whose feature is absent or null is read as if it had the value ``missing``. Nobody is to be told to
-    change a ``protected`` feature, and training tells whether the model reads it; false says that a feature is not what
-    its name suggests.
+    the largest that they are asked for: a number, or a share of their own value such as ``25%``; levels are counted.
+    ``largest_step`` is the most that one step of a plan changes. An application whose feature is absent or null is read
+    as if it had the value ``missing``. Nobody is to be told to change a ``protected`` feature, and training tells
+    whether the model reads it; false says that a feature is not what its name suggests.
     """
 
     name: Name
@@ -49,6 +49,7 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
     pii: bool = False
     protected: bool | None = None
     missing: Value | None = None
+    largest_step: Annotated[float, Meta(gt=0)] | None = None
 
     @property
     def largest_change(self) -> tuple[float, float]:

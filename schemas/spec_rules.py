@@ -27,6 +27,7 @@ FIELD_TYPES = {
     "bounds": NUMERIC,
     "step": NUMERIC,
     "max_change": (*NUMERIC, "ordinal"),
+    "largest_step": (*NUMERIC, "ordinal"),
     "unit": NUMERIC,
     "levels": ("ordinal",),
     "categories": ("categorical",),
@@ -90,6 +91,9 @@ def _check_feature(feature: Feature) -> Iterator[Violation]:
         yield ("protected",), "nobody is to be told to change what is protected: write `mutable: none` too"
     yield from _check_missing(feature)
     yield from _check_max_change(feature)
+    largest, has_order = feature.largest_step, feature.type != "categorical"
+    if largest is not None and has_order and largest < (smallest := _smallest_change(feature)):
+        yield ("largest_step",), f"{largest:g} is below the smallest change, {smallest:g}"
 
 
 def _check_max_change(feature: Feature) -> Iterator[Violation]:

@@ -31,7 +31,8 @@ class Space(NamedTuple):
     and 0 where any change will do, and ``digits`` (F,), the decimal places of raw values, are rules of each feature.
     ``max_changes`` is the most features that may change, None for all. ``allowed`` says which encoded rows (n, D) keep
     the cross-feature constraints, (n,). ``feature_names`` (F,) are for explanations. ``ranges`` say how far each
-    feature may go.
+    feature may go. ``largest_step`` (F,), raw, is the most that one step of a plan changes; None where there is no such
+    rule.
     """
 
     feature_of: Indices
@@ -44,6 +45,7 @@ class Space(NamedTuple):
     allowed: Callable[[Array], Mask]
     feature_names: Sequence[str]
     ranges: Ranges
+    largest_step: Array | None = None
 
     def largest_changes(self, people: Array) -> Array:
         """The largest change of each column, encoded, that encoded people (n, D) are asked for: (n, D)."""

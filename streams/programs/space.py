@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...agents.candidates import Ranges, Space
 from ...schemas.encoding import FeatureCodec
@@ -30,6 +31,7 @@ def space_of(codec: FeatureCodec) -> Space:
         codec.keep_rules,
         tuple(feature.name for feature in features),
         _ranges(features),
+        _largest_steps(features),
     )
 
 
@@ -39,6 +41,14 @@ def _ranges(features: Sequence[Feature]) -> Ranges:
     change, share = np.array([feature.largest_change for feature in features], dtype=np.float64).T
     floor, ceiling = np.array([_widest(feature) for feature in features], dtype=np.float64).T
     return Ranges(lowest, highest, change, share, floor, ceiling)
+
+
+def _largest_steps(features: Sequence[Feature]) -> NDArray[np.float64] | None:
+    """The most that one step of a plan changes each feature; None where none is limited."""
+    steps = [feature.largest_step for feature in features]
+    if all(step is None for step in steps):
+        return None
+    return np.array([np.inf if step is None else step for step in steps], dtype=np.float64)
 
 
 def _bounds(feature: Feature) -> tuple[float, float]:

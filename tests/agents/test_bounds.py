@@ -10,16 +10,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import onward.agents
 import onward.benchmarks.improvement.choices
 import onward.benchmarks.robustness
 from onward.agents import candidates
+from onward.agents.candidates.components import plan_order
 from onward.agents.candidates.recommenders import Bounds, MaximalSuccess
 from onward.agents.choices import registry
+from onward.agents.choices.components.every_set import best_of_every_set
 from onward.agents.choices.components.execution_kernels import best_option
+from onward.agents.choices.components.min_cost import expected_min_cost, gains, greedy, swaps
 from onward.agents.compiled import compiled
-from onward.agents.costs import L1
+from onward.agents.costs import L1, Columns, Cost, MixedCost
+from onward.agents.costs.causal import Causal, CostStructure
+from onward.agents.costs.causal_pairs import MOST_ORDERED
+from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.goals import Threshold
 from onward.agents.goals.components.rejected_share import rejected_share
 from onward.agents.improvement import LabelPrior
@@ -87,6 +94,45 @@ def test_an_index_beyond_the_end_is_found(interpreted: set[str], name: str) -> N
         learner.choose(Options(points[0], arms, points, np.zeros(1, dtype=np.intp), np.ones(1)), np.random.default_rng)
 
 
+def costs_of(codec: FeatureCodec, rows: NDArray[np.float64]) -> Iterator[Cost]:
+    """Costs of samples, and costs that depend on the order of changes."""
+    columns = Columns(codec.feature_of, np.array([feature.mutable != "none" for feature in codec.spec.features]))
+    yield MixedCost.build(columns, rows, 5, 0)
+    features = len(columns.movable)
+    structure = CostStructure(features, [(0, 1)] if features > 1 else [])
+    means = np.ones((1, structure.parameters))
+    yield Causal(columns, structure, GaussianMixture(np.ones(1), means, means))
+
+
+def choose_sets() -> None:
+    """Sets of few and many options, of one and of all."""
+    random = np.random.default_rng(0)
+    for options, samples in ((1, 1), (6, 5)):
+        costs, weights = random.random((options, samples)), np.full(samples, 1.0 / samples)
+        for size in (1, options):
+            chosen, _ = greedy(costs, weights, 0.5, size)
+            expected_min_cost(costs, weights, 0.5, swaps(costs, weights, 0.5, chosen))
+            best_of_every_set(costs, weights, size)
+        gains(costs, weights, costs[0])
+
+
+def order_many_changes() -> None:
+    """Changes and steps of which there are too many to try each order, and targets too many to keep."""
+    features = MOST_ORDERED + 2
+    structure = CostStructure(features, [(0, 1)])
+    means = np.ones((1, structure.parameters))
+    columns = Columns(np.arange(features), np.full(features, True))
+    cost = Causal(columns, structure, GaussianMixture(np.ones(1), means, means))
+    cost(np.ones((1, features)), np.zeros((1, features)))
+    codec = FeatureCodec(any_spec(Random(1)))
+    rows = codec.encode_many([any_row(Random(seed), codec.spec) for seed in range(5)])
+    generator = candidates.registry["plans"].build(space_of(codec), rows, Objective(L1()))
+    with pytest.MonkeyPatch.context() as few:
+        few.setattr(plan_order, "MOST_STATES", 1)
+        generator.under(lambda X: X[:, 0], Threshold(0.3)).propose(rows)
+    plan_order.thinned(np.zeros((4, 2), dtype=np.intp), np.zeros((4, 3)), np.arange(4.0))
+
+
 def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
     for seed in range(10):
         for generator in candidates.registry.values():
@@ -97,7 +143,7 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
             helping = Objective(L1(), 0.5, prior(codec.dimension))
             sets = LpBall(0.1, 2), Ellipsoid(np.eye(codec.dimension + 1), 0.1)
             for score in (lambda X: X[:, 0], linear, *(WorstCaseScore(linear, models) for models in sets)):
-                for objective in (Objective(L1()), helping):
+                for objective in (Objective(L1()), helping, *(Objective(cost) for cost in costs_of(codec, rows))):
                     built = generator.build(space_of(codec), rows, objective).under(score, Threshold(0.3))
                     built.propose(people)
     people = np.random.default_rng(0).uniform(0.1, 0.9, (8, 6))  # with difficulties at which plans need a proof
@@ -119,6 +165,8 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
     at = np.arange(8)
     certain = people[0], at, people, at, np.linspace(0.1, 0.9, 8)
     best_option(certain, np.ones(6), 0.0, 0.0, np.linspace(0.9, 0.1, 8), 1.0)
+    choose_sets()
+    order_many_changes()
     for name in registry:
         for instances in MANY:
             for seed in range(2):

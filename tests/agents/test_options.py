@@ -29,7 +29,7 @@ def test_other_options_help_about_as_probably_by_another_main_change(probability
 
 def test_where_no_change_is_known_to_help_all_others_may_stand_beside_an_option():
     known = options([0.6, 0.6, 0.6], [0, 0, 0])
-    flat = Options(*known[:-1], known.outlook._replace(effects=np.zeros((3, 3))))
+    flat = Options(*known[:5], known.outlook._replace(effects=np.zeros((3, 3))))
     assert flat.beside(1).arm.tolist() == [0, 2]
     assert known.beside(1).arm.tolist() == []
 

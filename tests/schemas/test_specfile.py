@@ -72,6 +72,8 @@ CASES = [
     ("step: 1", "max_change: 0%", [(3, "features[0].max_change", "lets nothing change")]),
     ("step: 1", "max_change: 0.1", [(3, "features[0].max_change", "0.1 is below the smallest change, 0.2")]),
     ("step: 1", "step: 2, max_change: 1", [(3, "features[0].max_change", "1 is below the smallest change, 2")]),
+    ("step: 1", "step: 2, largest_step: 1", [(3, "features[0].largest_step", "1 is below the smallest change, 2")]),
+    ("mutable: none", "largest_step: 1", [(6, "features[3].largest_step", "does not belong to the type categorical")]),
     ("[0, 10]}", "[0, 10], max_change: 0.5}", [(4, "features[1].max_change", "smallest change, 1")]),
     ("high]}", "high], max_change: 50%}", [(5, "features[2].max_change", "levels are counted")]),
     ("mutable: none", "max_change: 1", [(6, "features[3].max_change", "does not belong to the type categorical")]),

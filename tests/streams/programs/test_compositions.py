@@ -64,7 +64,9 @@ def options_of(program: Program) -> Any:
     """The options of the people, in a program with rounds for a score that wins a place in one."""
     people = program.codec.encode_many(PEOPLE)
     if program.closes_rounds:
-        model = model_for(ProgramRounds.new(program), program.bundle, ROUND_SCORE)
+        rounds = ProgramRounds()
+        rounds.begin(program)
+        model = model_for(rounds, program.bundle, ROUND_SCORE)
     else:
         model = CurrentModel.of(program, program.bundle)
     return propose(program, model, people)

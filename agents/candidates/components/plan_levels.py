@@ -1,0 +1,167 @@
+"""The lattice of one person under a program's rules, and what its steps cost by the program's cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...costs import Cost, SampledCost
+from ...costs.causal import Causal
+from ...costs.plan_costs import PlanCosts
+from ...costs.prior import sampled_plan_costs
+from ...rounding import ROUNDING
+from ..contract import Array, Indices, Space
+from .grid import Grid, Steps, spread
+from .lattice import FeatureLevels, Lattice, lattice_of
+from .plan_tables import PlanTables, additive_tables, plan_costs, plan_tables
+
+MOVES = 24
+"""Most levels of a number, on both sides of the person's own."""
+SAMPLES = 8
+"""Samples of a cost distribution for each of which the cheapest plans are searched."""
+IMPOSSIBLE = 1e9
+"""What a change costs that a sample would not make: no plan with it is among the cheapest of this sample."""
+
+
+class PlanLevels(NamedTuple):
+    """What a person (D,) may become: a lattice, and the encoded columns of its levels.
+
+    Of movable feature m, ``blocks[m]`` (n, K, columns) are the encoded columns ``columns[m]`` after each step to each
+    of its n levels, the own one first.
+    """
+
+    person: Array
+    lattice: Lattice
+    columns: Sequence[slice]
+    blocks: Sequence[Array]
+
+    def rows(self, levels: Indices) -> Array:
+        """The encoded rows (R, D) of targets (R, M)."""
+        rows = np.repeat(self.person[np.newaxis], len(levels), axis=0)
+        for m, (columns, block) in enumerate(zip(self.columns, self.blocks, strict=True)):
+            rows[:, columns] = block[levels[:, m] - self.lattice.first[m], -1]
+        return rows
+
+    def after(self, levels: Indices, order: Indices) -> Array:
+        """The encoded rows (k, D) after each step of a plan: its levels (M,), its steps in order, -1 after the last."""
+        order, done = order[order >= 0], np.zeros(len(levels), np.intp)
+        rows = np.repeat(self.person[np.newaxis], len(order), axis=0)
+        for step, m in enumerate(order):
+            rows[step:, self.columns[m]] = self.blocks[m][levels[m] - self.lattice.first[m], done[m]]
+            done[m] += 1
+        return rows
+
+    @property
+    def single(self) -> Array:
+        """The encoded rows (L, D) of the levels, each with all other features as they are."""
+        levels = np.repeat(self.lattice.first[np.newaxis, :-1], len(self.lattice.steps), axis=0)
+        levels[np.arange(len(levels)), self.lattice.feature_of] = np.arange(len(levels))
+        return self.rows(levels)
+
+    def tables(self, cost: Cost) -> tuple[PlanTables, Array]:
+        """What steps cost under S samples of a program's cost, and the probability of each sample, (S,).
+
+        A causal cost has examples of its prior. A cost that is no sum over features is taken as one.
+        """
+        if isinstance(cost, Causal):
+            weights, mass = cost.prior.examples(SAMPLES)
+            return plan_tables(cost.structure, self.lattice, weights), mass
+        rows, person = self.single, self.person[np.newaxis]
+        numbers, nobody = np.arange(len(rows)), np.zeros(len(rows), np.intp)
+        if isinstance(cost, SampledCost):
+            each = np.minimum(cost.costs(cost.shifts(rows, person, numbers, nobody)), IMPOSSIBLE)
+            each = each[:, np.linspace(0, each.shape[1] - 1, SAMPLES).astype(np.intp)]
+        else:
+            each = cost.of_pairs(rows, person, numbers, nobody)[:, np.newaxis]
+        return additive_tables(self.lattice, each), np.full(each.shape[1], 1.0 / each.shape[1])
+
+    def costs(self, cost: Cost, levels: Indices, order: Indices) -> PlanCosts:
+        """What plans (n, M), with their steps in order (n, K), cost a person under any weights.
+
+        Raises
+        ------
+        ValueError
+            Where the cost is the same for everybody.
+        """
+        if isinstance(cost, Causal):
+            return plan_costs(cost.structure, self.lattice, levels, order)
+        if isinstance(cost, SampledCost):
+            return sampled_plan_costs(cost, self.person, self.rows(levels))
+        raise ValueError(f"cost {cost.name!r} is the same for everybody: there is nothing to ask")
+
+
+def plan_levels(space: Space, grid: Grid, person: Array, longest: int) -> PlanLevels:
+    """The levels that a person (D,) can reach in at most ``longest`` steps: near ones of a number, and all categories.
+
+    A change that is larger than the feature's largest step takes several nearly equal ones.
+    """
+    limits = grid.limits(person)
+
+    def parts() -> Iterator[tuple[int, Steps, Array]]:
+        for m, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
+            move = _moves(fewest, most) if grid.is_number[m] else np.arange(1, most + 1)
+            count = _step_counts(space, grid.features[m], move * grid.layout[2][m])
+            move, count = move[count <= longest], count[count <= longest]
+            partial = np.rint(move[:, np.newaxis] * _shares(count)).astype(np.int64)
+            moved = np.zeros((partial.size, len(grid.features)), np.int64)
+            moved[:, m] = partial.ravel()
+            block = grid.targets(person, moved)[:, grid.columns(m)]
+            yield grid.features[m], count, block.reshape(*partial.shape, block.shape[1])
+
+    return _levels(space, person, list(parts()))
+
+
+def levels_to(space: Space, person: Array, target: Array) -> PlanLevels:
+    """The features of a person (D,) that a target (D,) changes, each with the one level that it has there."""
+
+    def parts() -> Iterator[tuple[int, Steps, Array]]:
+        for feature in np.unique(space.feature_of[person != target]).tolist():
+            columns = np.flatnonzero(space.feature_of == feature)
+            change = (target - person)[columns]
+            if len(columns) > 1:
+                yield feature, np.ones(1, np.int64), target[np.newaxis, np.newaxis, columns]
+                continue
+            low, scale, digits = space.low[columns[0]], space.scale[columns[0]], space.digits[feature]
+            count = _step_counts(space, feature, change * scale)
+            raw = np.round(low + (person[columns] + change * _shares(count)[0]) * scale, digits)
+            encoded = (raw - low) / scale
+            encoded[-1] = target[columns[0]]
+            yield feature, count, encoded[np.newaxis, :, np.newaxis]
+
+    return _levels(space, person, list(parts()))
+
+
+def _levels(space: Space, person: Array, parts: Sequence[tuple[int, Steps, Array]]) -> PlanLevels:
+    """The lattice of features with these numbers of steps (n,) and encoded columns after each step (n, K, columns)."""
+    first = np.searchsorted(space.feature_of, np.arange(len(space.mutable) + 1))
+    is_one_hot = np.diff(first) > 1
+    own = np.where(is_one_hot, 1.0, person[first[:-1]])
+    columns = [slice(first[feature], first[feature + 1]) for feature, _, _ in parts]
+    levels, blocks = [], []
+    for (feature, count, block), where in zip(parts, columns, strict=True):
+        values = np.ones(block.shape[:2]) if is_one_hot[feature] else block[:, :, 0]
+        levels.append(FeatureLevels(own[feature], count, values, bool(is_one_hot[feature])))
+        stays = np.broadcast_to(person[where], (1, *block.shape[1:]))
+        blocks.append(np.concatenate([stays, block]))
+    return PlanLevels(person, lattice_of([feature for feature, _, _ in parts], levels, own), columns, blocks)
+
+
+def _shares(count: Steps) -> Array:
+    """Which share of a change is made after each step, (n, K), of changes that take ``count`` (n,) steps."""
+    return np.minimum(np.arange(1, count.max(initial=1) + 1) / count[:, np.newaxis], 1.0)
+
+
+def _step_counts(space: Space, feature: int, change: Array) -> Steps:
+    """How many steps of a plan raw changes (n,) of a feature take."""
+    if space.largest_step is None or np.isinf(space.largest_step[feature]):
+        return np.ones(len(change), np.int64)
+    steps: Steps = np.maximum(1, np.ceil(np.abs(change) / space.largest_step[feature] - ROUNDING)).astype(np.int64)
+    return steps
+
+
+def _moves(fewest: int, most: int) -> Steps:
+    """The grid steps of a number: more of the near than of the far ones."""
+    share = MOVES if 0 in (fewest, most) else MOVES // 2
+    return np.array([*(-step for step in spread(-fewest, share)), *spread(most, share)], np.int64)

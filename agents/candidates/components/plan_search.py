@@ -1,0 +1,144 @@
+"""The search for the cheapest plans of one person, under several ideas of what steps cost them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ..contract import Array, Indices
+from .lattice import Lattice
+from .plan_climb import PlanClimb
+from .plan_order import LEAST_SAVING, cheap_targets, cheapest_order, costs_in_order, lower_bounds, order_matters
+from .plan_tables import PlanTables
+from .plan_targets import PlanTargets, ScoreLevels
+
+MOST_AT_ONCE, PORTIONS = 4096, 10
+"""Targets that are scored at once: at most so many, and this part of all that may be."""
+PROMISING = (0.8, 0.4)
+"""Targets are searched first whose features, one by one, together gain this share of what is missing."""
+
+
+class Effort(NamedTuple):
+    """How long and how hard one person's plans are searched.
+
+    A plan has at most ``steps`` and changes at most ``changes`` features. No more targets are scored when ``rows``
+    were. ``targets`` are compared at once; after ``partial`` ones of them only cheaper ones are looked for. ``plans``
+    are found at most.
+    """
+
+    steps: int
+    changes: int
+    rows: int
+    targets: int = 100_000
+    partial: int = 10_000_000
+    plans: int = 50
+
+
+class Plans(NamedTuple):
+    """n plans of one person: the ``levels`` (n, M) of their targets, and their steps in ``order`` (n, K).
+
+    The order names the movable feature of each step, -1 after the last. ``costs`` (n, S) are those under each sample.
+    ``proven`` says that no other plan within the limits costs less under any sample, ``rows`` how many were scored.
+    """
+
+    levels: Indices
+    order: Indices
+    costs: Array
+    proven: bool
+    rows: int
+
+
+def find_plans(lattice: Lattice, tables: PlanTables, score: ScoreLevels, effort: Effort) -> Plans:
+    """The plans of one person that are the cheapest, or nearly, under each of S samples of what steps cost.
+
+    1. Climbs find some plans quickly (``PlanClimb``). They bound what the others may cost.
+    2. Targets that may cost less under some sample are scored, the cheapest first (best-first search). What a target
+       costs at least counts each influence as it costs least: the bound is admissible, so none is missed. The targets
+       whose single changes promise enough come before others.
+    3. The steps to each valid target are put in the order that costs least, for each sample.
+
+    Parameters
+    ----------
+    lattice
+        What the person may become.
+    tables
+        What that costs.
+    score
+        The model and the rules.
+    effort
+        Where the search ends.
+    """
+    targets = PlanTargets(lattice, tables, score, effort.steps)
+    climb = PlanClimb(lattice, targets, effort.steps, effort.changes, effort.rows)
+    climb.run()
+    ends = [np.inf, *(share * climb.missing for share in PROMISING), -np.inf]
+    proven = [_search(targets, effort, (climb.gains, least, below)) for below, least in pairwise(ends)]
+    return _ordered(targets, effort, all(proven))
+
+
+def _search(targets: PlanTargets, effort: Effort, promise: tuple[Array, float, float]) -> bool:
+    """Score the targets of some promise that may cost less than what is known, the cheapest first; whether all were."""
+    movable, samples = len(targets.start), len(targets.bound)
+    rows = np.empty((effort.targets, movable), np.intp)
+    lower, key = np.empty((effort.targets, samples)), np.empty(effort.targets)
+    limits = effort.steps, effort.changes, effort.partial
+    known, threshold, complete, found = np.zeros(samples), 0.0, True, 1
+    while threshold < 1.0 and found and targets.rows < effort.rows:
+        bound = targets.bound
+        found, threshold, are_lost = cheap_targets(
+            targets.levels, targets.tables, bound, known, limits, promise, rows, lower, key
+        )
+        order = np.argsort(key[:found], kind="stable")
+        _score_in_order(targets, effort, rows[order], lower[order])
+        known, complete = threshold * bound, complete and not are_lost
+    return complete and threshold == 1.0 and targets.rows < effort.rows
+
+
+def _score_in_order(targets: PlanTargets, effort: Effort, entries: Indices, lower: Array) -> None:
+    """Score rows of entries (n, M) that may cost less than what is known by then, while the effort allows it."""
+    ends, start = np.cumsum(targets.size(entries)), 0
+    rows_at_once = min(MOST_AT_ONCE, max(1, effort.rows // PORTIONS))
+    while start < len(entries) and targets.rows < effort.rows:
+        last = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + rows_at_once, "right"))
+        chunk = slice(start, max(start + 1, last))
+        is_cheap = (lower[chunk] < targets.bound - LEAST_SAVING).any(axis=1)
+        if is_cheap.any():
+            targets.score_entries(entries[chunk][is_cheap])
+        start = chunk.stop
+
+
+def _ordered(targets: PlanTargets, effort: Effort, proven: bool) -> Plans:
+    """The valid targets as plans: those that rank first under some sample before the others."""
+    entries, levels = targets.valid
+    best = leaders(lower_bounds(entries, targets.levels, targets.tables), effort.plans)
+    none = np.zeros((0, effort.steps), np.intp)
+    orders = [_orders(targets, effort, entries[plan]) for plan in best]
+    order, owner = np.concatenate([none, *orders]), np.repeat(best, [len(each) for each in orders])
+    costs = costs_in_order(entries[owner], order, targets.levels, targets.tables)
+    kept = leaders(costs, effort.plans)
+    return Plans(levels[owner[kept]], order[kept], costs[kept], proven, targets.rows)
+
+
+def _orders(targets: PlanTargets, effort: Effort, entries: Indices) -> Indices:
+    """The orders of steps (n, K) to a target, entries (M,), that are the best for some sample."""
+    samples = len(targets.bound)
+    weights = np.eye(samples) if order_matters(entries, targets.levels, targets.tables) else np.ones((1, samples))
+    orders = np.empty((len(weights), effort.steps), np.intp)
+    for number, probability in enumerate(weights):
+        cheapest_order(entries, targets.levels, targets.tables, probability, orders[number])
+    return np.unique(orders, axis=0)
+
+
+def leaders(costs: Array, most: int) -> Indices:
+    """At most so many plans of costs (n, S), by the best rank that each has under a sample.
+
+    Examples
+    --------
+    >>> leaders(np.array([[1.0, 9.0], [2.0, 8.0], [3.0, 7.0]]), 2)
+    array([0, 2])
+    """
+    rank = np.argsort(np.argsort(costs, axis=0, kind="stable"), axis=0, kind="stable")
+    order = np.lexsort((costs.sum(axis=1), rank.min(axis=1)))
+    return order[:most]

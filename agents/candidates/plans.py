@@ -1,0 +1,188 @@
+"""Plans: sequences of steps that reach the goal, each step priced in the state before it."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..costs import Cost
+from ..costs.plan_costs import Pool
+from ..goals import Goal
+from ..parameters import Interval
+from .components.effects import log_odds
+from .components.grid import Steps
+from .components.plan_levels import PlanLevels, levels_to, plan_levels
+from .components.plan_order import cheapest_order, costs_of_steps
+from .components.plan_search import Effort, Plans, find_plans
+from .components.scored import without_parts
+from .contract import Array, Explanation, Indices, Mask, Objective, Proposals, Score, Space
+from .search import Search
+
+
+class PersonPlans(NamedTuple):
+    """n plans of one person: their targets, encoded (n, D), their arms (n,), and what each is expected to cost, (n,).
+
+    ``found`` are the same as levels and orders of steps of ``levels``.
+    """
+
+    targets: Array
+    arm: Indices
+    cost: Array
+    found: Plans
+    levels: PlanLevels
+
+    def after(self, plan: int) -> Array:
+        """The encoded rows (k, D) after each step of a plan."""
+        return self.levels.after(self.found.levels[plan], self.found.order[plan])
+
+    def only(self, plans: Indices | Mask) -> PersonPlans:
+        """Some of the plans."""
+        found = self.found._replace(
+            levels=self.found.levels[plans], order=self.found.order[plans], costs=self.found.costs[plans]
+        )
+        return PersonPlans(self.targets[plans], self.arm[plans], self.cost[plans], found, self.levels)
+
+
+class PlanGenerator(Search):
+    """The cheapest plans of every set of features that a person could change, by a cost that depends on order.
+
+    The levels of a person's features form a lattice: all categories, and near and far numbers in whole steps. Its
+    targets are scored the cheapest first (``find_plans``), until none can be cheaper or enough rows were scored. Where
+    the cost is a distribution, plans are sought that are the cheapest for some kind of person; an option is the plan of
+    its set that is expected to cost least. A change above a feature's ``largest_step`` takes several steps.
+
+    Options are compared by cost alone. People for whom no plan is found have the options of ``Search``.
+
+    Parameters
+    ----------
+    space
+        The rules of the features.
+    objective
+        Its cost is what steps cost.
+    score, goal
+        The current model, and what its score must reach.
+    steps
+        The most steps of a plan.
+    rows
+        About how many rows are scored for a person.
+    """
+
+    name: ClassVar[str] = "plans"
+
+    def __init__(
+        self,
+        space: Space,
+        objective: Objective,
+        score: Score | None = None,
+        goal: Goal | None = None,
+        *,
+        steps: Annotated[float, Interval(above=0, below=9)] = 5.0,
+        rows: Annotated[float, Interval(above=0)] = 5000.0,
+    ) -> None:
+        super().__init__(space, objective.by_cost, score, goal)
+        self._longest, self._rows = round(max(1.0, steps)), round(rows)
+
+    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> PlanGenerator:
+        """The same sets of features under a model, by cost."""
+        return super().under(score, goal, None if objective is None else objective.by_cost)
+
+    def propose(self, people: Array) -> Proposals:
+        """The options of encoded people, shape (n, D)."""
+        planned = [self._best_of_sets(person) for person in people]
+        others = np.array([number for number, plans in enumerate(planned) if not len(plans.arm)], dtype=np.intp)
+        rest = super().propose(people[others])
+        whose = np.concatenate(
+            [np.repeat(np.arange(len(people)), [len(plans.arm) for plans in planned]), others[rest.people]]
+        )
+        arm = np.concatenate([*(plans.arm for plans in planned), rest.arm])
+        points = np.concatenate([*(plans.targets for plans in planned), rest.points[rest.point]])
+        order = np.lexsort((arm, whose))
+        return Proposals(whose[order], arm[order], points[order], np.arange(len(points)))
+
+    def explain(self, person: Array) -> Explanation:
+        """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
+
+        Raises
+        ------
+        ValueError
+            When the person has an option.
+        """
+        if count := len(self._best_of_sets(person).arm):
+            raise ValueError(f"{count} options are feasible for this person")
+        return super().explain(person)
+
+    def plans(self, person: Array) -> PersonPlans:
+        """The plans of an encoded person (D,) that are the cheapest, or nearly, for some kind of person."""
+        score, goal = self._model()
+        levels = plan_levels(self.space, self._grid, person, self._longest)
+
+        def scored(rows: Indices) -> tuple[Array, Mask]:
+            targets = levels.rows(rows)
+            scores = score(targets)
+            return log_odds(scores), np.asarray(self.space.allowed(targets), dtype=bool) & goal.reached(scores)
+
+        tables, probability = levels.tables(self._objective.cost)
+        effort = Effort(self._longest, self._most_changes, self._rows, targets=2 * self._rows, partial=4 * self._rows)
+        found = find_plans(levels.lattice, tables, scored, effort)
+        arm = self._sets.arms(_changed(levels, found.levels))
+        return PersonPlans(levels.rows(found.levels), arm, found.costs @ probability, found, levels)
+
+    def pool(self, person: Array) -> Pool[Array]:
+        """The plans of an encoded person (D,), to ask which they would take.
+
+        Raises
+        ------
+        ValueError
+            Where the cost is the same for everybody.
+        """
+        return self.pool_of(self.plans(person))
+
+    def pool_of(self, plans: PersonPlans) -> Pool[Array]:
+        """The same of plans that were made before."""
+        costs = plans.levels.costs(self._objective.cost, plans.found.levels, plans.found.order)
+        after = [plans.after(plan) for plan in range(len(plans.arm))]
+        return Pool(costs, [rows[0] if len(rows) > 1 else None for rows in after])
+
+    def _best_of_sets(self, person: Array) -> PersonPlans:
+        """The plan of each set of features that is expected to cost least, without those that a part of it replaces."""
+        plans = self.plans(person)
+        changed = _changed(plans.levels, plans.found.levels)
+        order = np.lexsort((changed.sum(axis=1), plans.cost))
+        order = order[without_parts(changed[order])]
+        _, first = np.unique(plans.arm[order], return_index=True)
+        return plans.only(np.sort(order[first]))
+
+    def _relaxed(self, space: Space) -> Search:
+        # Where `Search` proposes something there is an option, at the latest its own.
+        return Search(space, self._objective, *self._model())
+
+
+def _changed(levels: PlanLevels, chosen: Indices) -> Steps:
+    """1 for each movable feature that targets (n, M) change, (n, M)."""
+    changed: Steps = (chosen != levels.lattice.first[:-1]).astype(np.int64)
+    return changed
+
+
+class PlanSteps(NamedTuple):
+    """The k steps to a target: the ``feature`` of each (k,), the encoded rows after each (k, D), and its cost (k,)."""
+
+    feature: Indices
+    rows: Array
+    cost: Array
+
+
+def cheapest_steps(space: Space, cost: Cost, person: Array, target: Array) -> PlanSteps:
+    """The steps to a target of any generator, in the order that is expected to cost least.
+
+    A change that is larger than the feature's ``largest_step`` takes several nearly equal steps. Under a cost that does
+    not depend on order, features are changed in theirs, and costs of steps are those of single changes.
+    """
+    levels = levels_to(space, person, target)
+    tables, probability = levels.tables(cost)
+    costs, last = (*tables,), levels.lattice.first[1:] - 1
+    entries = levels.lattice.first, levels.lattice.steps, levels.lattice.path
+    order = np.empty((1, levels.lattice.steps[last].sum()), np.intp)
+    cheapest_order(last, entries, costs, probability, order[0])
+    parts = costs_of_steps(last, order[0], entries, costs) @ probability
+    return PlanSteps(levels.lattice.features[order[0]], levels.after(last, order[0]), parts)

@@ -1,0 +1,228 @@
+"""Which of these would you take: questions whose answers bring a person's best plan near."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..costs.particles import Answer, Particles
+from ..costs.plan_costs import Pool
+from ..costs.prior import Prior
+from ..costs.responses import Response
+from .components.every_set import best_of_every_set, count_sets
+from .components.min_cost import greedy, swaps
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+S = TypeVar("S")
+
+NO_ANSWER = 255
+"""The answer of somebody who would take none of the plans, or cannot tell: it teaches nothing."""
+EXHAUSTIVE = 10_000_000
+"""All sets of plans are compared where their number times that of the samples is no more than this."""
+LEAST_PROBABILITY = 1e-9
+"""Samples that are less probable do not count where sets of plans are compared."""
+LEAST_GAIN = 1e-6
+"""A question whose answer lowers the expected cost by less than this share of it is not asked."""
+
+
+def expected_utility_of_selection(costs: Array, probability: Array, response: Response) -> float:
+    r"""The expected utility $-C$ of the plan that a person picks from a set (equation 9).
+
+    Where people pick the cheapest it is the negative expected minimum cost.
+
+    Parameters
+    ----------
+    costs
+        Those of k plans under S samples, (k, S).
+    probability
+        That of each sample, (S,).
+
+    Examples
+    --------
+    >>> from ..costs.responses import Logistic, Noiseless
+    >>> costs, even = np.array([[1.0, 4.0], [2.0, 2.0]]), np.array([0.5, 0.5])
+    >>> round(expected_utility_of_selection(costs, even, Noiseless(slip=1e-9)), 2)
+    -1.5
+    >>> round(expected_utility_of_selection(costs, even, Logistic()), 2)
+    -1.79
+
+    References
+    ----------
+    Viappiani, P. and Boutilier, C. (2020). On the Equivalence of Optimal Recommendation Sets and Myopically Optimal
+    Query Sets. Artificial Intelligence 286.
+    """
+    picked = (response.probability(costs) * costs).sum(axis=0)
+    return -float(picked @ probability)
+
+
+def best_set(costs: Array, probability: Array, size: int) -> tuple[int, ...]:
+    """The ``size`` plans of n with the largest expected utility of selection by a person without noise, ascending.
+
+    All sets are compared where there are few; else plans are added greedily (algorithm 2) and then exchanged until no
+    exchange helps. Under noise these sets are nearly the best too: their utility differs by a small constant.
+
+    Examples
+    --------
+    >>> costs = np.array([[1.0, 9.0, 9.0], [3.0, 3.0, 3.0], [9.0, 1.0, 9.0], [9.0, 9.0, 1.0]])
+    >>> best_set(costs, np.ones(3) / 3, 3)
+    (0, 2, 3)
+    """
+    if count_sets(len(costs), size) * len(probability) <= EXHAUSTIVE:
+        return tuple(best_of_every_set(costs, probability, size).tolist())
+    chosen, _ = greedy(costs, probability, float(costs.max()), size)
+    return tuple(sorted(swaps(costs, probability, float(costs.max()), chosen).tolist()))
+
+
+class Terms(NamedTuple):
+    """How a person is asked.
+
+    At most ``questions``, each with ``options`` plans. No more are asked when the expected regret is at most
+    ``tolerance`` times the expected least cost. With ``walks`` the next question is about the state to which the first
+    step of the picked plan leads (algorithm 1); else all are about the person as they are.
+    """
+
+    questions: int = 3
+    options: int = 2
+    tolerance: float = 0.02
+    walks: bool = False
+
+
+class Standing(NamedTuple):
+    """What is known after some answers.
+
+    ``question`` are the numbers of the plans to show next, in the pool of ``state``; None where nothing is to be asked.
+    ``recommended`` is the plan of the first pool with the least expected cost, ``cost`` what it is expected to cost and
+    ``regret`` what it is expected to cost above the person's cheapest plan. ``answers`` are those that taught
+    something, ``kinds`` (M,) the probabilities of the kinds of people.
+    """
+
+    question: tuple[int, ...] | None
+    recommended: int
+    cost: float
+    regret: float
+    answers: int
+    kinds: Array
+
+
+class Interview(Generic[S]):
+    """Asks one person which plans they would take, and recommends one.
+
+    An interview is a function of the person's pool, the key and the answers: ``after`` gives the same standing for the
+    same answers, whenever it is asked.
+
+    Parameters
+    ----------
+    pool_at
+        The pool of a state; empty where a plan is not needed or not found.
+    start
+        The person as they are. Their pool has at least one plan.
+    prior, response
+        What is known of people's weights, and how they answer.
+    key
+        Numbers, 0 or more, that tell this person from others.
+
+    Examples
+    --------
+    Which of three features is hard for this person? It is one of the first two.
+
+    >>> from ..costs.mixture import GaussianMixture
+    >>> from ..costs.plan_costs import PlanCosts
+    >>> from ..costs.responses import Noiseless
+    >>> means = np.array([[9.0, 1.0, 4.0], [1.0, 9.0, 4.0]])
+    >>> prior = GaussianMixture(np.array([0.5, 0.5]), means, np.full((2, 3), 0.1))
+    >>> plans = PlanCosts(np.eye(3), np.arange(3)[:, None], floor=0.0, stop=0.0)
+    >>> pool = Pool(plans, [None, None, None])
+    >>> interview = Interview(lambda state: pool, "as they are", prior, Noiseless(), key=[1], terms=Terms())
+    >>> first = interview.after([])
+    >>> first.question, first.recommended, round(first.regret)
+    ((0, 1), 2, 3)
+    >>> then = interview.after([1])
+    >>> then.question, then.recommended, round(then.regret), then.answers
+    (None, 1, 0, 1)
+
+    References
+    ----------
+    De Toni, G., Viappiani, P., Teso, S., Lepri, B. and Passerini, A. (2024). Personalized Algorithmic Recourse with
+    Preference Elicitation. TMLR. Algorithms 1 and 2.
+    """
+
+    def __init__(
+        self,
+        pool_at: Callable[[S], Pool[S]],
+        start: S,
+        prior: Prior,
+        response: Response,
+        key: Sequence[int],
+        terms: Terms,
+    ) -> None:
+        self._pool_at, self._start, self._terms = pool_at, start, terms
+        self._prior, self._response, self._key = prior, response, key
+
+    def after(self, answers: Sequence[int]) -> Standing:
+        """What is known after these answers: each the number of the picked plan in its question, or ``NO_ANSWER``.
+
+        Raises
+        ------
+        ValueError
+            Where an answer is to no question, or names no plan of its question.
+        """
+        *_, last = self.course(answers)
+        return last
+
+    def course(self, answers: Iterable[int]) -> Iterator[Standing]:
+        """What is known after none, one, ... of these answers. Raises as ``after`` does.
+
+        An answer is taken when the next standing is asked for: a list may grow meanwhile.
+        """
+        person, first = Particles(self._prior, self._response, self._key), self._pool_at(self._start)
+        state, pool, taught = self._start, first, 0
+        standing = self._standing(person, first, pool, 0, taught)
+        yield standing
+        for number, answer in enumerate(answers, start=1):
+            if standing.question is None:
+                raise ValueError(f"answer {number} is to no question: {number - 1} were asked")
+            if answer != NO_ANSWER:
+                if not 0 <= answer < len(standing.question):
+                    raise ValueError(
+                        f"answer {number} is {answer}: the question offered {len(standing.question)} plans"
+                    )
+                person.update(Answer(pool.costs.only(standing.question), answer))
+                taught += 1
+                if self._terms.walks:
+                    state = self._next_state(pool, standing.question[answer])
+                    pool = first if state is self._start else self._pool_at(state)
+            standing = self._standing(person, first, pool, number, taught)
+            yield standing
+
+    def _next_state(self, pool: Pool[S], picked: int) -> S:
+        """Where the first step of the picked plan leads; the start where nothing is left to be done from there."""
+        state = pool.after_first_step[picked]
+        return self._start if state is None or not len(self._pool_at(state).costs.steps) else state
+
+    def _standing(self, person: Particles, first: Pool[S], pool: Pool[S], asked: int, taught: int) -> Standing:
+        costs, probability = person.costs(first.costs), person.probability
+        expected = costs @ probability
+        recommended = int(expected.argmin())
+        cost = float(expected[recommended])
+        least = float(costs.min(axis=0) @ probability)
+        regret = max(cost - least, 0.0)
+        question = None
+        if asked < self._terms.questions and regret > self._terms.tolerance * least:
+            question = self._question(costs if pool is first else person.costs(pool.costs), probability)
+        return Standing(question, recommended, cost, regret, taught, person.kinds)
+
+    def _question(self, costs: Array, probability: Array) -> tuple[int, ...] | None:
+        """The plans to show, of those with these costs (n, S); None where no answer would help."""
+        size = min(self._terms.options, len(costs))
+        if size < 2:
+            return None
+        counts = probability > LEAST_PROBABILITY
+        costs, probability = np.ascontiguousarray(costs[:, counts]), probability[counts]
+        shown = best_set(costs, probability, size)
+        cheapest = float((costs @ probability).min())
+        gain = cheapest - float(costs[list(shown)].min(axis=0) @ probability)
+        return shown if gain > LEAST_GAIN * cheapest else None

@@ -1,0 +1,163 @@
+"""Priors of what changes cost: mixtures of Gaussians, as they are or broadened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+SCALES, SCALE_MASS = (1.0, 3.0), (0.9, 0.08)
+"""A broadened prior has each component at these scales, with these shares of its mass; the rest is one Gaussian with
+the mean and covariance of all."""
+PARTICLES = 48
+"""Samples of each component that describe a person who is asked."""
+ROUNDING = 1e-9
+"""A variance may be this much below 0, as a share of the largest."""
+
+
+class GaussianMixture:
+    """A mixture of M Gaussians over P weights.
+
+    Parameters
+    ----------
+    mass
+        The probabilities of the components, (M,): not negative, with a sum of 1.
+    means
+        (M, P).
+    covariances
+        (M, P, P), or standard deviations of independent weights, (M, P).
+
+    Raises
+    ------
+    ValueError
+        Where shapes do not fit, a probability is negative, their sum is not 1, or a covariance is none.
+
+    Examples
+    --------
+    >>> mixture = GaussianMixture(np.array([0.5, 0.5]), np.array([[0.0], [10.0]]), np.ones((2, 1)))
+    >>> mixture.weights(np.array([0, 1]), np.array([[0.5], [-0.5]]))
+    array([[0.5],
+           [9.5]])
+    >>> mixture.mean, mixture.broadened().mass.round(3)
+    (array([5.]), array([0.45, 0.04, 0.45, 0.04, 0.02]))
+    """
+
+    def __init__(self, mass: Array, means: Array, covariances: Array) -> None:
+        kinds, parameters = means.shape
+        if mass.shape != (kinds,) or covariances.shape not in ((kinds, parameters), (kinds, parameters, parameters)):
+            shapes = f"{mass.shape}, {means.shape} and {covariances.shape}"
+            raise ValueError(f"mass, means and covariances have shapes {shapes}: they do not fit")
+        if not all(np.isfinite(array).all() for array in (mass, means, covariances)):
+            raise ValueError("the prior holds a number that is not finite")
+        if (mass < 0.0).any() or not np.isclose(mass.sum(), 1.0):
+            raise ValueError(f"the probabilities {mass.tolist()} are none: they are 0 or more, with a sum of 1")
+        self.mass, self.means, self.latents = mass / mass.sum(), means, parameters
+        self.particles = PARTICLES
+        self._factors: Sequence[Array] = [_factor(covariance) for covariance in covariances]
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any], parameters: int) -> GaussianMixture:
+        """The prior of a JSON document: ``components``, each with ``probability``, ``mean`` and ``sd``.
+
+        ``sd`` is a number for all weights or a list.
+
+        Raises
+        ------
+        ValueError
+            Where the document is none of a prior over this number of weights.
+        """
+        components = document.get("components")
+        if not isinstance(components, list) or not components:
+            raise ValueError("the prior has no list `components`")
+        found = [_component(number, component, parameters) for number, component in enumerate(components)]
+        mass, means, deviations = (np.array(column) for column in zip(*found, strict=True))
+        return cls(mass, means, deviations)
+
+    @property
+    def mean(self) -> Array:
+        """The mean of all components, (P,)."""
+        found: Array = self.mass @ self.means
+        return found
+
+    @property
+    def covariances(self) -> Array:
+        """(M, P, P)."""
+        return np.array([L @ L.T for L in self._factors])
+
+    @property
+    def covariance(self) -> Array:
+        """The covariance of all components together, (P, P)."""
+        apart = self.means - self.mean
+        found: Array = np.tensordot(self.mass, self.covariances, axes=1) + (self.mass * apart.T) @ apart
+        return found
+
+    def weights(self, kind: Indices, latent: Array) -> Array:
+        """The weights (S, P) of people of these components (S,), from their latent numbers (S, P)."""
+        found = self.means[kind]
+        for number in np.unique(kind):
+            own = kind == number
+            found[own] += latent[own] @ self._factors[number].T
+        return found
+
+    def examples(self, least: int) -> tuple[Array, Array]:
+        """Weights (S, P) of people who stand for all, and the probability of each, (S,): always the same ones.
+
+        They are the mean of each component, and draws of it where there are fewer components than ``least``.
+        """
+        each = max(1, least // len(self.mass))
+        latent = np.random.default_rng(0).standard_normal((each, self.latents))
+        latent[0] = 0.0
+        kind = np.repeat(np.arange(len(self.mass)), each)
+        return self.weights(kind, np.tile(latent, (len(self.mass), 1))), self.mass[kind] / each
+
+    def broadened(self) -> GaussianMixture:
+        """The same for people who may differ more than it says: each component also wider, and one that spans all."""
+        other = copy(self)
+        other.mass = np.append(np.outer(self.mass, SCALE_MASS).ravel(), 1.0 - sum(SCALE_MASS))
+        other.means = np.concatenate([np.repeat(self.means, len(SCALES), axis=0), self.mean[np.newaxis]])
+        other._factors = [scale * L for L in self._factors for scale in SCALES] + [_factor(self.covariance)]
+        return other
+
+    def learned(self, counts: Array, worth: float) -> GaussianMixture:
+        """The same with what others' answers taught of the components: ``counts`` (M,) of people.
+
+        The own probabilities are worth this number of people.
+        """
+        other = copy(self)
+        other.mass = (worth * self.mass + counts) / (worth + counts.sum())
+        return other
+
+
+def _factor(covariance: Array) -> Array:
+    """L (P, P) with the covariance L L' (P, P), or with these standard deviations (P,)."""
+    if covariance.ndim == 1:
+        if (covariance < 0.0).any():
+            raise ValueError("the prior holds a negative standard deviation")
+        return np.diag(covariance)
+    variances, axes = np.linalg.eigh(covariance)
+    if not np.allclose(covariance, covariance.T) or variances.min() < -ROUNDING * abs(variances).max():
+        raise ValueError("a covariance of the prior is not symmetric, or has a negative variance")
+    factor: Array = axes * np.sqrt(np.maximum(variances, 0.0))
+    return factor
+
+
+def _component(number: int, component: Any, parameters: int) -> tuple[float, list[float], list[float]]:
+    """Probability, mean and standard deviations of a component of a document."""
+    if not isinstance(component, Mapping) or component.keys() != {"probability", "mean", "sd"}:
+        raise ValueError(f"component {number} of the prior has not the keys probability, mean and sd")
+    deviation = component["sd"]
+    mean, sd = component["mean"], deviation if isinstance(deviation, list) else [deviation] * parameters
+    for name, values in (("mean", mean), ("sd", sd)):
+        if not isinstance(values, list) or not all(isinstance(value, int | float) for value in values):
+            raise ValueError(f"{name} of component {number} of the prior is no list of numbers")
+        if len(values) != parameters:
+            raise ValueError(f"{name} of component {number} of the prior has {len(values)} numbers, not {parameters}")
+    if not isinstance(component["probability"], int | float):
+        raise ValueError(f"the probability of component {number} of the prior is no number")
+    return float(component["probability"]), mean, sd

@@ -1,0 +1,64 @@
+"""What plans cost, for any weights of the person who carries them out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+S = TypeVar("S")
+
+
+class PlanCosts(NamedTuple):
+    r"""What n plans cost a person, for any weights $w$: a sum over steps of $\max(floor, \phi \cdot w)$, plus ``stop``.
+
+    Piecewise linear in the weights. ``coefficients`` (U, P) are the $\phi$ of U distinct steps, ``steps`` (n, K) the
+    numbers of the steps of each plan, -1 after the last. ``stop`` is what ending a plan costs, and no plan costs more
+    than the ``cap``.
+
+    Examples
+    --------
+    >>> costs = PlanCosts(np.eye(2), np.array([[0, 1], [1, -1]]), floor=1.0, stop=1.0)
+    >>> costs.under(np.array([[0.5, 4.0], [2.0, 3.0]]))
+    array([[6., 6.],
+           [5., 4.]])
+    """
+
+    coefficients: Array
+    steps: Indices
+    floor: float = 0.0
+    stop: float = 0.0
+    cap: float = math.inf
+
+    def under(self, weights: Array) -> Array:
+        """The costs (n, S) under S rows of weights (S, P)."""
+        each = np.maximum(self.floor, self.coefficients @ weights.T)
+        each = np.concatenate([each, np.zeros((1, len(weights)))])
+        total = np.full((len(self.steps), len(weights)), self.stop)
+        for column in self.steps.T:
+            total += each[column]
+        found: Array = np.minimum(total, self.cap)
+        return found
+
+    def only(self, plans: Sequence[int] | Indices) -> PlanCosts:
+        """Those of some plans, with the steps that these have."""
+        chosen = self.steps[np.asarray(plans, dtype=np.intp)]
+        used, numbers = np.unique(chosen[chosen >= 0], return_inverse=True)
+        steps = np.full_like(chosen, -1)
+        steps[chosen >= 0] = numbers
+        return self._replace(coefficients=self.coefficients[used], steps=steps)
+
+
+class Pool(NamedTuple, Generic[S]):
+    """The plans that one person may be shown or told: what they cost, and where each leads with its first step.
+
+    ``after_first_step`` is None where the plan then has reached its end.
+    """
+
+    costs: PlanCosts
+    after_first_step: Sequence[S | None]

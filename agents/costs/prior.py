@@ -1,0 +1,74 @@
+"""What is known of people's weights before they answer."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from .causal import Causal
+from .contract import Array, Cost, Indices
+from .plan_costs import PlanCosts
+from .sampled import SampledCost
+
+
+class Prior(Protocol):
+    """What is known of a person's weights before they answer: M kinds of people, each made of standard normal numbers.
+
+    Whatever its shape, a kind is a map from ``latents`` independent standard normal numbers to P weights. So one
+    sampler serves all priors.
+    """
+
+    mass: Array
+    """The probabilities of the kinds, (M,)."""
+
+    latents: int
+
+    particles: int
+    """How many samples of each kind describe a person who is asked."""
+
+    def weights(self, kind: Indices, latent: Array) -> Array:
+        """The weights (S, P) of people of these kinds (S,), from their latent numbers (S, latents)."""
+
+
+class SampledPrior:
+    """The samples of a program's cost distribution as a prior: each sample is a kind of person of its own.
+
+    Its weights are those of the cost's shifts. Samples do not move, so an answer only makes them more or less probable.
+
+    Parameters
+    ----------
+    cost
+        The distribution, with what was learned of the population.
+    """
+
+    def __init__(self, cost: SampledCost) -> None:
+        self._rows = np.ascontiguousarray(cost.weights.T)
+        self.mass = np.full(len(self._rows), 1.0 / len(self._rows))
+        self.latents, self.particles = 0, 1
+
+    def weights(self, kind: Indices, latent: Array) -> Array:  # noqa: ARG002 -- a sample is as it is
+        """The weights (S, P) of people who are these samples (S,)."""
+        return self._rows[kind]
+
+
+def sampled_plan_costs(cost: SampledCost, person: Array, targets: Array) -> PlanCosts:
+    """What targets (n, D) cost a person (D,) under any sample of a distribution, whatever the order of steps."""
+    numbers, nobody = np.arange(len(targets)), np.zeros(len(targets), np.intp)
+    shifts = cost.shifts(targets, person[np.newaxis], numbers, nobody)
+    return PlanCosts(shifts, numbers[:, np.newaxis], cap=cost.cap)
+
+
+def prior_of(cost: Cost) -> Prior:
+    """What a program's cost says of people before they answer: of a causal cost a broadened prior.
+
+    Raises
+    ------
+    ValueError
+        Where the cost is the same for everybody: there is nothing to ask.
+    """
+    if isinstance(cost, Causal):
+        return cost.prior.broadened()
+    if isinstance(cost, SampledCost):
+        return SampledPrior(cost)
+    raise ValueError(f"cost {cost.name!r} is the same for everybody: to ask people needs `causal` or a sampled cost")

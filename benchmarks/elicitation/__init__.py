@@ -1,0 +1,1 @@
+"""What reproduces and compares the paper on personalised recourse with preference elicitation (PEAR)."""

@@ -1,0 +1,206 @@
+"""Questions are the best ones, an interview follows from its answers, and it ends when nothing is left to gain."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onward.agents.choices import questions
+from onward.agents.choices.components.min_cost import expected_min_cost
+from onward.agents.choices.questions import (
+    NO_ANSWER,
+    Interview,
+    Terms,
+    best_set,
+    expected_utility_of_selection,
+)
+from onward.agents.costs.mixture import GaussianMixture
+from onward.agents.costs.plan_costs import PlanCosts, Pool
+from onward.agents.costs.responses import Logistic, Noiseless, Response
+
+FEATURES, PLANS = 5, 9
+EAGER = Terms(questions=6, options=2, tolerance=0.0)
+
+
+class Case:
+    """Plans of one or two steps, and people of three kinds."""
+
+    def __init__(self, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        self.prior = GaussianMixture(np.ones(3) / 3, random.uniform(1.0, 20.0, (3, FEATURES)), np.ones((3, FEATURES)))
+        steps = np.where(random.random((PLANS, 2)) < [1.0, 0.5], random.integers(0, FEATURES, (PLANS, 2)), -1)
+        self.pool: Pool[str] = Pool(PlanCosts(np.eye(FEATURES), steps, floor=1.0, stop=1.0), [None] * PLANS)
+        self.weights = self.prior.weights(np.array([seed % 3]), random.standard_normal((1, FEATURES)))
+
+    def interview(self, terms: Terms = EAGER, response: Response | None = None, key: int = 0) -> Interview[str]:
+        return Interview(lambda _: self.pool, "start", self.prior, response or Noiseless(), [key], terms)
+
+    def answers(self, interview: Interview[str]) -> list[int]:
+        """Those of somebody with the true weights."""
+        found: list[int] = []
+        for standing in interview.course(found):
+            if standing.question is not None:
+                found.append(int(self.costs[list(standing.question)].argmin()))
+        return found
+
+    @property
+    def costs(self) -> np.ndarray:
+        return self.pool.costs.under(self.weights)[:, 0]
+
+
+seeds = given(seed=st.integers(0, 2**32))
+quickly = settings(max_examples=25, deadline=None)
+
+
+@quickly
+@given(seed=st.integers(0, 2**32), size=st.integers(1, 4))
+def test_a_set_is_the_best_of_all(seed: int, size: int) -> None:
+    random = np.random.default_rng(seed)
+    costs, probability = random.exponential(5.0, (7, 12)), random.dirichlet(np.ones(12))
+    utility = {
+        shown: expected_utility_of_selection(costs[list(shown)], probability, Noiseless(slip=1e-12))
+        for shown in combinations(range(7), size)
+    }
+    assert utility[best_set(costs, probability, size)] == pytest.approx(max(utility.values()))
+
+
+@quickly
+@seeds
+def test_without_noise_the_utility_is_minus_the_expected_minimum_cost(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    costs, probability = random.exponential(5.0, (7, 12)), random.dirichlet(np.ones(12))
+    shown = np.array([1, 4, 5])
+    utility = expected_utility_of_selection(costs[shown], probability, Noiseless(slip=1e-12))
+    assert utility == pytest.approx(-expected_min_cost(costs, probability, float(costs.max()), shown))
+
+
+def test_greedy_sets_with_exchanges_are_nearly_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = []
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        costs, probability = random.exponential(5.0, (12, 30)), random.dirichlet(np.ones(30))
+        emc = []
+        for exhaustive in (10**9, 0):
+            monkeypatch.setattr(questions, "EXHAUSTIVE", exhaustive)
+            emc.append(float(costs[list(best_set(costs, probability, 3))].min(axis=0) @ probability))
+        losses.append(emc[1] / emc[0] - 1.0)
+    assert min(losses) >= -1e-12
+    assert np.mean(losses) < 0.03
+
+
+@quickly
+@seeds
+def test_the_first_question_has_the_largest_utility_under_the_prior(seed: int) -> None:
+    case = Case(seed)
+    asked = next(iter(case.interview().course([]))).question
+    if asked is None:
+        return
+    random = np.random.default_rng(1)
+    weights = case.prior.weights(np.repeat(np.arange(3), 4000), random.standard_normal((12_000, FEATURES)))
+    costs, even = case.pool.costs.under(weights), np.full(12_000, 1.0 / 12_000)
+    utility = {
+        shown: expected_utility_of_selection(costs[list(shown)], even, Noiseless())
+        for shown in combinations(range(PLANS), 2)
+    }
+    spread = max(utility.values()) - min(utility.values())
+    assert utility[asked] >= max(utility.values()) - 0.05 * spread
+
+
+@quickly
+@seeds
+def test_answers_lead_to_the_person_s_cheapest_plan(seed: int) -> None:
+    case = Case(seed)
+    interview = case.interview(Terms(questions=12, options=2, tolerance=0.0))
+    last = interview.after(case.answers(interview))
+    assert case.costs[last.recommended] <= case.costs.min() + max(1.0, 0.1 * case.costs.min())
+
+
+@quickly
+@given(seed=st.integers(0, 2**32), others=st.integers(1, 3))
+def test_a_standing_follows_from_the_key_and_the_answers(seed: int, others: int) -> None:
+    case = Case(seed)
+    interview = case.interview(key=seed)
+    answers = case.answers(interview)
+    again = case.interview(key=seed)
+    for other in range(others):
+        case.interview(key=seed + 1 + other).after(answers[:0])
+    for count, standing in enumerate(interview.course(answers)):
+        assert _bytes(again.after(answers[:count])) == _bytes(standing)
+
+
+def _bytes(standing: questions.Standing) -> tuple[object, ...]:
+    return (*standing[:-1], standing.kinds.tobytes())
+
+
+@quickly
+@given(seed=st.integers(0, 2**32), tolerance=st.floats(0.01, 0.5))
+def test_no_more_is_asked_when_the_expected_regret_is_tolerable(seed: int, tolerance: float) -> None:
+    case = Case(seed)
+    interview = case.interview(EAGER._replace(tolerance=tolerance))
+    *before, last = interview.course(case.answers(interview))
+    assert last.question is None
+    for standing in before:
+        assert standing.regret > tolerance * (standing.cost - standing.regret) - 1e-9
+
+
+def test_one_plan_is_recommended_without_a_question() -> None:
+    case = Case(3)
+    case.pool = Pool(case.pool.costs.only([4]), [None])
+    standing = case.interview().after([])
+    assert (standing.question, standing.recommended, standing.regret) == (None, 0, 0.0)
+
+
+def test_no_answer_teaches_nothing_and_counts_as_asked() -> None:
+    case = Case(3)
+    interview = case.interview(EAGER._replace(questions=2))
+    first, last = interview.after([]), interview.after([NO_ANSWER, NO_ANSWER])
+    assert first.question is not None
+    assert last == last._replace(question=None, answers=0, cost=first.cost, regret=first.regret)
+
+
+@pytest.mark.parametrize(
+    ("answers", "line"),
+    [([2], "answer 1 is 2: the question offered 2 plans"), ([-1], "answer 1 is -1"), ([0] * 9, "is to no question")],
+)
+def test_an_answer_that_fits_no_question_is_refused(answers: list[int], line: str) -> None:
+    with pytest.raises(ValueError, match=line):
+        Case(3).interview().after(answers)
+
+
+@pytest.mark.parametrize("response", [Noiseless(), Logistic()])
+def test_contradicting_answers_still_lead_to_a_recommendation(response: Response) -> None:
+    interview = Case(7).interview(EAGER._replace(questions=8), response)
+    answers: list[int] = []
+    for standing in interview.course(answers):
+        assert np.isfinite([standing.cost, standing.regret]).all()
+        if standing.question is not None:
+            answers.append(len(answers) % 2)
+    assert answers
+
+
+def test_questions_can_walk_along_the_plans_that_are_picked() -> None:
+    case = Case(1)
+    nearer = Pool(case.pool.costs.only(range(4)), [None] * 4)
+    start = case.pool._replace(after_first_step=["nearer"] * PLANS)
+    states: list[str] = []
+
+    def pool_at(state: str) -> Pool[str]:
+        states.append(state)
+        return {"start": start, "nearer": nearer}[state]
+
+    def asked(walks: bool) -> list[questions.Standing]:
+        terms = EAGER._replace(walks=walks)
+        return list(Interview(pool_at, "start", case.prior, Noiseless(), [0], terms).course([0]))
+
+    stays, walks = asked(walks=False), asked(walks=True)
+    assert set(states[:1]) == {"start"}
+    assert "nearer" in states
+    assert walks[0] == walks[0]._replace(question=stays[0].question)
+    assert walks[1].recommended == stays[1].recommended, "the recommendation is a plan of the person as they are"
+    assert stays[1].question is not None
+    assert walks[1].question is not None
+    assert max(walks[1].question) < 4 <= max(stays[1].question)
