@@ -10,14 +10,12 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ....agents.rounding import ROUNDING
 from ...journal.entries import CaseKey
 from ...programs.bundle.loader import ModelBundle
 from ..program_state import RowTable
 
 Array = NDArray[np.float64]
-
-TOLERANCE = 1e-9
-"""By how much a score may miss a promised one and still reaches it: rounding."""
 
 
 class PromisedScore(Struct, gc=False, array_like=True, frozen=True):
@@ -61,7 +59,7 @@ PROMISED_SCORES = RowTable("promised_scores", PromisedScore)
 
 def reaches(scores: Array, promised: Array) -> NDArray[np.bool_]:
     """Which scores (n,) reach the promised ones (n,)."""
-    return np.asarray(scores >= promised - TOLERANCE)
+    return np.asarray(scores >= promised - ROUNDING)
 
 
 @dataclass
