@@ -80,7 +80,7 @@ class PromisedScores:
         """Open a promise, the only one of its applicant."""
         replaced = self.by_application.get(promise.key.application)
         if replaced is not None:
-            self._uncount(replaced)
+            self.remove(replaced)
         self.by_application[promise.key.application] = promise
         self.in_round[promise.round] += 1
         if promise.applicant is not None:
@@ -88,10 +88,12 @@ class PromisedScores:
 
     def remove(self, promise: PromisedScore) -> None:
         """A promise has ended."""
-        application = promise.key.application
-        self._uncount(self.by_application.pop(application))
-        if promise.applicant is not None and self._by_applicant.get(promise.applicant) == application:
-            del self._by_applicant[promise.applicant]
+        del self.by_application[promise.key.application]
+        self.in_round[promise.round] -= 1
+        if not self.in_round[promise.round]:
+            del self.in_round[promise.round]
+        if promise.applicant is not None:
+            self._by_applicant.pop(promise.applicant, None)
 
     def of_applicant(self, applicant: str | None) -> PromisedScore | None:
         """The promise of an applicant."""
@@ -109,8 +111,3 @@ class PromisedScores:
             named = None
         promise = self.of_applicant(applicant) if named is None else named
         return promise if promise is not None and time_ms > promise.end_ms else None
-
-    def _uncount(self, promise: PromisedScore) -> None:
-        self.in_round[promise.round] -= 1
-        if not self.in_round[promise.round]:
-            del self.in_round[promise.round]
