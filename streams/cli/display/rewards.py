@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Column, Table
 
-from .words import mean, printable
+from ...printable import printable
+from .words import mean
 
 if TYPE_CHECKING:
     from ...engine.rewards.summary import RewardsSummary
