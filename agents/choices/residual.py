@@ -160,12 +160,12 @@ class Residual(Choice):
     def beliefs(self) -> FeatureBeliefs:
         """Omega and difficulty of the M features, and of which of them outcomes tell anything."""
         omega_sd, delta_sd = np.sqrt(self._covariance.diagonal()[FEATURES:].reshape(2, -1))
-        seen = (self._information.diagonal()[FEATURES:].reshape(2, -1) > 0.0).any(axis=0)
+        of_omega, of_delta = self._information.diagonal()[FEATURES:].reshape(2, -1) > 0.0
         # The logarithm is kappa + log(1 + delta).
         slope = 1.0 / (1.0 + self._effort.features)
         both = self._covariance[EFFORT, FEATURES + self._features :]
         variance = self._covariance[EFFORT, EFFORT] + slope * (2.0 * both + slope * delta_sd**2)
-        return FeatureBeliefs(self.omega.copy(), omega_sd, self.difficulty, np.sqrt(variance), seen)
+        return FeatureBeliefs(self.omega.copy(), omega_sd, self.difficulty, np.sqrt(variance), of_omega | of_delta)
 
     @classmethod
     def beliefs_of(cls, state: State) -> FeatureBeliefs:
