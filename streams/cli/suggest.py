@@ -10,11 +10,10 @@ import msgspec
 from rich.console import Console
 from rich.progress import track
 
-from ...schemas.events import NoRecourse, Recourse
 from ..api.program import MAX_OPTIONS, load_program
 from ..errors import UsageError
+from ..printable import answer_in_words, printable
 from .display.undecided import tell_cautions, tell_undecided
-from .display.words import printable
 from .flags.parsing import CommandParser
 
 DESCRIPTION = """Suggest a way forward to every rejected person of a CSV: what a worker with a fresh learner would
@@ -47,14 +46,8 @@ def run(args: Sequence[str]) -> int:
     # On a screen the answers themselves show how far it is.
     silent = sys.stdout.isatty() or not errors.is_terminal
     for answer in track(found, rejected, console=errors, transient=True, disable=silent):
-        print(msgspec.json.encode(answer).decode() if options.json else _in_words(answer))
+        print(msgspec.json.encode(answer).decode() if options.json else f"{answer_in_words(answer)}\n")
         answers.append(answer)
     summary = program.summarised(answers, people).summary()
     errors.print(summary, highlight=False, soft_wrap=True, markup=False)
     return UsageError.exit_code if people.problems else 0
-
-
-def _in_words(answer: Recourse | NoRecourse) -> str:
-    """An answer in lines, and an empty line. A name of a person is one line, whatever stands in it."""
-    named = msgspec.structs.replace(answer, application=printable(answer.application))
-    return "".join(f"{printable(line)}\n" for line in str(named).split("\n"))

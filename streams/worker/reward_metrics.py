@@ -68,4 +68,4 @@ class RewardMetrics:
         for decile, sums in zip(DECILES, rewards.tenths, strict=True):
             yield decile, dict(zip(self._by_tenth, sums, strict=True))
         for feature in rewards.features:
-            yield feature.feature, dict(zip(self._of_features, feature[1:], strict=True))
+            yield feature.feature, dict(zip(self._of_features, feature[1:4], strict=True))
