@@ -7,6 +7,7 @@ import pytest
 
 from onward.schemas.events import Application
 from onward.streams.engine.promises.promised_options import rows_of
+from onward.tests.streams.engine.promises import stories
 from onward.tests.streams.engine.promises.stories import (
     BIAS,
     HOUR_MS,
@@ -110,6 +111,7 @@ def test_who_is_turned_away_because_of_other_features_has_a_broken_promise(tape)
 
 def test_where_the_new_model_accepts_one_option_that_was_done_other_features_are_the_reason(tmp_path, monkeypatch):
     """It rejects the other option, and both models reject people of the south."""
+    monkeypatch.setattr(stories, "WEIGHTS", np.array([0.0, -9.0, 6.0, -6.0]))
     tape = story(tmp_path, monkeypatch, promising({"grandfather": True}), biases={"v4": -1.2})
     tape.applies_with("a", 0, income=80.0, debts=8)
     tape.new_model("v4", 2)
