@@ -145,7 +145,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     A goal for rounds with limited places takes ``goal_parameters``, and needs ``capacity``, which no other goal takes.
 
     ``nu`` scales cost in the execution probability exp(-nu cost); by default 4/D with D the encoded columns, and 1/D
-    where the objective is ``cost``. ``parameters`` are those of the choice (its page in docs/ lists them), and
+    where the objective is ``cost``. ``parameters`` are those of the choice (docs/reference/spec.md lists them), and
     ``generator_parameters`` those of the generator. ``exploration`` is the share of steps whose candidate is drawn
     evenly among the feasible ones instead, so that another policy can be evaluated.
 

@@ -1,4 +1,4 @@
-"""The steps of "Bring your own model" in docs/models.md, run in order."""
+"""The steps of docs/how-to/bring-your-own-model.md, run in order."""
 
 import contextlib
 import io
@@ -12,14 +12,12 @@ import pytest
 from onward.streams.cli import main
 from onward.tests.support.loans import write_loans
 
-PAGE = Path(__file__).parents[1] / "docs" / "models.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "bring-your-own-model.md"
 
 
 def steps() -> list[tuple[str, str]]:
-    """Every block of the section: its language and its text."""
-    section = re.search(r"^## Bring your own model\n(.*?)^## ", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-    assert section is not None
-    return re.findall(r"^```(sh|python)\n(.*?)^```", section[1], re.M | re.S)
+    """Every block of the page: its language and its text."""
+    return re.findall(r"^```(sh|python)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
 
 
 def test_the_steps_of_the_page_lead_to_options_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,10 @@ from onward.streams.engine.handlers import Handler
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "how-to").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+APART = ("reference", "measured")
+"""Folders of tables: what the code says, and what benchmarks print. The pages beside them are to be read."""
+MOST_WORDS, MOST_WORDS_OF_A_PAGE = 30_000, 1_500
 FOLDERS = ("agents", "benchmarks", "deploy", "environments", "schemas", "streams", "tests")
 
 
@@ -20,7 +23,7 @@ def code(text: str) -> str:
     return "\n".join([*blocks, *re.findall(r"`([^`\n]+)`", text)])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_and_every_page_named_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
@@ -29,19 +32,38 @@ def test_every_link_and_every_page_named_is_there(page: Path) -> None:
     assert not missing + [name for name in named if not (ROOT / name).exists()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_path_in_our_folders_is_there(page: Path) -> None:
     spans = re.findall(r"`([^`\s]+)`", page.read_text(encoding="utf-8"))
     named = [span for span in spans if re.match(rf"(?:{'|'.join(FOLDERS)})/[\w./-]*$", span)]
     assert not [name for name in named if not (ROOT / name).exists()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_anchor_is_a_heading(page: Path) -> None:
     for target, anchor in re.findall(r"\]\(([\w./-]*)#([^)\s]+)\)", page.read_text(encoding="utf-8")):
         there = (page.parent / target if target else page).read_text(encoding="utf-8")
         headings = re.findall(r"^#+ (.*)$", there, re.MULTILINE)
         assert anchor in [re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings]
+
+
+def test_every_page_named_in_the_code_is_there() -> None:
+    sources = [
+        path
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".yml", ".yaml", ".json")
+    ]
+    texts = (path.read_text(encoding="utf-8") for path in [*sources, ROOT / "__init__.py", ROOT / "Makefile"])
+    named = {name for text in texts for name in re.findall(r"\bdocs/[\w./-]+\.md\b", text)}
+    assert named
+    assert not [name for name in sorted(named) if not (ROOT / name).exists()]
+
+
+def test_the_pages_to_be_read_are_short() -> None:
+    words = {page.relative_to(DOCS): len(page.read_text(encoding="utf-8").split()) for page in DOCS.rglob("*.md")}
+    assert not [str(page) for page, n in words.items() if page.parts[0] != "reference" and n > MOST_WORDS_OF_A_PAGE]
+    assert sum(n for page, n in words.items() if page.parts[0] not in APART) < MOST_WORDS
 
 
 def test_the_methods_of_a_handler_are_named_as_they_are() -> None:
@@ -61,7 +83,7 @@ def test_every_target_of_make_that_is_named_exists() -> None:
 
 
 def test_the_error_lines_of_ledgers_are_quoted_as_the_code_says_them() -> None:
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")
     quoted = re.findall(r"^\| 4 \| `onward: ([^`]+)`", page, re.MULTILINE)
     # What stands for something is a word in capitals, a number, or left out.
     fixed = [max(re.split(r"\.\.\.|\b[A-Z]+\b|\d+", line), key=len).strip(" ':,({}") for line in quoted]

@@ -159,9 +159,13 @@ class Residual(Choice):
     @property
     def beliefs(self) -> FeatureBeliefs:
         """Omega and difficulty of the M features, and of which of them outcomes tell anything."""
-        own = slice(FEATURES, FEATURES + self._features)
-        deviations, seen = np.sqrt(self._covariance.diagonal()[own]), self._information.diagonal()[own] > 0.0
-        return FeatureBeliefs(self.omega.copy(), deviations, self.difficulty, seen)
+        omega_sd, delta_sd = np.sqrt(self._covariance.diagonal()[FEATURES:].reshape(2, -1))
+        of_omega, of_delta = self._information.diagonal()[FEATURES:].reshape(2, -1) > 0.0
+        # The logarithm is kappa + log(1 + delta).
+        slope = 1.0 / (1.0 + self._effort.features)
+        both = self._covariance[EFFORT, FEATURES + self._features :]
+        variance = self._covariance[EFFORT, EFFORT] + slope * (2.0 * both + slope * delta_sd**2)
+        return FeatureBeliefs(self.omega.copy(), omega_sd, self.difficulty, np.sqrt(variance), of_omega | of_delta)
 
     @classmethod
     def beliefs_of(cls, state: State) -> FeatureBeliefs:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
 from ..trees import TreeSum, add_leaves_by_group, check_trees
-from .components.ensemble import SMALLEST_SHARE, Ensemble
+from .components.ensemble import Ensemble, add_up
 from .contract import Array, Labels, TrainedImprovement
 
 ARRAYS: Mapping[str, tuple[int, str]] = {
@@ -116,17 +114,3 @@ class LabelPrior(TrainedImprovement):
         base = float(arrays["base"])
         trees = TreeSum(roots, arrays["nodes"], arrays["threshold"], arrays["value"], base, logistic=True)
         return cls(Ensemble(check_trees(trees, columns), group, weights, float(arrays["forest_weight"])))
-
-
-@compiled
-def add_up(sums: Array, forest_weight: float, total: Array) -> None:
-    """Add to ``total`` (n,) what the groups' ``sums`` (G, n) are worth in log odds.
-
-    A product of odds needs one logarithm for all forests. It stays in the range of numbers for dozens of them.
-    """
-    for row in range(len(total)):
-        odds = 1.0
-        for g in range(1, len(sums)):
-            share = min(max(sums[g, row], SMALLEST_SHARE), 1.0 - SMALLEST_SHARE)
-            odds *= share / (1.0 - share)
-        total[row] += sums[0, row] + forest_weight * math.log(odds)

@@ -47,7 +47,7 @@ class LpBall:
     References
     ----------
     Kyaw, P., Kayastha, K. and Jabbari, S. (2025). Optimal Robust Recourse with L^p-Bounded Model Change.
-    arXiv 2509.21293. The sign of the worst case is ours: see docs/robust.md.
+    arXiv 2509.21293. The sign of the worst case is ours: see docs/measured/robust.md.
     """
 
     radius: float

@@ -30,15 +30,20 @@ from ...streams.settings import (
 )
 from .method_parameters import method_parameters
 
-DOCS = Path(__file__).parents[2] / "docs"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 CONNECTION = frozenset(BrokerSettings.names())
 TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "yes or no", "Path": "path"}
 
 
 def pages() -> dict[Path, str]:
     """The pages with all of their tables generated from the code."""
-    tables = {DOCS / "operations.md": _of_operations(), DOCS / "spec.md": {"parameters": _parameters()}}
-    return {page: _with_tables(page, own) for page, own in tables.items()}
+    tables = {
+        "commands.md": _commands(),
+        "exit-codes.md": {"exit codes": _exit_codes()},
+        "metrics.md": {"metrics": _metrics()},
+        "spec.md": {"parameters": _parameters()},
+    }
+    return {REFERENCE / page: _with_tables(REFERENCE / page, own) for page, own in tables.items()}
 
 
 def _with_tables(page: Path, tables: Mapping[str, str]) -> str:
@@ -53,7 +58,7 @@ def _with_tables(page: Path, tables: Mapping[str, str]) -> str:
     return text
 
 
-def _of_operations() -> dict[str, str]:
+def _commands() -> dict[str, str]:
     return {
         "connection settings": _settings(BrokerSettings, ()),
         "worker settings": _settings(WorkerSettings, CONNECTION),
@@ -67,8 +72,6 @@ def _of_operations() -> dict[str, str]:
         "evaluate settings": _settings(EvaluateSettings, CONNECTION),
         "demo settings": _settings(DemoSettings, CONNECTION),
         "simulate settings": _settings(SimulateSettings, CONNECTION),
-        "exit codes": _exit_codes(),
-        "metrics": _metrics(),
     }
 
 

@@ -147,7 +147,7 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
         ),
         PanelSpec(
             "Without a way forward",
-            "Rejected people without a recourse, by reason (docs/options.md).",
+            "Rejected people without a recourse, by reason (docs/reference/events.md).",
             PER_SECOND,
             (Query(_rate("onward_no_recourse_total", "program", "reason"), "{{program}} {{reason}}"),),
         ),

@@ -10,6 +10,7 @@ from ...schemas.events import ExecutionSource, NoRecourse, Recourse
 from ...schemas.spec import ProgramSpec
 from ..advice import MANY_CHANGES, advice, lasting
 from ..errors import UsageError
+from ..printable import answer_in_words
 from .people import UNKNOWN, Origin
 from .tables import frame_of, html_of
 
@@ -138,7 +139,7 @@ class Suggestions(Sequence[Answer]):
         return len(self._answers)
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self._answers))
+        return "\n\n".join(map(answer_in_words, self._answers))
 
     def __repr__(self) -> str:
         return f"<Suggestions: {self.summary().splitlines()[0]}>"

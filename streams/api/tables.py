@@ -7,9 +7,12 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
+from msgspec import UNSET
+
 from ...schemas.events import NoRecourse, Option, Recourse, Value
 from ...schemas.spec import ProgramSpec
 from ..errors import UsageError
+from ..printable import printable
 from .people import Origin
 
 LIBRARIES = ("pandas", "polars")
@@ -48,7 +51,7 @@ def frame_of(answers: Sequence[Answer], spec: ProgramSpec, origin: Origin, libra
 
 def html_of(answers: Sequence[Answer], summary: Sequence[str]) -> str:
     """An HTML table of the first people, with the facts of the summary below it."""
-    head = "".join(f"<th>{title}</th>" for title in ("person", "option", "what to do", "cost"))
+    head = "".join(f"<th>{title}</th>" for title in ("person", "option", "what to do", "cost", "helps"))
     body = "".join(map(_html_row, _rows(answers[:MOST_PEOPLE])))
     more = [f"the first {MOST_PEOPLE} of {len(answers)} people are shown"] if len(answers) > MOST_PEOPLE else []
     facts = "<br>".join(map(escape, [*more, *summary]))
@@ -72,6 +75,7 @@ def _columns(rows: Sequence[_Row], spec: ProgramSpec) -> dict[str, list[Any]]:
         "changes": [option and "; ".join(map(str, option.changes)) for option in options],
         "cost": [option and option.cost for option in options],
         "execution_probability": [option and _probability(option) for option in options],
+        "improvement_probability": [option and _improvement(option) for option in options],
         "reason": [none and none.reason for none in reasons],
         "detail": [none and none.detail for none in reasons],
         **{
@@ -91,6 +95,12 @@ def _probability(option: Option) -> float:
     return option.execution_probability if learned is None else learned
 
 
+def _improvement(option: Option) -> float | None:
+    """How probably it helps, where anything is known of that."""
+    probability = option.improvement_probability
+    return None if probability is UNSET else probability
+
+
 def _of_one_type(values: list[Value | None]) -> list[Value | None]:
     """The values, whole numbers as floats where others are: a column of polars has one type."""
     if any(isinstance(value, float) for value in values):
@@ -102,7 +112,9 @@ def _html_row(row: _Row) -> str:
     answer, option = row
     if option is None:
         assert isinstance(answer, NoRecourse), "a recourse has options"
-        cells = ["", answer.detail or answer.reason, ""]
+        cells = ["", answer.detail or answer.reason, "", ""]
     else:
-        cells = [option.id, option.actions, f"{option.cost:.3f}"]
-    return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in [answer.application, *cells])}</tr>"
+        helps = _improvement(option)
+        known = "" if helps is None else f"{helps:.2f}"
+        cells = [option.id, option.actions, f"{option.cost:.3f}", known]
+    return f"<tr>{''.join(f'<td>{escape(printable(cell))}</td>' for cell in [answer.application, *cells])}</tr>"

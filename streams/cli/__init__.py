@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 from ... import __version__
 from ..errors import UsageError
-from .display.words import printable
+from ..printable import printable
 
 COMMANDS = {
     "demo": "Show everything at work on this machine: world, Kafka, worker, and who learns what.",

@@ -18,13 +18,14 @@ from ..kafka import connection
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
 from ..kafka.client import EventWriter, records_between
 from ..kafka.options import KafkaOptions
+from ..printable import printable
 from ..records import TopicPartition
 from ..replay.dead_letters import FoundLetter, read_letter, retried_id
 from ..settings import BrokerSettings, DeadLetterSettings, RetrySettings, ShowLetterSettings
 from ..topics import Topics
 from .display.dead_letters import print_letters, print_records, print_retried
 from .display.read_progress import ReadProgress
-from .display.words import counted, printable
+from .display.words import counted
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 

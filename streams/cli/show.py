@@ -27,10 +27,10 @@ from ..kafka.admin.offsets import partition_offsets
 from ..kafka.client import records_between
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
+from ..printable import printable
 from ..replay.history import Happening, History, state_of
 from ..settings import ShowSettings
 from .display.read_progress import ReadProgress
-from .display.words import printable
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 

@@ -15,13 +15,13 @@ from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
 from ...schemas.table import TableError
 from ..errors import ModelError, UsageError
+from ..printable import printable
 from ..programs.bundle.loader import read_manifest
 from ..programs.encoding import bounds_of
 from ..programs.program import address_of, assemble
 from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
 from .display.undecided import tell_cautions, tell_undecided, tell_unlimited
-from .display.words import printable
 from .flags.parsing import CommandParser
 
 

@@ -17,6 +17,7 @@ from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..kafka.client import EventWriter
 from ..kafka.options import KafkaOptions
+from ..printable import printable
 from ..programs.announced_spec import spec_event
 from ..programs.load_limits import limited_memory
 from ..programs.program import Program
@@ -24,7 +25,6 @@ from ..programs.spec_changes import SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
 from ..settings import SpecSettings
 from ..topics import Topics
-from .display.words import printable
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.spec_history import read_spec_history

@@ -18,10 +18,10 @@ from rich.table import Column, Table
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
+from ..printable import printable
 from ..settings import StatusSettings
 from ..topics import Topics
 from .display.rewards import features_table, rewards_table
-from .display.words import printable
 from .flags.parsing import parse_settings
 
 if TYPE_CHECKING:

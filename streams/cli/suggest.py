@@ -14,8 +14,9 @@ from ...schemas.events import NoRecourse, Recourse
 from ..api.people import ValidPeople
 from ..api.program import MAX_OPTIONS, Program, load_program
 from ..errors import UsageError
+from ..printable import answer_in_words, printable
 from .display.undecided import tell_cautions, tell_undecided
-from .display.words import counted, printable
+from .display.words import counted
 from .flags.parsing import CommandParser
 
 DESCRIPTION = """Suggest a way forward to every rejected person of a CSV: what a worker with a fresh learner would
@@ -107,10 +108,4 @@ def _say(line: str) -> None:
 
 
 def _shown(answer: Recourse | NoRecourse, *, as_json: bool) -> str:
-    return msgspec.json.encode(answer).decode() if as_json else _in_words(answer)
-
-
-def _in_words(answer: Recourse | NoRecourse) -> str:
-    """An answer in lines, and an empty line. A name of a person is one line, whatever stands in it."""
-    named = msgspec.structs.replace(answer, application=printable(answer.application))
-    return "".join(f"{printable(line)}\n" for line in str(named).split("\n"))
+    return msgspec.json.encode(answer).decode() if as_json else f"{answer_in_words(answer)}\n"

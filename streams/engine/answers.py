@@ -21,14 +21,15 @@ from ...schemas.headers import format_time
 from ..journal.entries import JournalPosition
 from ..programs.plan_steps import mean_weights, steps_of
 from ..programs.program import Program
-from .assessment import Assessment
+from .assessment import Assessment, Selected
 from .cases import APPROVED, NO_RECOURSE, OPEN, Case, CaseOption
 from .contract import apply_waiting, timer_handlers
 from .fold import Fold
 from .promises.opening import open_options
 from .promises.settlement import settle
-from .selection import Selected, select_for_steps
-from .state import CurrentModel, Shard
+from .selection import select_for_steps
+from .shards import Shard
+from .state import CurrentModel
 
 PROMISED: Final[Literal["open"]] = "open"
 """The status of an option that is promised."""

@@ -75,6 +75,24 @@ class Assessment(Struct, frozen=True, gc=False, eq=False):
         return self.batch.of(self.row)
 
 
+class Selected(Struct, frozen=True, gc=False):
+    """An option that a step picked.
+
+    ``index`` is that of the option in the batch's arrays, ``point`` the row of its target in the batch's points.
+    ``cost`` and ``execution`` are those of the person, ``propensity`` is the probability of the pick,
+    ``learner_execution`` the one that the learner counts the pick with, and ``context`` what it wants to know again.
+    """
+
+    index: int
+    arm: int
+    point: int
+    cost: float
+    execution: float
+    propensity: float
+    learner_execution: float
+    context: bytes = b""
+
+
 def assess(
     program: Program, model: CurrentModel, people: Mapping[Key, Person], predict: Predict | None = None
 ) -> Mapping[Key, Assessment | Problem]:

@@ -4,34 +4,58 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ...agents.options import Options
+from ...schemas.encoding import Problem
 from ...schemas.events import DeadLetter
 from ...schemas.kinds import kinds
 from ..journal.dead_letters import dead_letter_of_event
-from ..journal.entries import CaseKey, Entry
+from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..outputs.emission import Emission, encode_event
 from ..programs.program import Program
+from .assessment import Assessment, Person, Selected
 from .cases import CASE_TIMERS, WAITS, Case, processed_event, timer_of
 from .portion import Effects, LedgerView
 from .program_state import ProgramState, Rows, RowTable
-from .state import PartitionState, Shard, ShardKey
+from .shards import Shard, ShardKey
+from .state import PartitionState
 from .timing.timers import FORGET_CASE, Timer, TimerQueue
 from .timing.waiting import WaitingEvent
-
-if TYPE_CHECKING:
-    from .contract import TimerHandler
-    from .selection import LookAhead
 
 S = TypeVar("S", bound=ProgramState)
 R = TypeVar("R", bound=Struct)
 
 StepObserver = Callable[[Shard, Options, Sequence[tuple[int, float]]], None]
 """Called with each step that a shard takes: the person's options, and the arm and propensity of each picked one."""
+
+
+class TimerKind(Protocol):
+    """What the fold knows of a kind of timer (``contract.TimerHandler``)."""
+
+    about_case: ClassVar[bool]
+    answers: ClassVar[bool]
+
+    def order(self, timer: Timer) -> tuple[Any, ...]:
+        """The order of timers that are due at the same time."""
+        ...
+
+
+class Ahead(Protocol):
+    """What was computed ahead for a segment (``selection.LookAhead``)."""
+
+    def assessment(self, program: Program, position: JournalPosition, person: Person) -> Assessment | Problem:
+        """The assessment of the person at this position."""
+        ...
+
+    def select(
+        self, program: Program, shard: Shard, position: JournalPosition, assessment: Assessment
+    ) -> tuple[Selected, ...]:
+        """The options of the step that the person at this position takes."""
+        ...
 
 
 class Fold:
@@ -41,13 +65,13 @@ class Fold:
     """
 
     entry: Entry
-    ahead: LookAhead
+    ahead: Ahead
 
     def __init__(
         self,
         state: PartitionState,
         view: LedgerView,
-        timer_handlers: Mapping[str, TimerHandler],
+        timer_kinds: Mapping[str, TimerKind],
         observe_step: StepObserver | None = None,
     ) -> None:
         self.state = state
@@ -56,14 +80,14 @@ class Fold:
         self.observe_step = observe_step
         self.cases = dict(view.cases)
         self.timers = TimerQueue(
-            {kind: handler.order for kind, handler in timer_handlers.items()},
+            {name: kind.order for name, kind in timer_kinds.items()},
             CASE_TIMERS,
             lambda program: state.program(program).watermark,
             view.steps_read,
             self._read_steps,
         )
-        self._about_case = {kind for kind, handler in timer_handlers.items() if handler.about_case}
-        self._answering = [kind for kind, handler in timer_handlers.items() if handler.answers]
+        self._about_case = {name for name, kind in timer_kinds.items() if kind.about_case}
+        self._answering = [name for name, kind in timer_kinds.items() if kind.answers]
         self._timers_before = {key: timer_of(case) for key, case in view.cases.items()}
         self._number = 0
         self._read_cases_of(view.timers)

@@ -12,7 +12,7 @@ from ..outputs.emission import Emission
 from ..programs.bundle.loader import ModelBundle
 from .cases import Case, ProcessedEvent, processed_event
 from .program_state import ProgramState, RowReader, Rows, RowTable
-from .state import ShardKey
+from .shards import ShardKey
 from .timing.timers import StepTimers, Timer
 from .timing.waiting import WaitingEvent
 from .timing.watermark import Move

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
 from ..journal.entries import CaseKey
 from ..programs.program import Program
 from .cases import Case
-
-if TYPE_CHECKING:
-    from .state import Shard
+from .shards import Shard
 
 R = TypeVar("R", bound=Struct)
 

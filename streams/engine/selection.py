@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct
 
 from ...agents.choices import Exploration
 from ...agents.choices.contract import BatchPick
@@ -19,30 +18,12 @@ from ...agents.options import OptionBatch
 from ...schemas.encoding import Problem
 from ..journal.entries import Entry, JournalPosition, shard_of
 from ..programs.program import Program
-from .assessment import Assessed, Assessment, Person, assess
+from .assessment import Assessed, Assessment, Person, Selected, assess
 from .fold import Fold
-from .state import Shard
+from .shards import Shard
 
 COIN = (1,)
 """The ``use`` of ``step_generator`` for exploration: whether a step explores, and which option it draws."""
-
-
-class Selected(Struct, frozen=True, gc=False):
-    """An option that a step picked.
-
-    ``index`` is that of the option in the batch's arrays, ``point`` the row of its target in the batch's points.
-    ``cost`` and ``execution`` are those of the person, ``propensity`` is the probability of the pick,
-    ``learner_execution`` the one that the learner counts the pick with, and ``context`` what it wants to know again.
-    """
-
-    index: int
-    arm: int
-    point: int
-    cost: float
-    execution: float
-    propensity: float
-    learner_execution: float
-    context: bytes = b""
 
 
 class _Run(NamedTuple):

@@ -5,57 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from ...agents.candidates import CandidateGenerator
-from ...agents.choices import Choice
 from ...agents.objective import Objective
 from ...agents.promises import NoPromise, Promise
-from ...schemas.events import ExecutionSource
 from ..errors import LedgerError
 from ..journal.entries import Entry
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
 from .program_state import ProgramState
+from .shards import Shard, ShardKey
 from .timing.waiting import WaitingEvents
 from .timing.watermark import Watermarks
 
 S = TypeVar("S", bound=ProgramState)
-
-
-class ShardKey(NamedTuple):
-    """The key of a shard, and so of its learner."""
-
-    program: str
-    shard: int
-
-
-@dataclass
-class Shard:
-    """One learner, and the number of the step it takes next.
-
-    ``untold`` are the outcomes that it has not told other shards of.
-    """
-
-    program: Program
-    number: int
-    learner: Choice
-    step: int = 0
-    untold: int = 0
-
-    def __post_init__(self) -> None:
-        self.key = ShardKey(self.program.name, self.number)
-
-    @property
-    def execution_source(self) -> ExecutionSource:
-        """Where the execution probabilities come from that it tells now."""
-        return "learned" if self.learner.has_learned_execution else self.program.first_execution_source
-
-    def change(self, program: Program) -> None:
-        """Go on under another spec, with what was learned."""
-        learned, self.program, self.learner = self.learner.state(), program, program.learner()
-        self.learner.adopt(learned)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from ...schemas.kinds import WatermarkName, kinds
 from ..engine.cases import WAITS, Case, ProcessedEvent
 from ..engine.handlers import timer_handlers
 from ..engine.portion import Effects, Footprint, LedgerView
-from ..engine.state import CurrentModel, PartitionState, Shard, ShardKey
+from ..engine.shards import Shard, ShardKey
+from ..engine.state import CurrentModel, PartitionState
 from ..engine.timing.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
 from ..engine.timing.waiting import WaitingEvent, WaitingEvents
 from ..engine.timing.watermark import Watermarks

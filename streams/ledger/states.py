@@ -16,7 +16,8 @@ from ..engine.cases import Case
 from ..engine.handlers import states
 from ..engine.portion import Effects
 from ..engine.program_state import RowTable, StoredProgram
-from ..engine.state import PartitionState, ShardKey
+from ..engine.shards import ShardKey
+from ..engine.state import PartitionState
 from ..errors import LedgerError
 from .array_codec import encode_record, record_decoder
 from .file import DAMAGE_ERRORS, ledger_errors

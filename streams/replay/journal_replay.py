@@ -18,7 +18,7 @@ from ..engine.handlers.model import load_models
 from ..engine.portion import Effects
 from ..engine.process import footprint, process
 from ..engine.rewards.fates import CLOSED
-from ..engine.state import Shard
+from ..engine.shards import Shard
 from ..engine.timing.watermark import required_topics
 from ..errors import BrokerError
 from ..journal.entries import NO_CASE, Entry

@@ -10,7 +10,8 @@ from prometheus_client import Gauge
 from ..engine.rewards.fates import REWARDS
 from ..engine.rewards.summary import RewardsSummary, joined, summary_of
 from ..engine.rewards.watch import TENTHS, RewardWatch
-from ..engine.state import PartitionState, ShardKey
+from ..engine.shards import ShardKey
+from ..engine.state import PartitionState
 from ..metrics import Family, Metrics
 
 DECILES = tuple(f"{low / TENTHS:.1f}-{(low + 1) / TENTHS:.1f}" for low in range(TENTHS))
@@ -67,4 +68,4 @@ class RewardMetrics:
         for decile, sums in zip(DECILES, rewards.tenths, strict=True):
             yield decile, dict(zip(self._by_tenth, sums, strict=True))
         for feature in rewards.features:
-            yield feature.feature, dict(zip(self._of_features, feature[1:], strict=True))
+            yield feature.feature, dict(zip(self._of_features, feature[1:4], strict=True))

@@ -27,8 +27,8 @@ from onward.schemas.spec_document import document, spec_of
 from onward.schemas.spec_rules import violations
 from onward.schemas.specfile import parse_spec
 
-DOCS = Path(__file__).parents[2] / "docs"
-PAGE = DOCS / "spec.md"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGE = REFERENCE / "spec.md"
 
 
 def test_the_examples_of_the_page_use_every_field():
@@ -67,7 +67,7 @@ EVENTS: list[type] = [
     Increment,
     DeadLetter,
 ]
-SHOWN = re.findall(r"```json\n(.*?)```", (DOCS / "events.md").read_text(), re.DOTALL)
+SHOWN = re.findall(r"```json\n(.*?)```", (REFERENCE / "events.md").read_text(), re.DOTALL)
 
 
 @pytest.mark.parametrize("number", range(len(EVENTS)), ids=[event.__name__ for event in EVENTS])

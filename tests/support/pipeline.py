@@ -138,10 +138,13 @@ class Run:
 
     def __post_init__(self) -> None:
         self._ingest: Ingest | None = None
+        self._served: Mapping[str, Program] = {}
 
     async def ingest(self, records: Sequence[Record]) -> list[Record]:
-        """Ingest the records one after the other, as one worker does; return the journal."""
-        if self._ingest is None:
+        """Ingest the records one after the other, as a worker does that starts anew for other programs; return the
+        journal."""
+        if self._ingest is None or self._served is not self.programs:
+            self._served = self.programs
             self._ingest = Ingest(self.topics, self.programs, self.broker, Metrics(), no_clock)
             await self._ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
         for record in records:

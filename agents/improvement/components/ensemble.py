@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
+from ...compiled import compiled
 from ...trees import TreeSum
 from ..contract import Array, Indices
 
@@ -23,3 +25,17 @@ class Ensemble(NamedTuple):
     group: Indices
     weights: Array
     forest_weight: float
+
+
+@compiled
+def add_up(sums: Array, forest_weight: float, total: Array) -> None:
+    """Add to ``total`` (n,) what the groups' ``sums`` (G, n) are worth in log odds.
+
+    A product of odds needs one logarithm for all forests. It stays in the range of numbers for dozens of them.
+    """
+    for row in range(len(total)):
+        odds = 1.0
+        for g in range(1, len(sums)):
+            share = min(max(sums[g, row], SMALLEST_SHARE), 1.0 - SMALLEST_SHARE)
+            odds *= share / (1.0 - share)
+        total[row] += sums[0, row] + forest_weight * math.log(odds)

@@ -10,8 +10,9 @@ import msgspec
 
 from ....schemas.headers import format_time
 from ....schemas.problems import JSON_ERRORS
+from ...printable import printable
 from ...replay.dead_letters import FoundLetter
-from .words import counted, printable
+from .words import counted
 
 INDENT = " " * 4
 

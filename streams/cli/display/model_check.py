@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from ...engine.promises.option_counts import RESULTS, ResultCounts
+from ...printable import printable
 from ...replay.model_check import CheckedModel
-from .words import printable
 
 MEANINGS = {
     "cleared": "cleared by the certificate",

@@ -1,4 +1,4 @@
-"""Expectations on the screen: predicted against observed rewards, and the features that help less than expected."""
+"""Expectations on the screen: predicted against observed rewards, and the features unlike what was expected."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Column, Table
 
-from .words import mean, printable
+from ...printable import printable
+from .words import mean
 
 if TYPE_CHECKING:
     from ...engine.rewards.summary import RewardsSummary
@@ -27,17 +28,17 @@ def rewards_table(rewards: Mapping[str, RewardsSummary], last: Mapping[str, str]
 
 
 def features_table(rewards: Mapping[str, RewardsSummary]) -> Table | None:
-    """The features that help less than expected; None where there are none."""
+    """The features that help less than expected, or are harder or easier to change; None where there are none."""
     numbers = ("omega", "sd", "difficulty")
     table = Table(
         *(Column(name, overflow="fold") for name in ("program", "feature")),
         *map(_right, numbers),
-        title="Features that help less than expected",
+        title="Features that help less, or are harder or easier to change, than expected",
     )
     for name, own in rewards.items():
         for feature in own.features:
-            if feature.least_omega > 0:
-                cells = (f"{number:.2f}" for number in feature[1:])
+            if feature.is_unexpected:
+                cells = (f"{number:.2f}" for number in (feature.omega, feature.omega_sd, feature.difficulty))
                 table.add_row(name, escape(printable(feature.feature)), *cells)
     return table if table.row_count else None
 

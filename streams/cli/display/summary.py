@@ -19,9 +19,10 @@ from rich.text import Text
 from ....schemas.events import Recourse
 from ...advice import MANY_CHANGES
 from ...errors import UsageError
+from ...printable import printable
 from ..worlds.contract import Figures
 from ..worlds.run_stats import Summary
-from .words import mean, percentage, printable
+from .words import mean, percentage
 
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
 PICTURE_COLUMNS = 88

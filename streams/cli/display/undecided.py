@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ....schemas.draft.marks import undecided_lines, unlimited, unprotected
 from ....schemas.specfile import load_spec
+from ...printable import printable
 from ...programs.compositions import cautions
-from .words import printable
 
 
 def tell_undecided(spec: Path) -> None:

@@ -16,10 +16,3 @@ def mean(value: float | None) -> str:
 def percentage(share: float | None) -> str:
     """A share in per cent; a hyphen where there was nothing to take it of."""
     return "-" if share is None else f"{share:.1%}"
-
-
-def printable(line: str) -> str:
-    """The line with its control and direction characters escaped: it holds what anybody may have sent."""
-    if line.isprintable():
-        return line
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)

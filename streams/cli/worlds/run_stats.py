@@ -64,7 +64,7 @@ class Latency(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """The figures of every run; ``docs/demo.md`` defines them. A world may have figures of its own (``Figures``)."""
+    """The figures of every run; ``docs/reference/demo.md`` defines them. A world may have its own (``Figures``)."""
 
     applications: int
     rejected: int

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...programs.program import Program
-from ..assessment import Assessment
+from ..assessment import Assessment, Selected
 from ..cases import Case
 from ..fold import Fold
-from ..selection import Selected
 from ..state import CurrentModel
 from .ending import end_options
 from .promised_options import OpenOption, PromisedOptions

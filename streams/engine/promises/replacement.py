@@ -17,10 +17,9 @@ from ....schemas.events import Recourse
 from ....schemas.headers import format_time
 from ...journal.entries import CaseKey
 from ..answers import options_of
-from ..assessment import Assessment, Person, assess
+from ..assessment import Assessment, Person, Selected, assess
 from ..cases import OPEN
 from ..fold import Fold
-from ..selection import Selected
 from ..state import CurrentModel
 from .promised_options import OpenOption, PromisedOptions, rows_of
 from .screen import certified_distance, path_limit

@@ -12,8 +12,8 @@ from ....schemas.events import Fate, Reward
 from ...journal.entries import Entry, shard_of
 from ..cases import CENSORED, REWARDED, UNSEEN, Case, Status, joined
 from ..fold import Fold
+from ..shards import Shard
 from ..sharing.increment import tell
-from ..state import Shard
 from .watch import RewardWatch
 
 CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -11,24 +12,31 @@ from ....agents.choices import FeatureBeliefs
 from .watch import RewardWatch, calibration_error
 
 CERTAIN = 2.0
-"""Standard deviations by which a feature must help less than expected to be named."""
+"""Standard deviations by which a feature must differ from what is expected to be named."""
 
 
 class FeatureSummary(NamedTuple):
     """The belief about one feature; ``omega`` is 0 where it helps as expected, 1 where it does not help at all.
 
-    ``difficulty`` is how many times as hard as assumed its changes are.
+    ``difficulty`` is how many times as hard as assumed its changes are, ``log_difficulty_sd`` the standard deviation of
+    its logarithm.
     """
 
     feature: str
     omega: float
     omega_sd: float
     difficulty: float
+    log_difficulty_sd: float
 
     @property
     def least_omega(self) -> float:
         """Omega at the least: above 0 the feature helps less than expected, with some certainty."""
         return self.omega - CERTAIN * self.omega_sd
+
+    @property
+    def is_unexpected(self) -> bool:
+        """Whether it certainly helps less than expected, or is certainly harder or easier to change."""
+        return self.least_omega > 0.0 or abs(math.log(self.difficulty)) > CERTAIN * self.log_difficulty_sd
 
 
 class RewardsSummary(NamedTuple):
@@ -69,7 +77,7 @@ def joined(parts: Sequence[RewardsSummary]) -> RewardsSummary:
 
 def summary_of(watch: RewardWatch, beliefs: FeatureBeliefs, names: Iterable[str]) -> RewardsSummary:
     """That of one shard, whose features have these names."""
-    omega, omega_sd, difficulty, seen = (part.tolist() for part in beliefs)
-    believed = zip(names, omega, omega_sd, difficulty, strict=True)
-    features = tuple(FeatureSummary(*own) for own, is_seen in zip(believed, seen, strict=True) if is_seen)
+    *believed, seen = (part.tolist() for part in beliefs)
+    named = zip(zip(names, *believed, strict=True), seen, strict=True)
+    features = tuple(FeatureSummary(*own) for own, is_seen in named if is_seen)
     return RewardsSummary(tuple(map(tuple, watch.by_tenth().T.tolist())), watch.drifts, watch.drift_ms, features)

@@ -17,12 +17,12 @@ from ....schemas.encoding import Problem
 from ....schemas.events import APPLY_AGAIN, ExecutionSource, PromiseStatus
 from ....schemas.headers import format_time
 from ..answers import Decided, Reason, Terms, answer_people, no_options, publish_decision
-from ..assessment import NO_SCORE, Assessment, Person, assess
+from ..assessment import NO_SCORE, Assessment, Person, Selected, assess
 from ..cases import Case
 from ..fold import Fold
 from ..promises.ending import publish_promise_end
-from ..selection import Selected, select_for_steps
-from ..state import Shard
+from ..selection import select_for_steps
+from ..shards import Shard
 from .forecast import model_for, success_of
 from .promised_scores import PROMISED_SCORES, PromisedScore, reaches
 from .result import competing, have_place, scores_of

@@ -10,14 +10,12 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ....agents.rounding import ROUNDING
 from ...journal.entries import CaseKey
 from ...programs.bundle.loader import ModelBundle
 from ..program_state import RowTable
 
 Array = NDArray[np.float64]
-
-TOLERANCE = 1e-9
-"""By how much a score may miss a promised one and still reaches it: rounding."""
 
 
 class PromisedScore(Struct, gc=False, array_like=True, frozen=True):
@@ -61,7 +59,7 @@ PROMISED_SCORES = RowTable("promised_scores", PromisedScore)
 
 def reaches(scores: Array, promised: Array) -> NDArray[np.bool_]:
     """Which scores (n,) reach the promised ones (n,)."""
-    return np.asarray(scores >= promised - TOLERANCE)
+    return np.asarray(scores >= promised - ROUNDING)
 
 
 @dataclass
@@ -82,7 +80,7 @@ class PromisedScores:
         """Open a promise, the only one of its applicant."""
         replaced = self.by_application.get(promise.key.application)
         if replaced is not None:
-            self._uncount(replaced)
+            self.remove(replaced)
         self.by_application[promise.key.application] = promise
         self.in_round[promise.round] += 1
         if promise.applicant is not None:
@@ -90,10 +88,12 @@ class PromisedScores:
 
     def remove(self, promise: PromisedScore) -> None:
         """A promise has ended."""
-        application = promise.key.application
-        self._uncount(self.by_application.pop(application))
-        if promise.applicant is not None and self._by_applicant.get(promise.applicant) == application:
-            del self._by_applicant[promise.applicant]
+        del self.by_application[promise.key.application]
+        self.in_round[promise.round] -= 1
+        if not self.in_round[promise.round]:
+            del self.in_round[promise.round]
+        if promise.applicant is not None:
+            self._by_applicant.pop(promise.applicant, None)
 
     def of_applicant(self, applicant: str | None) -> PromisedScore | None:
         """The promise of an applicant."""
@@ -111,8 +111,3 @@ class PromisedScores:
             named = None
         promise = self.of_applicant(applicant) if named is None else named
         return promise if promise is not None and time_ms > promise.end_ms else None
-
-    def _uncount(self, promise: PromisedScore) -> None:
-        self.in_round[promise.round] -= 1
-        if not self.in_round[promise.round]:
-            del self.in_round[promise.round]

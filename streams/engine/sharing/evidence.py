@@ -17,7 +17,7 @@ from ....agents.choices.contract import EVIDENCE_UNIT, Array, State
 from ....schemas.events import Sums
 from ...programs.program import Program
 from ..program_state import ProgramState, StoredProgram
-from ..state import Shard
+from ..shards import Shard
 
 
 class SharedEvidence(ProgramState):

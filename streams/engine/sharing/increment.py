@@ -16,7 +16,7 @@ from ...journal.entries import Entry
 from ...programs.program import Program
 from ..contract import Handler
 from ..fold import Fold
-from ..state import Shard
+from ..shards import Shard
 from .evidence import SharedEvidence, packed, unpacked
 
 CADENCE = 10

@@ -1,7 +1,7 @@
 """Chunks of records instead of single messages: a Faust transport on the aiokafka driver.
 
 Faust hands an agent one message per record and spends about 150 us on it. This transport hands it one message per
-fetched chunk of a partition, a list of ``Record``. ``docs/kafka.md`` lists what is overridden of Faust, and why.
+fetched chunk of a partition, a list of ``Record``. ``docs/reference/faust.md`` lists what of Faust is overridden.
 """
 
 from __future__ import annotations

@@ -93,6 +93,24 @@ def test_the_level_of_effort_is_learned() -> None:
     assert easy < 1.0 < hard
 
 
+def test_the_certainty_of_difficulty_is_that_of_weights_drawn_from_the_posterior() -> None:
+    """A feature that no option changes is as before any outcome; one is seen by its effort alone."""
+    choice, each = learner(arm_sd=0.0), np.arange(FEATURES)
+    efforts = np.diag([0.4, 0.4, 0.0])
+    seen = Options(
+        np.zeros(3), each, ARMS, each, np.exp(-efforts.sum(axis=1)), Outlook(each, np.zeros((3, 3)), efforts)
+    )
+    for step in range(300):
+        choice.update(pull(choice, seen.only(step % 2), step), float(step % 4 == 0))
+    beliefs = choice.beliefs
+    assert beliefs.seen.tolist() == [True, True, False]
+    information, target = choice.state()["information"], choice.state()["target"]
+    covariance = np.linalg.inv(information + np.diag([1 / 0.25, 1 / 0.15, 1.0, 1 / 0.3, *[5] * 3, *[4] * 3]) ** 2)
+    drawn = np.random.default_rng(0).multivariate_normal(covariance @ target, covariance, 20_000)
+    log_difficulty = drawn[:, 2, np.newaxis] + np.log1p(np.maximum(drawn[:, 7:], -0.9))
+    np.testing.assert_allclose(beliefs.log_difficulty_sd, log_difficulty.std(axis=0), rtol=0.1)
+
+
 def test_the_estimate_of_execution_follows() -> None:
     hard, seen = play(np.ones(FEATURES), 6.0), options([1.0, 1.0, 1.0])
     assert pull(hard, seen).execution < pull(learner(), seen).execution

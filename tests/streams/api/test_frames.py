@@ -10,9 +10,12 @@ from pathlib import Path
 import pandas
 import polars
 import pytest
+from msgspec.structs import replace
 
 import onward
 from onward import NoRecourse, Recourse
+from onward.streams.api.suggestions import Suggestions
+from onward.streams.programs.spec_check import load_program_spec
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 ROWS = [
@@ -68,6 +71,7 @@ def test_a_frame_has_a_row_for_each_option_and_for_each_person_without_one(stric
         "changes",
         "cost",
         "execution_probability",
+        "improvement_probability",
         "reason",
         "detail",
         "to_debts",
@@ -122,3 +126,26 @@ def test_a_notebook_shows_the_first_people_only(program: onward.Program) -> None
     assert "the first 50 of 51 people are shown" in html
     assert "<td>49</td>" in html
     assert "<td>50</td>" not in html
+
+
+def test_how_probably_an_option_helps_stands_in_the_frame_and_the_table(folder: Path, program: onward.Program) -> None:
+    [answer] = program.suggest(ROWS[:1])
+    assert isinstance(answer, Recourse)
+    known, unknown = answer.options
+    told = replace(answer, options=(replace(known, improvement_probability=0.75), unknown))
+    suggestions = Suggestions([told], 1, load_program_spec(folder / "loans.yaml").spec, 0.0, "assumed")
+    for library in ("pandas", "polars"):
+        helps = suggestions.to_frame(library)["improvement_probability"].to_list()
+        assert helps[0] == 0.75
+        assert pandas.isna(helps[1])
+    cells = re.findall(r"<tr>.*?<td>([0-9.]*)</td></tr>", suggestions._repr_html_())
+    assert cells == ["0.75", ""]
+
+
+def test_names_give_no_orders_to_a_screen(program: onward.Program) -> None:
+    people = [{**ROWS[0], "name": name} for name in ("\x1b[2Jada", "\u202eeve", "two\nlines")]
+    suggestions = program.suggest(people, id="name")
+    text, html = str(suggestions), suggestions._repr_html_()
+    for name in ("\\x1b[2Jada", "\\u202eeve", "two\\nlines"):
+        assert f"{name}: 2 ways forward" in text.splitlines()
+        assert f"<td>{name}</td>" in html

@@ -169,7 +169,7 @@ def test_check_knows_the_choices_and_their_parameters(policy, column, problem, t
 
 def test_the_examples_of_the_page_pass_the_whole_check(tmp_path, capsys):
     whole, with_rounds = tmp_path / "loan.yaml", tmp_path / "rounds.yaml"
-    examples = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "spec.md").read_text(), re.DOTALL)
+    examples = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "reference" / "spec.md").read_text(), re.DOTALL)
     whole.write_text(examples[0])
     with_rounds.write_text(CREDIT.read_text() + examples[1])
     assert check([whole, with_rounds]) == 0, capsys.readouterr().err

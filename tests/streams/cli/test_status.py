@@ -148,7 +148,7 @@ def test_what_was_predicted_and_which_feature_helps_less_are_told(
     broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty = ((0, 0.0, 0.0),) * 8
-    telephone, income = FeatureSummary("telephone", 0.7, 0.2, 1.5), FeatureSummary("income", -0.1, 0.1, 0.5)
+    telephone, income = FeatureSummary("telephone", 0.7, 0.2, 1.5, 0.4), FeatureSummary("income", -0.1, 0.1, 0.5, 0.36)
     first = RewardsSummary(((10, 0.5, 2.0), (90, 13.5, 9.0), *empty), 1, 1_770_000_000_000, (telephone, income))
     second = RewardsSummary(
         ((0, 0.0, 0.0), (100, 15.0, 12.0), *empty), 2, None, (telephone._replace(omega=0.1, omega_sd=0.19),)
@@ -171,7 +171,13 @@ def test_what_was_predicted_and_which_feature_helps_less_are_told(
     assert cli.main(there) == 0
     text = capsys.readouterr().out
     assert "│ loans   │ telephone │  0.70 │ 0.20 │       1.50 │" in text
-    assert "income" not in text
+    assert "income" not in text, "half as hard, give or take a factor of exp(2 * 0.36)"
+    for difficulty in (0.4, 2.5):
+        clear = first._replace(features=(income._replace(difficulty=difficulty),))
+        part = parts[0]._replace(rewards=clear)
+        monkeypatch.setattr(summary, "summaries", lambda _, part=part: [ledger._replace(programs=(part,))])
+        assert cli.main(there) == 0
+        assert f"│ loans   │ income  │ -0.10 │ 0.10 │       {difficulty:.2f} │" in capsys.readouterr().out
 
 
 def test_no_kafka_and_no_ledgers_have_their_codes(

@@ -141,7 +141,7 @@ def test_an_operator_reads_which_feature_does_not_help(program, tmp_path):
     assert [feature.feature for feature in useless.features if feature.least_omega > 0] == ["income"]
     assert [feature.feature for feature in good.features if feature.least_omega > 0] == []
     by_feature = ("feature_omega", "feature_omega_sd", "feature_difficulty")
-    assert {feature.feature: feature[1:] for feature in useless.features} == {
+    assert {feature.feature: feature[1:4] for feature in useless.features} == {
         name: tuple(metrics[metric][name] for metric in by_feature) for name in ("income", "debts")
     }
 

@@ -338,7 +338,7 @@ NEGATIVE = Sums((0,), (-(2**40),))
         ({"evidence": {"target": Sums((0, 1), (1,))}}, "1 at places up to 1 do not fit"),
         ({"evidence": {"information": NEGATIVE}}, "not that of any outcomes"),
         ({"evidence": {"information": Sums((1,), (2**52,))}}, "not that of any outcomes"),
-        ({"shard": 9}, "shard 9 of program 'loan' has nothing to tell"),
+        ({"shard": SHARDS}, f"shard {SHARDS} of program 'loan' has nothing to tell"),
     ],
 )
 def test_an_increment_that_does_not_fit_is_a_dead_letter(tmp_path, fields, why):

@@ -210,8 +210,8 @@ def test_a_program_whose_shard_another_partition_owns_has_none_either(tmp_path):
     assert not shown_after(tape).names
 
 
-def promise(name: str, number: int) -> PromisedScore:
-    return PromisedScore(CaseKey("loan", name), None, number, number + 4, 0.5, 0.5, "m", b"", (), 0)
+def promise(name: str, number: int, applicant: str | None = None) -> PromisedScore:
+    return PromisedScore(CaseKey("loan", name), applicant, number, number + 4, 0.5, 0.5, "m", b"", (), 0)
 
 
 def test_promises_are_counted_by_their_round_as_they_open_and_end():
@@ -225,3 +225,14 @@ def test_promises_are_counted_by_their_round_as_they_open_and_end():
     promises.remove(promise("b", 1))
     assert promises.in_round == {2: 1}
     assert len(promises) == 1
+
+
+def test_an_applicant_has_no_promise_once_another_one_uses_the_name_of_their_application():
+    promises, newer = PromisedScores(), promise("a", 2, "eve")
+    promises.add(promise("a", 1, "ada"))
+    promises.add(newer)
+    assert promises.of_applicant("ada") is None
+    assert promises.of_applicant("eve") is newer
+    promises.remove(newer)
+    assert promises.of_applicant("eve") is None
+    assert not promises.in_round

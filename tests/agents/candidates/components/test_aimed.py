@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onward.agents.candidates.components.aimed import MUCH_NEARER
+from onward.agents.candidates.components.aimed import LEAST_GAIN, MUCH_NEARER
 from onward.agents.candidates.contract import Ranges, Space
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
@@ -26,6 +26,10 @@ class Linear(Improvement):
         self._weights, self._bias = np.array(weights), bias
 
     @property
+    def columns(self) -> int:
+        return len(self._weights)
+
+    @property
     def is_flat(self) -> bool:
         return not self._weights.any()
 
@@ -43,30 +47,66 @@ def free(most: int | None = None) -> Space:
     return scaled_space(np.arange(3), ("any",) * 3, np.full(3, 0.01), most)
 
 
-def shortfall(seed: int) -> float:
+def shortfall(random: np.random.Generator, helps: Linear, nu: float, most: int) -> float:
     """How far the best option is below the best of all targets of a coarse grid, in the logarithm of the chance."""
-    random = np.random.default_rng(seed)
-    helps, nu = Linear(*random.uniform(-2.0, 6.0, 3)), float(random.choice([0.3, 1.0, 3.0]))
-    space = scaled_space(np.arange(3), ("any",) * 3, np.full(3, 0.1), 2)
-    person = np.round(random.uniform(0.0, 0.3, 3), 1)
+    space = scaled_space(np.arange(helps.columns), ("any",) * helps.columns, np.full(helps.columns, 0.1), most)
+    person = np.round(random.uniform(0.0, 0.3, helps.columns), 1)
     found = search(space, helps, nu).propose(person[np.newaxis])
     values = np.round(np.linspace(0.0, 1.0, 11), 1)
-    every = np.stack(np.meshgrid(values, values, values), axis=-1).reshape(-1, 3)
+    every = np.stack(np.meshgrid(*[values] * helps.columns), axis=-1).reshape(-1, helps.columns)
     changes = (np.abs(every - person) > 1e-9).sum(axis=1)
-    every = every[(changes > 0) & (changes <= 2) & (every.mean(axis=1) > 0.4)]
-    worth = Objective(L1(), nu, helps)
+    every = every[(changes > 0) & (changes <= most) & (every.mean(axis=1) > 0.4)]
+    return float(value(every, person, helps, nu).max() - value(found.points, person, helps, nu).max())
 
-    def value(rows: np.ndarray) -> float:
-        return float(worth.value(helps.log_odds(rows, rows), np.abs(rows - person).sum(axis=1)).max())
 
-    return value(every) - value(found.points)
+def value(rows: np.ndarray, person: np.ndarray, helps: Improvement, nu: float) -> np.ndarray:
+    return Objective(L1(), nu, helps).value(helps.log_odds(rows, rows), np.abs(rows - person).sum(axis=1))
 
 
 def test_the_best_option_is_nearly_that_of_all_targets() -> None:
     """40 fixed seeds: the search looks at some of the targets only."""
-    gaps = np.array([shortfall(seed) for seed in range(40)])
+    random = np.random.default_rng(0)
+    gaps = np.array(
+        [
+            shortfall(random, Linear(*random.uniform(-2.0, 6.0, 3)), float(random.choice([0.3, 1.0, 3.0])), 2)
+            for _ in range(40)
+        ]
+    )
     assert (gaps > 0.02).sum() <= 2
     assert gaps.max() < 0.2
+
+
+def test_the_best_pairs_and_not_the_cheapest_are_extended_by_a_third_change() -> None:
+    """30 fixed seeds. Where little is needed, the cheapest pairs are tiny."""
+    random = np.random.default_rng(1)
+    for _ in range(30):
+        helps = Linear(*random.uniform(0.0, 6.0, 4), bias=random.uniform(-12.0, -8.0))
+        assert shortfall(random, helps, float(random.choice([1.0, 2.0])), 3) < 0.02
+
+
+def test_far_moves_of_which_none_alone_does_anything_are_combined() -> None:
+    """Both features must be high, and neither helps: alone, a far move is no better than a near one."""
+    space, person = free(), np.array([[0.2, 0.2, 0.2]])
+    generator = Search.build(space, NONE, Objective(L1(), 0.5, Linear(0.0, 0.0, 4.0)))
+    both_high = generator.under(lambda X: (X[:, :2] > 0.95).all(axis=1).astype(float), Threshold(0.4))
+    assert (both_high.propose(person).points[:, :2] > 0.95).all()
+    assert len(both_high.propose(person).points)
+
+
+def test_no_change_of_an_option_is_left_out_without_loss() -> None:
+    """60 fixed seeds, near options among them."""
+    random, compared = np.random.default_rng(0), 0
+    for _ in range(60):
+        helps = Linear(*random.uniform(0.0, 12.0, 3), bias=random.uniform(-12.0, -6.0))
+        person = random.uniform(0.35, 0.4, 3).round(2)
+        points = search(free(), helps, 1.0).propose(person[np.newaxis]).points
+        for option in points:
+            without = np.where(np.eye(3, dtype=bool), person, option)
+            parts = without[(option != person) & (without != person).any(axis=1) & (without.mean(axis=1) > 0.4)]
+            worth = value(option[np.newaxis], person, helps, 1.0) - LEAST_GAIN
+            assert (value(parts, person, helps, 1.0) < worth).all()
+            compared += len(parts)
+    assert compared > 20
 
 
 def test_targets_are_round_numbers_whatever_a_person_has() -> None:

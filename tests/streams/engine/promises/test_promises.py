@@ -7,6 +7,7 @@ import pytest
 
 from onward.schemas.events import Application
 from onward.streams.engine.promises.promised_options import rows_of
+from onward.tests.streams.engine.promises import stories
 from onward.tests.streams.engine.promises.stories import (
     BIAS,
     HOUR_MS,
@@ -106,6 +107,23 @@ def test_who_is_turned_away_because_of_other_features_has_a_broken_promise(tape)
     comes_back(tape, "b", 4, 0, debts=10, income=60.0)
     tape.fold()
     assert next((event.status, event.reason) for event in tape.ends()) == ("broken", "other_features")
+
+
+def test_where_the_new_model_accepts_one_option_that_was_done_other_features_are_the_reason(tmp_path, monkeypatch):
+    """It rejects the other option, and both models reject people of the south."""
+    monkeypatch.setattr(stories, "WEIGHTS", np.array([0.0, -9.0, 6.0, -6.0]))
+    tape = story(tmp_path, monkeypatch, promising({"grandfather": True}), biases={"v4": -1.2})
+    tape.applies_with("a", 0, income=80.0, debts=8)
+    tape.new_model("v4", 2)
+    tape.passes(3)
+    tape.fold("first")
+    assert [(look.honoured, look.accepted) for look in tape.looks()] == [(1, 1)]
+    (more,), (fewer,) = (option.changes for option in tape.recourses()["a"].options)
+    asked = {change.feature: change.target for change in (more, fewer)}
+    tape.applies_with("b", 4, previous="a", region="south", **asked)
+    tape.fold()
+    [broken] = tape.ends()
+    assert (broken.status, broken.options, broken.reason) == ("broken", ("1", "2"), "other_features")
 
 
 def test_a_name_that_is_used_again_supersedes_what_it_was_promised_before(tmp_path, monkeypatch):
@@ -430,7 +448,7 @@ def test_who_comes_back_at_the_last_instant_is_in_time(tape):
 
 def test_an_option_whose_time_was_over_before_the_model_came_is_not_broken(tape):
     tape.applies_with("a", 0)
-    tape.new_model("v4", 12)
+    tape.new_model("v4", 10 + 1 / HOUR_MS)
     tape.fold()
     assert [(event.status, event.options) for event in tape.ends()] == [("expired", ("1", "2"))]
 

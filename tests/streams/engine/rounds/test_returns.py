@@ -10,6 +10,7 @@ import pytest
 from onward.streams.engine.rounds.closing import CLOSING
 from onward.streams.engine.rounds.promised_scores import PromisedScore
 from onward.streams.journal.entries import CaseKey
+from onward.streams.ledger.summary import summaries
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
 from onward.tests.streams.engine.rounds.test_rounds import closed_at, with_four
 from onward.tests.support.comparison import dump
@@ -55,6 +56,32 @@ def test_who_names_an_application_of_the_same_round_has_applied_twice(tmp_path):
     tape.tick(closed_at(1))
     tape.fold()
     assert tape.places() == {"first": True, "second": False, "third": True}
+
+
+def test_the_first_of_those_who_name_the_same_promise_comes_back_with_it(tmp_path):
+    tape = story(tmp_path, horizon=3)
+    for name, income in (("low", 25), ("best", 45), ("good", 40)):
+        tape.applies_with(name, 10 * MINUTE_MS, income)
+    tape.tick(closed_at(1))
+    tape.applies_with("first", closed_at(1), 26, previous="low")
+    tape.applies_with("second", closed_at(1) + 1, 90, previous="low")
+    tape.tick(closed_at(2))
+    tape.fold()
+    closed = tape.thresholds()[-1]
+    assert (closed.newcomers, closed.returned, closed.reached) == (1, 1, 0)
+
+
+def test_who_is_not_decided_in_a_year_waits_no_more(tmp_path):
+    tape, year = story(tmp_path, decisions="external", round=None), 365 * 24
+    for hours in (1, year - 1, year + 1):
+        tape.send("rounds", announcement(hours, 2), 0, f"r{hours}")
+    tape.applies_with("a", 0, 25)
+    waiting = []
+    for hours in (year - 1, year + 1):
+        tape.tick(closed_at(hours))
+        [summary] = summaries(tape.fold().parent)
+        waiting.append((summary.programs[0].rounds.last_round, summary.programs[0].rounds.waiting))
+    assert waiting == [(1, 1), (2, 0)]
 
 
 @pytest.mark.parametrize("announced", [True, False])

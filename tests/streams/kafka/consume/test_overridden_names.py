@@ -1,4 +1,4 @@
-"""What is overridden of Faust and aiokafka is there, and stands in docs/kafka.md with its reason."""
+"""What is overridden of Faust and aiokafka is there, and stands in docs/reference/faust.md with its reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onward.streams.kafka.consume.consumer_thread import ConsumerThread
 from onward.streams.kafka.consume.group_consumer import GroupConsumer
 from onward.streams.kafka.consume.transport import ChunkConsumer, ChunkTransport
 
-PAGE = Path(__file__).parents[4] / "docs" / "kafka.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "faust.md"
 OURS = {
     ChunkTransport: driver.Transport,
     ChunkConsumer: driver.Consumer,
