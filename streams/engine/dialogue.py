@@ -22,8 +22,7 @@ from ...schemas.spec import Elicitation
 from ..programs.elicitation import response_of, terms_of
 from ..programs.program import Array, Program
 from .answers import options_of
-from .assessment import AskedPlans, Assessment
-from .selection import Selected
+from .assessment import AskedPlans, Assessment, Selected
 from .state import CurrentModel
 
 
