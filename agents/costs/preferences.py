@@ -90,6 +90,17 @@ class Preferences:
         """Learn from one pick; earlier ones then count a little less."""
         self._counts = self._counts * self._kept + rounded(np.stack(lesson))
 
+    @property
+    def forgets(self) -> bool:
+        """Whether a pick counts less with each later one, so that it cannot be taken back."""
+        return self._kept < 1.0
+
+    def retract(self, lesson: Lesson) -> None:
+        """Take back one pick that was learned from. Raise ``ValueError`` where picks are forgotten."""
+        if self.forgets:
+            raise ValueError("a pick that has been forgotten in part cannot be taken back")
+        self._counts = self._counts - rounded(np.stack(lesson))
+
     def add(self, evidence: Mapping[str, NDArray[Any]]) -> None:
         """Learn what others have learned from other picks of the same population: the sums of their states."""
         own = self.state()

@@ -63,7 +63,6 @@ def _completed(spec: ProgramSpec) -> ProgramSpec:
         parameters=parameters | policy.parameters,
         generator_parameters=of_generator | policy.generator_parameters,
         goal_parameters=_defaults(goal) | policy.goal_parameters,
-        cost_parameters=_defaults(costs.registry[policy.cost]) | policy.cost_parameters,
     )
     return replace(spec, policy=policy, promise=_completed_promise(spec.promise))
 
