@@ -160,7 +160,7 @@ def served(costs: Array, editable: NDArray[np.bool_], changed: NDArray[np.bool_]
     cheapest: Indices = np.where(np.isfinite(least), costs.argmin(axis=0) if len(costs) else -1, -1)
     groups = [cheapest == option for option in range(len(costs))]
     unsatisfied = ~(least <= limit)
-    shown = changed.any(axis=0)
+    shown = np.asarray(changed.any(axis=0))
     lessons = [_lesson(editable[group], own, shown) for group, own in zip(groups, changed, strict=True)]
     nothing = np.zeros(editable.shape[1], dtype=np.bool_)
     return Served(
