@@ -93,6 +93,17 @@ class Outcome(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     option: Identifier | None = None
 
 
+class Answer(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """What a person says of a recourse: ``option`` is the id of the option that they would take, null for none.
+
+    The last answer of a person counts, until the window of their recourse ends.
+    """
+
+    program: ProgramName
+    application: Identifier
+    option: Identifier | None
+
+
 class Model(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A new model version of a program. ``manifest`` is any fsspec address, ``sha256`` that of the manifest's bytes."""
 
@@ -215,8 +226,9 @@ class Option(Suggested, frozen=True, gc=False):
     their learned difficulties. ``learned_execution_probability`` is the choice's own estimate of it, None where nothing
     is learned.
     ``improvement_probability`` is how probably the option helps who carries it out, before anything is learned; absent
-    where the program compares options by cost. ``promise`` holds what the program's promise guarantees, as numbers by
-    name; ``status`` is then open, until the recourse expires.
+    where the program compares options by cost. ``suits`` is the share of sampled people for whom it is the cheapest of
+    the recourse; absent where the program's cost is known, and in a revised recourse. ``promise`` holds what the
+    program's promise guarantees, as numbers by name; ``status`` is then open, until the recourse expires.
 
     ``steps`` are the changes in the order to make them, where the order counts or a feature is changed in several
     steps. ``changes`` is what they come to together.
@@ -246,6 +258,7 @@ class Option(Suggested, frozen=True, gc=False):
     learned_execution_probability: float | None = None
     status: Literal["open"] | UnsetType = UNSET
     improvement_probability: float | UnsetType = UNSET
+    suits: float | UnsetType = UNSET
     steps: tuple[Step, ...] | UnsetType = UNSET
 
     def __str__(self) -> str:
@@ -276,6 +289,8 @@ class Option(Suggested, frozen=True, gc=False):
         known = "" if probability is None else f", carried out with probability {probability:.2f}"
         if self.improvement_probability is not UNSET:
             known += f", helps with probability {self.improvement_probability:.2f}"
+        if self.suits is not UNSET:
+            known += f", suits {self.suits:.0%} best"
         return f"{self.actions}  (cost {self.cost:.3f}{self._certificate()}{known})"
 
     def _certificate(self) -> str:
@@ -316,6 +331,9 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     from 1, null where they would take none of them. ``regret`` is by how much the first option is expected to cost more
     than the person's easiest plan.
 
+    ``satisfied`` is the share of sampled people whom one option costs at most the spec's ``policy.satisfied``. It is
+    absent where the program's cost is known, and in a revised recourse.
+
     Examples
     --------
     >>> option = Option("3", (Change("debts", 6, 4),), cost=0.222, execution_probability=0.95, propensity=1.0)
@@ -353,6 +371,7 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     improvement_source: ImprovementSource | UnsetType = UNSET
     regret: float | UnsetType = UNSET
     answers: tuple[int | None, ...] | UnsetType = UNSET
+    satisfied: float | UnsetType = UNSET
 
     @property
     def is_revision(self) -> bool:
@@ -362,7 +381,8 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     def __str__(self) -> str:
         count = len(self.options)
         until = "" if self.expires_at is None else f" until {self.expires_at[:10]}"
-        ways = f"{self.application}: {count} {'way' if count == 1 else 'ways'} forward{until}"
+        satisfied = "" if self.satisfied is UNSET else f", which satisfy {self.satisfied:.0%} of people like this"
+        ways = f"{self.application}: {count} {'way' if count == 1 else 'ways'} forward{until}{satisfied}"
         return "\n".join(
             [ways, *(f"  {option.id}. {option.in_words(self.execution_source)}" for option in self.options)]
         )

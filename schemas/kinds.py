@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from .events import (
+    Answer,
     Application,
     DeadLetter,
     Decision,
@@ -175,6 +176,16 @@ kinds = Kinds(
         about="case",
         waits_for="application",
         clocks=frozenset({"external", "rounds"}),
+    ),
+    Kind(
+        "answer",
+        (Answer,),
+        "Which option a person would take",
+        "input",
+        "answers",
+        "Which option of their recourse people would take, or that they would take none. No watermark waits for them.",
+        about="case",
+        waits_for="decision",
     ),
     Kind(
         "outcome",

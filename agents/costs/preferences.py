@@ -90,6 +90,17 @@ class Preferences:
         """Learn from one pick; earlier ones then count a little less."""
         self._counts = self._counts * self._kept + rounded(np.stack(lesson))
 
+    @property
+    def forgets(self) -> bool:
+        """Whether a pick counts less with each later one, so that it cannot be taken back."""
+        return self._kept < 1.0
+
+    def retract(self, lesson: Lesson) -> None:
+        """Take back one pick that was learned from. Raise ``ValueError`` where picks are forgotten."""
+        if self.forgets:
+            raise ValueError("a pick that has been forgotten in part cannot be taken back")
+        self._counts = self._counts - rounded(np.stack(lesson))
+
     def add(self, evidence: Mapping[str, NDArray[Any]]) -> None:
         """Learn what others have learned from other picks of the same population: the sums of their states."""
         own = self.state()
@@ -134,7 +145,8 @@ def served(costs: Array, editable: NDArray[np.bool_], changed: NDArray[np.bool_]
 
     ``editable`` (S, F) are the features that each sample would change, ``changed`` (k, F) those that the options
     change. A person is satisfied by a cost of at most ``limit``, and takes the cheapest option, the first of equals.
-    Where an option suits no sample, its pick says of the features that it changes that they are editable.
+    Where an option suits no sample, its pick says of the features that it changes that they are editable. Of features
+    that no option changes no pick says anything: else those that are not shown would be believed to be ever harder.
 
     Examples
     --------
@@ -148,17 +160,21 @@ def served(costs: Array, editable: NDArray[np.bool_], changed: NDArray[np.bool_]
     cheapest: Indices = np.where(np.isfinite(least), costs.argmin(axis=0) if len(costs) else -1, -1)
     groups = [cheapest == option for option in range(len(costs))]
     unsatisfied = ~(least <= limit)
-    lessons = [_lesson(editable[group], own) for group, own in zip(groups, changed, strict=True)]
+    shown = np.asarray(changed.any(axis=0))
+    lessons = [_lesson(editable[group], own, shown) for group, own in zip(groups, changed, strict=True)]
     nothing = np.zeros(editable.shape[1], dtype=np.bool_)
     return Served(
         np.array([group.mean() for group in groups]),
         float(1.0 - unsatisfied.mean()),
-        (*lessons, _lesson(editable[unsatisfied], nothing)),
+        (*lessons, _lesson(editable[unsatisfied], nothing, shown)),
     )
 
 
-def _lesson(editable: NDArray[np.bool_], changed: NDArray[np.bool_]) -> Lesson:
-    """The mean of some samples' editable features (s, F); where there are none, the ``changed`` ones (F,) count."""
+def _lesson(editable: NDArray[np.bool_], changed: NDArray[np.bool_], shown: NDArray[np.bool_]) -> Lesson:
+    """The mean of some samples' editable features (s, F), of those ``shown`` (F,).
+
+    Where there are no samples, the ``changed`` ones (F,) count.
+    """
     if not len(editable):
         return Lesson(changed.astype(np.float64), changed.astype(np.float64))
-    return Lesson(editable.mean(axis=0), np.ones(editable.shape[1]))
+    return Lesson(editable.mean(axis=0) * shown, shown.astype(np.float64))

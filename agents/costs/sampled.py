@@ -19,6 +19,9 @@ from .shifts import Percentile
 FORBIDDEN = 1e9
 """What a change of a feature costs that a sample would not change, before it is infinite."""
 
+POPULATIONS = 16
+"""How many populations are kept for which the weights of the samples are known: some shards, and what each believes."""
+
 
 class Draws(NamedTuple):
     """What S samples of a person are made from, whatever is believed of the population.
@@ -87,6 +90,7 @@ class SampledCost(Cost):
         self._percentiles = Percentile(reference)
         self._draws = _draw(columns, samples, seed)
         self._layout = columns.feature_of, columns.is_ordered, self._percentiles.columns
+        self._learned: dict[bytes, Self] = {}
         self._believe(prior_shares(columns.movable))
 
     @classmethod
@@ -105,9 +109,19 @@ class SampledCost(Cost):
         return Preferences(prior_shares(self.columns.movable), **self._learning)
 
     def under(self, preferences: Preferences) -> Self:
-        """The same samples of a population of which something was learned."""
-        other = copy(self)
-        other._believe(preferences.shares)
+        """The same samples of a population of which something was learned.
+
+        The last few are kept: between two picks of a population all its people share one.
+        """
+        shares = preferences.shares
+        key = shares.tobytes()
+        other = self._learned.pop(key, None)
+        if other is None:
+            other = copy(self)
+            other._believe(shares)
+        self._learned[key] = other
+        if len(self._learned) > POPULATIONS:
+            del self._learned[next(iter(self._learned))]
         return other
 
     def _believe(self, shares: Array) -> None:

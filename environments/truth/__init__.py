@@ -5,6 +5,7 @@ from .contract import Truth
 from .fitted import Fitted
 from .improvement import Improvement
 from .lending import Repayment
+from .preferences import PreferenceWorld
 from .world import Chances, TruthWorld
 
-__all__ = ["Chances", "Conditions", "Fitted", "Improvement", "Repayment", "Truth", "TruthWorld"]
+__all__ = ["Chances", "Conditions", "Fitted", "Improvement", "PreferenceWorld", "Repayment", "Truth", "TruthWorld"]

@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct
 from rich.console import Console
 
 from ...schemas.events import (
+    Answer,
     Application,
     DeadLetter,
     Decision,
@@ -163,6 +164,8 @@ def _facts(happening: Happening) -> str:
             return f"step {step}, model {model}, {_window(recourse)}{_target(recourse)}"
         case NoRecourse(step=step, reason=reason, detail=detail):
             return f"no way forward: {detail or reason} (step {step}, {reason})"
+        case Answer(option=option):
+            return "would take none" if option is None else f"would take option {option}"
         case Outcome(result=result, option=option):
             return result.replace("_", " ") + (f", option {option}" if option else "")
         case Reward(reward=reward, option=option):

@@ -25,6 +25,8 @@ from .assessment import Assessment, Selected
 from .cases import APPROVED, NO_RECOURSE, OPEN, Case, CaseOption
 from .contract import apply_waiting, timer_handlers
 from .fold import Fold
+from .picks.pick import keep_lessons
+from .picks.population import Population, believed, served
 from .promises.opening import open_options
 from .promises.settlement import settle
 from .selection import select_for_steps
@@ -90,9 +92,10 @@ class Terms:
         promised_ms = open_options(case, program, self.model, person.assessment, selected, fold)
         return promised_ms if until_ms is None else min(promised_ms, until_ms)
 
-    def execution_source(self, shard: Shard) -> ExecutionSource:
-        """Where the execution probabilities of the answers come from."""
-        return shard.execution_source
+    def execution_source(self, shard: Shard, fold: Fold) -> ExecutionSource:
+        """Where the execution probabilities of the answers come from: also picks teach them where costs are sampled."""
+        population = fold.state.get(Population, *shard.key)
+        return "learned" if population is not None and population.has_learned else shard.execution_source
 
     def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:  # noqa: ARG002
         """Fields of the answer: of a recourse, or of one without options for the reason ``none``."""
@@ -150,8 +153,12 @@ def options_of(
     assessment: Assessment,
     selected: Iterable[tuple[int | str, Selected]],
     source: ExecutionSource,
+    suits: NDArray[np.float64] | None = None,
 ) -> tuple[Option, ...]:
-    """The options as people read them, each with its id: its number in the recourse, from 1."""
+    """The options as people read them, each with its id: its number in the recourse, from 1.
+
+    ``suits`` is the share of sampled people for whom each is the cheapest, where costs are sampled.
+    """
     program, batch = model.program, assessment.batch
     assert batch is not None, "only a rejected person has options"
     helps = batch.outlook.probability if batch.outlook is not None and model.objective.aims else None
@@ -159,7 +166,7 @@ def options_of(
     generator = model.generator if isinstance(model.generator, PlanGenerator) else None
     options: list[Option] = []
     # A comprehension would reach all these names through cells, which costs more than it saves.
-    for id, option in selected:
+    for place, (id, option) in enumerate(selected):
         options.append(
             Option(
                 str(option.arm),
@@ -172,6 +179,7 @@ def options_of(
                 option.learner_execution if is_learned else None,
                 PROMISED if promises else UNSET,
                 UNSET if helps is None else helps(option.index),
+                UNSET if suits is None else suits.item(place),
                 UNSET if generator is None else _steps(generator, model, assessment, option.point),
             )
         )
@@ -233,7 +241,7 @@ def _selected(person: Decided, program: Program, shard: Shard, fold: Fold) -> tu
         return fold.ahead.select(program, shard, person.position, assessment)
     else:
         batch, row = assessment.batch, assessment.row
-    [selected] = select_for_steps(program, shard, shard.step, batch, [row])
+    [selected] = select_for_steps(program, shard, shard.step, batch, [row], fold.state)
     return selected
 
 
@@ -250,17 +258,23 @@ def _recourse(person: Decided, shard: Shard, selected: tuple[Selected, ...], ter
         [CaseOption(option.arm, option.learner_execution, None, option.context) for option in selected]
     )
     closes_at = _open(case, program, shard)
+    assert assessment.batch is not None, "only a rejected person has options"
+    batch = believed(assessment.batch, program, shard.number, fold.state)
+    serves = served(batch, [option.index for option in selected], program)
+    if serves is not None:
+        keep_lessons(case, serves)
     expires_ms = terms.promise_options(person, selected, fold)
-    window, source = (program.window_steps, closes_at), terms.execution_source(shard)
+    window, source = (program.window_steps, closes_at), terms.execution_source(shard, fold)
     until = None if expires_ms is None else format_time(expires_ms)
     event = Recourse(
         program.name,
         shard.number,
         case.key.application,
         shard.step,
-        options_of(model, assessment, enumerate(selected, 1), source),
+        options_of(model, assessment, enumerate(selected, 1), source, None if serves is None else serves.suits),
         *(*model.signature, *window, case.applicant, until, source, model.bundle.manifest_sha256),
         improvement_source=program.improvement_source(model.bundle),
+        satisfied=UNSET if serves is None else serves.satisfied,
     )
     fold.count("recourses", program.name, "recourse")
     fields = terms.fields(person, None)

@@ -78,6 +78,19 @@ class CaseOption(Struct, frozen=True, gc=False, array_like=True):
         return str(self.arm if self.revised_arm is None else self.revised_arm)
 
 
+class Picked(Struct, gc=False, array_like=True):
+    """What a person has said of their options.
+
+    ``place`` is the index of the option that they would take, from 0, and the number of options where they would take
+    none; None while nothing was said. ``taught`` is the index of the lesson that was learned from it. ``lessons`` is
+    what each option would teach, and last what none would (``picks/lessons.py``), until the case is closed.
+    """
+
+    lessons: bytes = b""
+    place: int | None = None
+    taught: int | None = None
+
+
 class Case(Struct, gc=False, array_like=True):
     """One application. Stored as an array: never reorder the fields.
 
@@ -93,7 +106,8 @@ class Case(Struct, gc=False, array_like=True):
 
     In a program with rounds, ``previous`` is the earlier application that this one names, and ``from_round`` the number
     of the first round that it may belong to. Where another system decides, ``approved`` is what it said, and
-    ``decided_ms`` the event time of that.
+    ``decided_ms`` the event time of that. ``picked`` is what the person has said of
+    their options, and what that teaches.
     """
 
     key: CaseKey
@@ -114,6 +128,13 @@ class Case(Struct, gc=False, array_like=True):
     from_round: int = 0
     approved: bool | None = None
     decided_ms: int | None = None
+    picked: Picked | None = None
+
+    @property
+    def picked_option(self) -> int | None:
+        """The index of the option that the person has said they would take; None for none, and without an answer."""
+        place = None if self.picked is None else self.picked.place
+        return None if place == len(self.options) else place
 
     @property
     def is_undecided(self) -> bool:
@@ -132,6 +153,8 @@ class Case(Struct, gc=False, array_like=True):
     def close(self, status: Status, forget_ms: int) -> None:
         """Close it: it is kept until ``forget_ms``, to recognise repeats. Its features are forgotten at once."""
         self.status, self.due, self.features = status, forget_ms, None
+        if self.picked is not None:
+            self.picked.lessons = b""
 
 
 def timer_of(case: Case) -> Timer:

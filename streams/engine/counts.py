@@ -23,6 +23,10 @@ COUNTS: dict[str, Count] = {
     "decisions": Count("Decisions, approved or rejected.", ("program", "decision")),
     "recourses": Count("Answers to rejected people, recourse or none.", ("program", "kind")),
     "no_recourse": Count("Rejected people without a recourse.", ("program", "reason")),
+    "picks": Count(
+        "Options that people said they would take, by their place in the recourse, or none; of several answers each.",
+        ("program", "place"),
+    ),
     "fates": Count("What became of recourses and outcomes.", ("program", "fate")),
     "increments": Count(
         "What shards have learned and told the others, by what became of it in a journal partition.",

@@ -20,7 +20,9 @@ from ..journal.entries import Entry, JournalPosition, shard_of
 from ..programs.program import Program
 from .assessment import Assessed, Assessment, Person, Selected, assess
 from .fold import Fold
+from .picks.population import believed, told
 from .shards import Shard
+from .state import PartitionState
 
 COIN = (1,)
 """The ``use`` of ``step_generator`` for exploration: whether a step explores, and which option it draws."""
@@ -99,7 +101,7 @@ class LookAhead:
         if run is None or self._fold.may_be_answered_by_timer(program):
             assert assessment.batch is not None, "only a rejected person takes a step"
             run = _Run(assessment.batch, [position], [assessment.row])
-        first, *others = select_for_steps(program, shard, shard.step, run.batch, run.rows)
+        first, *others = select_for_steps(program, shard, shard.step, run.batch, run.rows, self._fold.state)
         self._selected.update(zip(run.positions[1:], others, strict=True))
         return first
 
@@ -135,14 +137,15 @@ def _assess_all(fold: Fold, people: Sequence[tuple[Entry, Person]]) -> Assessed:
 
 
 def select_for_steps(
-    program: Program, shard: Shard, first_step: int, people: OptionBatch, rows: Sequence[int]
+    program: Program, shard: Shard, first_step: int, people: OptionBatch, rows: Sequence[int], state: PartitionState
 ) -> list[tuple[Selected, ...]]:
     """Select options in consecutive steps of a shard, one for each of these rows of a batch.
 
-    The shard's learner must not change between them. The caller counts the steps.
+    The shard's learner and population must not change between them. The caller counts the steps.
     """
     # A slice costs less than a copy, which matters where every step is taken alone.
     batch = people.select(np.array(rows) if len(rows) > 1 else slice(rows[0], rows[0] + 1))
+    batch = believed(batch, program, shard.number, state)
     policy = program.spec.policy
 
     def random(after: int) -> np.random.Generator:
@@ -157,6 +160,8 @@ def select_for_steps(
 
 
 def _selected(batch: OptionBatch, picks: Sequence[tuple[BatchPick, ...]]) -> list[tuple[Selected, ...]]:
+    if batch.samples is not None:
+        batch = told(batch, [pick[0] for of_person in picks for pick in of_person])
     arm, point, cost, execution = batch.arm.item, batch.point.item, batch.cost.item, batch.execution.item
     return [
         tuple(

@@ -6,6 +6,7 @@ import pytest
 
 from onward.schemas.draft.marks import unlimited
 from onward.schemas.events import (
+    Answer,
     Application,
     DeadLetter,
     Decision,
@@ -54,6 +55,7 @@ EVENTS: list[type] = [
     Application,
     Decision,
     Outcome,
+    Answer,
     Round,
     Spec,
     Recourse,

@@ -12,7 +12,17 @@ from typing import Any
 
 import msgspec
 
-from onward.schemas.events import Application, DeadLetter, Decision, NoRecourse, Outcome, Recourse, Result, Reward
+from onward.schemas.events import (
+    Answer,
+    Application,
+    DeadLetter,
+    Decision,
+    NoRecourse,
+    Outcome,
+    Recourse,
+    Result,
+    Reward,
+)
 from onward.schemas.events import Value as FeatureValue
 from onward.streams.engine.cases import Case
 from onward.streams.ledger.checksum import without_checksum
@@ -37,7 +47,7 @@ class Tape:
     run: Run
 
     def __post_init__(self) -> None:
-        self.sender = Sender()
+        self.sender, self._said = Sender(), 0
 
     def send(self, topic: str, event: Any, ms: int, id: str) -> Record:
         """Ingest one event; return its input record."""
@@ -73,6 +83,11 @@ class Tape:
     ) -> Record:
         """Ingest an outcome."""
         return self.send("outcomes", Outcome(program, name, result, option), ms, id or f"o-{name}")
+
+    def says(self, name: str, ms: int, option: str | None, program: str = "loan", id: str | None = None) -> Record:
+        """Ingest an answer to a recourse."""
+        self._said += 1
+        return self.send("answers", Answer(program, name, option), ms, id or f"s-{self._said}")
 
     def again(self, record: Record) -> None:
         """Ingest a record a second time."""

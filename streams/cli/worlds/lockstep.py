@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from ....environments.improvement import DueOutcome
 from ....environments.rounds import Scoreboard
+from ....schemas.events import Answer as PersonsAnswer
 from ....schemas.events import Application, Option, Outcome, Value
-from .simulation import Answer, OutgoingEvent, Run, Simulation, Step, fate_of
+from .simulation import Answer, OutgoingEvent, Run, Simulation, Step, fate_of, is_journaled
 
 
 class World(Protocol):
@@ -50,12 +51,15 @@ class SimulatedProgram(NamedTuple):
     """A program, the world it serves, and the scoreboard that records its suggestions.
 
     ``read(t, options)`` is what the options of a recourse for application t are to the world and to the scoreboard.
+    ``pick(t, suggestion)`` is the index of the option that the person says they would take, None for none; without it
+    nobody says anything.
     """
 
     program: str
     world: World
     recorder: Scoreboard
     read: Callable[[int, Sequence[Option]], Any] = first_candidate
+    pick: Callable[[int, Any], int | None] | None = None
 
 
 class LockstepSimulation(Simulation["_Run"]):
@@ -72,7 +76,7 @@ class _Run(Run):
     """The simulation of one program: an application and its answer, or an outcome and its fate."""
 
     def __init__(self, simulated: SimulatedProgram, prefix: str) -> None:
-        program, self._world, self._recorder, self._read = simulated
+        program, self._world, self._recorder, self._read, self._pick = simulated
         super().__init__(program, prefix)
         # A heap of (due, tie-breaker, outcome).
         self._delayed: list[tuple[int, int, Outcome]] = []
@@ -116,6 +120,10 @@ class _Run(Run):
             return
         suggestion = self._read(t, options) if options else None
         self._recorder.record(t, suggestion)
+        if options and self._pick is not None:
+            place = self._pick(t, suggestion)
+            said = PersonsAnswer(self.program, name, None if place is None else options[place].id)
+            yield self._step("answer", said, is_journaled(f"{self.program}/answer/{name}"))
         outcome = self._world.outcome(t, suggestion) if options else None
         if outcome is not None:
             option = None if outcome.option is None else options[outcome.option].id
@@ -126,6 +134,8 @@ class _Run(Run):
         event = heapq.heappop(self._delayed)[2]
         return self._step("outcome", event, fate_of(f"{self.program}/outcome/{event.application}"))
 
-    def _step(self, kind: str, event: Application | Outcome, is_over: Callable[[Struct], bool] | None) -> Step:
+    def _step(
+        self, kind: str, event: Application | PersonsAnswer | Outcome, is_over: Callable[[Struct], bool] | None
+    ) -> Step:
         id, key = f"{self.program}/{kind}/{event.application}", event.application.encode()
         return Step(id, lambda: [OutgoingEvent(event, id, key, self._now_ms)], is_over, isinstance(event, Application))

@@ -53,13 +53,15 @@ class PeopleWorld(SimulatedWorld):
     in_words: ClassVar[str] = "applicants one by one, generated or of --data"
     takes_data: ClassVar[bool] = True
     conditions: ClassVar[Conditions] = Conditions()
+    truth_world: ClassVar[type[TruthWorld]] = TruthWorld
+    """The world of generated people, and of a file's where everything that they could become is known."""
 
     def __init__(self, settings: WorldSettings, note: Note) -> None:
         super().__init__(settings, note)
         data, spec = settings.data, settings.spec
         if data is None and spec is not None:
             raise UsageError(f"--spec {spec} describes a data file: give it with --data")
-        loaded, table = _generated(settings.seed) if data is None else _from_file(data, spec)
+        loaded, table = self._generated(settings.seed) if data is None else _from_file(data, spec)
         note("building the world and its model ...")
         self._program = self._under_conditions(loaded)
         self._own = None if spec is None else loaded.policy.choice
@@ -74,6 +76,18 @@ class PeopleWorld(SimulatedWorld):
         except ValueError as error:
             where = data or "the generated people"
             raise UsageError(f"{where}: {error}; another --seed splits the data in another way") from None
+
+    def _generated(self, seed: int) -> tuple[ProgramSpec, Table]:
+        """The people where there is no data file, and the spec that they apply to."""
+        spec = load_program_spec(SPEC).spec
+        return served_by_steps(spec), Population(seed=seed).table(spec)
+
+    def _truth(self, spec: ProgramSpec, table: Table) -> tuple[Table, Truth]:
+        """The data with labels of a truth, and this truth."""
+        if self.settings.data is None:
+            return table, Repayment(FeatureCodec(spec))
+        truth = Fitted(table, seed=self.settings.seed)
+        return truth.relabelled(table, seed=self.settings.seed), truth
 
     def _under_conditions(self, spec: ProgramSpec) -> ProgramSpec:
         """The spec that serves the world."""
@@ -92,8 +106,8 @@ class PeopleWorld(SimulatedWorld):
 
     def _truth_world(self, table: Table) -> TruthWorld:
         settings, spec = self.settings, self._program
-        labelled, truth = _truth(spec, table, settings)
-        return TruthWorld(
+        labelled, truth = self._truth(spec, table)
+        return self.truth_world(
             spec,
             labelled,
             truth,
@@ -171,20 +185,11 @@ def _copies_instances(spec: ProgramSpec) -> bool:
     return policy.generator == "instances" and policy.options == 1 and not (policy.margin or policy.target)
 
 
-def _truth(spec: ProgramSpec, table: Table, settings: WorldSettings) -> tuple[Table, Truth]:
-    """The data with labels of a truth, and this truth."""
-    if settings.data is None:
-        return table, Repayment(FeatureCodec(spec))
-    truth = Fitted(table, seed=settings.seed)
-    return truth.relabelled(table, seed=settings.seed), truth
-
-
-def _generated(seed: int) -> tuple[ProgramSpec, Table]:
-    spec = load_program_spec(SPEC).spec
-    table = Population(seed=seed).table(spec)
+def served_by_steps(spec: ProgramSpec) -> ProgramSpec:
+    """A spec under which options are made for generated people, whose outcomes are counted in steps."""
     window = Window(steps=WINDOW_STEPS)
     policy = msgspec.structs.replace(spec.policy, generator=GENERATOR, options=OPTIONS, margin=0.0, window=window)
-    return msgspec.structs.replace(spec, policy=policy), table
+    return msgspec.structs.replace(spec, policy=policy)
 
 
 def _from_file(data: Path, spec: Path | None) -> tuple[ProgramSpec, Table]:

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from ....environments.rounds import Point
 from ....schemas.events import (
+    Answer,
     Application,
     DeadLetter,
     Fate,
@@ -144,7 +145,7 @@ class RunStats:
         match event:
             case Application():
                 self._application(_Case(event.program, event.application), record)
-            case Outcome() | Round() | Model():
+            case Answer() | Outcome() | Round() | Model():
                 pass
             case _:
                 if self._is_new(record, identity):

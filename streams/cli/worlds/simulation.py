@@ -19,6 +19,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
+from ....schemas.events import Answer as PersonsAnswer
 from ....schemas.events import (
     Application,
     DeadLetter,
@@ -49,7 +50,7 @@ ProgramEvent = Application | Outcome | ModelDecision | Recourse | NoRecourse | R
 class OutgoingEvent(NamedTuple):
     """An event to publish, and the record's key."""
 
-    event: Application | Outcome | Round | Model
+    event: Application | PersonsAnswer | Outcome | Round | Model
     id: str
     key: bytes
     time_ms: int
@@ -153,6 +154,11 @@ class Answer:
             case NoRecourse(application=self._application):
                 self.options = ()
         return self.options is not None
+
+
+def is_journaled(id: str) -> Callable[[Struct], bool]:
+    """Whether an event is the line of the journal of the input with this id."""
+    return lambda event: isinstance(event, Journaled) and event.id == id
 
 
 def fate_of(outcome: str) -> Callable[[Struct], bool]:

@@ -1,6 +1,8 @@
 """One handler a kind of event, and the table of all that the rooms of the engine add to it."""
 
 from ..contract import Handler, TimerHandler, Work, add, discard, handlers, states, timer_handlers, works
+from ..picks.answer import AnswerHandler
+from ..picks.population import Population
 from ..promises.ending import PromiseEndTimerHandler
 from ..promises.revalidation import REVALIDATION
 from ..promises.state import PromiseState
@@ -21,7 +23,7 @@ from .spec import SpecHandler
 __all__ = ["Handler", "TimerHandler", "Work", "add", "discard", "handlers", "states", "timer_handlers", "works"]
 
 add(ApplicationHandler(), DecisionHandler(), OutcomeHandler(), ModelHandler(), SpecHandler(), RoundHandler())
-add(IncrementHandler(), DeadLetterHandler(), TickHandler())
+add(AnswerHandler(), IncrementHandler(), DeadLetterHandler(), TickHandler())
 add(WindowTimerHandler(), WaitTimerHandler(), RoundEndTimerHandler(), PromiseEndTimerHandler())
-add(RewardWatch, SharedEvidence, ProgramRounds, PromiseState)
+add(RewardWatch, Population, SharedEvidence, ProgramRounds, PromiseState)
 add(CLOSING, REVALIDATION)

@@ -27,12 +27,13 @@ REWARDS = "rewards"
 def credited(case: Case, option: str | None) -> int | None:
     """Return the 0-based index of the option that an outcome names.
 
-    An outcome without an option means the only one; None when there are several.
+    An outcome without an option means the only one or, of several, the one that the person said they would take; None
+    when they said nothing, or none.
 
     Raise ``KeyError`` when the recourse has no option of this id.
     """
     if option is None:
-        return 0 if len(case.options) == 1 else None
+        return 0 if len(case.options) == 1 else case.picked_option
     if option.isdecimal() and 1 <= int(option) <= len(case.options) and option == str(int(option)):
         return int(option) - 1
     raise KeyError(option)
@@ -134,7 +135,7 @@ def _publish(entry: Entry, fate: Fate, fold: Fold, step: int | None = None, name
 def _taken_up(case: Case, option_index: int | None, reward: float | None) -> int | None:
     """The index of the option whose pull gets the reward; ``option_index`` is that of the credited one.
 
-    Who does not improve and names no option has most likely tried the easiest.
+    Who does not improve, and has not said which option they would take, has most likely tried the easiest.
     """
     if option_index is not None or reward != 0.0:
         return option_index

@@ -10,6 +10,7 @@ from ...programs.program import Program
 from ..cases import CENSORED, REWARDED, UNSEEN, Case
 from ..contract import CaseTimerHandler, Handler
 from ..fold import Fold
+from ..picks.pick import pick
 from ..portion import Footprint
 from ..timing.timers import WINDOW
 from .fates import close, credited, dangling, late
@@ -81,5 +82,7 @@ def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Progra
             close(case, shard, "unseen", None, option, entry.time_ms, fold)
             return
         assert case.step is not None, f"{case.key} has options without a step"
+        if event.option is not None and option is not None and (case.picked is None or case.picked.place is None):
+            pick(case, option, program, fold)
         fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, shard.step - case.step))
         close(case, shard, "rewarded", float(event.result == "improved"), option, entry.time_ms, fold)

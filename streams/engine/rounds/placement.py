@@ -78,9 +78,9 @@ class RoundTerms(Terms):
         """The score is promised, until the end of the last round for which it holds."""
         return self._expires_ms
 
-    def execution_source(self, shard: Shard) -> ExecutionSource:
+    def execution_source(self, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002 -- picks do not change them
         """Those of rounds follow from difficulties, which are learned from people who come back."""
-        return "learned" if self.rounds.learners.difficulty.has_learned else super().execution_source(shard)
+        return "learned" if self.rounds.learners.difficulty.has_learned else shard.execution_source
 
     def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:
         """The score to reach, or that a person has already, and its rounds; nothing for those who did not compete."""
@@ -178,7 +178,7 @@ def _steps(
     for _, group in groupby(names, key=lambda name: id(places[name][0])):
         together = list(group)
         batch, rows = places[together[0]][0], [places[name][1] for name in together]
-        picked = select_for_steps(program, shard, shard.step + len(selected), batch, rows)
+        picked = select_for_steps(program, shard, shard.step + len(selected), batch, rows, fold.state)
         selected.update(zip(together, picked, strict=True))
     return selected
 

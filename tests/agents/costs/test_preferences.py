@@ -91,8 +91,9 @@ def test_a_lesson_is_the_mean_of_those_who_would_have_picked_the_same() -> None:
     assert found.satisfied == 0.5
     first, second, none = (lesson.editable.tolist() for lesson in found.lessons)
     assert first == [1.0, 0.0, 0.0]
-    assert second == [1.0, 1.0, 0.5]
-    assert none == [0.5, 0.5, 0.5]
+    assert second == [1.0, 1.0, 0.0]
+    assert none == [0.5, 0.5, 0.0]
+    assert all(lesson.seen.tolist() == [1.0, 1.0, 0.0] for lesson in found.lessons), "no option changes the last one"
 
 
 def test_the_pick_of_what_suits_nobody_says_that_its_features_can_change() -> None:
@@ -104,7 +105,7 @@ def test_the_pick_of_what_suits_nobody_says_that_its_features_can_change() -> No
 def test_without_options_nobody_is_satisfied() -> None:
     found = served(np.zeros((0, 3)), np.ones((3, 2), dtype=bool), np.zeros((0, 2), dtype=bool), limit=1.0)
     assert (len(found.suits), found.satisfied) == (0, 0.0)
-    assert found.lessons[0].editable.tolist() == [1.0, 1.0]
+    assert found.lessons[0].seen.tolist() == [0.0, 0.0]
 
 
 def test_a_population_is_learned_from_its_picks() -> None:

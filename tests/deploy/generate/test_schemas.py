@@ -19,6 +19,7 @@ CHANGE = events.Change("income", 3, 4.5, "kEUR")
 EXAMPLES = [
     events.Application("loan", "a1", {"income": 3.5, "debts": 2, "region": "north"}, "p1"),
     events.Decision("loan", "a1", False, 0.25),
+    events.Answer("loan", "a1", "2"),
     events.Outcome("loan", "a1", "improved", "1"),
     events.Model("loan", "7", "s3://bucket/manifest.json", "0" * 64),
     events.Recourse("loan", 0, "a1", 5, (events.Option("c1", (CHANGE,), 0.5, 0.9, 1.0),), "linucb", "v", "s", "m", 10),

@@ -1,0 +1,112 @@
+"""A world whose people differ in what they can change: of several options one may suit a person and another nobody."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ...agents.costs import Columns, SampledCost
+from . import draws
+from .world import Chances, Floats, Indices, TruthWorld
+
+EASY, HARD = 0.85, 0.12
+"""The shares of people who can change a feature of the easy third, and another one."""
+SATISFIED = 1.0
+"""People take no option that costs them more."""
+
+
+def shares_of(movable: NDArray[np.bool_], random: np.random.Generator) -> Floats:
+    """The share of people who can change each feature (F,): a third of the movable ones, drawn, are easy."""
+    free = np.flatnonzero(movable)
+    easy = random.permutation(free)[: max(1, round(len(free) / 3))]
+    shares = np.where(movable, HARD, 0.0)
+    shares[easy] = EASY
+    return shares
+
+
+class HiddenCosts:
+    """What n people find hard, each in a way of their own, which nobody is told (``docs/costs.md``, "Sampled costs").
+
+    Parameters
+    ----------
+    cost
+        The program's cost, whose shifts of columns are used, and not its samples.
+    shares
+        The share of people who can change each feature, (F,).
+    people
+        Their number n.
+    random
+        Of all draws.
+    """
+
+    def __init__(self, cost: SampledCost, shares: Floats, people: int, random: np.random.Generator) -> None:
+        columns: Columns = cost.columns
+        self._cost, self._feature_of = cost, columns.feature_of
+        self._editable = random.random((people, len(shares))) < shares
+        taste = random.exponential(size=self._editable.shape) * self._editable
+        total = taste.sum(axis=1, keepdims=True)
+        self._ease = 1.0 - np.divide(taste, total, out=np.zeros_like(taste), where=total > 0.0)
+        self._linear = random.random((people, 1))
+        drawn = random.random((2, people, len(columns.feature_of)))
+        self._entering = np.where(columns.is_ordered, 1.0, drawn)
+
+    def of_pairs(self, who: Indices, people: Floats, targets: Floats) -> Floats:
+        """What it costs people ``who`` (P,), encoded (P, D), to become the targets (P, D); infinite if they cannot."""
+        pairs = np.arange(len(targets))
+        shifts = self._cost.shifts(targets, people, pairs, pairs)
+        linear, percentile, changed = np.split(shifts, np.cumsum([len(self._feature_of)] * 2), axis=1)
+        weight, (by_range, by_rank) = self._linear[who], self._entering[:, who]
+        each = weight * linear * by_range + (1.0 - weight) * percentile * by_rank
+        cost = (each * self._ease[who][:, self._feature_of]).sum(axis=1)
+        cannot = ((changed > 0.0) & ~self._editable[who]).any(axis=1)
+        return np.where(cannot, np.inf, cost)
+
+
+class PreferenceWorld(TruthWorld):
+    """People who take, of several options, the one that costs them least, and none that costs more than ``SATISFIED``.
+
+    They carry it out with the probability exp(-nu cost). ``know`` must be called before anything is suggested.
+    """
+
+    def know(self, cost: SampledCost, seed: int) -> None:
+        """Draw what people find hard, in the unit of the programs' cost."""
+        random = draws.generator(seed, draws.PREFERENCES)
+        self.shares = shares_of(cost.columns.movable, random)
+        self._hidden = HiddenCosts(cost, self.shares, self.rejected, random)
+
+    @property
+    def rejected_applications(self) -> list[int]:
+        """The applications that the program's model rejects, in their order."""
+        return [t for t in range(self.people) if self.is_rejected(t)]
+
+    def with_options(self, most: int) -> Self:
+        """The same world, whose programs suggest at most this number of options."""
+        other = copy(self)
+        other._base = msgspec.structs.replace(
+            self._base, policy=msgspec.structs.replace(self._base.policy, options=most)
+        )
+        return other
+
+    def chances(self, applications: Indices, targets: Floats) -> Chances:
+        """What becomes of rejected applications (P,) by one target each, (P, D), if it suits them."""
+        chances, hidden = super().chances(applications, targets), self._hidden_of(applications, targets)
+        taken = hidden <= SATISFIED
+        execution = np.where(taken, np.exp(-self._nu * np.where(taken, hidden, 0.0)), 0.0)
+        return chances._replace(execution=execution)
+
+    def easiest(self, t: int, targets: Floats) -> int:
+        """The index of the option that costs application t least; the first of equals."""
+        return int(self._hidden_of(np.full(len(targets), t), targets).argmin())
+
+    def pick(self, t: int, targets: Floats) -> int | None:
+        """The index of the option that application t takes; None for none."""
+        costs = self._hidden_of(np.full(len(targets), t), targets)
+        return int(costs.argmin()) if costs.min(initial=np.inf) <= SATISFIED else None
+
+    def _hidden_of(self, applications: Any, targets: Floats) -> Floats:
+        people = self._encoded[self.who[applications]]
+        return self._hidden.of_pairs(self._rounds[applications], people, np.asarray(targets, dtype=np.float64))

@@ -1,0 +1,214 @@
+"""The world of options: people differ in what they can change, and say which of their options they would take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from ....agents.costs import SampledCost
+from ....environments.rounds import Scoreboard
+from ....environments.skills import SPEC, Passing, skilled_people
+from ....environments.truth import PreferenceWorld, Truth, TruthWorld
+from ....schemas.encoding import FeatureCodec
+from ....schemas.spec import ProgramSpec
+from ....schemas.table import Table
+from ...engine.assessment import propose
+from ...engine.picks.pick import NONE
+from ...engine.state import CurrentModel
+from ...programs.program import Program, assemble
+from ...programs.spec_check import load_program_spec
+from ..display.words import mean
+from .contract import Figures, Play
+from .lockstep import LockstepSimulation, SimulatedProgram
+from .people import PeopleWorld, served_by_steps
+from .program_folders import program_name, write_programs
+from .run_stats import Summary
+from .sections import Section
+
+ONE = "one option"
+"""What the tables call the policy of the program that suggests one option."""
+FIFTH = 0.2
+NAMES = ("first fifth", "last fifth", "one option, last fifth", "known population, last fifth")
+KNOWN_PICKS = 1e6
+"""Picks after which the shares of a population count as known."""
+
+
+class OptionsWorld(PeopleWorld):
+    """Generated people, a third of whose skills most can practise, and the others few.
+
+    The first policy is served by a second program, too, that suggests one option.
+    """
+
+    name: ClassVar[str] = "options"
+    in_words: ClassVar[str] = "generated applicants, who can change different features and say which option they take"
+    default_policies: ClassVar[tuple[str, ...] | None] = ("emc",)
+    default_people: ClassVar[int | None] = 800
+    takes_data: ClassVar[bool] = False
+    reads_journal: ClassVar[bool] = True
+    truth_world: ClassVar[type[TruthWorld]] = PreferenceWorld
+
+    def _generated(self, seed: int) -> tuple[ProgramSpec, Table]:
+        spec = load_program_spec(SPEC).spec
+        return served_by_steps(spec), skilled_people(spec, seed)
+
+    def _truth(self, spec: ProgramSpec, table: Table) -> tuple[Table, Truth]:
+        return table, Passing(FeatureCodec(spec))
+
+    def _under_conditions(self, spec: ProgramSpec) -> ProgramSpec:
+        policy = msgspec.structs.replace(spec.policy, objective="cost", choice="emc", cost="mixed", parameters={})
+        return msgspec.structs.replace(spec, policy=policy)
+
+    @property
+    def _people(self) -> PreferenceWorld:
+        assert isinstance(self.world, PreferenceWorld), "generated people have preferences"
+        return self.world
+
+    @property
+    def _total(self) -> int:
+        return self.world.rejected * (len(self.choices) + 1)
+
+    def write(self, folder: Path) -> Mapping[str, Path]:
+        """One program for each choice, and one that suggests one option."""
+        first = next(iter(self.choices))
+        several = write_programs(self.title, self._people, folder, self.choices)
+        single = write_programs(f"{self.title}-one", self._people.with_options(1), folder, {first: {}})
+        return {**several, **single}
+
+    def policy_of(self, program: str) -> str:
+        """Its choice, or that it suggests one option."""
+        names = {program_name(self.title, choice): choice for choice in self.choices}
+        return names.get(program, ONE)
+
+    def scoreboards(self, specs: Mapping[str, Path], every: int) -> Mapping[str, Scoreboard]:
+        """They know the best option of everybody, once people's preferences are drawn in the programs' unit."""
+        cost = assemble(load_program_spec(next(iter(specs.values())))).cost
+        assert isinstance(cost, SampledCost), "the programs' cost is sampled"
+        self._people.know(cost, self.settings.seed)
+        return super().scoreboards(specs, every)
+
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
+        """In lock-step with the answers, and with what people say of their options."""
+        self.note("suggesting options to everybody as if the population were known ...")
+        first = next(iter(specs))
+        single = next(program for program in specs if self.policy_of(program) == ONE)
+        known = picks_if_known(assemble(load_program_spec(specs[first])), self._people)
+        figures = OptionsFigures(self._total, self._people, first, single, known)
+        programs = [
+            SimulatedProgram(
+                program, self._people, scoreboards[program], self._people.targets, figures.pick_of(program)
+            )
+            for program in specs
+        ]
+        return Play(LockstepSimulation(programs, prefix), figures)
+
+    def shown(self, specs: Mapping[str, Path]) -> str:
+        """The first one."""
+        return next(iter(specs))
+
+
+class Satisfied(Struct, frozen=True):
+    """The shares of people for whom an option costs little enough: among the first and the last fifth of a program.
+
+    ``one_option`` and ``known`` are shares of the last fifth: of the program that suggests one option, and as it would
+    be if the shares of people who can change each feature were known. None where nobody has been answered yet.
+    """
+
+    first: float | None
+    last: float | None
+    one_option: float | None
+    known: float | None
+
+
+class OptionsOwn(Struct, frozen=True):
+    """The fields of this world in ``--json``.
+
+    ``picks`` counts the people who said that they would take an option of the first program, ``taken_by_place`` which
+    place in the recourse it had, or ``none``.
+    """
+
+    satisfied: Satisfied
+    picks: int
+    taken_by_place: Mapping[str, int]
+
+
+Places = dict[int, int | None]
+"""The place of the option that people take, from 0, by application; None where they take none."""
+
+
+class OptionsFigures(Figures):
+    """Whom the options of the first program satisfy, those of the ``single`` one, and those for a known population."""
+
+    def __init__(self, total: int, world: PreferenceWorld, first: str, single: str, known: Places) -> None:
+        super().__init__(total)
+        self._world, self._first, self._single, self._known = world, first, single, known
+        self._places: dict[str, Places] = {}
+
+    def pick_of(self, program: str) -> Callable[[int, Any], int | None]:
+        """What people say of the options of a program."""
+        places = self._places.setdefault(program, {})
+
+        def pick(t: int, targets: Any) -> int | None:
+            places[t] = self._world.pick(t, targets)
+            return places[t]
+
+        return pick
+
+    def own(self) -> OptionsOwn:
+        """What was said so far."""
+        rejected = self._world.rejected_applications
+        fifth = max(1, int(len(rejected) * FIFTH))
+        first, last = rejected[:fifth], rejected[-fifth:]
+        several = self._places.get(self._first, {})
+        places = Counter(NONE if place is None else str(place + 1) for place in several.values())
+        satisfied = Satisfied(
+            _share(several, first),
+            _share(several, last),
+            _share(self._places.get(self._single, {}), last),
+            _share(self._known, last),
+        )
+        return OptionsOwn(satisfied, places.total() - places[NONE], dict(sorted(places.items())))
+
+    def line(self, summary: Summary) -> str:  # noqa: ARG002
+        """Whom the options satisfy."""
+        return "satisfied, first / last / one option / known: " + " / ".join(map(mean, _values(self.own().satisfied)))
+
+    def sections(self) -> Sequence[Section]:
+        """Whom the options satisfy, and which of them people take."""
+        own = self.own()
+        rows = [("satisfied", "share"), *zip(NAMES, map(mean, _values(own.satisfied)), strict=True)]
+        taken = ", ".join(f"{place}: {count}" for place, count in own.taken_by_place.items())
+        lines = [f"{own.picks:,} people said that they would take an option, by its place {taken}"]
+        return [Section("Options for people whose preferences nobody knows", rows, lines)]
+
+
+def picks_if_known(program: Program, world: PreferenceWorld) -> Places:
+    """What people would take of the options of a program that knows the share of them who can change each feature."""
+    preferences, learner = program.preferences(), program.learner()
+    assert preferences is not None, "the program's cost is sampled"
+    preferences.restore({"editable": world.shares * KNOWN_PICKS, "seen": np.full(len(world.shares), KNOWN_PICKS)})
+    batch = propose(program, CurrentModel.of(program, program.bundle), world.distinct).under(preferences)
+    places: Places = {}
+    for t in world.rejected_applications:
+        options = batch.of(int(world.who[t]))
+        picks = learner.select(options, program.spec.policy.options, np.random.default_rng)
+        if picks:
+            chosen = np.array([int(options.arm.searchsorted(pick.arm)) for pick in picks])
+            places[t] = world.pick(t, options.at(chosen).targets)
+    return places
+
+
+def _share(places: Places, applications: Sequence[int]) -> float | None:
+    """The share of people who take an option, of those answered so far, if any. Who has no option takes none."""
+    answered = [t for t in applications if t <= max(places, default=-1)]
+    return sum(places.get(t) is not None for t in answered) / len(answered) if answered else None
+
+
+def _values(satisfied: Satisfied) -> tuple[float | None, ...]:
+    values: tuple[float | None, ...] = msgspec.structs.astuple(satisfied)
+    return values

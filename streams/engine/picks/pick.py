@@ -1,0 +1,64 @@
+"""Picks: a person has said which option they would take. The population's preferences learn from it, once a person."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from ....agents.costs import Lesson, Served
+from ....agents.evidence import EVIDENCE_UNIT
+from ...programs.program import Program
+from ..cases import Case, Picked
+from ..fold import Fold
+from .population import Population
+
+UNITS: Final = "<u4"
+"""What a case holds of a lesson: whole multiples of the unit of evidence, which are all that is learned of it."""
+NONE: Final = "none"
+"""The place of people who would take no option, as a label."""
+
+
+def keep_lessons(case: Case, served: Served) -> None:
+    """Keep with a case what each pick of its options would teach."""
+    units = np.rint(np.array(served.lessons) / EVIDENCE_UNIT)
+    case.picked = Picked(units.astype(UNITS).tobytes())
+
+
+def pick(case: Case, place: int, program: Program, fold: Fold) -> bool:
+    """Let the pick of an open case be this place, the number of options for none.
+
+    What was learned of an earlier pick is undone. Return False, and change nothing, where that has been forgotten in
+    part.
+    """
+    picked = case.picked = case.picked or Picked()
+    if picked.place == place:
+        return True
+    lesson = _lesson(case, place)
+    if lesson is not None or picked.taught is not None:
+        preferences = fold.change(Population, program, case.shard).preferences
+        assert preferences is not None, f"{case.key} has lessons"
+        if picked.taught is not None:
+            if preferences.forgets:
+                return False
+            preferences.retract(_kept(case, picked.taught))
+        if lesson is not None:
+            preferences.learn(lesson)
+    picked.taught = None if lesson is None else place
+    picked.place = place
+    fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
+    fold.save(case)
+    return True
+
+
+def _lesson(case: Case, place: int) -> Lesson | None:
+    """What the pick of a place teaches: nothing where the costs are known, or the option stands for another."""
+    assert case.picked is not None, f"{case.key} has an answer"
+    moved = place < len(case.options) and case.options[place].revised_arm is not None
+    return None if moved or not case.picked.lessons else _kept(case, place)
+
+
+def _kept(case: Case, place: int) -> Lesson:
+    assert case.picked is not None, f"{case.key} has lessons"
+    units = np.frombuffer(case.picked.lessons, UNITS).reshape(len(case.options) + 1, 2, -1)
+    return Lesson(*(units[place] * EVIDENCE_UNIT))

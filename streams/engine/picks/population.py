@@ -1,0 +1,77 @@
+"""The population of a shard: what is believed of its people's preferences, and whom their options then serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from msgspec import field
+from numpy.typing import NDArray
+
+from ....agents.costs import Served
+from ....agents.options import OptionBatch
+from ...programs.program import Program
+from ..program_state import ProgramState, StoredProgram
+from ..state import PartitionState
+
+
+class Population(ProgramState):
+    """The picks of a shard's people: ``counts`` are the arrays of the ``preferences`` that were learned from them.
+
+    ``preferences`` is None in a program whose costs are known: there a pick teaches nothing.
+    """
+
+    table: ClassVar[str] = "populations"
+
+    counts: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def begin(self, program: Program) -> None:
+        """Nobody has picked anything yet."""
+        super().begin(program)
+        self.preferences = program.preferences()
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether a pick has taught it anything."""
+        return self.preferences is not None and self.preferences.picks > 0.0
+
+    def restore(self, stored: StoredProgram) -> None:  # noqa: ARG002
+        """Continue where the counts stood."""
+        if self.preferences is not None:
+            self.preferences.restore(self.counts)
+
+    def collect(self) -> None:
+        """Take the counts."""
+        if self.preferences is not None:
+            self.counts = self.preferences.state()
+
+
+def believed(batch: OptionBatch, program: Program, shard: int, state: PartitionState) -> OptionBatch:
+    """The options as they are for the population of a shard; the same where nobody has picked any yet.
+
+    In a program with rounds the execution probabilities stay those of the difficulties.
+    """
+    if batch.samples is None:
+        return batch
+    population = state.get(Population, program.name, shard)
+    if population is None or population.preferences is None or not population.has_learned:
+        return batch
+    learned = batch.under(population.preferences)
+    assert learned.samples is not None, "sampled options stay sampled"
+    return OptionBatch(*learned[:-1], learned.samples._replace(is_learned=not program.closes_rounds))
+
+
+def told(batch: OptionBatch, indices: Sequence[int]) -> OptionBatch:
+    """The same, with the costs and execution probabilities of the options at these indices as they are believed now."""
+    samples = batch.samples
+    if samples is None or not samples.is_learned:
+        return batch
+    own, cost, execution = samples.at(np.array(indices, dtype=np.intp)), batch.cost.copy(), batch.execution.copy()
+    cost[indices], execution[indices] = samples.cost.mean(own.costs), own.execution.mean(axis=1)
+    return OptionBatch(*batch[:6], cost, execution, *batch[8:])
+
+
+def served(batch: OptionBatch, indices: Sequence[int], program: Program) -> Served | None:
+    """Whom the options at these indices of a batch serve, as a set; None where costs are known."""
+    return None if batch.samples is None else batch.samples.at(np.array(indices)).served(program.satisfied)

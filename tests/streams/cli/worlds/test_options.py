@@ -1,0 +1,27 @@
+"""People who can change different features, over real sockets: whom options satisfy, and what is learned of them."""
+
+from __future__ import annotations
+
+import json
+
+from onward.streams.cli import main
+from onward.tests.streams.cli.test_demo import KEYS
+
+
+def test_the_demo_shows_whom_options_satisfy_and_which_people_take(capsys):
+    code = main(["demo", "--world", "options", "--people", "40", "--seed", "1", "--json"])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    summary = json.loads(printed.out)
+    assert list(summary) == [*KEYS, "satisfied", "picks", "taken_by_place"]
+    assert list(summary["policies"]) == ["emc", "one option"]
+    assert summary["dead_letters"] == 0
+    satisfied, taken = summary["satisfied"], summary["taken_by_place"]
+    assert list(satisfied) == ["first", "last", "one_option", "known"]
+    assert all(0.0 <= share <= 1.0 for share in satisfied.values())
+    assert satisfied["known"] >= satisfied["one_option"]
+    assert sum(taken.values()) == summary["recourse"] // 2
+    assert summary["picks"] == sum(taken.values()) - taken.get("none", 0) > 0
+    first, last = summary["examples"]
+    assert 0.0 < first["satisfied"] <= 1.0
+    assert "learned" in (first["execution_source"], last["execution_source"])
