@@ -24,7 +24,8 @@ Predict = Callable[[Array, Array], Array]
 class Objective(NamedTuple):
     """A cost alone; or, with an ``improvement``, the probability that a person carries an option out and it helps.
 
-    The second is exp(-nu cost) p(x' | x). ``nu`` is 0 or more.
+    The second is exp(-nu cost) p(x' | x). ``nu`` is 0 or more. ``by_feature`` says whether the outlook of options says
+    what each of their changes adds, which takes most of its time.
 
     Examples
     --------
@@ -38,6 +39,7 @@ class Objective(NamedTuple):
     cost: Cost
     nu: float = 0.0
     improvement: Improvement | None = None
+    by_feature: bool = True
 
     @property
     def aims(self) -> bool:
@@ -108,6 +110,9 @@ class Objective(NamedTuple):
             return None
         features = int(feature_of[-1]) + 1
         whose = np.repeat(np.arange(len(people)), np.diff(ends))
+        if not self.by_feature:
+            nothing = np.zeros((len(targets), features))
+            return Outlook(self._log_odds(people, targets, whose), nothing, nothing)
         shift = np.abs(targets - people[whose]) @ (feature_of[:, np.newaxis] == np.arange(features))
         option, feature = np.nonzero(shift)
         without = np.where(feature_of == feature[:, np.newaxis], people[whose[option]], targets[option])

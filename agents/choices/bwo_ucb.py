@@ -74,6 +74,7 @@ class BwOUCB(Choice):
     """
 
     name: ClassVar[str] = "bwo_ucb"
+    reads_outlook: ClassVar[bool] = False
     learns: ClassVar[bool] = True
     ignores_zero_reward: ClassVar[bool] = True
     variable_length: ClassVar[frozenset[str]] = PullBuffer.ARRAYS | Forest.ARRAYS

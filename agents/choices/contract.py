@@ -90,6 +90,9 @@ class Choice(Equipped, ABC):
     ignores_zero_reward: ClassVar[bool] = False
     """Whether a reward of 0 changes no later pick, so that the caller may leave it out."""
 
+    reads_outlook: ClassVar[bool] = True
+    """Whether its picks depend on the outlook of options. Of a recourse of one option less is computed where not."""
+
     revision: ClassVar[int] = 1
     """Increased when a new version of the code picks differently in the same situation."""
 

@@ -78,6 +78,7 @@ class LinUCB(Choice):
     """
 
     name: ClassVar[str] = "linucb"
+    reads_outlook: ClassVar[bool] = False
     learns: ClassVar[bool] = True
     ignores_zero_reward: ClassVar[bool] = True
     per_arm: ClassVar[frozenset[str]] = frozenset({"v", "b"})

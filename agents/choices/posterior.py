@@ -67,6 +67,7 @@ class Posterior(Choice):
     """
 
     name: ClassVar[str] = "posterior"
+    reads_outlook: ClassVar[bool] = False
     learns: ClassVar[bool] = True
     ignores_zero_reward: ClassVar[bool] = True
     revision: ClassVar[int] = 2

@@ -38,6 +38,7 @@ class ProtoAR(FixedChoice):
     """
 
     name: ClassVar[str] = "protoar"
+    reads_outlook: ClassVar[bool] = False
 
     def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
         """The execution probabilities."""

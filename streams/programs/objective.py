@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agents import candidates
+from ...agents import candidates, choices
 from ...agents.candidates import CandidateGenerator, Score
 from ...agents.costs import Cost
 from ...agents.improvement import Improvement, OwnScore
@@ -29,7 +29,9 @@ def objective_of(spec: ProgramSpec, cost: Cost, nu: float, improvement: Improvem
     """What options are compared by under a model: its score stands in for an ``improvement`` that it came without."""
     if spec.policy.objective == "cost":
         return Objective(cost, nu)
-    return Objective(cost, nu, improvement or OwnScore(score))
+    policy = spec.policy
+    by_feature = choices.registry[policy.choice].reads_outlook or policy.options > 1
+    return Objective(cost, nu, improvement or OwnScore(score), by_feature)
 
 
 def generator_of(codec: FeatureCodec, instances: NDArray[np.float64], objective: Objective) -> CandidateGenerator:
