@@ -375,6 +375,13 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             (Query(_last_day("onward_increments_total", "result"), "{{program}} {{result}}"),),
         ),
         PanelSpec(
+            "Options that people would take",
+            "Answers of people in the last day, by the place of the option in their recourse, or none. "
+            "Where most take a late place, or none, the options do not suit.",
+            "short",
+            (Query(_last_day("onward_picks_total", "place"), "{{program}} {{place}}"),),
+        ),
+        PanelSpec(
             "Waiting",
             "Events that wait for an earlier one.",
             "short",

@@ -10,7 +10,7 @@ import msgspec
 from fuzz_inputs import FIELD, RECORD, TOPICS, VALUE, written
 from msgspec import Struct
 
-from onward.schemas.events import Application, Decision, Model, Outcome, Round, Spec
+from onward.schemas.events import Answer, Application, Decision, Model, Outcome, Round, Spec
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type, kinds
 from onward.schemas.spec_document import document
@@ -22,7 +22,7 @@ PROGRAMS = {
     "credit": build_program("credit", window={"time": "PT1H"}, decisions="external", shards=5),
 }
 INPUTS: dict[str, type[Struct]] = dict(
-    zip(TOPICS.inputs, (Application, Decision, Outcome, Model, Spec, Round), strict=True)
+    zip(TOPICS.inputs, (Application, Decision, Answer, Outcome, Model, Spec, Round), strict=True)
 )
 EVENTS: Sequence[Struct] = (
     Application("loan", "a", PERSON, "person"),
@@ -30,6 +30,8 @@ EVENTS: Sequence[Struct] = (
     Application("loan", "b", {**PERSON, "debts": 2**70}),
     Decision("credit", "a", approved=False, score=0.25),
     Decision("loan", "a", approved=True),
+    Answer("loan", "a", "1"),
+    Answer("credit", "a", None),
     Outcome("loan", "a", "improved"),
     Round("loan", datetime(2026, 11, 30, tzinfo=UTC), 100),
     Outcome("credit", "a", "unseen"),
