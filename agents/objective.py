@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .costs import Cost, SampledCost, execution_probability
 from .costs.effort import assumed_effort
 from .improvement import Improvement
-from .options import OptionBatch, Outlook, Samples
+from .options import OptionBatch, Outlook, Samples, probability
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -24,8 +24,8 @@ Predict = Callable[[Array, Array], Array]
 class Objective(NamedTuple):
     """A cost alone; or, with an ``improvement``, the probability that a person carries an option out and it helps.
 
-    The second is exp(-nu cost) p(x' | x). ``nu`` is 0 or more. ``by_feature`` says whether the outlook of options says
-    what each of their changes adds, which takes most of its time.
+    The second is exp(-nu cost) p(x' | x). ``nu`` is 0 or more. ``looks_ahead`` says whether options come with an
+    outlook, which takes as long as all else: not where nobody reads it.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Objective(NamedTuple):
     cost: Cost
     nu: float = 0.0
     improvement: Improvement | None = None
-    by_feature: bool = True
+    looks_ahead: bool = True
 
     @property
     def aims(self) -> bool:
@@ -101,18 +101,15 @@ class Objective(NamedTuple):
     def outlook(
         self, people: Array, targets: Array, ends: Indices, execution: Array, feature_of: Indices
     ) -> Outlook | None:
-        """What is expected of the options of n people (n, D); None without an improvement.
+        """What is expected of the options of n people (n, D); None without an improvement, or where nobody reads it.
 
         ``targets`` (P, D) are by person, those of person i from ``ends[i]`` to ``ends[i + 1]``, with the execution
         probabilities (P,). ``feature_of`` (D,) is the feature of each column.
         """
-        if self.improvement is None:
+        if self.improvement is None or not self.looks_ahead:
             return None
         features = int(feature_of[-1]) + 1
         whose = np.repeat(np.arange(len(people)), np.diff(ends))
-        if not self.by_feature:
-            nothing = np.zeros((len(targets), features))
-            return Outlook(self._log_odds(people, targets, whose), nothing, nothing)
         shift = np.abs(targets - people[whose]) @ (feature_of[:, np.newaxis] == np.arange(features))
         option, feature = np.nonzero(shift)
         without = np.where(feature_of == feature[:, np.newaxis], people[whose[option]], targets[option])
@@ -124,6 +121,11 @@ class Objective(NamedTuple):
         share = np.divide(shift, total, out=np.zeros_like(shift), where=total > 0.0)
         effort = assumed_effort(execution)
         return Outlook(log_odds[: len(targets)], effects, share * effort[:, np.newaxis])
+
+    def probability(self, person: Array, target: Array) -> float:
+        """How probably a target (D,) helps the person (D,) who reaches it; the same as that of the outlook."""
+        assert self.improvement is not None, "without an improvement nothing is expected"
+        return probability(self.improvement.log_odds(target[np.newaxis], person[np.newaxis]).item())
 
     def _log_odds(self, people: Array, rows: Array, owner: Indices) -> Array:
         """The log odds of the rows (R, D) of people, person by person: rows that agree are quick together."""

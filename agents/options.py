@@ -26,6 +26,11 @@ LEAST_HELP = math.log(0.8)
 take the easiest, which would else be the one that helps least."""
 
 
+def probability(log_odds: float) -> float:
+    """The probability of these log odds."""
+    return 1.0 / (1.0 + math.exp(-max(log_odds, -LARGEST_ODDS)))
+
+
 class Outlook(NamedTuple):
     """What is expected of P options that change some of M features.
 
@@ -44,7 +49,7 @@ class Outlook(NamedTuple):
 
     def probability(self, option: int) -> float:
         """How probably an option helps who carries it out."""
-        return 1.0 / (1.0 + math.exp(-max(self.log_odds.item(option), -LARGEST_ODDS)))
+        return probability(self.log_odds.item(option))
 
     @property
     def log_probability(self) -> Array:

@@ -91,7 +91,7 @@ class Choice(Equipped, ABC):
     """Whether a reward of 0 changes no later pick, so that the caller may leave it out."""
 
     reads_outlook: ClassVar[bool] = True
-    """Whether its picks depend on the outlook of options. Of a recourse of one option less is computed where not."""
+    """Whether its picks depend on the outlook of options, which is left out of recourses of one option where not."""
 
     revision: ClassVar[int] = 1
     """Increased when a new version of the code picks differently in the same situation."""

@@ -161,7 +161,6 @@ def options_of(
     """
     program, batch = model.program, assessment.batch
     assert batch is not None, "only a rejected person has options"
-    helps = batch.outlook.probability if batch.outlook is not None and model.objective.aims else None
     is_learned, promises = source == "learned", program.promises
     generator = model.generator if isinstance(model.generator, PlanGenerator) else None
     options: list[Option] = []
@@ -178,12 +177,20 @@ def options_of(
                 _guarantee(model, batch.points[option.point]) if promises else None,
                 option.learner_execution if is_learned else None,
                 PROMISED if promises else UNSET,
-                UNSET if helps is None else helps(option.index),
+                _helps(model, assessment, option) if model.objective.aims else UNSET,
                 UNSET if suits is None else suits.item(place),
                 UNSET if generator is None else _steps(generator, model, assessment, option.point),
             )
         )
     return tuple(options)
+
+
+def _helps(model: CurrentModel, assessment: Assessment, option: Selected) -> float:
+    batch = assessment.batch
+    assert batch is not None, "only a rejected person has options"
+    if batch.outlook is not None:
+        return batch.outlook.probability(option.index)
+    return model.objective.probability(batch.people[assessment.row], batch.points[option.point])
 
 
 def _steps(

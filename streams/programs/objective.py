@@ -30,8 +30,8 @@ def objective_of(spec: ProgramSpec, cost: Cost, nu: float, improvement: Improvem
     if spec.policy.objective == "cost":
         return Objective(cost, nu)
     policy = spec.policy
-    by_feature = choices.registry[policy.choice].reads_outlook or policy.options > 1
-    return Objective(cost, nu, improvement or OwnScore(score), by_feature)
+    looks_ahead = choices.registry[policy.choice].reads_outlook or policy.options > 1
+    return Objective(cost, nu, improvement or OwnScore(score), looks_ahead)
 
 
 def generator_of(codec: FeatureCodec, instances: NDArray[np.float64], objective: Objective) -> CandidateGenerator:

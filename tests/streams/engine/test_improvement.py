@@ -71,6 +71,23 @@ def test_a_spec_without_an_objective_asks_for_options_that_help(trained, tmp_pat
     assert helps(after, row)[0] > helps(row, row)[0] + 0.3
 
 
+@pytest.mark.parametrize("options", [1, 3])
+def test_whoever_picks_the_recourse_says_how_probably_it_helps(tmp_path, options):
+    """A choice that reads no outlook is given none, where it picks one option."""
+    one = program(tmp_path, f", choice: linucb, options: {options}")
+    story = story_of(one, tmp_path)
+    story.applies("x", features=POOR)
+    story.fold()
+    [answer] = story.answers()
+    row = one.codec.encode_many([POOR])
+    assert len(answer.options) <= options
+    for option in answer.options:
+        after = one.codec.encode_many([{**POOR, **{change.feature: change.target for change in option.changes}}])
+        assert option.improvement_probability == pytest.approx(one.bundle.improvement(after, row)[0])
+    model = CurrentModel.of(one, one.bundle)
+    assert (propose(one, model, row).outlook is None) == (options == 1)
+
+
 def test_what_comes_of_an_option_changes_what_the_next_people_are_told(trained, tmp_path):
     def told(result: str) -> list[str]:
         story = story_of(trained, tmp_path / result)
