@@ -111,11 +111,9 @@ class Adapted(ScoringGenerator):
         points = self._grid.moved(people[whose], steps)
         others = np.setdiff1d(np.arange(len(people)), whose)
         if self._objective.aims and len(others):
-            cheapest = self._by_cost().propose(people[others])
-            whose, arm = np.concatenate([whose, others[cheapest.people]]), np.concatenate([arm, cheapest.arm])
-            points = np.concatenate([points, cheapest.points])
-        order = np.lexsort((arm, whose))
-        return Proposals(whose[order], arm[order], points[order], np.arange(len(order)))
+            rest = self._by_cost().propose(people[others]).targets_of(others)
+            whose, arm, points = map(np.concatenate, zip((whose, arm, points), rest, strict=True))
+        return Proposals.of_targets(whose, arm, points)
 
     def explain(self, person: Array) -> Explanation:
         """How far the instances lead, and the smallest relaxation of the rules that would help.

@@ -67,6 +67,16 @@ class Proposals(NamedTuple):
     points: Array
     point: Indices
 
+    @classmethod
+    def of_targets(cls, whose: Indices, arm: Indices, targets: Array) -> Proposals:
+        """The options with these targets (P, D), of people ``whose`` (P,) in any order."""
+        order = np.lexsort((arm, whose))
+        return cls(whose[order], arm[order], targets[order], np.arange(len(order)))
+
+    def targets_of(self, people: Indices) -> tuple[Indices, Indices, Array]:
+        """Whose of these ``people`` (n,) the options are, their arms, and their targets (P, D)."""
+        return people[self.people], self.arm, self.points[self.point]
+
 
 class Explanation(NamedTuple):
     """Why a person has no option: the rule that excluded the last candidates, and where it does so."""

@@ -91,14 +91,13 @@ class PlanGenerator(Search):
         """The options of encoded people, shape (n, D)."""
         planned = [self._best_of_sets(person) for person in people]
         others = np.array([number for number, plans in enumerate(planned) if not len(plans.arm)], dtype=np.intp)
-        rest = super().propose(people[others])
-        whose = np.concatenate(
-            [np.repeat(np.arange(len(people)), [len(plans.arm) for plans in planned]), others[rest.people]]
+        whose, arms, targets = super().propose(people[others]).targets_of(others)
+        planners = np.repeat(np.arange(len(people)), [len(plans.arm) for plans in planned])
+        return Proposals.of_targets(
+            np.concatenate([planners, whose]),
+            np.concatenate([*(plans.arm for plans in planned), arms]),
+            np.concatenate([*(plans.targets for plans in planned), targets]),
         )
-        arm = np.concatenate([*(plans.arm for plans in planned), rest.arm])
-        points = np.concatenate([*(plans.targets for plans in planned), rest.points[rest.point]])
-        order = np.lexsort((arm, whose))
-        return Proposals(whose[order], arm[order], points[order], np.arange(len(points)))
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help.

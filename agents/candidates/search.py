@@ -144,8 +144,7 @@ class Search(ScoringGenerator):
             rest = self._cheapest(people, _without(np.arange(len(people)), parts))
             parts.append(self._not_too_dear(people, rest))
         whose, arm, points = map(np.concatenate, zip(*parts, strict=True))
-        order = np.lexsort((arm, whose))
-        return Proposals(whose[order], arm[order], points[order], np.arange(len(points)))
+        return Proposals.of_targets(whose, arm, points)
 
     def _cheapest(self, people: Array, unsolved: Indices) -> list[_Options]:
         """The cheapest options of the people with these numbers; where options are to help, in round numbers first."""

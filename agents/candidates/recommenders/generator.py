@@ -73,11 +73,10 @@ class RecommenderGenerator(Search):
         """The options of encoded people, shape (n, D)."""
         whose, arm, points = self._planned(people)
         others = np.setdiff1d(np.arange(len(people)), whose)
-        found = super().propose(people[others])
-        whose, arm = np.concatenate([whose, others[found.people]]), np.concatenate([arm, found.arm])
-        points = np.concatenate([points, found.points[found.point]])
-        order = np.lexsort((arm, whose))
-        return Proposals(whose[order], arm[order], points[order], np.arange(len(points)))
+        rest = super().propose(people[others]).targets_of(others)
+        return Proposals.of_targets(
+            np.concatenate([whose, rest[0]]), np.concatenate([arm, rest[1]]), np.concatenate([points, rest[2]])
+        )
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
