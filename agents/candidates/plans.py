@@ -19,6 +19,9 @@ from .components.scored import without_parts
 from .contract import Array, Explanation, Indices, Mask, Objective, Proposals, Score, Space
 from .search import Search
 
+PASSES = 16
+"""Over the targets of one promise. Where features are many and fine each finds few, and hundreds would take seconds."""
+
 
 class PersonPlans(NamedTuple):
     """n plans of one person: their targets, encoded (n, D), their arms (n,), and what each is expected to cost, (n,).
@@ -122,7 +125,14 @@ class PlanGenerator(Search):
             return log_odds(scores), np.asarray(self.space.allowed(targets), dtype=bool) & goal.reached(scores)
 
         tables, probability = levels.tables(self._objective.cost)
-        effort = Effort(self._longest, self._most_changes, self._rows, targets=2 * self._rows, partial=4 * self._rows)
+        effort = Effort(
+            self._longest,
+            self._most_changes,
+            self._rows,
+            targets=2 * self._rows,
+            partial=4 * self._rows,
+            passes=PASSES,
+        )
         found = find_plans(levels.lattice, tables, scored, effort)
         arm = self._sets.arms(_changed(levels, found.levels))
         return PersonPlans(levels.rows(found.levels), arm, found.costs @ probability, found, levels)

@@ -24,8 +24,8 @@ class Effort(NamedTuple):
     """How long and how hard one person's plans are searched.
 
     A plan has at most ``steps`` and changes at most ``changes`` features. No more targets are scored when ``rows``
-    were. ``targets`` are compared at once; after ``partial`` ones of them only cheaper ones are looked for. ``plans``
-    are found at most.
+    were. ``targets`` are compared at once; after ``partial`` ones of them only cheaper ones are looked for, and the
+    others in another of at most ``passes`` over all. ``plans`` are found at most.
     """
 
     steps: int
@@ -33,6 +33,7 @@ class Effort(NamedTuple):
     rows: int
     targets: int = 100_000
     partial: int = 10_000_000
+    passes: int = 1_000_000
     plans: int = 50
 
 
@@ -84,8 +85,9 @@ def _search(targets: PlanTargets, effort: Effort, promise: tuple[Array, float, f
     rows = np.empty((effort.targets, movable), np.intp)
     lower, key = np.empty((effort.targets, samples)), np.empty(effort.targets)
     limits = effort.steps, effort.changes, effort.partial
-    known, threshold, complete, found = np.zeros(samples), 0.0, True, 1
-    while threshold < 1.0 and found and targets.rows < effort.rows:
+    known, threshold, complete, found, passes = np.zeros(samples), 0.0, True, 1, 0
+    while threshold < 1.0 and found and targets.rows < effort.rows and passes < effort.passes:
+        passes += 1
         bound = targets.bound
         found, threshold, are_lost = cheap_targets(
             targets.levels, targets.tables, bound, known, limits, promise, rows, lower, key
