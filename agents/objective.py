@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -122,10 +122,16 @@ class Objective(NamedTuple):
         effort = assumed_effort(execution)
         return Outlook(log_odds[: len(targets)], effects, share * effort[:, np.newaxis])
 
-    def probability(self, person: Array, target: Array) -> float:
-        """How probably a target (D,) helps the person (D,) who reaches it; the same as that of the outlook."""
+    def helps(self, batch: OptionBatch, options: Sequence[int], whose: Sequence[int]) -> list[float]:
+        """How probably options of a batch help those who carry them out, by their indices and the rows of the people.
+
+        It is the same with an outlook and without.
+        """
+        if batch.outlook is not None:
+            return [batch.outlook.probability(option) for option in options]
         assert self.improvement is not None, "without an improvement nothing is expected"
-        return probability(self.improvement.log_odds(target[np.newaxis], person[np.newaxis]).item())
+        log_odds = self.improvement.log_odds(batch.points[batch.point[options]], batch.people[whose])
+        return [probability(odds) for odds in log_odds.tolist()]
 
     def _log_odds(self, people: Array, rows: Array, owner: Indices) -> Array:
         """The log odds of the rows (R, D) of people, person by person: rows that agree are quick together."""

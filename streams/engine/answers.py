@@ -186,11 +186,12 @@ def options_of(
 
 
 def _helps(model: CurrentModel, assessment: Assessment, option: Selected) -> float:
+    if option.helps is not None:
+        return option.helps
     batch = assessment.batch
     assert batch is not None, "only a rejected person has options"
-    if batch.outlook is not None:
-        return batch.outlook.probability(option.index)
-    return model.objective.probability(batch.people[assessment.row], batch.points[option.point])
+    [probability] = model.objective.helps(batch, [option.index], [assessment.row])
+    return probability
 
 
 def _steps(

@@ -81,6 +81,7 @@ class Selected(Struct, frozen=True, gc=False):
     ``index`` is that of the option in the batch's arrays, ``point`` the row of its target in the batch's points.
     ``cost`` and ``execution`` are those of the person, ``propensity`` is the probability of the pick,
     ``learner_execution`` the one that the learner counts the pick with, and ``context`` what it wants to know again.
+    ``helps`` is how probably it helps who carries it out, None where nobody has looked.
     """
 
     index: int
@@ -91,6 +92,7 @@ class Selected(Struct, frozen=True, gc=False):
     propensity: float
     learner_execution: float
     context: bytes = b""
+    helps: float | None = None
 
 
 def assess(

@@ -7,13 +7,15 @@ learner and holds only people who are certain to be answered.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
 
 from ...agents.choices import Exploration
 from ...agents.choices.contract import BatchPick
+from ...agents.objective import Objective
 from ...agents.options import OptionBatch
 from ...schemas.encoding import Problem
 from ..journal.entries import Entry, JournalPosition, shard_of
@@ -156,17 +158,26 @@ def select_for_steps(
         picks = Exploration(shard.learner, policy.exploration).select_batch(batch, policy.options, random, coins)
     else:
         picks = shard.learner.select_batch(batch, policy.options, random)
-    return _selected(batch, picks)
+    return _selected(batch, picks, state.model(program).objective)
 
 
-def _selected(batch: OptionBatch, picks: Sequence[tuple[BatchPick, ...]]) -> list[tuple[Selected, ...]]:
+def _selected(
+    batch: OptionBatch, picks: Sequence[tuple[BatchPick, ...]], objective: Objective
+) -> list[tuple[Selected, ...]]:
+    picked = [pick[0] for of_person in picks for pick in of_person]
     if batch.samples is not None:
-        batch = told(batch, [pick[0] for of_person in picks for pick in of_person])
+        batch = told(batch, picked)
+    helps: Iterator[float | None] = repeat(None)
+    if objective.aims and picked:
+        whose = [person for person, of_person in enumerate(picks) for _ in of_person]
+        helps = iter(objective.helps(batch, picked, whose))
     arm, point, cost, execution = batch.arm.item, batch.point.item, batch.cost.item, batch.execution.item
     return [
         tuple(
             [
-                Selected(i, arm(i), point(i), cost(i), execution(i), propensity, learner_execution, context)
+                Selected(
+                    i, arm(i), point(i), cost(i), execution(i), propensity, learner_execution, context, next(helps)
+                )
                 for i, propensity, learner_execution, context in of_person
             ]
         )
