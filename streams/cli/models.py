@@ -110,6 +110,25 @@ def import_file(args: Sequence[str]) -> int:
 
 def check(args: Sequence[str]) -> int:
     """Print what a new model would mean for the open options; raise ``OnwardError`` where it breaks too many."""
+    parser = _check_parser()
+    options = parser.parse_args(list(args))
+    if options.group_limit is not None and not options.by:
+        parser.error("--group-limit: say with --by which groups")
+    checked = check_open_options(
+        _address(options.manifest),
+        options.spec,
+        options.state_dir,
+        by=options.by,
+        now_ms=time.time_ns() // 1_000_000,
+        progress=lambda people: ReadProgress(people, what="people").add,
+        model_bytes=options.max_model_bytes,
+    )
+    print_check(checked, options.limit, options.as_json)
+    _check_limits(checked, options.limit, options.group_limit)
+    return 0
+
+
+def _check_parser() -> CommandParser:
     parser = CommandParser(prog="onward models check", description=CHECK)
     parser.add_argument("manifest", metavar="MANIFEST", help="the new model's manifest: a path, or an fsspec address")
     for flag, metavar, text in (
@@ -149,21 +168,7 @@ def check(args: Sequence[str]) -> int:
         help="memory that loading the model may take (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object instead of tables")
-    options = parser.parse_args(list(args))
-    if options.group_limit is not None and not options.by:
-        parser.error("--group-limit: say with --by which groups")
-    checked = check_open_options(
-        _address(options.manifest),
-        options.spec,
-        options.state_dir,
-        by=options.by,
-        now_ms=time.time_ns() // 1_000_000,
-        progress=lambda people: ReadProgress(people, what="people").add,
-        model_bytes=options.max_model_bytes,
-    )
-    print_check(checked, options.limit, options.as_json)
-    _check_limits(checked, options.limit, options.group_limit)
-    return 0
+    return parser
 
 
 def _check_limits(checked: CheckedModel, limit: float, group_limit: float | None) -> None:

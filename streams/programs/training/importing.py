@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
@@ -28,7 +28,6 @@ from ..bundle.manifest import Manifest
 from ..bundle.model_files import read_local
 from ..bundle.writer import check_new, write_bundle
 from ..limited_places import round_score
-from ..margin import uses_margin
 from ..models.row_independence import keeps_rows_apart
 from ..models.scoring import scorer
 from ..onnx.check import parse_onnx
@@ -39,7 +38,7 @@ from ..program import check_linear
 from ..promised import measured_promise, needs_retrains
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
-from .margin import measured_margin, retrained
+from .margin import retrained, wanted_margin
 from .protected import protected_use
 from .retrains import RETRAINS, check_carries, check_number
 from .served import measure_served
@@ -102,13 +101,8 @@ def import_model(
     fit, held_out = np.split(order, [round(FITTED * len(order))])
     with threadpool_limits(1):
         prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
-    margin: float | UnsetType = UNSET
-    measured: dict[str, float] = {}
-    if uses_margin(loaded.spec):
-        on_margin()
-        others = surrogates(scores, table, random)
-        margin, share = measured_margin(codec, model.score, instances, reference, others, rejected, prior)
-        measured = {} if share is None else {"retrained_accept": share}
+    refit = partial(surrogates, scores, table, random)
+    margin, measured = wanted_margin(codec, model.score, instances, reference, refit, rejected, prior, on_margin)
     promise = measured_promise(loaded.spec.promise, model, again)
     asked = round_score(loaded.spec, scores[approved])
     measured |= measure_served(codec, model.score, instances, reference, margin, rejected, promise, prior, asked)

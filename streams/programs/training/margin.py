@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from ....agents.candidates import CandidateGenerator
@@ -15,6 +16,7 @@ from ....agents.improvement import Improvement
 from ....agents.objective import Objective
 from ....schemas.encoding import FeatureCodec
 from ...advice import ACCEPTED
+from ..margin import uses_margin
 from ..models.scoring import scorer
 from ..objective import generator_of, nu_of, objective_of
 from ..program import Features, cost_of
@@ -51,6 +53,27 @@ def retrained(estimator: Any, X: Floats, labels: NDArray[np.int64], random: np.r
     """
     fits = islice(refitted(estimator, X, labels, len(X), random), RETRAINED)
     return [scorer(fitted, X.shape[1]).score for fitted in fits]
+
+
+def wanted_margin(
+    codec: FeatureCodec,
+    score: Score,
+    instances: Sequence[Features],
+    reference: Sequence[Features],
+    refit: Callable[[], Sequence[Score]],
+    rejected: Floats,
+    improvement: Improvement | None,
+    on_margin: Callable[[], None],
+) -> tuple[float | UnsetType, dict[str, float]]:
+    """The margin that the spec leaves to training, and what was measured of it; unset and nothing where it leaves none.
+
+    ``refit`` gives the models by which it is measured, which takes long: ``on_margin`` is called before.
+    """
+    if not uses_margin(codec.spec):
+        return UNSET, {}
+    on_margin()
+    margin, share = measured_margin(codec, score, instances, reference, refit(), rejected, improvement)
+    return margin, {} if share is None else {"retrained_accept": share}
 
 
 def measured_margin(

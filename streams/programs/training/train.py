@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
@@ -32,7 +33,6 @@ from ...errors import UsageError
 from ..bundle.manifest import Manifest
 from ..bundle.writer import check_new, write_bundle
 from ..limited_places import round_score
-from ..margin import uses_margin
 from ..models.calibration import CALIBRATED
 from ..models.scoring import DecisionModel, scorer
 from ..program import check_linear
@@ -41,7 +41,7 @@ from .dates import read_dates
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
 from .kept_aside import Training
-from .margin import measured_margin, retrained
+from .margin import retrained, wanted_margin
 from .protected import protected_use
 from .retrains import check_carries, check_dates, fit_retrains, states_share, wanted_retrains
 from .served import measure_served
@@ -121,14 +121,9 @@ def train(
     scores = model.score(table.X[recourse])
     rejected = table.X[recourse][~accepted(scores, threshold)]
     prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
-    margin: float | UnsetType = UNSET
-    measured: dict[str, float] = {}
-    if uses_margin(loaded.spec):
-        on_margin()
-        unseen = np.concatenate([recourse, held_out])
-        again = retrained(fitted, table.X[unseen], table.labels[unseen], random)
-        margin, share = measured_margin(codec, model.score, kept, reference, again, rejected, prior)
-        measured = {} if share is None else {"retrained_accept": share}
+    unseen = np.concatenate([recourse, held_out])
+    refit = partial(retrained, fitted, table.X[unseen], table.labels[unseen], random)
+    margin, measured = wanted_margin(codec, model.score, kept, reference, refit, rejected, prior, on_margin)
     # Last, so that nothing else of a model depends on how many retrains it has.
     others = _retrains(fitted, table, count, len(fit), random, on_retrains)
     calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, on_split)
@@ -136,19 +131,13 @@ def train(
     asked = round_score(loaded.spec, scores[accepted(scores, threshold)])
     measured |= measure_served(codec, model.score, kept, reference, margin, rejected, promise, prior, asked)
     measured |= protected_use(codec, model.score, table.X[held_out])
+    name = f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}"
+    dates_used = None if isinstance(calibration, UnsetType) else date_column or ""
     return write_bundle(
         output,
         loaded.spec,
         codec.columns,
-        version=_version(
-            csv,
-            loaded,
-            f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}",
-            seed,
-            count,
-            None if isinstance(calibration, UnsetType) else date_column or "",
-            policy,
-        ),
+        version=_version(csv, loaded, name, seed, count, dates_used, policy),
         estimator=fitted,
         instances=kept,
         reference=reference,
