@@ -26,7 +26,7 @@ from .cases import APPROVED, NO_RECOURSE, OPEN, Case, CaseOption
 from .contract import apply_waiting, timer_handlers
 from .fold import Fold
 from .picks.pick import keep_lessons
-from .picks.population import Population, believed, served
+from .picks.population import believed, learned_preferences, served
 from .promises.opening import open_options
 from .promises.settlement import settle
 from .selection import select_for_steps
@@ -94,8 +94,7 @@ class Terms:
 
     def execution_source(self, shard: Shard, fold: Fold) -> ExecutionSource:
         """Where the execution probabilities of the answers come from: also picks teach them where costs are sampled."""
-        population = fold.state.get(Population, *shard.key)
-        return "learned" if population is not None and population.has_learned else shard.execution_source
+        return "learned" if learned_preferences(fold.state, *shard.key) else shard.execution_source
 
     def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:  # noqa: ARG002
         """Fields of the answer: of a recourse, or of one without options for the reason ``none``."""

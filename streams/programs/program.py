@@ -231,10 +231,12 @@ class Program:
         """The hash of the arms in the order of their numbers."""
         return hashlib.sha256(np.ascontiguousarray(self.arms).tobytes()).hexdigest()
 
-    @property
+    @cached_property
     def shares(self) -> bool:
-        """Whether its shards tell each other what they have learned."""
-        return self.spec.shards > 1 and bool(choices.registry[self.spec.policy.choice].additive)
+        """Whether its shards tell each other what they have learned, from outcomes or from picks."""
+        preferences = self.preferences()
+        additive = choices.registry[self.spec.policy.choice].additive or (preferences and preferences.additive)
+        return self.spec.shards > 1 and bool(additive)
 
     def learner(self) -> Choice:
         """A choice that has seen nothing. Its window of steps is that of the program's first spec."""

@@ -11,7 +11,8 @@ from ....agents.evidence import EVIDENCE_UNIT
 from ...programs.program import Program
 from ..cases import Case, Picked
 from ..fold import Fold
-from .population import Population
+from ..sharing.increment import tell
+from .population import preferences_to_teach
 
 UNITS: Final = "<u4"
 """What a case holds of a lesson: whole multiples of the unit of evidence, which are all that is learned of it."""
@@ -29,14 +30,14 @@ def pick(case: Case, place: int, program: Program, fold: Fold) -> bool:
     """Let the pick of an open case be this place, the number of options for none.
 
     What was learned of an earlier pick is undone. Return False, and change nothing, where that has been forgotten in
-    part.
+    part. Where the shard has learned enough since, it tells the others.
     """
     picked = case.picked = case.picked or Picked()
     if picked.place == place:
         return True
     lesson = _lesson(case, place)
     if lesson is not None or picked.taught is not None:
-        preferences = fold.change(Population, program, case.shard).preferences
+        preferences, shard = preferences_to_teach(program, case.shard, fold), fold.state.shard(program, case.shard)
         assert preferences is not None, f"{case.key} has lessons"
         if picked.taught is not None:
             if preferences.forgets:
@@ -44,6 +45,9 @@ def pick(case: Case, place: int, program: Program, fold: Fold) -> bool:
             preferences.retract(_kept(case, picked.taught))
         if lesson is not None:
             preferences.learn(lesson)
+        shard.untold += not preferences.forgets
+        fold.effects.shards.add(shard.key)
+        tell(shard, fold.entry.time_ms, fold)
     picked.taught = None if lesson is None else place
     picked.place = place
     fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
