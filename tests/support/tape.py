@@ -25,6 +25,8 @@ from onward.schemas.events import (
 )
 from onward.schemas.events import Value as FeatureValue
 from onward.streams.engine.cases import Case
+from onward.streams.kafka.client import EventWriter
+from onward.streams.kafka.options import KafkaOptions
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.metrics import Metrics
 from onward.streams.records import Record, TopicPartition
@@ -121,6 +123,13 @@ class Tape:
                 await processor.handle(list(part))
             finally:
                 await processor.revoked([JOURNAL])
+
+    def write_to(self, options: KafkaOptions) -> None:
+        """Write the journal and what was published to the topics of a broker."""
+        with EventWriter(options) as writer:
+            for (topic, partition), log in self.run.broker.logs.items():
+                for one in log:
+                    writer.send(topic, one.value or b"", key=one.key, headers=one.headers, partition=partition)
 
     def fates(self) -> list[tuple[str, str]]:
         """Return application and fate of every published reward."""

@@ -8,9 +8,11 @@ import numpy as np
 
 from ....agents.costs import Lesson, Served
 from ....agents.evidence import EVIDENCE_UNIT
+from ...journal.entries import Entry
 from ...programs.program import Program
 from ..cases import Case, Picked
 from ..fold import Fold
+from ..portion import Taught
 from ..sharing.increment import tell
 from .population import preferences_to_teach
 
@@ -26,8 +28,8 @@ def keep_lessons(case: Case, served: Served) -> None:
     case.picked = Picked(units.astype(UNITS).tobytes())
 
 
-def pick(case: Case, place: int, program: Program, fold: Fold) -> bool:
-    """Let the pick of an open case be this place, the number of options for none.
+def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> bool:
+    """Let the pick of an open case be this place, the number of options for none, as an entry says.
 
     What was learned of an earlier pick is undone. Return False, and change nothing, where that has been forgotten in
     part. Where the shard has learned enough since, it tells the others.
@@ -39,15 +41,17 @@ def pick(case: Case, place: int, program: Program, fold: Fold) -> bool:
     if lesson is not None or picked.taught is not None:
         preferences, shard = preferences_to_teach(program, case.shard, fold), fold.state.shard(program, case.shard)
         assert preferences is not None, f"{case.key} has lessons"
+        before = preferences.shares
         if picked.taught is not None:
             if preferences.forgets:
                 return False
             preferences.retract(_kept(case, picked.taught))
         if lesson is not None:
             preferences.learn(lesson)
-        shard.untold += not preferences.forgets
+        fold.effects.taught.append(Taught(entry, before, preferences.shares))
         fold.effects.shards.add(shard.key)
-        tell(shard, fold.entry.time_ms, fold)
+        shard.untold += not preferences.forgets
+        tell(shard, entry.time_ms, fold)
     picked.taught = None if lesson is None else place
     picked.place = place
     fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
