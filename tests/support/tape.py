@@ -49,7 +49,7 @@ class Tape:
     run: Run
 
     def __post_init__(self) -> None:
-        self.sender, self._said = Sender(), 0
+        self.sender, self.metrics, self._said = Sender(), Metrics(), 0
 
     def send(self, topic: str, event: Any, ms: int, id: str) -> Record:
         """Ingest one event; return its input record."""
@@ -116,7 +116,7 @@ class Tape:
         for part in parts:
             config = ProcessorConfig(self.run.directory / name, self.run.waiting_limit)
             processor = PartitionProcessor(
-                self.run.topics, self.run.programs, self.run.broker, Metrics(), no_clock, config, observe
+                self.run.topics, self.run.programs, self.run.broker, self.metrics, no_clock, config, observe
             )
             await processor.assigned([JOURNAL])
             try:

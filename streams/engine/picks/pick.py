@@ -52,9 +52,10 @@ def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> 
         fold.effects.shards.add(shard.key)
         shard.untold += not preferences.forgets
         tell(shard, entry.time_ms, fold)
+    if picked.place is None:
+        fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
     picked.taught = None if lesson is None else place
     picked.place = place
-    fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
     fold.save(case)
     return True
 
