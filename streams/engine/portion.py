@@ -78,6 +78,19 @@ class Taught(NamedTuple):
     after: NDArray[np.float64]
 
 
+class Audited(NamedTuple):
+    """A rejected person, as one of the ``group`` with a value of a feature with ``audit``.
+
+    ``cost`` is that of the easiest option, None where there is none; ``satisfied`` is that of the recourse, if it says.
+    """
+
+    program: str
+    feature: str
+    group: str
+    cost: float | None
+    satisfied: float | None
+
+
 @dataclass
 class Effects:
     """Everything that one portion changed: events to publish, and rows of the ledger to write.
@@ -89,7 +102,7 @@ class Effects:
     came about: a name, a label (such as the program) and a detail. ``delays`` holds, for every outcome that counted,
     the program and its delay in milliseconds of event time and in steps. ``predictions`` holds, for every option whose
     reward is known, the program, the execution probability that the learner counts the option with, and the reward.
-    ``taught`` is what picks taught, in their order.
+    ``taught`` is what picks taught, in their order, and ``audited`` whom recourses serve.
     """
 
     emissions: list[Emission] = field(default_factory=list)
@@ -106,3 +119,4 @@ class Effects:
     delays: list[tuple[str, int, int]] = field(default_factory=list)
     predictions: list[tuple[str, float, float]] = field(default_factory=list)
     taught: list[Taught] = field(default_factory=list)
+    audited: list[Audited] = field(default_factory=list)

@@ -262,6 +262,11 @@ class Program:
         return policy_version(self.spec, self.nu, self.bundle.manifest_sha256, len(self.points))
 
     @cached_property
+    def audited(self) -> tuple[int, ...]:
+        """The numbers of the features whose groups of people are watched."""
+        return tuple(number for number, feature in enumerate(self.spec.features) if feature.audit)
+
+    @cached_property
     def ignores_silence(self) -> bool:
         """Whether a window that closes without an outcome teaches its learner nothing.
 
