@@ -591,9 +591,10 @@ class Sums(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 class Increment(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What a shard has learned since its last increment, for the other shards of its program.
 
-    ``number`` counts the increments of a shard from 1: a copy has the number of another. ``outcomes`` is how many are
-    in it. ``arms`` is the hash of the program's arms, by whose numbers some of the sums are; ``evidence`` are the sums
-    by the names that the learner gives them. Internal: nobody but Onward writes or needs it.
+    ``number`` counts the increments of a shard from 1: a copy has the number of another. ``outcomes`` is how many
+    outcomes and picks are in it. ``arms`` is the hash of the program's arms, by whose numbers some of the sums are;
+    ``evidence`` are the sums by the names that the learner gives them, and those of what picks teach. Internal: nobody
+    but Onward writes or needs it.
     """
 
     program: ProgramName

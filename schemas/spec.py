@@ -33,7 +33,8 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
     the largest that they are asked for: a number, or a share of their own value such as ``25%``; levels are counted.
     ``largest_step`` is the most that one step of a plan changes. An application whose feature is absent or null is read
     as if it had the value ``missing``. Nobody is to be told to change a ``protected`` feature, and training tells
-    whether the model reads it; false says that a feature is not what its name suggests.
+    whether the model reads it; false says that a feature is not what its name suggests. The groups of people with one
+    value each of an ``audit`` feature are watched: it decides no option.
     """
 
     name: Name
@@ -50,6 +51,12 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
     protected: bool | None = None
     missing: Value | None = None
     largest_step: Annotated[float, Meta(gt=0)] | None = None
+    audit: bool = False
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The names of its levels or categories; none of a number."""
+        return self.levels or self.categories or ()
 
     @property
     def largest_change(self) -> tuple[float, float]:

@@ -34,6 +34,8 @@ FIELD_TYPES = {
     "categories": ("categorical",),
     "one_hot": ("categorical",),
 }
+MOST_GROUPS = 20
+"""Each value of a feature with ``audit`` is a label of metrics."""
 LARGEST_INTEGER = 2**53
 LONGEST_PROMISE = LONGEST_ROUND = timedelta(days=3653)
 SHORTEST_ROUND = timedelta(seconds=1)
@@ -94,6 +96,12 @@ def _check_feature(feature: Feature) -> Iterator[Violation]:
         yield ("mutable",), "categories have no order: mutable must be any or none"
     if feature.protected and feature.mutable != "none":
         yield ("protected",), "nobody is to be told to change what is protected: write `mutable: none` too"
+    if feature.audit and (feature.mutable != "none" or not 0 < len(feature.values) <= MOST_GROUPS):
+        yield (
+            ("audit",),
+            f"watched are groups by at most {MOST_GROUPS} categories or levels that nobody is told to change: write "
+            "`mutable: none`, and give bands of a number",
+        )
     yield from _check_missing(feature)
     yield from _check_max_change(feature)
     largest, has_order = feature.largest_step, feature.type != "categorical"

@@ -80,6 +80,7 @@ class Metrics:
         self._declare_counts()
         self._declare_calibration()
         self._declare_rewards()
+        self._declare_audit()
         self._declare_delays()
         self._declare_progress()
         self._declare_rounds()
@@ -127,6 +128,20 @@ class Metrics:
         self.feature_omega_sd = self._gauge("feature_omega_sd", "Standard deviation of omega.", *labels)
         self.feature_difficulty = self._gauge(
             "feature_difficulty", "How many times as hard as assumed a feature's changes are.", *labels
+        )
+
+    def _declare_audit(self) -> None:
+        """Programs with an ``audit: true`` only. Sums, so that their ratios are means over any time."""
+        labels = "program", "feature", "group"
+        self.audited_people = self._counter(
+            "audited_people", "Rejected people, by their value of a feature with `audit: true`.", *labels
+        )
+        self.audited_recourses = self._counter("audited_recourses", "Those of them who got an option.", *labels)
+        self.audited_cost = self._counter("audited_cost", "Sum of the costs of their easiest options.", *labels)
+        self.audited_satisfied = self._counter(
+            "audited_satisfied",
+            "Sum of the shares of sampled people whom their options satisfy; 0 where costs are not sampled.",
+            *labels,
         )
 
     def _declare_delays(self) -> None:

@@ -135,6 +135,10 @@ class ShowSettings(BrokerSettings):
         pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
         description="Program of the application; all of them when absent. With it the journal is read faster.",
     )
+    spec: Path | None = Field(
+        None,
+        description="Program spec (YAML), to tell what answers taught: the journal is read from its beginning.",
+    )
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
 
 

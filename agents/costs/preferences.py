@@ -77,7 +77,8 @@ class Preferences:
     @property
     def shares(self) -> Array:
         """The posterior mean of the share of people who would change each feature, (F,); 0 where none may."""
-        editable, seen = self._counts
+        # Where others' picks were lost, taking them back may leave less than nothing.
+        editable, seen = self._counts.clip(min=0.0)
         mean = (self._prior * self._strength + editable) / (self._strength + seen)
         return np.where(self._prior > 0.0, mean.clip(LEAST_SHARE, 1.0 - LEAST_SHARE), 0.0)
 
@@ -95,6 +96,11 @@ class Preferences:
         """Whether a pick counts less with each later one, so that it cannot be taken back."""
         return self._kept < 1.0
 
+    @property
+    def additive(self) -> frozenset[str]:
+        """The arrays of its state that are sums of what single picks teach: none where picks are forgotten."""
+        return frozenset() if self.forgets else frozenset(self.state())
+
     def retract(self, lesson: Lesson) -> None:
         """Take back one pick that was learned from. Raise ``ValueError`` where picks are forgotten."""
         if self.forgets:
@@ -102,9 +108,11 @@ class Preferences:
         self._counts = self._counts - rounded(np.stack(lesson))
 
     def add(self, evidence: Mapping[str, NDArray[Any]]) -> None:
-        """Learn what others have learned from other picks of the same population: the sums of their states."""
-        own = self.state()
-        self.restore({name: own[name] + evidence[name] for name in own})
+        """Learn what others have learned from other picks of the same population: the sums of their states.
+
+        What is not there is 0.
+        """
+        self.restore({name: own + evidence.get(name, 0.0) for name, own in self.state().items()})
 
     def state(self) -> dict[str, NDArray[Any]]:
         """``seen`` (F,), of how many people something is known, and ``editable`` (F,), how many would change it."""
@@ -122,7 +130,7 @@ class Preferences:
             sizes = {name: each.shape for name, each in state.items()}
             raise ValueError(f"the state holds {sizes}, these preferences editable and seen {self._prior.shape}")
         counts = np.stack([state["editable"], state["seen"]]).astype(np.float64)
-        if not (np.isfinite(counts).all() and (counts[0] >= 0.0).all() and (counts[0] <= counts[1]).all()):
+        if not np.isfinite(counts).all():
             raise ValueError("the state's counts are not those of any picks: it is damaged")
         self._counts = counts
         return self

@@ -96,7 +96,7 @@ class Shards(Residual):
         super().equip(**artefacts)
         self._shards = [Residual(self.points, self.window, arm_sd=self.arm_sd) for _ in range(SHARDS)]
         self._shared, self._untold, self._steps = SharedEvidence(), [0] * SHARDS, 0
-        self._shared.learner = self
+        self._shared.learner, self._shared.preferences = self, None
         for learner in self._shards:
             learner.equip(**artefacts)
 
@@ -120,7 +120,7 @@ class Shards(Residual):
         self._untold[pull.step % SHARDS] += 1
         if self._untold[pull.step % SHARDS] >= self.cadence:
             self._untold[pull.step % SHARDS] = 0
-            evidence = self._shared.take(own)
+            evidence = self._shared.take(own, None)
             for other in self._shards:
                 if other is not own:
                     other.add(evidence)

@@ -95,6 +95,14 @@ def _last_day(metric: str, *labels: str) -> str:
     return f'sum by ({", ".join(("program", *labels))}) (increase({metric}{{program=~"$program"}}[1d]))'
 
 
+def _by_group(sums: str, people: str) -> str:
+    """A mean over the people of each group that is watched."""
+    labels = "feature", "group"
+    return (
+        f"{_last_day(f'onward_audited_{sums}_total', *labels)} / {_last_day(f'onward_audited_{people}_total', *labels)}"
+    )
+
+
 ROWS: dict[str, tuple[PanelSpec, ...]] = {
     "State": (
         PanelSpec(
@@ -240,6 +248,27 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             "How many times as hard as assumed a feature's changes are.",
             "short",
             (Query(_certain("onward_feature_difficulty"), "{{program}} {{feature}}"),),
+        ),
+    ),
+    "Groups": (
+        PanelSpec(
+            "Have an option",
+            "Share of the last day's rejected people who got an option, by their value of each feature with `audit`. "
+            "Groups far apart are served differently.",
+            "percentunit",
+            (Query(_by_group("recourses", "people"), "{{program}} {{feature}} {{group}}"),),
+        ),
+        PanelSpec(
+            "Satisfied",
+            "Share of them for whom an option costs little enough, as their recourses say where costs are sampled.",
+            "percentunit",
+            (Query(_by_group("satisfied", "people"), "{{program}} {{feature}} {{group}}"),),
+        ),
+        PanelSpec(
+            "Cost",
+            "Mean cost of the easiest option of those who got one.",
+            "short",
+            (Query(_by_group("cost", "recourses"), "{{program}} {{feature}} {{group}}"),),
         ),
     ),
     "Limited places": (

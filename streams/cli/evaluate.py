@@ -15,12 +15,11 @@ from rich.table import Column, Table
 from ...agents.evaluation import Estimate
 from ...schemas.events import Recourse
 from ...schemas.kinds import kinds
-from ...schemas.specfile import LoadedSpec, SpecError
+from ..engine.portion import Taught
 from ..errors import UsageError
 from ..kafka import connection
 from ..kafka.client import EventReader
 from ..programs.program import Program, assemble
-from ..programs.spec_check import load_program_spec
 from ..records import Record, TopicPartition
 from ..replay.evaluation import (
     Answer,
@@ -32,12 +31,11 @@ from ..replay.evaluation import (
     without_exploration,
 )
 from ..replay.journal_replay import Closing, JournalReplay, Step
-from ..replay.spec_history import SpecHistory
 from ..settings import EvaluateSettings
 from ..topics import Topics
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
-from .process.spec_history import read_spec_history
+from .process.spec_history import OTHER_SPEC, in_force, loaded_spec, read_spec_history
 
 DESCRIPTION = """Estimate from the log of a program what another policy would have earned: reads the journal and the
 recourse topic to where they end now, writes nothing."""
@@ -49,9 +47,6 @@ ESTIMATES = {
     "doubly_robust": "doubly robust",
     "gain": "gain, doubly robust",
 }
-OTHER_SPEC = (
-    "program {!r} runs with another spec (sha256 {}): give its file as --spec, and another policy as --target-spec"
-)
 POLL_SECONDS = 0.5
 _decode = kinds["recourse"].decode
 
@@ -62,12 +57,12 @@ Answers = Mapping[tuple[int, int], Answer]
 def run(args: Sequence[str]) -> int:
     """Print a table, or JSON."""
     settings = parse_settings(EvaluateSettings, "onward evaluate", DESCRIPTION, args)
-    loaded = _loaded(settings.spec)
+    loaded = loaded_spec(settings.spec)
     given = assemble(loaded)
     _target(settings, given)  # A wrong policy is refused before the log is read.
     topics, options = connection.topics(settings), connection.connection(settings)
     with quiet_kafka_clients():
-        program = _in_force(loaded, given, read_spec_history(given.name, topics, options))
+        program = in_force(loaded, given, read_spec_history(given.name, topics, options))
     target = _target(settings, program)
     with quiet_kafka_clients(), EventReader(options, [topics.recourse]) as reader:
         answers = _answers(_records(reader), program)
@@ -80,23 +75,6 @@ def run(args: Sequence[str]) -> int:
     return 0
 
 
-def _loaded(spec: Path) -> LoadedSpec:
-    try:
-        return load_program_spec(spec)
-    except SpecError as error:
-        raise UsageError(str(error)) from None
-
-
-def _in_force(loaded: LoadedSpec, given: Program, history: SpecHistory) -> Program:
-    """The program under the last spec of its log, where ``loaded`` is one of its specs."""
-    if not history.has_begun:
-        return given
-    program = history.program(loaded)
-    if given.sha256 not in program.specs_sha256:
-        raise UsageError(OTHER_SPEC.format(program.name, program.sha256))
-    return program
-
-
 def _target(settings: EvaluateSettings, program: Program) -> Program:
     """The program under the policy to evaluate, without exploration."""
     return without_exploration(_with_policy(settings, program))
@@ -104,7 +82,7 @@ def _target(settings: EvaluateSettings, program: Program) -> Program:
 
 def _with_policy(settings: EvaluateSettings, program: Program) -> Program:
     if settings.target_spec is not None:
-        target = assemble(_loaded(settings.target_spec))
+        target = assemble(loaded_spec(settings.target_spec))
         check_alike(program, target)
         return with_arms_of(program, target)
     assert settings.choice is not None, "settings have one or the other"
@@ -168,12 +146,12 @@ def _evaluate(
     return evaluation
 
 
-def _add(evaluator: PolicyEvaluator, events: Iterable[Step | Closing], answers: Answers) -> None:
+def _add(evaluator: PolicyEvaluator, events: Iterable[Step | Closing | Taught], answers: Answers) -> None:
     for event in events:
         if isinstance(event, Step):
             _check(event, answers)
             evaluator.step(event)
-        else:
+        elif isinstance(event, Closing):
             evaluator.close(event)
 
 

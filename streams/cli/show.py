@@ -34,6 +34,7 @@ from ..settings import ShowSettings
 from .display.read_progress import ReadProgress
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
+from .process.taught import Shares, what_was_taught
 
 DESCRIPTION = """Show everything that happened to one application, in the order of event time: what was sent, the
 answer with its options, the outcome, the fate, and dead letters. Reads the topics to where they end now, and writes
@@ -46,6 +47,8 @@ WHY: Mapping[PromiseReason, str] = {
     "answered": "not carried out, and answered again",
 }
 INDENT = " " * 4
+TaughtByEvent = Mapping[tuple[str, str], Shares]
+"""What was taught, by the kind and ``id`` of the event."""
 
 
 def run(args: Sequence[str]) -> int:
@@ -54,14 +57,21 @@ def run(args: Sequence[str]) -> int:
     history = History(settings.application, settings.program, topic_names(settings))
     with quiet_kafka_clients():
         _read(history, settings)
+        taught = _taught(settings)
     happenings = history.happenings
     if not happenings:
         raise OnwardError(_nothing(settings))
     if settings.as_json:
-        print(json.dumps(_as_json(settings.application, happenings), indent=2))
+        print(json.dumps(_as_json(settings.application, happenings, taught), indent=2))
     else:
-        _print(settings.application, happenings)
+        _print(settings.application, happenings, taught)
     return 0
+
+
+def _taught(settings: ShowSettings) -> TaughtByEvent:
+    if settings.spec is None:
+        return {}
+    return what_was_taught(settings.application, settings.spec, topic_names(settings), connection(settings))
 
 
 def _read(history: History, settings: ShowSettings) -> None:
@@ -93,21 +103,29 @@ def _nothing(settings: ShowSettings) -> str:
     )
 
 
-def _as_json(application: str, happenings: Iterable[Happening]) -> dict[str, object]:
+def _as_json(application: str, happenings: Iterable[Happening], taught: TaughtByEvent) -> dict[str, object]:
     of_program = _by_program(happenings)
     return {
         "application": application,
         "programs": [
-            {"program": program, "state": state_of(own), "events": [_event_as_json(happening) for happening in own]}
+            {"program": program, "state": state_of(own), "events": [_event_as_json(one, taught) for one in own]}
             for program, own in of_program.items()
         ],
     }
 
 
-def _event_as_json(happening: Happening) -> dict[str, object]:
+def _event_as_json(happening: Happening, taught: TaughtByEvent) -> dict[str, object]:
     fields = {"time": format_time(happening.time_ms), **happening._asdict()}
     del fields["time_ms"], fields["program"], fields["event"]
-    return {**fields, "event": json.loads(msgspec.json.encode(happening.event))}
+    shares = _shares(happening, taught)
+    lesson = {"taught": {name: list(pair) for name, pair in shares.items()}} if shares else {}
+    return {**fields, **lesson, "event": json.loads(msgspec.json.encode(happening.event))}
+
+
+def _shares(happening: Happening, taught: TaughtByEvent) -> Shares:
+    """What an event taught; nothing where it was sent again, or not used."""
+    is_used = happening.was_read and not happening.repeated and not happening.refused
+    return taught.get((happening.kind, happening.id), {}) if is_used else {}
 
 
 def _by_program(happenings: Iterable[Happening]) -> dict[str | None, list[Happening]]:
@@ -117,25 +135,27 @@ def _by_program(happenings: Iterable[Happening]) -> dict[str | None, list[Happen
     return programs
 
 
-def _print(application: str, happenings: Iterable[Happening]) -> None:
+def _print(application: str, happenings: Iterable[Happening], taught: TaughtByEvent) -> None:
     console = Console()
     for program, own in _by_program(happenings).items():
         where = "a record that names no program" if program is None else f"program {program}"
         lines = [printable(f"{application} in {where}")]
         for happening in own:
-            lines += map(printable, _in_words(happening))
+            lines += map(printable, _in_words(happening, _shares(happening, taught)))
         lines += [f"state: {state_of(own)}"] if program else []
         console.print("\n".join(lines), highlight=False, soft_wrap=True, markup=False)
 
 
-def _in_words(happening: Happening) -> Iterator[str]:
-    """An event as one line, and a line for each option of a recourse."""
+def _in_words(happening: Happening, taught: Shares) -> Iterator[str]:
+    """An event as one line, and a line for each option of a recourse, and for each feature of which it taught."""
     event = happening.event
     what = event.fate if isinstance(event, Reward) else happening.kind
     where = f"{happening.topic}/{happening.partition}@{happening.offset}"
     yield f"{format_time(happening.time_ms)}  {what:<14} {where:<20} {_facts(happening)}{_notes(happening)}"
     if isinstance(event, Recourse):
         yield from (f"{INDENT}{option.id}. {option.in_words(event.execution_source)}" for option in event.options)
+    for name, (before, after) in taught.items():
+        yield f"{INDENT}people who can change {name}: {before:.1%} before, {after:.1%} after"
 
 
 def _notes(happening: Happening) -> str:

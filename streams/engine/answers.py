@@ -5,7 +5,7 @@ A decision, a round and a timer end in ``answer_people``. An answer is a recours
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
@@ -26,7 +26,8 @@ from .cases import APPROVED, NO_RECOURSE, OPEN, Case, CaseOption
 from .contract import apply_waiting, timer_handlers
 from .fold import Fold
 from .picks.pick import keep_lessons
-from .picks.population import Population, believed, served
+from .picks.population import believed, learned_preferences, served
+from .portion import Audited
 from .promises.opening import open_options
 from .promises.settlement import settle
 from .selection import select_for_steps
@@ -94,8 +95,7 @@ class Terms:
 
     def execution_source(self, shard: Shard, fold: Fold) -> ExecutionSource:
         """Where the execution probabilities of the answers come from: also picks teach them where costs are sampled."""
-        population = fold.state.get(Population, *shard.key)
-        return "learned" if population is not None and population.has_learned else shard.execution_source
+        return "learned" if learned_preferences(fold.state, *shard.key) else shard.execution_source
 
     def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:  # noqa: ARG002
         """Fields of the answer: of a recourse, or of one without options for the reason ``none``."""
@@ -232,10 +232,23 @@ def _answer(person: Decided, terms: Terms, fold: Fold) -> None:
     # Step 3: publish the answer, and count the step.
     answer = _recourse(person, shard, selected, terms, fold) if selected else _no_recourse(person, shard, terms, fold)
     fold.emit(answer, f"recourse/{program.name}/{case.key.application}", case.time_ms, program.name, case.shard)
+    if program.audited and person.assessment is not None:
+        fold.effects.audited += _audited(person.assessment, answer, program)
     case.step = shard.step
     shard.step += 1
     fold.effects.shards.add(shard.key)
     terms.answered(person, selected, fold)
+
+
+def _audited(assessment: Assessment, answer: Recourse | NoRecourse, program: Program) -> Iterator[Audited]:
+    """What an answer is to each watched group that the person is of."""
+    cost = satisfied = None
+    if isinstance(answer, Recourse):
+        cost = min(option.cost for option in answer.options)
+        satisfied = None if answer.satisfied is UNSET else answer.satisfied
+    for number in program.audited:
+        name, group = program.spec.features[number].name, str(assessment.values[number])
+        yield Audited(program.name, name, group, cost, satisfied)
 
 
 def _selected(person: Decided, program: Program, shard: Shard, fold: Fold) -> tuple[Selected, ...]:

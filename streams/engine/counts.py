@@ -24,7 +24,7 @@ COUNTS: dict[str, Count] = {
     "recourses": Count("Answers to rejected people, recourse or none.", ("program", "kind")),
     "no_recourse": Count("Rejected people without a recourse.", ("program", "reason")),
     "picks": Count(
-        "Options that people said they would take, by their place in the recourse, or none; of several answers each.",
+        "Options that people said they would take, by their place in the recourse, or none: the first answer of each.",
         ("program", "place"),
     ),
     "fates": Count("What became of recourses and outcomes.", ("program", "fate")),

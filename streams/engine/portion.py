@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..outputs.emission import Emission
@@ -66,6 +69,28 @@ class LedgerView:
     rows: RowReader
 
 
+class Taught(NamedTuple):
+    """What an event of a person taught: the share of people who would change each feature, (F,), as it was believed
+    ``before`` and ``after``."""
+
+    entry: Entry
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+
+
+class Audited(NamedTuple):
+    """A rejected person, as one of the ``group`` with a value of a feature with ``audit``.
+
+    ``cost`` is that of the easiest option, None where there is none; ``satisfied`` is that of the recourse, if it says.
+    """
+
+    program: str
+    feature: str
+    group: str
+    cost: float | None
+    satisfied: float | None
+
+
 @dataclass
 class Effects:
     """Everything that one portion changed: events to publish, and rows of the ledger to write.
@@ -77,6 +102,7 @@ class Effects:
     came about: a name, a label (such as the program) and a detail. ``delays`` holds, for every outcome that counted,
     the program and its delay in milliseconds of event time and in steps. ``predictions`` holds, for every option whose
     reward is known, the program, the execution probability that the learner counts the option with, and the reward.
+    ``taught`` is what picks taught, in their order, and ``audited`` whom recourses serve.
     """
 
     emissions: list[Emission] = field(default_factory=list)
@@ -92,3 +118,5 @@ class Effects:
     counts: defaultdict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
     delays: list[tuple[str, int, int]] = field(default_factory=list)
     predictions: list[tuple[str, float, float]] = field(default_factory=list)
+    taught: list[Taught] = field(default_factory=list)
+    audited: list[Audited] = field(default_factory=list)

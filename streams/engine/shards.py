@@ -21,7 +21,7 @@ class ShardKey(NamedTuple):
 class Shard:
     """One learner, and the number of the step it takes next.
 
-    ``untold`` are the outcomes that it has not told other shards of.
+    ``untold`` are the outcomes and picks that it has not told other shards of.
     """
 
     program: Program

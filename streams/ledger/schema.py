@@ -5,7 +5,7 @@ field; a checksum follows it, as it follows the state of a ``learner``. Cases li
 by name: rows that change together lie together, and a commit writes few pages, whatever the names are. ``pooled`` is 1
 while a case waits in a pool, else 0: so these are read without the others.
 
-``untold`` counts the outcomes that a shard has not told the others of.
+``untold`` counts the outcomes and picks that a shard has not told the others of.
 
 ``specs`` are the documents of all specs that a program has had, with a checksum, numbered from 0; the last one is in
 force. ``programs.spec`` is its hash.

@@ -231,10 +231,12 @@ class Program:
         """The hash of the arms in the order of their numbers."""
         return hashlib.sha256(np.ascontiguousarray(self.arms).tobytes()).hexdigest()
 
-    @property
+    @cached_property
     def shares(self) -> bool:
-        """Whether its shards tell each other what they have learned."""
-        return self.spec.shards > 1 and bool(choices.registry[self.spec.policy.choice].additive)
+        """Whether its shards tell each other what they have learned, from outcomes or from picks."""
+        preferences = self.preferences()
+        additive = choices.registry[self.spec.policy.choice].additive or (preferences and preferences.additive)
+        return self.spec.shards > 1 and bool(additive)
 
     def learner(self) -> Choice:
         """A choice that has seen nothing. Its window of steps is that of the program's first spec."""
@@ -258,6 +260,11 @@ class Program:
         """A hash of everything that decides how this program picks, except what it has learned: the choice, its
         revision and parameters, the rest of the policy, and the first model with its instances."""
         return policy_version(self.spec, self.nu, self.bundle.manifest_sha256, len(self.points))
+
+    @cached_property
+    def audited(self) -> tuple[int, ...]:
+        """The numbers of the features whose groups of people are watched."""
+        return tuple(number for number, feature in enumerate(self.spec.features) if feature.audit)
 
     @cached_property
     def ignores_silence(self) -> bool:

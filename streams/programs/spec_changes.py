@@ -22,7 +22,9 @@ Path = tuple[str, ...]
 Bounds = Mapping[str, tuple[float, float]]
 """By the names of features."""
 
-FEATURE_RULES = frozenset({"bounds", "mutable", "step", "max_change", "largest_step", "unit", "pii", "protected"})
+FEATURE_RULES = frozenset(
+    {"bounds", "mutable", "step", "max_change", "largest_step", "unit", "pii", "protected", "audit"}
+)
 """The fields of a feature that say what people may do, and words. The others say what the feature is."""
 POLICY_RULES = frozenset({"options", "exploration", "seed", "margin", "target", "satisfied"})
 CAPACITY_RULES = frozenset({"places", "coverage"})

@@ -1,4 +1,6 @@
-"""Journal replay: a journal is folded again, for what no ledger keeps: every step's options, and its reward.
+"""Journal replay: a journal is folded again, for what no ledger keeps.
+
+That is every step's options, its reward, and what picks taught.
 
 The fold is that of the workers, with a temporary ledger. So the replay computes what was published.
 """
@@ -15,7 +17,7 @@ from ...agents.options import Options
 from ...schemas.events import NoRecourse, Recourse, Reward, SourcePosition, Tick
 from ...schemas.kinds import kinds
 from ..engine.handlers.model import load_models
-from ..engine.portion import Effects
+from ..engine.portion import Effects, Taught
 from ..engine.process import footprint, process
 from ..engine.rewards.fates import CLOSED
 from ..engine.shards import Shard
@@ -81,8 +83,8 @@ class JournalReplay:
         """Close the ledger."""
         self._ledger.close()
 
-    def feed(self, record: Record) -> Iterator[Step | Closing]:
-        """Fold the next record, now or later; return the steps and closings so far.
+    def feed(self, record: Record) -> Iterator[Step | Closing | Taught]:
+        """Fold the next record, now or later; return the steps, closings and lessons so far.
 
         Raise ``BrokerError`` when the beginning of the journal is gone.
         """
@@ -95,7 +97,7 @@ class JournalReplay:
         if len(self._entries) >= PORTION_ENTRIES:
             yield from self.rest()
 
-    def rest(self) -> Iterator[Step | Closing]:
+    def rest(self) -> Iterator[Step | Closing | Taught]:
         """Fold what has not been folded yet."""
         entries, self._entries = self._entries, []
         taken: dict[tuple[int, int], Step] = {}
@@ -109,6 +111,7 @@ class JournalReplay:
         effects = process(self._state, entries, view, observe)
         self._ledger.commit(self._state, effects)
         yield from _in_order(effects, taken)
+        yield from effects.taught
 
     def _own(self, entry: Entry) -> Entry:
         """The entry, or a tick in the place of another program's event."""

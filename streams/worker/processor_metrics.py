@@ -17,6 +17,7 @@ from ..engine.state import PartitionState
 from ..metrics import Metrics
 from ..outputs.emission import Emission
 from ..programs.program import Program
+from .audit_metrics import AuditMetrics
 from .promise_metrics import PromiseMetrics
 from .reward_metrics import DECILES, RewardMetrics
 from .round_metrics import RoundMetrics
@@ -34,6 +35,7 @@ class ProcessorMetrics:
         self._rounds = RoundMetrics(metrics)
         self._promises = PromiseMetrics(metrics, programs)
         self._rewards = RewardMetrics(metrics)
+        self._audit = AuditMetrics(metrics, programs)
         for program in programs:
             # Prometheus sees no increase in a series that begins at 1.
             metrics.counts["models"].labels(program)
@@ -56,6 +58,7 @@ class ProcessorMetrics:
             elif name == "fates" and detail in CLOSED:
                 open_recourses[label] -= times
         self._count_predictions(effects)
+        self._audit.count(effects.audited)
 
     def count_promises(self, partition: int, effects: Effects) -> None:
         """Count what new models mean for the open options of a partition."""

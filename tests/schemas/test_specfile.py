@@ -108,6 +108,8 @@ CASES = [
     ("mutable: none", "mutable: up", [(6, "features[3].mutable", "no order")]),
     ("mutable: none", "mutabel: none", [(6, "features[3].mutabel", "did you mean mutable?")]),
     ("type: ordinal", "type: ordnal", [(5, "features[2].type", "did you mean ordinal?")]),
+    ("mutable: none", "audit: true", [(6, "features[3].audit", "write `mutable: none`")]),
+    ("step: 1", "audit: true", [(3, "features[0].audit", "give bands of a number")]),
     ("name: debts, ", "", [(4, "features[1]", "the key name is missing")]),
     (
         "name: debts",

@@ -21,7 +21,7 @@ from onward.streams.programs.bundle.writer import write_bundle
 from onward.streams.programs.program import Program
 
 FEATURES: Sequence[Mapping[str, Any]] = (
-    {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},
+    {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none", "audit": True},
     {"name": "income", "type": "continuous", "bounds": [0, 100], "unit": "kEUR"},
     {"name": "debts", "type": "integer", "bounds": [0, 10], "mutable": "down"},
 )

@@ -25,6 +25,8 @@ from onward.schemas.events import (
 )
 from onward.schemas.events import Value as FeatureValue
 from onward.streams.engine.cases import Case
+from onward.streams.kafka.client import EventWriter
+from onward.streams.kafka.options import KafkaOptions
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.metrics import Metrics
 from onward.streams.records import Record, TopicPartition
@@ -47,7 +49,7 @@ class Tape:
     run: Run
 
     def __post_init__(self) -> None:
-        self.sender, self._said = Sender(), 0
+        self.sender, self.metrics, self._said = Sender(), Metrics(), 0
 
     def send(self, topic: str, event: Any, ms: int, id: str) -> Record:
         """Ingest one event; return its input record."""
@@ -114,13 +116,20 @@ class Tape:
         for part in parts:
             config = ProcessorConfig(self.run.directory / name, self.run.waiting_limit)
             processor = PartitionProcessor(
-                self.run.topics, self.run.programs, self.run.broker, Metrics(), no_clock, config, observe
+                self.run.topics, self.run.programs, self.run.broker, self.metrics, no_clock, config, observe
             )
             await processor.assigned([JOURNAL])
             try:
                 await processor.handle(list(part))
             finally:
                 await processor.revoked([JOURNAL])
+
+    def write_to(self, options: KafkaOptions) -> None:
+        """Write the journal and what was published to the topics of a broker."""
+        with EventWriter(options) as writer:
+            for (topic, partition), log in self.run.broker.logs.items():
+                for one in log:
+                    writer.send(topic, one.value or b"", key=one.key, headers=one.headers, partition=partition)
 
     def fates(self) -> list[tuple[str, str]]:
         """Return application and fate of every published reward."""

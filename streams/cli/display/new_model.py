@@ -121,12 +121,12 @@ def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
 
 
 def _protected(manifest: Manifest) -> Iterator[str]:
-    """What the model reads although the spec protects it."""
+    """What the model reads although the spec protects or audits it."""
     for name, share in manifest.metrics.items():
         if name.startswith(PREFIX):
             yield (
-                f"warning: the model reads {name.removeprefix(PREFIX)}, which the spec protects: another value of it "
-                f"alone changes {share:.1%} of its decisions about people of the data"
+                f"warning: the model reads {name.removeprefix(PREFIX)}, which the spec protects or audits: another "
+                f"value of it alone changes {share:.1%} of its decisions about people of the data"
             )
 
 

@@ -8,10 +8,13 @@ import numpy as np
 
 from ....agents.costs import Lesson, Served
 from ....agents.evidence import EVIDENCE_UNIT
+from ...journal.entries import Entry
 from ...programs.program import Program
 from ..cases import Case, Picked
 from ..fold import Fold
-from .population import Population
+from ..portion import Taught
+from ..sharing.increment import tell
+from .population import preferences_to_teach
 
 UNITS: Final = "<u4"
 """What a case holds of a lesson: whole multiples of the unit of evidence, which are all that is learned of it."""
@@ -25,28 +28,34 @@ def keep_lessons(case: Case, served: Served) -> None:
     case.picked = Picked(units.astype(UNITS).tobytes())
 
 
-def pick(case: Case, place: int, program: Program, fold: Fold) -> bool:
-    """Let the pick of an open case be this place, the number of options for none.
+def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> bool:
+    """Let the pick of an open case be this place, the number of options for none, as an entry says.
 
     What was learned of an earlier pick is undone. Return False, and change nothing, where that has been forgotten in
-    part.
+    part. Where the shard has learned enough since, it tells the others.
     """
     picked = case.picked = case.picked or Picked()
     if picked.place == place:
         return True
     lesson = _lesson(case, place)
     if lesson is not None or picked.taught is not None:
-        preferences = fold.change(Population, program, case.shard).preferences
+        preferences, shard = preferences_to_teach(program, case.shard, fold), fold.state.shard(program, case.shard)
         assert preferences is not None, f"{case.key} has lessons"
+        before = preferences.shares
         if picked.taught is not None:
             if preferences.forgets:
                 return False
             preferences.retract(_kept(case, picked.taught))
         if lesson is not None:
             preferences.learn(lesson)
+        fold.effects.taught.append(Taught(entry, before, preferences.shares))
+        fold.effects.shards.add(shard.key)
+        shard.untold += not preferences.forgets
+        tell(shard, entry.time_ms, fold)
+    if picked.place is None:
+        fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
     picked.taught = None if lesson is None else place
     picked.place = place
-    fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
     fold.save(case)
     return True
 

@@ -9,17 +9,20 @@ import numpy as np
 from msgspec import field
 from numpy.typing import NDArray
 
-from ....agents.costs import Served
+from ....agents.costs import Preferences, Served
 from ....agents.options import OptionBatch
 from ...programs.program import Program
+from ..fold import Fold
 from ..program_state import ProgramState, StoredProgram
+from ..sharing.evidence import SharedEvidence
 from ..state import PartitionState
 
 
 class Population(ProgramState):
     """The picks of a shard's people: ``counts`` are the arrays of the ``preferences`` that were learned from them.
 
-    ``preferences`` is None in a program whose costs are known: there a pick teaches nothing.
+    They hold what other shards have told, too. ``preferences`` is None in a program whose costs are known: there a pick
+    teaches nothing.
     """
 
     table: ClassVar[str] = "populations"
@@ -30,11 +33,6 @@ class Population(ProgramState):
         """Nobody has picked anything yet."""
         super().begin(program)
         self.preferences = program.preferences()
-
-    @property
-    def has_learned(self) -> bool:
-        """Whether a pick has taught it anything."""
-        return self.preferences is not None and self.preferences.picks > 0.0
 
     def restore(self, stored: StoredProgram) -> None:  # noqa: ARG002
         """Continue where the counts stood."""
@@ -47,6 +45,25 @@ class Population(ProgramState):
             self.counts = self.preferences.state()
 
 
+def preferences_to_teach(program: Program, shard: int, fold: Fold) -> Preferences | None:
+    """What is believed of a shard's people, to let a pick change it. The first one begins with what others have told.
+
+    None where a pick teaches nothing.
+    """
+    told = None if fold.state.get(Population, program.name, shard) else fold.state.get(SharedEvidence, program.name)
+    preferences = fold.change(Population, program, shard).preferences
+    if told is not None and told.preferences is not None and preferences is not None:
+        preferences.add(told.preferences.state())
+    return preferences
+
+
+def learned_preferences(state: PartitionState, program: str, shard: int) -> Preferences | None:
+    """What picks have taught of a shard's people: those of other shards, too. None where they have taught nothing."""
+    known = state.get(Population, program, shard) or state.get(SharedEvidence, program)
+    preferences = None if known is None else known.preferences
+    return preferences if preferences is not None and preferences.picks > 0.0 else None
+
+
 def believed(batch: OptionBatch, program: Program, shard: int, state: PartitionState) -> OptionBatch:
     """The options as they are for the population of a shard; the same where nobody has picked any yet.
 
@@ -54,10 +71,10 @@ def believed(batch: OptionBatch, program: Program, shard: int, state: PartitionS
     """
     if batch.samples is None:
         return batch
-    population = state.get(Population, program.name, shard)
-    if population is None or population.preferences is None or not population.has_learned:
+    preferences = learned_preferences(state, program.name, shard)
+    if preferences is None:
         return batch
-    learned = batch.under(population.preferences)
+    learned = batch.under(preferences)
     assert learned.samples is not None, "sampled options stay sampled"
     return OptionBatch(*learned[:-1], learned.samples._replace(is_learned=not program.closes_rounds))
 

@@ -81,7 +81,7 @@ def _learn(case: Case, shard: Shard, taken_up: int | None, reward: float | None)
         pull = _pull(case, number)
         if reward is not None and number == taken_up and suggested.revised_arm is None:
             shard.learner.update(pull, reward)
-            shard.untold += 1
+            shard.untold += bool(shard.learner.additive)
         else:
             shard.learner.retract(pull)
 

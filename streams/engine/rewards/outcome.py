@@ -83,6 +83,6 @@ def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Progra
             return
         assert case.step is not None, f"{case.key} has options without a step"
         if event.option is not None and option is not None and (case.picked is None or case.picked.place is None):
-            pick(case, option, program, fold)
+            pick(entry, case, option, program, fold)
         fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, shard.step - case.step))
         close(case, shard, "rewarded", float(event.result == "improved"), option, entry.time_ms, fold)

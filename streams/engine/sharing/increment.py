@@ -1,8 +1,8 @@
 """Increments: the shards of a program tell each other what they have learned.
 
-After every ``CADENCE`` outcomes a shard tells the sums of what they taught. Shards in its journal partition learn it at
-once. For the others it is published, and ingest appends it to the journal partitions of all shards, where it is learned
-at its place. So what a shard knows follows from its journal alone.
+After every ``CADENCE`` outcomes and picks a shard tells the sums of what they taught. Shards in its journal partition
+learn it at once. For the others it is published, and ingest appends it to the journal partitions of all shards, where
+it is learned at its place. So what a shard knows follows from its journal alone.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from ....agents.choices.contract import State
+from ....agents.costs import Preferences
 from ....schemas.events import Increment
 from ...journal.entries import Entry
 from ...programs.program import Program
 from ..contract import Handler
 from ..fold import Fold
+from ..picks.population import Population
 from ..shards import Shard
-from .evidence import SharedEvidence, packed, unpacked
+from .evidence import SharedEvidence, learn, packed, unpacked
 
 CADENCE = 10
-"""Outcomes that a shard learns between two increments. With another one, a journal would give other outputs."""
+"""Outcomes and picks that a shard learns between two increments. With another, a journal would give other outputs."""
 
 
 class IncrementHandler(Handler):
@@ -47,7 +49,7 @@ def tell(shard: Shard, time_ms: int, fold: Fold) -> None:
     if not program.shares or shard.untold < CADENCE:
         return
     shared = fold.change(SharedEvidence, program)
-    evidence, outcomes, shard.untold = shared.take(shard.learner), shard.untold, 0
+    evidence, outcomes, shard.untold = shared.take(shard.learner, _preferences(shard, fold)), shard.untold, 0
     number = shared.numbers[shard.number] = shared.numbers.get(shard.number, 0) + 1
     here = fold.state.shards_of(program)
     _learn(evidence, [other for other in here if other is not shard], fold)
@@ -70,8 +72,8 @@ def _hear(event: Increment, program: Program, fold: Fold) -> None:
         return
     left_out = shared.learner.per_arm if event.arms != program.arms_sha256 else frozenset()
     usable = {name: sums for name, sums in event.evidence.items() if name not in left_out}
-    evidence = unpacked(usable, shared.learner)
-    shared.learner.add(evidence)
+    evidence = unpacked(usable, shared)
+    learn(evidence, shared.learner, shared.preferences)
     shared.numbers[event.shard] = event.number
     _learn(evidence, here, fold)
     is_whole = len(usable) == len(event.evidence)
@@ -82,5 +84,12 @@ def _hear(event: Increment, program: Program, fold: Fold) -> None:
 
 def _learn(evidence: State, shards: Iterable[Shard], fold: Fold) -> None:
     for shard in shards:
-        shard.learner.add(evidence)
+        learn(evidence, shard.learner, _preferences(shard, fold))
         fold.effects.shards.add(shard.key)
+
+
+def _preferences(shard: Shard, fold: Fold) -> Preferences | None:
+    """What is believed of a shard's people, to change it; None where none of them has picked anything."""
+    if fold.state.get(Population, *shard.key) is None:
+        return None
+    return fold.change(Population, shard.program, shard.number).preferences

@@ -20,16 +20,16 @@ SHIFTS = (1, 2, 3, 5, 8)
 
 
 def protected_use(codec: FeatureCodec, score: Callable[[Floats], Floats], X: Floats) -> dict[str, float]:
-    """For every protected feature that the model reads, the share of decisions that another value alone would change.
+    """For every protected or audited feature that the model reads, how many decisions another value alone would change.
 
-    Of people (n, D) the first are looked at, each with the values of five others. A feature is read when the score of
-    somebody changes.
+    That is a share. Of people (n, D) the first are looked at, each with the values of five others. A feature is read
+    when the score of somebody changes.
     """
     people, spec = X[:PEOPLE], codec.spec
     own = score(people)
     approved, shares = accepted(own, spec.model.threshold), {}
     for index, feature in enumerate(spec.features):
-        if feature.protected:
+        if feature.protected or feature.audit:
             columns = codec.feature_of == index
             scores = [score(np.where(columns, np.roll(people, shift, axis=0), people)) for shift in SHIFTS]
             if not all(np.array_equal(other, own, equal_nan=True) for other in scores):

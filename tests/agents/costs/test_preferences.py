@@ -43,6 +43,18 @@ def test_what_two_have_learned_adds_up(first: list[Lesson], second: list[Lesson]
     assert one.shares.tobytes() == both.shares.tobytes()
 
 
+def test_where_picks_were_lost_that_are_taken_back_the_others_count() -> None:
+    lost, known = Lesson(np.ones(3), np.ones(3)), Lesson(np.array([1.0, 0.0, 0.0]), np.array([1.0, 1.0, 0.0]))
+    preferences = Preferences(PRIOR)
+    preferences.add({"editable": -lost.editable, "seen": -lost.seen})
+    assert preferences.shares.tolist() == PRIOR.tolist()
+    preferences.add({"editable": lost.editable, "seen": lost.seen})
+    preferences.learn(known)
+    only = Preferences(PRIOR)
+    only.learn(known)
+    assert preferences.shares.tobytes() == only.shares.tobytes()
+
+
 def test_a_feature_that_nobody_picks_stays_possible_and_a_fixed_one_does_not_become_so() -> None:
     preferences = Preferences(PRIOR)
     for _ in range(10_000):
@@ -68,8 +80,6 @@ def test_what_was_learned_long_ago_counts_less() -> None:
         {"editable": np.zeros(3)},
         {"editable": np.zeros(2), "seen": np.zeros(2)},
         {"editable": np.full(3, np.nan), "seen": np.ones(3)},
-        {"editable": np.ones(3), "seen": np.zeros(3)},
-        {"editable": -np.ones(3), "seen": np.ones(3)},
     ],
 )
 def test_a_state_that_is_none_is_refused_and_changes_nothing(state: dict[str, np.ndarray]) -> None:

@@ -20,7 +20,9 @@ from onward.streams.records import TopicPartition
 from onward.streams.replay.history import History
 from onward.tests.streams.engine.promises import stories as promised
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
+from onward.tests.support.fixed_models import assembled
 from onward.tests.support.installations import TOPICS, Installation, read_events
+from onward.tests.support.pipeline import Run
 from onward.tests.support.tape import MINUTE_MS, Tape
 
 PROGRAM = "personal-loan-linucb"
@@ -140,8 +142,41 @@ def _told(tape: Tape, name: str, capsys: pytest.CaptureFixture[str]) -> str:
     for topic in (*tape.run.topics.outputs, tape.run.topics.journal):
         for record in tape.run.broker.logs[topic, 0]:
             history.feed(record)
-    show._print(name, history.happenings)
+    show._print(name, history.happenings, {})
     return capsys.readouterr().out
+
+
+def test_what_answers_taught_is_told_by_feature(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a changed answer what it changed, of one that came again nothing."""
+    text = "policy: {objective: cost, generator: search, choice: emc, cost: mixed, options: 2}\nshards: 2"
+    program = assembled(text, tmp_path / "program", bias=-3.0)
+    person = {"region": "north", "income": 40, "debts": 6, "housing": "rent", "training": "none"}
+    tape = Tape(Run({"loan": program}, tmp_path))
+    tape.says("x", 0, "1", id="early")
+    tape.applies("x", 0, person)
+    tape.says("x", 1, "1", id="again")
+    tape.says("x", 2, None, id="changed")
+    tape.applies("y", 3, person)
+    tape.says("y", 4, "2", id="other")
+    tape.outcome("y", 5, option="2")
+    tape.fold()
+    with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 1)) as broker:
+        tape.write_to(broker.options())
+        found = {}
+        for name in ("x", "y"):
+            assert shows(broker, name, "--spec", str(tmp_path / "program" / "spec.yaml"), "--json") == 0
+            [own] = json.loads(capsys.readouterr().out)["programs"]
+            found |= {one["id"]: one.get("taught") for one in own["events"] if one["kind"] in ("answer", "outcome")}
+        assert shows(broker, "x", "--spec", str(tmp_path / "program" / "spec.yaml")) == 0
+        words = capsys.readouterr().out
+    assert [name for name, taught in found.items() if taught] == ["early", "changed", "other"]
+    early, changed = found["early"], found["changed"]
+    assert set(early) <= {"income", "debts", "housing", "training"}
+    assert {name: before for name, (before, _) in early.items()} == dict.fromkeys(early, 0.625)
+    assert {name: pair[0] for name, pair in changed.items()} == {name: pair[1] for name, pair in early.items()}
+    name, (before, after) = next(iter(early.items()))
+    assert f"would take option 1\n    people who can change {name}: {before:.1%} before, {after:.1%} after\n" in words
+    assert words.count("people who can change") == len(early) + len(changed)
 
 
 @pytest.mark.parametrize("args", [["nobody"], ["told-0", "--program", "cars"]])

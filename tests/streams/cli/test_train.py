@@ -165,7 +165,7 @@ def test_training_warns_when_the_model_reads_what_is_protected(tmp_path, capsys)
     told, metrics = told_of_sex(tmp_path, capsys, lambda income, sex: income > (60 if sex == "male" else 140))
     assert metrics["protected:sex"] > 0.05
     assert told == [
-        "warning: the model reads sex, which the spec protects: another value of it alone changes "
+        "warning: the model reads sex, which the spec protects or audits: another value of it alone changes "
         f"{metrics['protected:sex']:.1%} of its decisions about people of the data"
     ]
 

@@ -1,0 +1,70 @@
+"""Features with ``audit: true``: whom options serve is shown by group, and the groups decide nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from onward.schemas.events import NoRecourse, Recourse
+from onward.tests.support.exposition import expose
+from onward.tests.support.pipeline import FEATURES
+from onward.tests.support.tape import MINUTE_MS, TIMED, Tape, tape
+
+AUDITED = [{**one, "mutable": "none", "audit": True} if one["name"] == "region" else dict(one) for one in FEATURES]
+PROGRAMS: Mapping[str, Mapping[str, Any]] = {
+    "sampled": {"choice": "emc", "policy": {"generator": "search", "cost": "mixed", "options": 3, "samples": 60}},
+    "known": {"choice": "residual", "policy": {"generator": "search", "options": 2}},
+}
+
+
+def story(folder: Path, name: str, regions: tuple[str, ...], features: list[dict[str, Any]] = AUDITED) -> Tape:
+    """People of these regions in turn apply, of whom one cannot be served; each says what they would take."""
+    bounds = [{**one, "max_change": 30} if one["name"] == "income" else one for one in features]
+    tale = tape(folder, **PROGRAMS[name], features=bounds, **TIMED)
+    for number in range(12):
+        person = {"region": regions[number % len(regions)], "income": 5.0 + 7 * number, "debts": number % 5}
+        tale.applies(f"p{number}", number, person)
+        if name == "sampled" and number:
+            tale.says(f"p{number - 1}", MINUTE_MS + number, "1")
+    return tale
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_people_options_costs_and_who_is_satisfied_are_counted_by_group(tmp_path, name):
+    tale = story(tmp_path, name, ("north", "south", "south"))
+    text = expose(tale.run).owned
+    found = {
+        (sample.name.removeprefix("onward_audited_").removesuffix("_total"), sample.labels["group"]): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name.startswith("onward_audited_") and sample.name.endswith("_total")
+    }
+    expected: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for answer in tale.answers():
+        group = ("north", "south", "south")[int(answer.application[1:]) % 3]
+        expected["people", group] += 1
+        if isinstance(answer, Recourse):
+            expected["recourses", group] += 1
+            expected["cost", group] += min(option.cost for option in answer.options)
+            expected["satisfied", group] += answer.satisfied if name == "sampled" else 0.0
+    assert any(isinstance(answer, NoRecourse) for answer in tale.answers())
+    assert len({group for _, group in found}) == 2
+    assert found == pytest.approx(dict(expected))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_group_that_the_model_does_not_read_decides_no_option(tmp_path, name):
+    def told(folder: str, regions: tuple[str, ...]) -> list[bytes]:
+        tale = story(tmp_path / folder, name, regions)
+        tale.fold()
+        return [msgspec.json.encode(answer) for answer in tale.answers()]
+
+    one = told("one", ("north", "south", "south"))
+    assert any(b'"options"' in answer for answer in one)
+    assert told("other", ("south", "north")) == one
