@@ -96,12 +96,14 @@ class Outcome(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 class Answer(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What a person says of a recourse: ``option`` is the id of the option that they would take, null for none.
 
-    The last answer of a person counts, until the window of their recourse ends.
+    The last answer of a person counts, until the window of their recourse ends. With ``question``, the number of a
+    question, it is the answer to that question, and the first one counts.
     """
 
     program: ProgramName
     application: Identifier
     option: Identifier | None
+    question: Annotated[int, Meta(ge=1, lt=2**53)] | UnsetType = UNSET
 
 
 class Model(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -429,6 +431,40 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
             until = f" until {self.expires_at[:10]}" if isinstance(self.expires_at, str) else ""
             return f"{self.application}: nothing need change{until}: {self.detail}"
         return f"{self.application}: no way forward: {self.detail or self.reason}"
+
+
+class Question(Suggested, frozen=True, gc=False):
+    """Which of these plans would a rejected person take? Their answer names ``number`` and the id of an option.
+
+    ``number`` counts the person's questions from 1. Each answer brings the next question or the recourse. Answers count
+    until ``expires_at``; then the recourse comes by what is known.
+
+    Examples
+    --------
+    >>> plans = (Change("debts", 6, 4),), (Change("income", 35, 52, "kEUR"),)
+    >>> options = tuple(Option(str(n), plan, 0.2, 0.9, 1.0, str(n)) for n, plan in enumerate(plans, 1))
+    >>> print(Question("loans", 0, "ada", 1, options, "2026-03-08T00:00:00.000Z", spec="ac13", model="v1"))
+    ada: which of these would you take? (question 1, until 2026-03-08)
+      1. lower debts from 6 to 4
+      2. raise income from 35 to 52 kEUR
+    """
+
+    program: str
+    shard: int
+    application: str
+    number: int
+    options: tuple[Option, ...]
+    expires_at: str
+    spec: str
+    model: str
+    applicant: str | None = None
+    model_sha256: str | None = None
+
+    def __str__(self) -> str:
+        asks = (
+            f"{self.application}: which of these would you take? (question {self.number}, until {self.expires_at[:10]})"
+        )
+        return "\n".join([asks, *(f"  {option.id}. {option.actions}" for option in self.options)])
 
 
 class Reward(Struct, frozen=True, gc=False):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec import Raw, Struct
@@ -26,6 +26,7 @@ from .events import (
     NoRecourse,
     Outcome,
     PromiseChange,
+    Question,
     RawApplication,
     RawSpec,
     Recourse,
@@ -37,11 +38,11 @@ from .events import (
     Tick,
 )
 
-WatermarkName = Literal["model", "external", "rounds"]
-"""The watermarks: of programs that decide by their model, that others decide, and that close rounds."""
+WatermarkName = Literal["model", "external", "rounds", "answers"]
+"""The watermarks of programs that decide by their model, that others decide, that close rounds, and that ask people."""
 Flow = Literal["input", "output", "journal"]
 
-ALL: frozenset[WatermarkName] = frozenset({"model", "external", "rounds"})
+ALL: frozenset[WatermarkName] = frozenset(get_args(WatermarkName))
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ kinds = Kinds(
         "Decisions of programs with `decisions: external`.",
         about="case",
         waits_for="application",
-        clocks=frozenset({"external", "rounds"}),
+        clocks=frozenset({"external", "rounds", "answers"}),
     ),
     Kind(
         "answer",
@@ -183,9 +184,10 @@ kinds = Kinds(
         "Which option a person would take",
         "input",
         "answers",
-        "Which option of their recourse people would take, or that they would take none. No watermark waits for them.",
+        "Which option of their recourse or of a question people would take, or that they would take none.",
         about="case",
         waits_for="decision",
+        clocks=frozenset({"answers"}),
     ),
     Kind(
         "outcome",
@@ -234,6 +236,14 @@ kinds = Kinds(
         "output",
         "recourse",
         "One answer to each rejected application.",
+    ),
+    Kind(
+        "question",
+        (Question,),
+        "Which of these plans a rejected person would take",
+        "output",
+        "questions",
+        "Questions to rejected people, of programs that ask.",
     ),
     Kind("reward", (Reward,), "The fate of a recourse", "output", "rewards", "The fate of every recourse and outcome."),
     Kind(

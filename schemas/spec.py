@@ -264,12 +264,16 @@ class WeightPrior(Struct, frozen=True, forbid_unknown_fields=True):
     components: Annotated[tuple[PriorComponent, ...], Meta(min_length=1, max_length=100)]
 
 
+DEFAULT_DEADLINE = timedelta(days=7)
+"""How long people may take to answer, where the spec does not say it."""
+
+
 class Elicitation(Struct, frozen=True, forbid_unknown_fields=True):
     """How people are asked which of several plans they would take.
 
     They are asked at most ``questions``, with ``options`` plans each, and no more when the expected regret is at most
     the share ``tolerance`` of the expected least cost. ``response`` says how they answer: always for the plan that is
-    the easiest for them, or the more probably the easier it is.
+    the easiest for them, or the more probably the easier it is. Answers count for the ``deadline`` after the rejection.
 
     ``influences`` are pairs of features: what it costs to change the second depends on the value of the first.
     ``prior`` says what weights people have: the path of a JSON file, relative to the spec, or its content. A spec that
@@ -282,6 +286,7 @@ class Elicitation(Struct, frozen=True, forbid_unknown_fields=True):
     response: Literal["logistic", "noiseless"] = "logistic"
     prior: WeightPrior | str | None = None
     influences: tuple[tuple[Name, Name], ...] = ()
+    deadline: timedelta = DEFAULT_DEADLINE
 
 
 class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):

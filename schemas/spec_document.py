@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import FieldInfo
 
-from .spec import LABEL_PRIOR, ProgramSpec
+from .spec import DEFAULT_DEADLINE, LABEL_PRIOR, ProgramSpec
 
 Document = dict[str, Any]
 
@@ -38,6 +38,8 @@ def document(spec: ProgramSpec) -> bytes:
         del policy["objective"]
     if policy["improvement"] == LABEL_PRIOR:
         del policy["improvement"]
+    if spec.elicitation is not None and spec.elicitation.deadline == DEFAULT_DEADLINE:
+        del fields["elicitation"]["deadline"]
     for parameters in ("generator_parameters", "cost_parameters"):
         if not policy[parameters]:
             del policy[parameters]

@@ -37,7 +37,7 @@ FIELD_TYPES = {
 MOST_GROUPS = 20
 """Each value of a feature with ``audit`` is a label of metrics."""
 LARGEST_INTEGER = 2**53
-LONGEST_PROMISE = LONGEST_ROUND = timedelta(days=3653)
+LONGEST_PROMISE = LONGEST_ROUND = LONGEST_DEADLINE = timedelta(days=3653)
 SHORTEST_ROUND = timedelta(seconds=1)
 SEARCHED_STEPS = 500
 """A continuous feature without a step is searched in steps of a thousandth of its range, rounded by less than half."""
@@ -307,7 +307,9 @@ def _check_policy(spec: ProgramSpec) -> Iterator[Violation]:
 
 
 def _check_elicitation(spec: ProgramSpec, elicitation: Elicitation) -> Iterator[Violation]:
-    """The influences are a graph of the features without a cycle, and the prior is of its weights."""
+    """People have time to answer, the influences are a graph without a cycle, and the prior is of its weights."""
+    if not timedelta(0) < elicitation.deadline <= LONGEST_DEADLINE:
+        yield ("elicitation", "deadline"), f"must be longer than zero and at most P{LONGEST_DEADLINE.days}D, ten years"
     where = ("elicitation", "influences")
     faults = list(_check_influences(spec, elicitation.influences))
     yield from (((*where, *path), message) for path, message in faults)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,6 +23,10 @@ from .search import Search
 
 PASSES = 16
 """Over the targets of one promise. Where features are many and fine each finds few, and hundreds would take seconds."""
+
+
+KEPT = 256
+"""People whose plans are kept, in case that they are asked again: at most 40 kB each."""
 
 
 class PersonPlans(NamedTuple):
@@ -88,7 +94,9 @@ class PlanGenerator(Search):
 
     def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> PlanGenerator:
         """The same sets of features under a model, by cost."""
-        return super().under(score, goal, None if objective is None else objective.by_cost)
+        other = super().under(score, goal, None if objective is None else objective.by_cost)
+        other.__dict__.pop("_kept", None)
+        return other
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
@@ -116,6 +124,13 @@ class PlanGenerator(Search):
 
     def plans(self, person: Array) -> PersonPlans:
         """The plans of an encoded person (D,) that are the cheapest, or nearly, for some kind of person."""
+        return self._kept(person.tobytes())
+
+    @cached_property
+    def _kept(self) -> Callable[[bytes], PersonPlans]:
+        return lru_cache(KEPT)(lambda person: self._find(np.frombuffer(person).copy()))
+
+    def _find(self, person: Array) -> PersonPlans:
         score, goal = self._model()
         levels = plan_levels(self.space, self._grid, person, self._longest)
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...agents.choices.questions import NO_ANSWER, Standing
 from ...schemas.events import NoRecourse, Option, Recourse, Value
 from ..engine.assessment import Assessment, Person, assess
-from ..engine.dialogue import Dialogue, NoPlanError
+from ..engine.questions.dialogue import Dialogue, NoPlanError
 from ..engine.state import CurrentModel
 from ..errors import UsageError
 from ..programs.program import Program

@@ -76,6 +76,10 @@ class Terms:
         case.score = assessment.score
         return person
 
+    def ask_first(self, person: Decided, fold: Fold) -> Decided | None:  # noqa: ARG002
+        """A rejected person as they are to be answered; None where they are asked something before."""
+        return person
+
     def report_decision(self, person: Decided, fold: Fold) -> None:
         """Publish a decision of the program's own model; count that of another system."""
         if self.program.spec.decisions == "model":
@@ -110,7 +114,7 @@ def answer_people(people: Iterable[Decided], terms: Terms, fold: Fold) -> None:
 
     Step 1: the promises that a person came back with are ended; one that is honoured may approve them.
     Step 2: the decision is published or counted.
-    Step 3: the case of an approved person is closed; a rejected one is answered.
+    Step 3: the case of an approved person is closed; a rejected one is asked, or answered where nothing is to be asked.
     Step 4: the events that waited for the decision are applied.
     """
     program = terms.program
@@ -119,8 +123,8 @@ def answer_people(people: Iterable[Decided], terms: Terms, fold: Fold) -> None:
         terms.report_decision(person, fold)
         if person.approved:
             case.close(APPROVED, fold.forget_ms(program, case.time_ms))
-        else:
-            _answer(person, terms, fold)
+        elif (ready := terms.ask_first(person, fold)) is not None:
+            _answer(ready, terms, fold)
         fold.save(case)
         apply_waiting(case.key, fold)
 

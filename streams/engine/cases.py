@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 from msgspec import Struct
 
 from ..journal.entries import CaseKey, Entry
-from .timing.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer, new_timer
+from .timing.timers import ANSWER_DEADLINE, EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer, new_timer
 
 
 class Status(IntEnum):
@@ -23,18 +23,19 @@ class Status(IntEnum):
     CENSORED = 5
     UNSEEN = 6
     IN_ROUND = 7
+    ASKED = 8
 
 
 # In Python 3.11 an attribute of an enum costs as much as a new case.
-AWAITING_DECISION, APPROVED, NO_RECOURSE, OPEN, REWARDED, CENSORED, UNSEEN, IN_ROUND = Status
+AWAITING_DECISION, APPROVED, NO_RECOURSE, OPEN, REWARDED, CENSORED, UNSEEN, IN_ROUND, ASKED = Status
 
 
 class Wait(NamedTuple):
     """A way in which a case waits.
 
     ``timer`` is the kind of the timer that ends the wait at ``Case.due``, if no event has ended it before. ``lacks``
-    is what has not come yet: events of the kinds that wait for it are not applied. The cases of a ``pooled`` wait are
-    read when a ledger is opened; the others stay in the ledger until something touches them.
+    is what has not come yet, or has no answer yet: events of the kinds that wait for it are not applied. The cases of a
+    ``pooled`` wait are read when a ledger is opened; the others stay in the ledger until something touches them.
     """
 
     timer: str
@@ -46,6 +47,7 @@ _CLOSED = Wait(FORGET_CASE)
 _WAITS = {
     AWAITING_DECISION: Wait(FORGET_CASE, lacks="decision"),  # a decision ends it
     IN_ROUND: Wait(FORGET_CASE, lacks="decision", pooled=True),  # the end of its round
+    ASKED: Wait(ANSWER_DEADLINE, lacks="decision"),  # the answer after which nothing is asked any more
     OPEN: Wait(WINDOW),  # an outcome
 }
 WAITS: Final[Sequence[Wait]] = tuple(_WAITS.get(status, _CLOSED) for status in Status)
@@ -91,6 +93,21 @@ class Picked(Struct, gc=False, array_like=True):
     taught: int | None = None
 
 
+class Asked(Struct, frozen=True, gc=False, array_like=True):
+    """What a person was asked, and what they have answered.
+
+    ``questions`` are hashes of the plans of each question, by its number. ``answers`` has a byte for each that is
+    answered: the place of the picked plan, that nothing was picked, or that the answer was dropped
+    (``questions/recall.py``). ``offered`` is the number of plans of the last question, ``expires_ms`` the event time up
+    to which answers count.
+    """
+
+    questions: tuple[int, ...]
+    answers: bytes
+    offered: int
+    expires_ms: int
+
+
 class Case(Struct, gc=False, array_like=True):
     """One application. Stored as an array: never reorder the fields.
 
@@ -107,7 +124,7 @@ class Case(Struct, gc=False, array_like=True):
     In a program with rounds, ``previous`` is the earlier application that this one names, and ``from_round`` the number
     of the first round that it may belong to. Where another system decides, ``approved`` is what it said, and
     ``decided_ms`` the event time of that. ``picked`` is what the person has said of
-    their options, and what that teaches.
+    their options, and what that teaches. In a program that asks, ``asked`` is what they were asked before they got any.
     """
 
     key: CaseKey
@@ -129,6 +146,7 @@ class Case(Struct, gc=False, array_like=True):
     approved: bool | None = None
     decided_ms: int | None = None
     picked: Picked | None = None
+    asked: Asked | None = None
 
     @property
     def picked_option(self) -> int | None:

@@ -27,6 +27,10 @@ COUNTS: dict[str, Count] = {
         "Options that people said they would take, by their place in the recourse, or none: the first answer of each.",
         ("program", "place"),
     ),
+    "questions": Count(
+        "Questions to people, asked, answered or expired; and answers that were dropped: a new model asks otherwise.",
+        ("program", "state"),
+    ),
     "fates": Count("What became of recourses and outcomes.", ("program", "fate")),
     "increments": Count(
         "What shards have learned and told the others, by what became of it in a journal partition.",

@@ -56,7 +56,7 @@ class PartitionState:
     ``given`` are the worker's programs, as their files say. ``programs`` are those that the journal has begun, each
     with the spec that is in force. ``states`` are by kind, then by program and shard. ``offset`` is the next journal
     offset to read. ``positions`` holds the highest input offset seen of each input partition, by which a record that
-    was appended twice is recognised.
+    was appended twice is recognised. Where nobody is there to answer, ``asks`` is false: people are told at once.
     """
 
     partition: int
@@ -69,6 +69,7 @@ class PartitionState:
     shards: dict[tuple[str, int], Shard] = field(default_factory=dict)
     models: dict[str, CurrentModel] = field(default_factory=dict)
     states: dict[type[ProgramState], dict[ShardKey, Any]] = field(default_factory=dict)
+    asks: bool = True
 
     def program(self, name: str) -> Program:
         """A program of this worker. Raise ``LedgerError``: a missing spec must not make it skip events.

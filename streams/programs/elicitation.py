@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ...agents import candidates, costs
+from ...agents import candidates, choices, costs
 from ...agents.candidates.plans import PlanGenerator
 from ...agents.choices.questions import Terms
 from ...agents.costs.causal import Causal, CostStructure
@@ -49,10 +49,16 @@ def elicitation_faults(spec: ProgramSpec, elicitation: Elicitation) -> Iterator[
     """Methods by which nobody can be asked, and what is said of weights that a cost does not have."""
     policy, where = spec.policy, "elicitation"
     generator, cost = candidates.registry.get(policy.generator), costs.registry.get(policy.cost)
+    choice = choices.registry.get(policy.choice)
     if closes_rounds(spec):
         yield (where,), f"`goal: {policy.goal}` says only when a round ends which score wins: take `elicitation` out"
     if generator is not None and not issubclass(generator, PlanGenerator):
         yield ("policy", "generator"), f"{generator.name} makes no plans to ask about: give `generator: plans`"
+    if choice is not None and choice.learns:
+        yield (
+            ("policy", "choice"),
+            f"{choice.name} learns which options to pick, but people's answers pick them: give `choice: protoar`",
+        )
     if cost is None:
         return
     if not issubclass(cost, Causal | costs.SampledCost):

@@ -158,6 +158,12 @@ class Program:
         return round(self.spec.retention.undecided.total_seconds() * 1000)
 
     @cached_property
+    def answer_ms(self) -> int:
+        """How long people may take to answer questions, in event time."""
+        assert self.spec.elicitation is not None, f"{self.name} asks nobody"
+        return round(self.spec.elicitation.deadline.total_seconds() * 1000)
+
+    @cached_property
     def closes_rounds(self) -> bool:
         """Whether its places are limited, and given in rounds."""
         return closes_rounds(self.spec)
@@ -165,7 +171,14 @@ class Program:
     @cached_property
     def watermark(self) -> WatermarkName:
         """The watermark that its timers follow."""
-        return "rounds" if self.closes_rounds else self.spec.decisions
+        if self.closes_rounds:
+            return "rounds"
+        return self.spec.decisions if self.spec.elicitation is None else "answers"
+
+    @property
+    def asks(self) -> bool:
+        """Whether people who are rejected are asked which plans they would take."""
+        return self.spec.elicitation is not None
 
     def round_goal(self) -> RoundGoal:
         """A goal for its rounds that has seen none."""

@@ -28,7 +28,7 @@ FEATURE_RULES = frozenset(
 """The fields of a feature that say what people may do, and words. The others say what the feature is."""
 POLICY_RULES = frozenset({"options", "exploration", "seed", "margin", "target", "satisfied"})
 CAPACITY_RULES = frozenset({"places", "coverage"})
-ELICITATION_RULES = frozenset({"questions", "options", "tolerance"})
+ELICITATION_RULES = frozenset({"questions", "options", "tolerance", "deadline"})
 
 FEATURES = "cases, open options and what is learned are encoded by the features"
 LEARNED = "what is learned was learned with it"

@@ -50,6 +50,7 @@ def suggest(program: Program, people: Mapping[str, Features], time_ms: int) -> I
 def _answers(program: Program, people: Mapping[str, Features], time_ms: int) -> Iterator[Recourse | NoRecourse]:
     with TemporaryDirectory(prefix="onward-") as folder, Ledger(Path(folder) / "ledger.sqlite", "suggest", 0) as ledger:
         state = ledger.load({program.name: program}, required_topics(Topics()), waiting_limit=1)
+        state.asks = False
         everybody = list(people.items())
         for start in range(0, len(everybody), PORTION_PEOPLE):
             portion = everybody[start : start + PORTION_PEOPLE]

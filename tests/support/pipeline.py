@@ -69,6 +69,7 @@ def build_program(
     regions: Sequence[str] = ("south", "north"),
     capacity: Mapping[str, Any] | None = None,
     promise: Mapping[str, Any] | None = None,
+    elicitation: Mapping[str, Any] | None = None,
     model: DecisionModel | None = None,
     retrains: Sequence[DecisionModel] = (),
     threshold: float = 0.5,
@@ -85,6 +86,7 @@ def build_program(
             "shards": shards,
             "capacity": capacity,
             "promise": promise or {},
+            "elicitation": elicitation,
         },
         ProgramSpec,
     )

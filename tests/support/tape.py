@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from onward.schemas.events import (
     Answer,
@@ -86,10 +87,18 @@ class Tape:
         """Ingest an outcome."""
         return self.send("outcomes", Outcome(program, name, result, option), ms, id or f"o-{name}")
 
-    def says(self, name: str, ms: int, option: str | None, program: str = "loan", id: str | None = None) -> Record:
-        """Ingest an answer to a recourse."""
+    def says(
+        self,
+        name: str,
+        ms: int,
+        option: str | None,
+        program: str = "loan",
+        id: str | None = None,
+        question: int | UnsetType = UNSET,
+    ) -> Record:
+        """Ingest an answer to a recourse, or to a question."""
         self._said += 1
-        return self.send("answers", Answer(program, name, option), ms, id or f"s-{self._said}")
+        return self.send("answers", Answer(program, name, option, question), ms, id or f"s-{self._said}")
 
     def again(self, record: Record) -> None:
         """Ingest a record a second time."""

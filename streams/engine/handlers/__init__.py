@@ -6,6 +6,7 @@ from ..picks.population import Population
 from ..promises.ending import PromiseEndTimerHandler
 from ..promises.revalidation import REVALIDATION
 from ..promises.state import PromiseState
+from ..questions.deadline import AnswerDeadlineTimerHandler
 from ..rewards.outcome import OutcomeHandler, WindowTimerHandler
 from ..rewards.watch import RewardWatch
 from ..rounds.announcement import RoundHandler
@@ -25,5 +26,6 @@ __all__ = ["Handler", "TimerHandler", "Work", "add", "discard", "handlers", "sta
 add(ApplicationHandler(), DecisionHandler(), OutcomeHandler(), ModelHandler(), SpecHandler(), RoundHandler())
 add(AnswerHandler(), IncrementHandler(), DeadLetterHandler(), TickHandler())
 add(WindowTimerHandler(), WaitTimerHandler(), RoundEndTimerHandler(), PromiseEndTimerHandler())
+add(AnswerDeadlineTimerHandler())
 add(RewardWatch, Population, SharedEvidence, ProgramRounds, PromiseState)
 add(CLOSING, REVALIDATION)

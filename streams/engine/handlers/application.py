@@ -36,7 +36,7 @@ class ApplicationHandler(Handler):
         return Person(event.features) if decided_now else None
 
     def surely_takes_step(self, entry: Entry, fold: Fold) -> bool:
-        """A new name is answered at once, if the model rejects it. In a program with rounds nobody is.
+        """A new name is answered at once, if the model rejects it. In programs with rounds or questions nobody is.
 
         Nor is somebody who comes back, where an older model may accept them.
         """
@@ -45,7 +45,8 @@ class ApplicationHandler(Handler):
         event = entry.body
         assert isinstance(event, RawApplication), f"{entry.kind.name} is no application"
         comes_back = event.previous is not None or event.applicant is not None
-        return not (comes_back and fold.state.program(event.program).spec.promise.grandfather)
+        program = fold.state.program(event.program)
+        return not program.asks and not (comes_back and program.spec.promise.grandfather)
 
     def apply(self, entry: Entry, event: RawApplication, fold: Fold) -> None:
         """Open the case; decide it if the program's own model does."""

@@ -14,6 +14,7 @@ from ..cases import AWAITING_DECISION, Case
 from ..contract import Handler
 from ..fold import Fold
 from ..portion import Footprint
+from ..questions.terms import QuestionTerms
 from ..rounds.announcement import keep_decision
 
 
@@ -72,7 +73,8 @@ def decide(case: Case, person: Person, entry: Entry, program: Program, fold: Fol
     if person.approved is not None:
         case.decision_event_id, case.time_ms = entry.id, max(case.time_ms, entry.time_ms)
     decided = Decided(case, assessment.approved, assessment, position=entry.position)
-    answer_people([decided], Terms(fold.state.model(program)), fold)
+    model = fold.state.model(program)
+    answer_people([decided], QuestionTerms(model) if program.asks and fold.state.asks else Terms(model), fold)
 
 
 def _refuse_second(entry: Entry, event: Decision, case: Case, fold: Fold) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from msgspec import UNSET
+
 from ....schemas.events import Answer
 from ...journal.entries import Entry
 from ..cases import OPEN, Case
 from ..contract import Handler
 from ..fold import Fold
 from ..portion import Footprint
+from ..questions.answer import NOBODY_ASKED, answer_question
 from ..rewards.fates import credited
 from .pick import pick
 
@@ -22,15 +25,21 @@ class AnswerHandler(Handler):
     kind: ClassVar[str] = "answer"
 
     def touch(self, entry: Entry, footprint: Footprint) -> None:
-        """The case, and an earlier copy of the answer."""
+        """The case, and an earlier copy of the answer; with the answer to a question a step of the case's shard."""
         footprint.may_touch_case(entry.key)
         footprint.may_repeat(entry)
+        event = entry.body
+        assert isinstance(event, Answer), f"{entry.kind.name} is no answer"
+        if event.question is not UNSET:
+            footprint.may_step(entry.key)
 
     def apply(self, entry: Entry, event: Answer, fold: Fold) -> None:
-        """Learn which option the person would take."""
+        """Learn which option the person would take, of their recourse or of a question."""
         case = fold.ready_case(entry)
         if fold.was_processed(entry):
             fold.count("duplicates", "answer")
+        elif event.question is not UNSET:
+            answer_question(entry, event, event.question, fold)
         elif case is None:
             fold.wait(entry)
         else:
@@ -38,10 +47,13 @@ class AnswerHandler(Handler):
             if refusal := _apply_to_recourse(entry, event, case, fold):
                 fold.dead_letter(entry, *refusal)
 
-    def give_up(self, entry: Entry, event: Answer, fold: Fold) -> None:  # noqa: ARG002
-        """No recourse came for it."""
+    def give_up(self, entry: Entry, event: Answer, fold: Fold) -> None:
+        """No recourse came for it, or no question."""
         fold.remember(entry)
-        fold.dead_letter(entry, "answer_without_recourse", NO_RECOURSE_YET)
+        if event.question is UNSET:
+            fold.dead_letter(entry, "answer_without_recourse", NO_RECOURSE_YET)
+        else:
+            fold.dead_letter(entry, "answer_without_question", NOBODY_ASKED)
 
 
 def _apply_to_recourse(entry: Entry, event: Answer, case: Case, fold: Fold) -> tuple[str, str] | None:

@@ -4,9 +4,9 @@ Each input partition has a clock: the latest event time read from it, or told by
 the earliest of these clocks. It never runs ahead of an input that is slower than the others, in whatever order the
 inputs reach the journal. Until every topic that a watermark waits for has been heard of, there is no watermark.
 
-Programs that decide by their own model do not wait for the decisions topic, and only those with limited places wait for
-the rounds topic, so there are three watermarks. All are always kept, so that adding a program does not change the
-watermark of another.
+Programs that decide by their own model do not wait for the decisions topic, only those with limited places wait for the
+rounds topic, and only those that ask wait for the answers topic, so there are four watermarks. All are always kept, so
+that adding a program does not change the watermark of another.
 """
 
 from __future__ import annotations

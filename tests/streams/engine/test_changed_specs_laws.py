@@ -19,6 +19,7 @@ from onward.streams.programs.program import Program
 from onward.streams.worker.partition_processor import Stage
 from onward.tests.streams.engine.promises.stories import PROMISE, promising, small_pieces
 from onward.tests.streams.engine.promises.stories import story as promising_story
+from onward.tests.streams.engine.questions.stories import asking
 from onward.tests.streams.engine.rounds.stories import limited
 from onward.tests.support.changed_specs import CHANGES, Change, announce, feature
 from onward.tests.support.comparison import dump
@@ -36,6 +37,7 @@ PROGRAMS: Mapping[str, Callable[[], Program]] = {
     "a forest": lambda: build_program(choice="bwo_ucb", **SEARCH),
     "rounds": lambda: limited({"horizon": 2}),
     "promises": lambda: promising(PROMISE),
+    "questions": asking,
 }
 
 
@@ -92,6 +94,8 @@ def told(tmp_path, monkeypatch, seed: int, name: str) -> Tape:
             announced = dict(tape.__dict__["announced"])
             announce(tape, renamed, at_ms, id="refused")
             tape.__dict__["announced"] = announced
+        if program.asks:
+            tape.says(str(random.choice(names)), at_ms, str(random.choice(["1", "2"])), question=1)
         if random.random() < 0.4:
             tape.outcome(str(random.choice(names)), at_ms, id=f"o{number}", option="1")
         if random.random() < 0.3:
@@ -144,7 +148,7 @@ class KilledError(Exception):
     """A worker ends here."""
 
 
-@pytest.mark.parametrize("name", ["posterior", "decided by others", "instances", "promises"])
+@pytest.mark.parametrize("name", ["posterior", "decided by others", "instances", "promises", "questions"])
 def test_each_rejected_application_that_was_accepted_has_one_answer(tmp_path, monkeypatch, name):
     tape = told(tmp_path, monkeypatch, 1, name)
     tape.fold()
@@ -155,6 +159,10 @@ def test_each_rejected_application_that_was_accepted_has_one_answer(tmp_path, mo
         "spec_refused",
         "out_of_bounds",
         "unknown_option",
+        "answer_changed",
+        "answer_without_question",
+        "question_closed",
+        "question_replaced",
         "already_has_outcome",
         "already_decided",
         "decision_without_application",

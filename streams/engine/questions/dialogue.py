@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from zlib import crc32
 
 import numpy as np
+from msgspec import UNSET
+from msgspec.structs import replace
 
-from ...agents.candidates.plans import PersonPlans, PlanGenerator, PlanSteps
-from ...agents.choices.questions import Interview, Standing, option_set
-from ...agents.costs.causal import Causal
-from ...agents.costs.plan_costs import Pool
-from ...agents.costs.prior import prior_of
-from ...agents.objective import Objective
-from ...schemas.events import ExecutionSource, Option
-from ...schemas.spec import Elicitation
-from ..programs.elicitation import response_of, terms_of
-from ..programs.program import Array, Program
-from .answers import options_of
-from .assessment import AskedPlans, Assessment, Selected
-from .state import CurrentModel
+from ....agents.candidates.plans import PersonPlans, PlanGenerator, PlanSteps
+from ....agents.choices.questions import Interview, Standing, option_set
+from ....agents.costs.causal import Causal
+from ....agents.costs.plan_costs import Pool
+from ....agents.costs.prior import prior_of
+from ....agents.objective import Objective
+from ....agents.options import OptionBatch
+from ....schemas.events import ExecutionSource, Option
+from ....schemas.spec import Elicitation
+from ...programs.elicitation import response_of, terms_of
+from ...programs.program import Array, Program
+from ..answers import options_of
+from ..assessment import AskedPlans, Assessment, Selected
+from ..state import CurrentModel
 
 
 class Dialogue:
@@ -70,8 +74,16 @@ class Dialogue:
         return self._interview.course(answers)
 
     def question(self, standing: Standing, source: ExecutionSource) -> tuple[Option, ...]:
-        """The plans of the next question, as people read them; none where nothing is left to ask."""
-        return self._options(standing, standing.question or (), source)
+        """The plans of the next question, as people read them; none where nothing is left to ask.
+
+        None of them is promised.
+        """
+        options = self._options(standing, standing.question or (), source)
+        return tuple(replace(option, status=UNSET) for option in options)
+
+    def question_hash(self, standing: Standing) -> int:
+        """A hash of the plans of the next question: whether another model would show the same."""
+        return crc32(b"".join(self._plans.after(plan).tobytes() for plan in standing.question or ()))
 
     def options(self, standing: Standing, source: ExecutionSource) -> tuple[Option, ...]:
         """The options to tell, as people read them, the recommended one first."""
@@ -93,12 +105,16 @@ class Dialogue:
         return options_of(self._model, assessment, enumerate(selected, 1), source)
 
     def _selected(self, standing: Standing, plans: Sequence[int]) -> tuple[Assessment, tuple[Selected, ...]]:
-        """Plans as options of a batch of their own, in which they stand by arm."""
+        """Plans as options of a batch of their own, in which they stand by arm.
+
+        The batch has no samples: the person has said more than what is believed of others.
+        """
         model, program, people = self._model, self._model.program, self._person[np.newaxis]
         own = sorted(plans, key=lambda plan: (self._arm[plan], plan))
         numbers, nobody = np.arange(len(own)), np.zeros(len(own), np.intp)
         points = np.ascontiguousarray(self._plans.targets[own])
         batch = model.objective.options(people, nobody, self._arm[own], points, numbers, program.codec.feature_of)
+        batch = OptionBatch(*batch[:-1])
         asked = AskedPlans(
             [_steps(self._plans, plan) for plan in own],
             standing.mean_weights if isinstance(model.objective.cost, Causal) else None,

@@ -1,0 +1,1 @@
+"""Questions: which plans rejected people would take, before they are told any."""
