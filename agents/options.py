@@ -88,7 +88,7 @@ class Samples(NamedTuple):
 
     def under(self, preferences: Preferences) -> Samples:
         """The same options for a population of which something was learned."""
-        return Samples(self.shifts, self.cost.under(preferences), self.nu, True)
+        return Samples(self.shifts, self.cost.under(preferences.shares), self.nu, True)
 
     @property
     def costs(self) -> Array:

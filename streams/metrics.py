@@ -164,6 +164,7 @@ class Metrics:
     def _declare_progress(self) -> None:
         self.lag_records = self._gauge("lag_records", "Records not read yet.", "topic", "partition")
         self.open_recourses = self._gauge("open_recourses", "Recourses that wait for their fate.", "program")
+        self.open_questions = self._gauge("open_questions", "Questions that wait for an answer.", "program")
         self.waiting_events = self._gauge("waiting_events", "Events that wait for an earlier one.", "partition")
         self.watermark_timestamp_seconds = self._gauge(
             "watermark_timestamp_seconds", "Event time reached, since the epoch.", "partition"

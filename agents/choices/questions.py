@@ -99,7 +99,8 @@ class Standing(NamedTuple):
     ``question`` are the numbers of the plans to show next, in the pool of ``state``; None where nothing is to be asked.
     ``recommended`` is the plan of the first pool with the least expected cost, ``cost`` what it is expected to cost and
     ``regret`` what it is expected to cost above the person's cheapest plan. ``answers`` are those that taught
-    something, ``kinds`` (M,) the probabilities of the kinds of people. ``weights`` (S, P) and ``probability`` (S,) are
+    something, ``shown`` the plans of the first pool from which they picked, ``kinds`` (M,) the probabilities of the
+    kinds of people. ``weights`` (S, P) and ``probability`` (S,) are
     what the person's weights may be.
     """
 
@@ -108,6 +109,7 @@ class Standing(NamedTuple):
     cost: float
     regret: float
     answers: int
+    shown: frozenset[int]
     kinds: Array
     weights: Array
     probability: Array
@@ -191,7 +193,8 @@ class Interview(Generic[S]):
         """
         person, first = Particles(self._prior, self._response, self._key), self._pool_at(self._start)
         state, pool, taught, declined, asked = self._start, first, 0, set[int](), set[tuple[int, ...]]()
-        standing = self._standing(person, first, pool, 0, taught, declined)
+        shown = frozenset[int]()
+        standing = self._standing(person, first, pool, 0, taught, shown, declined)
         yield standing
         for number, answer in enumerate(answers, start=1):
             if standing.question is None:
@@ -203,13 +206,14 @@ class Interview(Generic[S]):
                     )
                 person.update(Answer(pool.costs.only(standing.question), answer))
                 taught += 1
+                shown |= set(standing.question) if pool is first else set()
                 if self._terms.walks:
                     state = self._next_state(pool, standing.question[answer])
                     pool, declined = (first if state is self._start else self._pool_at(state)), set()
             else:
                 declined = declined | set(standing.question)
             asked.add(standing.question)
-            standing = self._standing(person, first, pool, number, taught, declined)
+            standing = self._standing(person, first, pool, number, taught, shown, declined)
             if standing.question in asked and not self._terms.repeats:
                 standing = standing._replace(question=None)
             yield standing
@@ -220,7 +224,14 @@ class Interview(Generic[S]):
         return self._start if state is None or not len(self._pool_at(state).costs.steps) else state
 
     def _standing(
-        self, person: Particles, first: Pool[S], pool: Pool[S], asked: int, taught: int, declined: Set[int]
+        self,
+        person: Particles,
+        first: Pool[S],
+        pool: Pool[S],
+        asked: int,
+        taught: int,
+        shown: frozenset[int],
+        declined: Set[int],
     ) -> Standing:
         costs, probability = person.costs(first.costs), person.probability
         expected = costs @ probability
@@ -231,7 +242,8 @@ class Interview(Generic[S]):
         question = None
         if asked < self._terms.questions and regret > self._terms.tolerance * least:
             question = self._question(costs if pool is first else person.costs(pool.costs), probability, declined)
-        return Standing(question, recommended, cost, regret, taught, person.kinds, person.weights.copy(), probability)
+        weights = person.weights.copy()
+        return Standing(question, recommended, cost, regret, taught, shown, person.kinds, weights, probability)
 
     def _question(self, costs: Array, probability: Array, declined: Set[int]) -> tuple[int, ...] | None:
         """The plans to show, of those with these costs (n, S); None where no answer would help.

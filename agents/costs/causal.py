@@ -11,6 +11,7 @@ from .causal_pairs import pair_costs
 from .contract import Array, Columns, Cost, Indices
 from .mixture import GaussianMixture
 from .plan_costs import PlanCosts
+from .preferences import Preferences
 
 SPREAD = 0.5
 """By how much people differ where a program does not say (standard deviation)."""
@@ -182,6 +183,10 @@ class Causal(Cost):
         structure = CostStructure(len(columns.movable), floor=0.0, stop=0.0)
         means = np.ones((1, structure.parameters))
         return cls(columns, structure, GaussianMixture(np.ones(1), means, SPREAD * means))
+
+    def preferences(self) -> Preferences:
+        """Of which components of the prior people are believed to be before anybody has answered."""
+        return Preferences(self.prior.mass)
 
     def __call__(self, candidates: Array, people: Array) -> Array:
         """Expected costs of shape (n, K) for candidates (K, D) and people (n, D)."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..parameters import Parametrised
+from .preferences import Preferences
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -53,6 +54,10 @@ class Cost(Parametrised, ABC):
         ``reference`` (N, D) are encoded rows of the population. Only a ``SampledCost`` draws: ``samples`` persons, by
         the ``seed``.
         """
+
+    def preferences(self) -> Preferences | None:
+        """What is believed of the population before anybody has answered; None where all people are alike."""
+        return None
 
     @abstractmethod
     def __call__(self, candidates: Array, people: Array) -> Array:

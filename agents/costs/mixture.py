@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .preferences import Lesson
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
@@ -59,6 +61,7 @@ class GaussianMixture:
             raise ValueError(f"the probabilities {mass.tolist()} are none: they are 0 or more, with a sum of 1")
         self.mass, self.means, self.latents = mass / mass.sum(), means, parameters
         self.particles = PARTICLES
+        self._component_of = np.eye(kinds)
         self._factors: Sequence[Array] = [_factor(covariance) for covariance in covariances]
 
     @classmethod
@@ -122,16 +125,19 @@ class GaussianMixture:
         other.mass = np.append(np.outer(self.mass, SCALE_MASS).ravel(), 1.0 - sum(SCALE_MASS))
         other.means = np.concatenate([np.repeat(self.means, len(SCALES), axis=0), self.mean[np.newaxis]])
         other._factors = [scale * L for L in self._factors for scale in SCALES] + [_factor(self.covariance)]
+        other._component_of = np.vstack([np.repeat(self._component_of, len(SCALES), axis=0), self.mass])
         return other
 
-    def learned(self, counts: Array, worth: float) -> GaussianMixture:
-        """The same with what others' answers taught of the components: ``counts`` (M,) of people.
-
-        The own probabilities are worth this number of people.
-        """
+    def of_shares(self, shares: Array) -> GaussianMixture:
+        """The same for a population of which these shares (M,) are of each component; their sum is above 0."""
         other = copy(self)
-        other.mass = (worth * self.mass + counts) / (worth + counts.sum())
+        other.mass = shares / shares.sum()
         return other
+
+    def lesson(self, kinds: Array, changed: NDArray[np.bool_]) -> Lesson:  # noqa: ARG002 -- weights are of all features
+        """Of which components a person is, as far as it is known from their answers."""
+        share = kinds @ self._component_of
+        return Lesson(share, np.ones(len(share)))
 
 
 def _factor(covariance: Array) -> Array:

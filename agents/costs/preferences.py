@@ -1,4 +1,4 @@
-"""Which features people would change: what a population is believed to prefer, and what a pick teaches of it."""
+"""What a population is believed to prefer, and what a pick teaches of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence import rounded
-from .contract import Array, Indices
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 STRENGTH = 10.0
 """The number of picks that what is believed before any of them counts as."""
@@ -32,14 +34,17 @@ def prior_shares(movable: NDArray[np.bool_]) -> Array:
 
 
 class Lesson(NamedTuple):
-    """What a pick says of F features: of a share ``seen`` (F,) of a person, ``editable`` (F,) would change each."""
+    """What answers say of F features: of a share ``seen`` (F,) of a person, ``editable`` (F,) would change each.
+
+    Where people are of kinds instead, these stand for the features: a person is wholly seen, and of each kind in part.
+    """
 
     editable: Array
     seen: Array
 
 
 class Preferences:
-    """The share of a population that would change each feature, learned from which options people pick.
+    """The share of a population that would change each feature, or is of each kind, learned from what people pick.
 
     A Beta posterior a feature, whose counts may be fractions: of the sampled people who would have picked the same, the
     share with an editable feature is counted (``lessons``). That is expectation-maximisation, a step a pick. Counts are

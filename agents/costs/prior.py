@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .causal import Causal
 from .contract import Array, Cost, Indices
 from .plan_costs import PlanCosts
+from .preferences import Lesson
 from .sampled import SampledCost
 
 
@@ -30,6 +32,12 @@ class Prior(Protocol):
     def weights(self, kind: Indices, latent: Array) -> Array:
         """The weights (S, P) of people of these kinds (S,), from their latent numbers (S, latents)."""
 
+    def lesson(self, kinds: Array, changed: NDArray[np.bool_]) -> Lesson:
+        """What a person teaches of the population, whose kinds have these probabilities (M,) after their answers.
+
+        ``changed`` (F,) are the features that the plans change from which they picked.
+        """
+
 
 class SampledPrior:
     """The samples of a program's cost distribution as a prior: each sample is a kind of person of its own.
@@ -43,13 +51,17 @@ class SampledPrior:
     """
 
     def __init__(self, cost: SampledCost) -> None:
-        self._rows = np.ascontiguousarray(cost.weights.T)
+        self._rows, self._editable = np.ascontiguousarray(cost.weights.T), cost.editable
         self.mass = np.full(len(self._rows), 1.0 / len(self._rows))
         self.latents, self.particles = 0, 1
 
     def weights(self, kind: Indices, latent: Array) -> Array:  # noqa: ARG002 -- a sample is as it is
         """The weights (S, P) of people who are these samples (S,)."""
         return self._rows[kind]
+
+    def lesson(self, kinds: Array, changed: NDArray[np.bool_]) -> Lesson:
+        """Of the features that were seen, which ones the person would change."""
+        return Lesson(kinds @ self._editable * changed, changed.astype(np.float64))
 
 
 def sampled_plan_costs(cost: SampledCost, person: Array, targets: Array) -> PlanCosts:
@@ -59,8 +71,10 @@ def sampled_plan_costs(cost: SampledCost, person: Array, targets: Array) -> Plan
     return PlanCosts(shifts, numbers[:, np.newaxis], cap=cost.cap)
 
 
-def prior_of(cost: Cost) -> Prior:
+def prior_of(cost: Cost, shares: Array | None = None) -> Prior:
     """What a program's cost says of people before they answer: of a causal cost a broadened prior.
+
+    ``shares`` are those of ``Preferences`` that have learned from others' answers.
 
     Raises
     ------
@@ -68,7 +82,7 @@ def prior_of(cost: Cost) -> Prior:
         Where the cost is the same for everybody: there is nothing to ask.
     """
     if isinstance(cost, Causal):
-        return cost.prior.broadened()
+        return (cost.prior if shares is None else cost.prior.of_shares(shares)).broadened()
     if isinstance(cost, SampledCost):
-        return SampledPrior(cost)
+        return SampledPrior(cost if shares is None else cost.under(shares))
     raise ValueError(f"cost {cost.name!r} is the same for everybody: to ask people needs `causal` or a sampled cost")

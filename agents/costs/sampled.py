@@ -108,12 +108,11 @@ class SampledCost(Cost):
         """What is believed of the population before anybody has picked an option."""
         return Preferences(prior_shares(self.columns.movable), **self._learning)
 
-    def under(self, preferences: Preferences) -> Self:
-        """The same samples of a population of which something was learned.
+    def under(self, shares: Array) -> Self:
+        """The same samples of a population of which these shares (F,) would change each feature.
 
         The last few are kept: between two picks of a population all its people share one.
         """
-        shares = preferences.shares
         key = shares.tobytes()
         other = self._learned.pop(key, None)
         if other is None:

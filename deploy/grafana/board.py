@@ -165,6 +165,18 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             "s",
             _quantiles("onward_recourse_latency_seconds", "program"),
         ),
+        PanelSpec(
+            "Questions",
+            "Asked, answered and expired; and answers that were dropped, because a new model asks otherwise.",
+            PER_SECOND,
+            (Query(_rate("onward_questions_total", "program", "state"), "{{program}} {{state}}"),),
+        ),
+        PanelSpec(
+            "Open questions",
+            "Questions to rejected people that wait for an answer.",
+            "short",
+            (Query('sum by (program) (onward_open_questions{program=~"$program"})', "{{program}}"),),
+        ),
     ),
     "Learning": (
         PanelSpec(

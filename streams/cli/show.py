@@ -19,6 +19,7 @@ from ...schemas.events import (
     Outcome,
     PromiseChange,
     PromiseReason,
+    Question,
     Recourse,
     Reward,
 )
@@ -147,15 +148,17 @@ def _print(application: str, happenings: Iterable[Happening], taught: TaughtByEv
 
 
 def _in_words(happening: Happening, taught: Shares) -> Iterator[str]:
-    """An event as one line, and a line for each option of a recourse, and for each feature of which it taught."""
+    """An event as one line, and a line for each option of a recourse or question, and for all of which it taught."""
     event = happening.event
     what = event.fate if isinstance(event, Reward) else happening.kind
     where = f"{happening.topic}/{happening.partition}@{happening.offset}"
     yield f"{format_time(happening.time_ms)}  {what:<14} {where:<20} {_facts(happening)}{_notes(happening)}"
     if isinstance(event, Recourse):
         yield from (f"{INDENT}{option.id}. {option.in_words(event.execution_source)}" for option in event.options)
+    elif isinstance(event, Question):
+        yield from (f"{INDENT}{option.id}. {option.actions}" for option in event.options)
     for name, (before, after) in taught.items():
-        yield f"{INDENT}people who can change {name}: {before:.1%} before, {after:.1%} after"
+        yield f"{INDENT}learned of {name}: {before:.1%} of people before, {after:.1%} after"
 
 
 def _notes(happening: Happening) -> str:
@@ -181,11 +184,14 @@ def _facts(happening: Happening) -> str:
         case Recourse(step=step, model=model) as recourse:
             if recourse.is_revision:
                 return f"revision {recourse.revision} of step {step}, model {model}, open until {recourse.expires_at}"
-            return f"step {step}, model {model}, {_window(recourse)}{_target(recourse)}"
+            return f"step {step}, model {model}, {_window(recourse)}{_target(recourse)}{_answers(recourse)}"
         case NoRecourse(step=step, reason=reason, detail=detail):
             return f"no way forward: {detail or reason} (step {step}, {reason})"
-        case Answer(option=option):
-            return "would take none" if option is None else f"would take option {option}"
+        case Question(number=number, model=model, expires_at=expires_at):
+            return f"question {number}, model {model}, open until {expires_at}"
+        case Answer(option=option, question=question):
+            words = "would take none" if option is None else f"would take option {option}"
+            return words if question is UNSET else f"{words} of question {question}"
         case Outcome(result=result, option=option):
             return result.replace("_", " ") + (f", option {option}" if option else "")
         case Reward(reward=reward, option=option):
@@ -236,6 +242,14 @@ def _target(recourse: Recourse) -> str:
         return ""
     end = "" if recourse.expires_at is None else f", which ends {recourse.expires_at}"
     return f", target score {recourse.target_score:.4g} up to round {recourse.until_round}{end}"
+
+
+def _answers(recourse: Recourse) -> str:
+    """What a recourse of a person who was asked rests on."""
+    if recourse.answers is UNSET:
+        return ""
+    picked = ", ".join("none" if number is None else str(number) for number in recourse.answers) or "no answer"
+    return f", by {picked}, regret {recourse.regret:.3g}"
 
 
 def _window(recourse: Recourse) -> str:

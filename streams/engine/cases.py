@@ -99,13 +99,15 @@ class Asked(Struct, frozen=True, gc=False, array_like=True):
     ``questions`` are hashes of the plans of each question, by its number. ``answers`` has a byte for each that is
     answered: the place of the picked plan, that nothing was picked, or that the answer was dropped
     (``questions/recall.py``). ``offered`` is the number of plans of the last question, ``expires_ms`` the event time up
-    to which answers count.
+    to which answers count. ``believed`` are the shares of the population's ``Preferences`` when they were first asked,
+    which others' answers do not change for them; empty where nothing was learned.
     """
 
     questions: tuple[int, ...]
     answers: bytes
     offered: int
     expires_ms: int
+    believed: bytes = b""
 
 
 class Case(Struct, gc=False, array_like=True):

@@ -70,7 +70,7 @@ class LedgerView:
 
 
 class Taught(NamedTuple):
-    """What an event of a person taught: the share of people who would change each feature, (F,), as it was believed
+    """What an event of a person taught: the shares of their program's ``Preferences``, (F,), as they were believed
     ``before`` and ``after``."""
 
     entry: Entry

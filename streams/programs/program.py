@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from ...agents import candidates, choices, costs
 from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
-from ...agents.costs import Cost, Preferences, SampledCost
+from ...agents.costs import Cost, Preferences
+from ...agents.costs.causal import Causal
 from ...agents.goals import Goal, RoundGoal, accepted
 from ...agents.objective import Objective
 from ...agents.options import OptionBatch
@@ -260,8 +261,15 @@ class Program:
         return learner
 
     def preferences(self) -> Preferences | None:
-        """What is believed of its people before any of them has picked an option; None where costs are not sampled."""
-        return self.cost.preferences() if isinstance(self.cost, SampledCost) else None
+        """What is believed of its people before any of them has answered; None where its cost takes all for alike."""
+        return self.cost.preferences()
+
+    @cached_property
+    def preference_names(self) -> tuple[str, ...]:
+        """What the shares of its preferences are of: features, or kinds of people as the prior numbers them."""
+        if isinstance(self.cost, Causal):
+            return tuple(f"component {number}" for number in range(1, len(self.cost.prior.mass) + 1))
+        return tuple(feature.name for feature in self.spec.features)
 
     @property
     def satisfied(self) -> float:

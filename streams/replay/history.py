@@ -14,6 +14,7 @@ from ...schemas.events import (
     ModelDecision,
     NoRecourse,
     PromiseChange,
+    Question,
     Recourse,
     Reward,
 )
@@ -28,7 +29,7 @@ from ..records import Record, TopicPartition
 from ..topics import Topics
 from .dead_letters import fields_of
 
-WITH_THE_DECISION = ("model-decision", "promise", "recourse")
+WITH_THE_DECISION = ("model-decision", "promise", "question", "recourse")
 """Kinds of outputs that come with a decision, and so before what follows decisions in the table of kinds."""
 ESCAPE = b"\\"
 DEAD_LETTER_TYPE = kinds["dead-letter"].ce_type.encode()
@@ -216,6 +217,9 @@ def _state(happenings: list[Happening], events: list[Struct]) -> str:
         return "closed"
     if answers:
         return "waits for an outcome" if isinstance(answers[-1], Recourse) else "closed: there is no way forward"
+    questions = [event for event in events if isinstance(event, Question)]
+    if questions:
+        return f"waits for the answer to question {questions[-1].number} until {questions[-1].expires_at}"
     if any(isinstance(event, Decision) and event.approved for event in events):
         return "approved"
     approved = [event for event in events if isinstance(event, ModelDecision) and event.approved]
@@ -259,11 +263,17 @@ def _reason(happening: Happening) -> str:
 
 
 def _when(happening: Happening) -> tuple[int, int, int, str, int, int]:
-    return happening.time_ms, *_rank(happening.kind), *_place(happening)
+    return happening.time_ms, *_rank(happening.kind, happening.event), *_place(happening)
 
 
-def _rank(kind: str) -> tuple[int, int]:
-    """The order of events of the same time: that of the table of kinds, but for the answer to a decision."""
+def _rank(kind: str, event: Struct) -> tuple[int, int]:
+    """The order of events of the same time: that of the table of kinds, but for what a decision or an answer brings."""
     if kind in WITH_THE_DECISION:
-        return kinds.index("decision"), 1 + WITH_THE_DECISION.index(kind)
+        by = "answer" if _follows_answers(event) else "decision"
+        return kinds.index(by), 1 + WITH_THE_DECISION.index(kind)
     return kinds.index(kind), 0
+
+
+def _follows_answers(event: Struct) -> bool:
+    """Whether an answer to a question brought it."""
+    return (isinstance(event, Question) and event.number > 1) or (isinstance(event, Recourse) and bool(event.answers))

@@ -14,6 +14,7 @@ from ..engine.rewards.fates import CLOSED
 from ..engine.rewards.watch import tenth_of
 from ..engine.rounds.state import ProgramRounds
 from ..engine.state import PartitionState
+from ..engine.timing.timers import ANSWER_DEADLINE, WINDOW
 from ..metrics import Metrics
 from ..outputs.emission import Emission
 from ..programs.program import Program
@@ -22,6 +23,8 @@ from .promise_metrics import PromiseMetrics
 from .reward_metrics import DECILES, RewardMetrics
 from .round_metrics import RoundMetrics
 
+_OPEN_QUESTIONS = {"asked": 1, "answered": -1, "expired": -1}
+"""What becomes of questions, and how many more are then open."""
 _ANSWERS = frozenset({Recourse, NoRecourse})
 
 
@@ -46,17 +49,19 @@ class ProcessorMetrics:
         for step, time in seconds.items():
             self._metrics.chunk_seconds.labels(step).observe(time)
 
-    def count(self, effects: Effects, open_recourses: Counter[str]) -> None:
-        """Count effects; bring a partition's open recourses, by program, up to date."""
+    def count(self, effects: Effects, waiting: Counter[tuple[str, str]]) -> None:
+        """Count effects; bring the number of a partition's waiting cases, by timer and program, up to date."""
         for (name, label, detail), times in effects.counts.items():
             counter = self._metrics.counts.get(name)
             if counter is None:
                 raise LookupError(f"{name!r} is counted: declare it in COUNTS of streams/engine/counts.py")
             counter.labels(*filter(None, (label, detail))).inc(times)
             if (name, detail) == ("recourses", "recourse"):
-                open_recourses[label] += times
+                waiting[WINDOW, label] += times
             elif name == "fates" and detail in CLOSED:
-                open_recourses[label] -= times
+                waiting[WINDOW, label] -= times
+            elif name == "questions" and detail in _OPEN_QUESTIONS:
+                waiting[ANSWER_DEADLINE, label] += _OPEN_QUESTIONS[detail] * times
         self._count_predictions(effects)
         self._audit.count(effects.audited)
 
@@ -83,15 +88,16 @@ class ProcessorMetrics:
             latencies = np.maximum(0.0, now_ms - np.array(times_ms, dtype=np.float64)) / 1000
             metrics.recourse_latency_seconds.observe(program, latencies.tolist())
 
-    def show(self, state: PartitionState, open_recourses: Iterable[Counter[str]]) -> None:
-        """Set the gauges of a partition, and of the open recourses of all partitions."""
-        metrics, totals = self._metrics, sum(open_recourses, Counter[str]())
+    def show(self, state: PartitionState, waiting: Iterable[Counter[tuple[str, str]]]) -> None:
+        """Set the gauges of a partition, and of the waiting cases of all partitions."""
+        metrics, totals = self._metrics, sum(waiting, Counter[tuple[str, str]]())
         metrics.waiting_events.labels(state.partition).set(len(state.waiting))
         watermark_ms = min(state.watermark_ms(program) or 0 for program in self._programs.values())
         if watermark_ms:
             metrics.watermark_timestamp_seconds.labels(state.partition).set(watermark_ms / 1000)
         for program in self._programs:
-            metrics.open_recourses.labels(program).set(totals[program])
+            metrics.open_recourses.labels(program).set(totals[WINDOW, program])
+            metrics.open_questions.labels(program).set(totals[ANSWER_DEADLINE, program])
         self._rounds.show(state.partition, state.each(ProgramRounds))
         self._promises.show(state.partition, state.each(PromiseState))
 

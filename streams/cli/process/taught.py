@@ -22,7 +22,8 @@ from ..display.read_progress import ReadProgress
 from .spec_history import in_force, loaded_spec, read_spec_history
 
 Shares = Mapping[str, tuple[float, float]]
-"""The share of people who are believed to change a feature, before and after, by the features of which it changed."""
+"""The share of people who are believed to change a feature, before and after, by the features of which it changed; or
+to be of a component of the prior, by the components."""
 
 
 def what_was_taught(
@@ -48,5 +49,5 @@ def what_was_taught(
 
 
 def _changed(taught: Taught, program: Program) -> Shares:
-    each = zip(program.spec.features, taught.before.tolist(), taught.after.tolist(), strict=True)
-    return {feature.name: (before, after) for feature, before, after in each if before != after}
+    each = zip(program.preference_names, taught.before.tolist(), taught.after.tolist(), strict=True)
+    return {name: (before, after) for name, before, after in each if before != after}

@@ -32,31 +32,45 @@ def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> 
     """Let the pick of an open case be this place, the number of options for none, as an entry says.
 
     What was learned of an earlier pick is undone. Return False, and change nothing, where that has been forgotten in
-    part. Where the shard has learned enough since, it tells the others.
+    part.
     """
     picked = case.picked = case.picked or Picked()
     if picked.place == place:
         return True
     lesson = _lesson(case, place)
     if lesson is not None or picked.taught is not None:
-        preferences, shard = preferences_to_teach(program, case.shard, fold), fold.state.shard(program, case.shard)
-        assert preferences is not None, f"{case.key} has lessons"
-        before = preferences.shares
-        if picked.taught is not None:
-            if preferences.forgets:
-                return False
-            preferences.retract(_kept(case, picked.taught))
-        if lesson is not None:
-            preferences.learn(lesson)
-        fold.effects.taught.append(Taught(entry, before, preferences.shares))
-        fold.effects.shards.add(shard.key)
-        shard.untold += not preferences.forgets
-        tell(shard, entry.time_ms, fold)
+        earlier = None if picked.taught is None else _kept(case, picked.taught)
+        if not teach(case, program, lesson, entry, fold, earlier):
+            return False
     if picked.place is None:
         fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
     picked.taught = None if lesson is None else place
     picked.place = place
     fold.save(case)
+    return True
+
+
+def teach(
+    case: Case, program: Program, lesson: Lesson | None, entry: Entry, fold: Fold, earlier: Lesson | None = None
+) -> bool:
+    """Let the population of a case's shard learn a lesson, and undo an earlier one of the same person.
+
+    Return False, and change nothing, where the earlier one has been forgotten in part. Where the shard has learned
+    enough since, it tells the others.
+    """
+    preferences, shard = preferences_to_teach(program, case.shard, fold), fold.state.shard(program, case.shard)
+    assert preferences is not None, f"{case.key} has lessons"
+    before = preferences.shares
+    if earlier is not None:
+        if preferences.forgets:
+            return False
+        preferences.retract(earlier)
+    if lesson is not None:
+        preferences.learn(lesson)
+    fold.effects.taught.append(Taught(entry, before, preferences.shares))
+    fold.effects.shards.add(shard.key)
+    shard.untold += not preferences.forgets
+    tell(shard, entry.time_ms, fold)
     return True
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ....agents.candidates.plans import PersonPlans, PlanGenerator, PlanSteps
 from ....agents.choices.questions import Interview, Standing, option_set
+from ....agents.costs import Lesson
 from ....agents.costs.causal import Causal
 from ....agents.costs.plan_costs import Pool
 from ....agents.costs.prior import prior_of
@@ -39,6 +40,8 @@ class Dialogue:
         That of a program which asks.
     assessment
         The person.
+    shares
+        Those of ``Preferences`` that have learned from others' answers; None where nothing was learned.
 
     Raises
     ------
@@ -46,7 +49,7 @@ class Dialogue:
         Where no plan reaches the goal: there is nothing to ask about.
     """
 
-    def __init__(self, model: CurrentModel, assessment: Assessment) -> None:
+    def __init__(self, model: CurrentModel, assessment: Assessment, shares: Array | None = None) -> None:
         program, elicitation, generator = _asking(model)
         self._model, self._assessment, self._person = model, assessment, assessment.options.person
         self._elicitation = elicitation
@@ -56,10 +59,11 @@ class Dialogue:
         self._pool = pool = generator.pool_of(self._plans)
         numbers = program.numbering.numbers
         self._arm = self._plans.arm if numbers is None else numbers[self._plans.arm]
+        self._prior = prior_of(model.objective.cost, shares)
         self._interview: Interview[Array] = Interview(
             lambda _: pool,
             self._person,
-            prior_of(model.objective.cost),
+            self._prior,
             response_of(elicitation, float(self._plans.cost.min())),
             _key(program, self._person),
             terms_of(elicitation),
@@ -84,6 +88,14 @@ class Dialogue:
     def question_hash(self, standing: Standing) -> int:
         """A hash of the plans of the next question: whether another model would show the same."""
         return crc32(b"".join(self._plans.after(plan).tobytes() for plan in standing.question or ()))
+
+    def lesson(self, standing: Standing) -> Lesson | None:
+        """What the person's answers teach of the population; None where they gave none."""
+        if not standing.answers:
+            return None
+        columns = (self._plans.targets[sorted(standing.shown)] != self._person).any(axis=0)
+        feature_of = self._model.program.codec.feature_of
+        return self._prior.lesson(standing.kinds, np.bincount(feature_of, weights=columns) > 0.0)
 
     def options(self, standing: Standing, source: ExecutionSource) -> tuple[Option, ...]:
         """The options to tell, as people read them, the recommended one first."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
 from ....agents.choices.questions import Standing
+from ....agents.costs import Lesson
 from ....schemas.encoding import Problem
 from ....schemas.events import Question
 from ....schemas.headers import format_time
 from ...programs.program import Program
 from ..answers import Decided, Terms, answer_people
-from ..assessment import Person, assess
+from ..assessment import Person, Selected, assess
 from ..cases import ASKED, Asked, Case
 from ..fold import Fold
+from ..picks.pick import teach
+from ..picks.population import learned_preferences
 from ..state import CurrentModel
 from .dialogue import Dialogue, NoPlanError
 from .recall import answers_told, recall
@@ -31,6 +35,7 @@ class QuestionTerms(Terms):
         super().__init__(model)
         self._asks = asks
         self._standing: Standing | None = None
+        self._lesson: Lesson | None = None
 
     def settle(self, person: Decided, fold: Fold) -> Decided:
         """End the promise that a person came back with, when they are decided."""
@@ -46,22 +51,23 @@ class QuestionTerms(Terms):
 
         People for whom there is no plan are answered as in any other program.
         """
-        self._standing = None
+        self._standing = self._lesson = None
         case, assessment = person.case, person.assessment
+        begun = case.asked or self._begin(case, fold)
+        believed = np.frombuffer(begun.believed) if begun.believed else None
         try:
-            dialogue = None if assessment is None else Dialogue(self.model, assessment)
+            dialogue = None if assessment is None else Dialogue(self.model, assessment, believed)
         except NoPlanError:
             dialogue = None
         if dialogue is None:
             return person
-        begun = case.asked or Asked((), b"", 0, case.time_ms + self.program.answer_ms)
         self._standing, asked = recall(dialogue, begun)
         if dropped := sum(now != before for now, before in zip(asked.answers, begun.answers, strict=True)):
             fold.count("questions", self.program.name, "dropped", dropped)
         if self._asks and self._standing.question:
             self._ask(case, asked, dialogue, self._standing, fold)
             return None
-        case.asked = asked if asked.questions else None
+        case.asked, self._lesson = asked if asked.questions else None, dialogue.lesson(self._standing)
         assessment, selected = dialogue.selected(self._standing)
         return person._replace(assessment=assessment, selected=selected)
 
@@ -71,6 +77,17 @@ class QuestionTerms(Terms):
             return {}
         asked = person.case.asked
         return {"regret": self._standing.regret, "answers": () if asked is None else answers_told(asked)}
+
+    def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:  # noqa: ARG002
+        """Let the population learn from what the person has said."""
+        if self._lesson is not None:
+            teach(person.case, self.program, self._lesson, fold.entry, fold)
+
+    def _begin(self, case: Case, fold: Fold) -> Asked:
+        """Nothing has been asked yet."""
+        preferences = learned_preferences(fold.state, self.program.name, case.shard)
+        believed = b"" if preferences is None else preferences.shares.tobytes()
+        return Asked((), b"", 0, case.time_ms + self.program.answer_ms, believed)
 
     def _ask(self, case: Case, asked: Asked, dialogue: Dialogue, standing: Standing, fold: Fold) -> None:
         """Publish the next question, and let the case wait for its answer."""

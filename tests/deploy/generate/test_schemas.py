@@ -20,6 +20,8 @@ EXAMPLES = [
     events.Application("loan", "a1", {"income": 3.5, "debts": 2, "region": "north"}, "p1"),
     events.Decision("loan", "a1", False, 0.25),
     events.Answer("loan", "a1", "2"),
+    events.Answer("loan", "a1", None, 3),
+    events.Question("loan", 0, "a1", 3, (events.Option("c1", (CHANGE,), 0.5, 0.9, 1.0),), "2026-03-08", "s", "m", "p1"),
     events.Outcome("loan", "a1", "improved", "1"),
     events.Model("loan", "7", "s3://bucket/manifest.json", "0" * 64),
     events.Recourse("loan", 0, "a1", 5, (events.Option("c1", (CHANGE,), 0.5, 0.9, 1.0),), "linucb", "v", "s", "m", 10),

@@ -19,6 +19,7 @@ from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
 from onward.streams.replay.history import History
 from onward.tests.streams.engine.promises import stories as promised
+from onward.tests.streams.engine.questions import stories as asked
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
 from onward.tests.support.fixed_models import assembled
 from onward.tests.support.installations import TOPICS, Installation, read_events
@@ -137,6 +138,27 @@ def test_open_options_are_told_with_their_end(
     assert _told(tape, "a", capsys).splitlines()[-1].endswith(f"; open: option 1 until {later}")
 
 
+def test_a_dialogue_is_told_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tape = asked.story(tmp_path, monkeypatch)
+    tape.applies("x", 0, asked.POOR)
+    tape.replies("x", 1, HOUR_MS, "2")
+    tape.fold("first")
+    until = "2026-09-22T00:13:20.000Z"
+    told = _told(tape, "x", capsys)
+    assert f" question 1, model v1, open until {until}\n    1. raise income from 30 to 80 kEUR\n    2. " in told
+    assert " would take option 2 of question 1\n" in told
+    assert told.splitlines()[-1] == f"state: waits for the answer to question 2 until {until}"
+    tape.replies("x", 2, 2 * HOUR_MS, None)
+    tape.tick(24 * HOUR_MS)
+    tape.fold()
+    told = _told(tape, "x", capsys)
+    expected = ["application", "model-decision", "question", "answer", "question", "answer", "question", "recourse"]
+    assert [line.split()[1] for line in told.splitlines() if "@" in line] == expected
+    assert ", by 2, none, regret " in told
+
+
 def _told(tape: Tape, name: str, capsys: pytest.CaptureFixture[str]) -> str:
     history = History(name, None, tape.run.topics)
     for topic in (*tape.run.topics.outputs, tape.run.topics.journal):
@@ -175,8 +197,8 @@ def test_what_answers_taught_is_told_by_feature(tmp_path: Path, capsys: pytest.C
     assert {name: before for name, (before, _) in early.items()} == dict.fromkeys(early, 0.625)
     assert {name: pair[0] for name, pair in changed.items()} == {name: pair[1] for name, pair in early.items()}
     name, (before, after) = next(iter(early.items()))
-    assert f"would take option 1\n    people who can change {name}: {before:.1%} before, {after:.1%} after\n" in words
-    assert words.count("people who can change") == len(early) + len(changed)
+    assert f"would take option 1\n    learned of {name}: {before:.1%} of people before, {after:.1%} after\n" in words
+    assert words.count("learned of") == len(early) + len(changed)
 
 
 @pytest.mark.parametrize("args", [["nobody"], ["told-0", "--program", "cars"]])

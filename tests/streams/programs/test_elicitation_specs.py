@@ -87,6 +87,12 @@ def test_a_prior_that_is_none_is_refused(prior, told, tmp_path, capsys) -> None:
         ("prior: prior.json", r'prior: "a\0b"', "is no path"),
         ("prior: prior.json, ", "", "nothing says what they weigh: give `prior` too"),
         ("generator: plans", "generator: search", "search makes no plans to ask about: give `generator: plans`"),
+        (
+            "choice: protoar",
+            "choice: posterior",
+            "posterior learns which options to pick, but people's answers pick them",
+        ),
+        ("{prior: prior.json,", "{deadline: PT0S, prior: prior.json,", "must be longer than zero and at most P3653D"),
         ("cost: causal", "cost: l1", "l1 is the same for everybody, so there is nothing to ask"),
         ("{prior: prior.json,", "{questions: 0, prior: prior.json,", "elicitation.questions: "),
         ("{prior: prior.json,", "{options: 1, prior: prior.json,", "elicitation.options: "),

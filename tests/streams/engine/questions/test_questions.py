@@ -11,9 +11,12 @@ from onward.schemas.events import ModelDecision, NoRecourse, Recourse
 from onward.schemas.spec_document import document, spec_of
 from onward.streams.api.elicitation import Elicitation
 from onward.streams.engine.cases import Status
+from onward.streams.engine.timing.timers import ANSWER_DEADLINE
 from onward.streams.engine.timing.watermark import required_topics
+from onward.streams.ledger.ledger import Ledger
+from onward.streams.metrics import Metrics
 from onward.streams.topics import Topics
-from onward.streams.worker.partition_processor import Stage
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage
 from onward.tests.streams.engine.questions.stories import (
     FEATURES,
     HOUR_MS,
@@ -25,8 +28,8 @@ from onward.tests.streams.engine.questions.stories import (
     story,
 )
 from onward.tests.support.comparison import dump
-from onward.tests.support.pipeline import START_MS
-from onward.tests.support.tape import cases
+from onward.tests.support.pipeline import START_MS, no_clock
+from onward.tests.support.tape import JOURNAL, cases
 
 OVER_MS = 10 * HOUR_MS + LATENESS_MS + 1
 """When the watermark has passed the deadline of somebody who applied at 0."""
@@ -278,6 +281,31 @@ def kill_after_publishing(tape: Story) -> Path:
     with pytest.raises(KilledError):
         asyncio.run(tape.folded("ledger", [tape.journal], kill))
     return tape.fold()
+
+
+def test_open_questions_are_counted_alike_by_what_happens_and_by_what_a_ledger_holds(tape):
+    tape.applies("x", 0, POOR)
+    tape.applies("y", 0, POOR)
+    tape.replies("x", 1, HOUR_MS)
+    assert open_questions(tape) == (2, 2)
+    tape.tick(OVER_MS)
+    assert open_questions(tape) == (0, 0)
+
+
+def open_questions(tape: Story) -> tuple[float, int]:
+    """As the gauge shows them after a fold of everything, and as a ledger counts them that is opened."""
+    metrics, config = Metrics(), ProcessorConfig(tape.run.directory / f"counted-{len(tape.journal)}")
+
+    async def folded() -> None:
+        processor = PartitionProcessor(tape.run.topics, tape.run.programs, tape.run.broker, metrics, no_clock, config)
+        await processor.assigned([JOURNAL])
+        await processor.handle(list(tape.journal))
+        await processor.revoked([JOURNAL])
+
+    asyncio.run(folded())
+    with Ledger(config.directory / "journal-0.sqlite", "journal", 0) as ledger:
+        waiting = ledger.waiting_cases()
+    return metrics.open_questions.labels("loan")._value.get(), waiting[ANSWER_DEADLINE, "loan"]
 
 
 class KilledError(Exception):
