@@ -21,6 +21,7 @@ from onward.tests.streams.engine.questions.stories import (
     FEATURES,
     HOUR_MS,
     LATENESS_MS,
+    POLICY,
     POOR,
     RICH,
     Story,
@@ -317,3 +318,31 @@ def test_the_default_deadline_changes_no_hash():
     assert b"deadline" not in document(spec)
     assert spec_of(document(spec), spec.model.manifest) == spec
     assert b'"deadline":"P9D"' in document(asking(asks={"deadline": "P9D"}).spec)
+
+
+COMPONENTS = ((0.8, [1.0, 1.0, 9.0, 9.0, 9.0]), (0.2, [1.0, 9.0, 1.0, 1.0, 1.0]))
+"""To most people all but income is hard, to the others income."""
+PRIOR = {"components": [{"probability": share, "mean": mean, "sd": 0.1} for share, mean in COMPONENTS]}
+
+
+@pytest.mark.parametrize(("cost", "asks", "avoided"), [("causal", {"prior": PRIOR}, "income"), ("mixed", {}, "years")])
+def test_what_people_answer_teaches_what_others_are_expected_to_avoid(tmp_path, monkeypatch, cost, asks, avoided):
+    tape = story(tmp_path, monkeypatch, asking({"questions": 1, **asks}, policy={**POLICY, "cost": cost}))
+    tape.applies("before", 0, POOR)
+    for number in range(1, 41):
+        tape.applies(f"n{number}", number, POOR)
+        tape.fold()
+        without = [
+            option.id
+            for option in tape.questions()[-1].options
+            if avoided not in {change.feature for change in option.changes}
+        ]
+        tape.replies(f"n{number}", 1, number, without[0])
+    tape.applies("after", 50, POOR)
+    tape.tick(OVER_MS + 50)
+    tape.fold()
+    told = {recourse.application: recourse for recourse in tape.answers() if isinstance(recourse, Recourse)}
+    first = {name: {change.feature for change in told[name].options[0].changes} for name in ("before", "after")}
+    assert avoided in first["before"]
+    assert avoided not in first["after"]
+    assert told["before"].answers == told["after"].answers == ()
