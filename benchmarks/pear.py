@@ -24,7 +24,7 @@ from onward.benchmarks.face import Row
 from onward.streams.errors import UsageError
 
 SHARED = Path(os.environ.get("ONWARD_SHARED", Path(__file__).parents[1].parent / "shared"))
-PARTS = ("named", "table1", "table2", "figure3", "prior", "plausible", "appendix", "cpu")
+PARTS = ("named", "table1", "table2", "figure3", "prior", "population", "plausible", "appendix", "cpu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +72,7 @@ def _of_stored(args: Args) -> Iterator[Row]:
             "table2": partial(tables.table_2, stored),
             "figure3": partial(tables.figure_3, stored, args.figures),
             "prior": partial(tables.misspecified_prior, stored),
+            "population": partial(tables.learned_population, stored),
             "plausible": partial(tables.plausible_only, stored),
             "appendix": partial(tables.lengths_and_scores, stored),
             "cpu": partial(tables.processor_time, stored),

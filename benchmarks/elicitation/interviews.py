@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from onward.agents.candidates.components.plan_search import Plans
 from onward.agents.choices.questions import Interview, Terms
+from onward.agents.costs import Preferences
 from onward.agents.costs.causal import CostStructure
 from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.costs.plan_costs import PlanCosts, Pool
@@ -104,12 +105,14 @@ class Dialogue(NamedTuple):
     """The plan that is recommended after 0, 1, ... questions, (T + 1,); -1 where there is none.
 
     ``asked`` is how many questions a program would ask that stops at its default tolerance, ``seconds`` the CPU time.
+    ``kinds`` (M,) are the probabilities of the kinds of people after the last answer, empty without a plan.
     """
 
     recommended: NDArray[np.intp]
     asked: int
     answered: int
     seconds: float
+    kinds: Array
 
 
 def dialogue(subject: Subject, belief: Belief, response: str, terms: Terms, seed: int) -> Dialogue:
@@ -119,22 +122,35 @@ def dialogue(subject: Subject, belief: Belief, response: str, terms: Terms, seed
     """
     told = np.full(terms.questions + 1, -1, np.intp)
     if not len(subject.costs):
-        return Dialogue(told, 0, 0, 0.0)
+        return Dialogue(told, 0, 0, 0.0, np.zeros(0))
     kind = RESPONSES[response]
     pool: Pool[None] = Pool(subject.known, [None] * len(subject.costs))
     random = np.random.default_rng([seed, subject.number])
     answers: list[int] = []
+    kinds = belief.prior.mass
     began, asked, tolerance = time.process_time(), None, Terms().tolerance
     interview = Interview(lambda _: pool, None, belief.prior, kind(), [seed, subject.number], terms)
     for number, standing in enumerate(interview.course(answers)):
-        told[number:] = standing.recommended
+        told[number:], kinds = standing.recommended, standing.kinds
         if asked is None and (
             standing.question is None or standing.regret <= tolerance * (standing.cost - standing.regret)
         ):
             asked = number
         if standing.question is not None:
             answers.append(answer(kind(slip=0.0), subject.costs[list(standing.question)], random))
-    return Dialogue(told, terms.questions if asked is None else asked, len(answers), time.process_time() - began)
+    seconds = time.process_time() - began
+    return Dialogue(told, terms.questions if asked is None else asked, len(answers), seconds, kinds)
+
+
+def taught(study: Study, crowd: Sequence[Subject], belief: Belief, terms: Terms, seed: int) -> Belief:
+    """The belief in a population after these users' answers, one after the other, as a program learns from them."""
+    preferences, nothing = Preferences(study.prior.mass), np.zeros(0, np.bool_)
+    for subject in crowd:
+        kinds = dialogue(subject, belief, "NL", terms, seed).kinds
+        if len(kinds):
+            preferences.learn(belief.prior.lesson(kinds, nothing))
+            belief = belief._replace(prior=study.prior.of_shares(preferences.shares).broadened())
+    return belief
 
 
 def answer(response: Response, costs: Array, random: np.random.Generator) -> int:

@@ -80,7 +80,11 @@ class Users:
 
     def first(self, count: int) -> Users:
         """The first of them."""
-        return Users(self.rows[:count], self.weights[:count], self.kind[:count])
+        return self.at(np.arange(min(count, len(self))))
+
+    def at(self, which: NDArray[np.intp]) -> Users:
+        """Some of them."""
+        return Users([self.rows[user] for user in which], self.weights[which], self.kind[which])
 
 
 class Study:

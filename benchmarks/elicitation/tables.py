@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
+from onward.agents.choices.questions import Terms
 from onward.agents.costs.mixture import GaussianMixture
 from onward.benchmarks.elicitation.interviews import (
     MOST_QUESTIONS,
@@ -22,6 +23,7 @@ from onward.benchmarks.elicitation.interviews import (
     mean,
     play,
     subjects,
+    taught,
 )
 from onward.benchmarks.elicitation.named import POOL_SECONDS, QUESTION_MS, Published, warm
 from onward.benchmarks.elicitation.paper import COMPETITORS, CORRUPTED, MEASURES
@@ -207,6 +209,21 @@ def misspecified_prior(stored: Stored) -> Iterator[Row]:
                 above = round(100.0 * (result.cost(questions) / mean(result.optimum) - 1.0), 9)
                 title = f"misspecified prior {study.name}, {users}, {name}, above the optimum T={questions}"
                 yield Row(title, above, "%", better="lower")
+
+
+def learned_population(stored: Stored) -> Iterator[Row]:
+    """Users of the two commonest kinds: what one half is told, where the answers of the other half have taught."""
+    study, few = stored.study, stored.few("all")
+    common = np.bincount(few.kind).argsort(kind="stable")[-2:]
+    own = np.flatnonzero(np.isin(few.kind, common))
+    crowd = list(subjects(study, few.at(own), stored.belief))
+    earlier, later = crowd[: len(crowd) // 2], crowd[len(crowd) // 2 :]
+    progress(f"{study.name}: {len(earlier)} users of two kinds teach what {len(later)} others are told")
+    learned = taught(study, earlier, stored.belief, Terms(), stored.seed)
+    after, before = (play(study, later, belief, "NL", seed=stored.seed) for belief in (learned, stored.belief))
+    for questions in (0, 1, 3):
+        title = f"population of two kinds {study.name}, {len(earlier)} have answered, cost NL k=2 T={questions}"
+        yield Row(title, after.cost(questions), "cost", reference=before.cost(questions), better="lower")
 
 
 def plausible_only(stored: Stored) -> Iterator[Row]:
