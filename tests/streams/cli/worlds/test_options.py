@@ -32,9 +32,9 @@ def check(summary):
     assert list(summary["policies"]) == ["emc", "one option"]
     assert summary["dead_letters"] == 0
     satisfied, taken = summary["satisfied"], summary["taken_by_place"]
-    assert list(satisfied) == ["first", "last", "one_option", "known"]
+    assert list(satisfied) == ["first", "last", "one_option", "known", "known_first", "unlearned"]
     assert all(0.0 <= share <= 1.0 for share in satisfied.values())
-    assert satisfied["known"] >= satisfied["one_option"]
+    assert satisfied["known"] >= max(satisfied["one_option"], satisfied["unlearned"])
     assert sum(taken.values()) == summary["recourse"] // 2
     assert summary["picks"] == sum(taken.values()) - taken.get("none", 0) > 0
     first, last = summary["examples"]
