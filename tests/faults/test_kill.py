@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from onward.schemas.events import Application, Outcome
+from onward.schemas.events import Answer, Application, Outcome
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.journal.lines import read_entries as read
@@ -26,13 +26,15 @@ from onward.tests.faults.suite.environment import read_to_end
 from onward.tests.faults.suite.workers.worker import main
 from onward.tests.support.comparison import dump, ledger_position
 from onward.tests.support.forked_process import ForkedProcess
-from onward.tests.support.programs import features, write_programs
+from onward.tests.support.programs import PICKED, features, write_programs
 
 APPLICANTS = 120
 PARTITIONS = 2
-WINDOWS = {"steps": {"steps": 5}, "timed": {"time": "PT1H"}}
-CHOICES = {"steps": "linucb", "timed": "residual"}
-POLICIES = {name: {"policy": {"choice": CHOICES[name], "window": window}} for name, window in WINDOWS.items()}
+POLICIES = {
+    "steps": {"policy": {"choice": "linucb", "window": {"steps": 5}}},
+    "timed": {"policy": {"choice": "residual", "window": {"time": "PT1H"}}},
+    "picked": {"policy": {**PICKED, "window": {"time": "PT1H"}}},
+}
 DELAYS_MS = {
     "computed": 0.0,
     "outputs in flight": 2.0,
@@ -124,7 +126,9 @@ class KilledWorker:
         return Sharing(told, {(place, entry.source.partition, entry.source_offset) for place, entry in increments})
 
     def send_inputs(self):
-        """Send applications to both programs, an outcome for most of them, outcomes of nobody, and bad records.
+        """Send applications to all programs, an outcome for most of them, outcomes of nobody, and bad records.
+
+        People of one program say which option they would take, and half of them another one later.
 
         Return the number of applicants that the models reject.
         """
@@ -141,6 +145,12 @@ class KilledWorker:
                         (self.topics.applications, application, f"{name}/a/{number}"),
                         (self.topics.outcomes, Outcome(name, about, "improved"), f"{name}/o/{number}"),
                     ]
+                    if name == "picked":
+                        said = [("1", "2", None)[(number + time) % 3] for time in range(1 + number % 2)]
+                        events += [
+                            (self.topics.answers, Answer(name, f"p{number}", option), f"{name}/s/{number}/{time}")
+                            for time, option in enumerate(said)
+                        ]
                     for topic, event, identity in events:
                         headers = cloud_event_headers(identity, "test", ce_type(event), now_ms + number)
                         writer.send(topic, msgspec.json.encode(event), key=about.encode(), headers=headers)
@@ -179,7 +189,9 @@ def test_a_killed_worker_loses_and_repeats_nothing(point, broker, specs, program
     assert findings.is_clean, findings
     assert findings.duplicates == 0
     assert sum(record.topic == worker.topics.recourse for record in outputs) == expected
-    # Shards of "timed" have told each other what they have learned, through the journals of both partitions.
+    # Shards have told each other what they have learned, through the journals of both partitions.
     sharing = worker.sharing()
     assert sharing.routes == ROUTES
+    told = [msgspec.json.decode(record.value)["evidence"] for record in worker.read([worker.topics.increments])]
+    assert {"seen", "target"} <= {name for evidence in told for name in evidence}
     assert {(partition, offset) for _, partition, offset in sharing.heard} <= sharing.told

@@ -25,6 +25,8 @@ FEATURES: Sequence[Mapping[str, Any]] = (
     {"name": "income", "type": "continuous", "bounds": [0, 100], "unit": "kEUR"},
     {"name": "debts", "type": "integer", "bounds": [0, 10], "mutable": "down"},
 )
+PICKED = {"objective": "cost", "choice": "emc", "generator": "search", "cost": "mixed", "options": 3, "samples": 60}
+"""A policy that learns from which options people would take."""
 POLICIES: Mapping[str, Mapping[str, Any]] = {
     "steps": {"policy": {"choice": "linucb", "generator": "adapted", "options": 3, "window": {"steps": 20}}},
     "timed": {
@@ -59,9 +61,10 @@ POLICIES: Mapping[str, Mapping[str, Any]] = {
         "decisions": "external",
         "promise": {"kind": "lp", "radius": 0.05, "valid_for": "PT4S"},
     },
+    "picked": {"policy": {**PICKED, "window": {"time": "PT2S", "lateness": "PT1S"}}},
 }
 """The parts of the specs that differ, by program: one for each kind of window, of decision and of option, one with
-limited places, and one whose options are promised to survive a new model."""
+limited places, one whose options are promised to survive a new model, and one whose people say what they would take."""
 SHARDS = 3
 CANDIDATES = 40
 _LABELLED = 300

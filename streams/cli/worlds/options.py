@@ -15,6 +15,7 @@ from ....agents.costs import SampledCost
 from ....environments.rounds import Scoreboard
 from ....environments.skills import SPEC, Passing, skilled_people
 from ....environments.truth import PreferenceWorld, Truth, TruthWorld
+from ....environments.truth.world import Floats
 from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec
 from ....schemas.table import Table
@@ -34,7 +35,14 @@ from .sections import Section
 ONE = "one option"
 """What the tables call the policy of the program that suggests one option."""
 FIFTH = 0.2
-NAMES = ("first fifth", "last fifth", "one option, last fifth", "known population, last fifth")
+NAMES = (
+    "first fifth",
+    "last fifth",
+    "one option, last fifth",
+    "known population, last fifth",
+    "known population, first fifth",
+    "nothing learned, last fifth",
+)
 KNOWN_PICKS = 1e6
 """Picks after which the shares of a population count as known."""
 
@@ -94,11 +102,12 @@ class OptionsWorld(PeopleWorld):
 
     def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
         """In lock-step with the answers, and with what people say of their options."""
-        self.note("suggesting options to everybody as if the population were known ...")
+        self.note("suggesting options to everybody as if the population were known, and as if nothing were ...")
         first = next(iter(specs))
         single = next(program for program in specs if self.policy_of(program) == ONE)
-        known = picks_if_known(assemble(load_program_spec(specs[first])), self._people)
-        figures = OptionsFigures(self._total, self._people, first, single, known)
+        program = assemble(load_program_spec(specs[first]))
+        known, unlearned = (picks_believing(shares, program, self._people) for shares in (self._people.shares, None))
+        figures = OptionsFigures(self._total, self._people, first, single, known, unlearned)
         programs = [
             SimulatedProgram(
                 program, self._people, scoreboards[program], self._people.targets, figures.pick_of(program)
@@ -115,14 +124,19 @@ class OptionsWorld(PeopleWorld):
 class Satisfied(Struct, frozen=True):
     """The shares of people for whom an option costs little enough: among the first and the last fifth of a program.
 
-    ``one_option`` and ``known`` are shares of the last fifth: of the program that suggests one option, and as it would
-    be if the shares of people who can change each feature were known. None where nobody has been answered yet.
+    ``one_option``, ``known`` and ``unlearned`` are shares of the last fifth: of the program that suggests one option,
+    and as it would be if the shares of people who can change each feature were known, and if no pick taught anything.
+    ``known_first`` is that of the first fifth if they were known. Different people differ more than what is learned
+    makes of them: so what is learned is what ``last`` is above ``unlearned``, and what is left what it is below
+    ``known``. None where nobody has been answered yet.
     """
 
     first: float | None
     last: float | None
     one_option: float | None
     known: float | None
+    known_first: float | None
+    unlearned: float | None
 
 
 class OptionsOwn(Struct, frozen=True):
@@ -142,11 +156,14 @@ Places = dict[int, int | None]
 
 
 class OptionsFigures(Figures):
-    """Whom the options of the first program satisfy, those of the ``single`` one, and those for a known population."""
+    """Whom the options of the first program satisfy, those of the ``single`` one, and those that it would suggest to a
+    ``known`` population, and ``unlearned`` without any pick."""
 
-    def __init__(self, total: int, world: PreferenceWorld, first: str, single: str, known: Places) -> None:
+    def __init__(
+        self, total: int, world: PreferenceWorld, first: str, single: str, known: Places, unlearned: Places
+    ) -> None:
         super().__init__(total)
-        self._world, self._first, self._single, self._known = world, first, single, known
+        self._world, self._first, self._single, self._known, self._unlearned = world, first, single, known, unlearned
         self._places: dict[str, Places] = {}
 
     def pick_of(self, program: str) -> Callable[[int, Any], int | None]:
@@ -171,12 +188,16 @@ class OptionsFigures(Figures):
             _share(several, last),
             _share(self._places.get(self._single, {}), last),
             _share(self._known, last),
+            _share(self._known, first),
+            _share(self._unlearned, last),
         )
         return OptionsOwn(satisfied, places.total() - places[NONE], dict(sorted(places.items())))
 
     def line(self, summary: Summary) -> str:  # noqa: ARG002
         """Whom the options satisfy."""
-        return "satisfied, first / last / one option / known: " + " / ".join(map(mean, _values(self.own().satisfied)))
+        satisfied = self.own().satisfied
+        shown = satisfied.first, satisfied.last, satisfied.one_option, satisfied.known
+        return "satisfied, first / last / one option / known: " + " / ".join(map(mean, shown))
 
     def sections(self) -> Sequence[Section]:
         """Whom the options satisfy, and which of them people take."""
@@ -187,12 +208,15 @@ class OptionsFigures(Figures):
         return [Section("Options for people whose preferences nobody knows", rows, lines)]
 
 
-def picks_if_known(program: Program, world: PreferenceWorld) -> Places:
-    """What people would take of the options of a program that knows the share of them who can change each feature."""
+def picks_believing(shares: Floats | None, program: Program, world: PreferenceWorld) -> Places:
+    """What people would take of the options of a program that believes in these shares of them who can change each
+    feature, (F,); None for a program that nobody has told anything."""
     preferences, learner = program.preferences(), program.learner()
     assert preferences is not None, "the program's cost is sampled"
-    preferences.restore({"editable": world.shares * KNOWN_PICKS, "seen": np.full(len(world.shares), KNOWN_PICKS)})
-    batch = propose(program, CurrentModel.of(program, program.bundle), world.distinct).under(preferences)
+    batch = propose(program, CurrentModel.of(program, program.bundle), world.distinct)
+    if shares is not None:
+        preferences.restore({"editable": shares * KNOWN_PICKS, "seen": np.full(len(shares), KNOWN_PICKS)})
+        batch = batch.under(preferences)
     places: Places = {}
     for t in world.rejected_applications:
         options = batch.of(int(world.who[t]))

@@ -1,4 +1,4 @@
-"""Applicants, the decisions on them and their outcomes. The same seed draws the same applicants."""
+"""Applicants, the decisions on them, their answers and outcomes. The same seed draws the same applicants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from onward.schemas.events import Application, Decision, Model, Outcome, RawSpec, Result
+from onward.schemas.events import Answer, Application, Decision, Model, Outcome, RawSpec, Result
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.records import Headers
@@ -19,6 +19,9 @@ from onward.tests.support.programs import POLICIES, features
 OUTCOME_SECONDS = (0.2, 3.5)
 """Delay of an outcome after its application: some come before a window closes, some after."""
 _RESULTS: Sequence[Result | None] = ("improved", "improved", "improved", "not_improved", "unseen", None, None)
+_PICKS = ("1", "1", "2", "3", "9", None)
+"""What people say that they would take; not all have so many options."""
+_CHANGED_SHARE = 0.3
 _RETURNING_SHARE = 0.3
 _TURNS_AN_ANNOUNCEMENT = 20
 _TURNS_AWAY = 20, 180
@@ -51,7 +54,7 @@ class PlannedEvent(NamedTuple):
 
     seconds: float
     topic: str
-    event: Application | Decision | Outcome | Model | RawSpec
+    event: Application | Decision | Answer | Outcome | Model | RawSpec
     id: str
 
     def record(self, time_ms: int) -> InputRecord:
@@ -64,7 +67,8 @@ class PlannedEvent(NamedTuple):
 def applicant_turns(
     topics: Topics, random: np.random.Generator, announced: Sequence[Model | RawSpec] = ()
 ) -> Iterator[list[PlannedEvent]]:
-    """Yield turns without end. A turn has one applicant of every program: application, external decision, outcomes.
+    """Yield turns without end. A turn has one applicant of every program: application, external decision, answers,
+    outcomes.
 
     Now and then one of ``announced`` is sent, in turn: a new model of a program, or a changed spec.
     """
@@ -85,6 +89,20 @@ def _returning(application: Application, random: np.random.Generator, number: in
     return msgspec.structs.replace(application, previous=previous, features=better)
 
 
+def _answers(topics: Topics, random: np.random.Generator, program: str, number: int) -> list[PlannedEvent]:
+    """What an applicant would take; some change their mind, and some answers come after the window."""
+    times = 1 + int(random.random() < _CHANGED_SHARE)
+    return [
+        PlannedEvent(
+            float(random.uniform(*OUTCOME_SECONDS)),
+            topics.answers,
+            Answer(program, f"p{number}", _PICKS[int(random.integers(len(_PICKS)))]),
+            f"{program}/s/{number}/{time}",
+        )
+        for time in range(times)
+    ]
+
+
 def _planned(topics: Topics, random: np.random.Generator, program: str, number: int) -> list[PlannedEvent]:
     name = f"p{number}"
     application = Application(program, name, features(random))
@@ -94,6 +112,8 @@ def _planned(topics: Topics, random: np.random.Generator, program: str, number: 
     if "decisions" in POLICIES[program]:
         decision = Decision(program, name, bool(random.random() < _APPROVED_SHARE))
         planned.append(PlannedEvent(0.0, topics.decisions, decision, f"{program}/d/{number}"))
+    if "cost" in POLICIES[program]["policy"]:
+        planned += _answers(topics, random, program, number)
     result = _RESULTS[int(random.integers(len(_RESULTS)))]
     seconds = float(random.uniform(*OUTCOME_SECONDS))
     if result is not None:

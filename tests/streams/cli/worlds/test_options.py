@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from onward.streams.cli import main
 from onward.tests.streams.cli.test_demo import KEYS
 
+DEMO = ["demo", "--world", "options", "--people", "40", "--seed", "1", "--json"]
+
 
 def test_the_demo_shows_whom_options_satisfy_and_which_people_take(capsys):
-    code = main(["demo", "--world", "options", "--people", "40", "--seed", "1", "--json"])
+    code = main(DEMO)
     printed = capsys.readouterr()
     assert code == 0, printed.err
-    summary = json.loads(printed.out)
+    check(json.loads(printed.out))
+
+
+@pytest.mark.kafka
+def test_it_runs_on_a_kafka_that_is_there(cluster, capsys):
+    code = main([*DEMO, "--brokers", cluster.bootstrap])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    check(json.loads(printed.out))
+
+
+def check(summary):
     assert list(summary) == [*KEYS, "satisfied", "picks", "taken_by_place"]
     assert list(summary["policies"]) == ["emc", "one option"]
     assert summary["dead_letters"] == 0
     satisfied, taken = summary["satisfied"], summary["taken_by_place"]
-    assert list(satisfied) == ["first", "last", "one_option", "known"]
+    assert list(satisfied) == ["first", "last", "one_option", "known", "known_first", "unlearned"]
     assert all(0.0 <= share <= 1.0 for share in satisfied.values())
-    assert satisfied["known"] >= satisfied["one_option"]
+    assert satisfied["known"] >= max(satisfied["one_option"], satisfied["unlearned"])
     assert sum(taken.values()) == summary["recourse"] // 2
     assert summary["picks"] == sum(taken.values()) - taken.get("none", 0) > 0
     first, last = summary["examples"]
