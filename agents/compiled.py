@@ -37,9 +37,9 @@ class compiled(Generic[P, R]):
 
         function = self._with_others_compiled()
         try:
-            return njit(cache=True)(function)
+            return njit(cache=True, no_cfunc_wrapper=True)(function)
         except RuntimeError:  # no folder that compiled code could be kept in
-            return njit(function)
+            return njit(no_cfunc_wrapper=True)(function)
 
     def _with_others_compiled(self) -> Any:
         """The function, with machine code in place of the compiled functions of its file that it calls."""
