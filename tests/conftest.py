@@ -20,7 +20,7 @@ from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.topics import TopicPlan
-from onward.tests.support.connections import closing_connections, track_connections
+from onward.tests.support.connections import closing_connections, leave_the_disk_alone, track_connections
 from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 
 # How long an example takes says more about the machine than about the code.
@@ -28,6 +28,7 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 track_connections()
+leave_the_disk_alone()
 
 BOOTSTRAP = os.environ.get("ONWARD_KAFKA_BOOTSTRAP")
 
