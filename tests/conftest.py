@@ -9,6 +9,7 @@ import os
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,6 +32,11 @@ track_connections()
 leave_the_disk_alone()
 
 BOOTSTRAP = os.environ.get("ONWARD_KAFKA_BOOTSTRAP")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with those that run commands of the pages: they take longest, and nothing should wait for them alone."""
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
