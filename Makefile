@@ -4,6 +4,9 @@ DATA ?= $(wildcard $(or $(ONWARD_SHARED),../shared)/data)
 BIN := .venv/bin
 STAMP := .venv/installed
 
+# Where Python may not keep its bytecode, every process of the tests compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install install-dice install-python newest-python demo test test-pythons check types unit test-slow test-rl kafka-test faults fuzz bench generate fmt clean
 

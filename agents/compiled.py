@@ -10,6 +10,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_OPTIONS: dict[str, Any] = {"no_cfunc_wrapper": True}
+"""No code in C calls the functions, and what would let it takes a tenth of the time to compile."""
+
 
 class compiled(Generic[P, R]):
     """A function of numbers and arrays as machine code, cached on disk where there is a writable folder.
@@ -37,9 +40,9 @@ class compiled(Generic[P, R]):
 
         function = self._with_others_compiled()
         try:
-            return njit(cache=True)(function)
+            return njit(cache=True, **_OPTIONS)(function)
         except RuntimeError:  # no folder that compiled code could be kept in
-            return njit(function)
+            return njit(**_OPTIONS)(function)
 
     def _with_others_compiled(self) -> Any:
         """The function, with machine code in place of the compiled functions of its file that it calls."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -67,7 +68,7 @@ def spec_of(data: bytes | Raw, manifest: str) -> ProgramSpec:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Struct):
-        fields = ((field, getattr(value, field.name)) for field in msgspec.structs.fields(value))
+        fields = ((field, getattr(value, field.name)) for field in _fields(type(value)))
         return {field.encode_name: _plain(content) for field, content in fields if not _says_nothing(field, content)}
     if isinstance(value, Mapping):
         return {key: _plain(content) for key, content in value.items()}
@@ -76,6 +77,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_EXACT:
         return int(value)
     return msgspec.to_builtins(value)
+
+
+@cache
+def _fields(struct: type[Struct]) -> tuple[FieldInfo, ...]:
+    return msgspec.structs.fields(struct)
 
 
 def _says_nothing(field: FieldInfo, content: Any) -> bool:

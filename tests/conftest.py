@@ -9,6 +9,7 @@ import os
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.topics import TopicPlan
-from onward.tests.support.connections import closing_connections, track_connections
+from onward.tests.support.connections import closing_connections, leave_the_disk_alone, track_connections
 from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 
 # How long an example takes says more about the machine than about the code.
@@ -28,8 +29,14 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 track_connections()
+leave_the_disk_alone()
 
 BOOTSTRAP = os.environ.get("ONWARD_KAFKA_BOOTSTRAP")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with those that run commands of the pages: they take longest, and nothing should wait for them alone."""
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

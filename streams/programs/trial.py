@@ -16,7 +16,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import msgspec
@@ -27,7 +27,8 @@ from ...schemas.spec import ProgramSpec
 from ..errors import ModelError, OnwardError
 from .load_limits import LoadLimits
 
-_COMMAND = (sys.executable, "-P", "-m", "onward.streams.programs.trial_server")
+SERVER = (sys.executable, "-P", "-m", "onward.streams.programs.trial_server")
+"""The command of a process that tries models."""
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """A process that forks should have no other threads."""
 _IDLE_SECONDS = 60.0
@@ -59,10 +60,10 @@ class Verdict(Struct, frozen=True):
 
 
 class Trials:
-    """Holds trials, one after the other. Leaving the context ends the process."""
+    """Holds trials, one after the other. Leaving the context ends the process, which ``command`` starts."""
 
-    def __init__(self, limits: LoadLimits) -> None:
-        self._limits = limits
+    def __init__(self, limits: LoadLimits, command: Sequence[str] = SERVER) -> None:
+        self._limits, self._command = limits, command
         self._one_at_a_time = asyncio.Lock()
         self._process: Process | None = None
         self._idle: asyncio.TimerHandle | None = None
@@ -96,7 +97,7 @@ class Trials:
 
     async def _verdict(self, trial: Trial) -> Verdict:
         if self._process is None:
-            self._process = _start()
+            self._process = _start(self._command)
             # The first line says that everything is imported.
             await self._line(trial)
         request = msgspec.json.encode(Request(trial, self._limits)) + b"\n"
@@ -134,10 +135,10 @@ class Trials:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def _start() -> Process:
+def _start(command: Sequence[str]) -> Process:
     pipe = subprocess.PIPE
     environment = {**os.environ, **_ONE_THREAD}
-    return subprocess.Popen(_COMMAND, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=environment)
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=environment)
 
 
 def _answer(process: Process, request: bytes) -> bytes:

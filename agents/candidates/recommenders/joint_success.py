@@ -15,6 +15,7 @@ All of it stands in one file, because compiled functions call those of their own
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,15 @@ Features = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 Sides = tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]
 """The changes that gain too little and those that gain enough, and for both which of them are on the convex part."""
+
+
+@compiled
+def copy_to(copy: NDArray[Any], array: NDArray[Any]) -> None:
+    """Write an array over another of its size. An assignment to a slice is compiled with all that says what is wrong
+    about sizes, which takes seconds."""
+    for m in range(len(array)):
+        copy[m] = array[m]
+
 
 # --- the loss of a change ---------------------------------------------------------------------------------------------
 
@@ -413,7 +423,7 @@ def refined(
 def kept(loss: float, change: Array, best: float, plan: Array) -> float:
     """Keep a plan as the best one if its loss is less; return the least loss."""
     if loss < best:
-        plan[:] = change
+        copy_to(plan, change)
         return loss
     return best
 
@@ -488,10 +498,12 @@ def bounded(
             return best, price, math.inf
         if gained < missing:
             below, below_bound, below_gain = price, here, gained
-            first[:], first_free[:] = change, free
+            copy_to(first, change)
+            copy_to(first_free, free)
         else:
             above, above_bound, above_gain = price, here, gained
-            second[:], second_free[:] = change, free
+            copy_to(second, change)
+            copy_to(second_free, free)
         if below == -math.inf or above == math.inf:
             if abs(price) > LARGEST_PRICE:
                 # The intervals' lowest ends gain enough, or all of them together hardly do.
@@ -551,8 +563,9 @@ def least_loss(missing: float, room: Array, person: Person, plan: Array) -> bool
     low, high, start = np.empty((MOST_OPEN + 2, count)), np.empty((MOST_OPEN + 2, count)), np.zeros(MOST_OPEN + 2)
     first, second = np.empty(count), np.empty(count)
     sides = (first, second, np.ones(count) > 0.0, np.ones(count) > 0.0)
-    low[0], high[0] = 0.0, room
-    plan[:] = room
+    low[0] = 0.0
+    copy_to(high[0], room)
+    copy_to(plan, room)
     best = total_loss(room, person)
     # Step 1: the convex parts alone.
     if spread(missing, free, room, person, z, change):
@@ -579,7 +592,7 @@ def least_loss(missing: float, room: Array, person: Person, plan: Array) -> bool
         widest = widest_jump(sides, gain)
         cut = first[widest] + (missing - below_gain) / gain[widest]
         if cut <= highs[widest]:
-            change[:] = first
+            copy_to(change, first)
             change[widest] = cut
             best = kept(total_loss(change, person), change, best, plan)
         jump = second[widest] - first[widest]
@@ -589,7 +602,9 @@ def least_loss(missing: float, room: Array, person: Person, plan: Array) -> bool
             return False
         cut = min(max(cut, first[widest] + 0.05 * jump), second[widest] - 0.05 * jump)
         for part in (waiting, waiting + 1):
-            low[part], high[part], start[part] = lows, highs, price
+            copy_to(low[part], lows)
+            copy_to(high[part], highs)
+            start[part] = price
         low[waiting, widest] = high[waiting + 1, widest] = cut
         waiting += 2
     return waiting == 0
@@ -615,7 +630,7 @@ def plan_people(missing: Array, people: Array, room: Array, model: tuple[Array, 
                 count += 1
         person = (own[:count], signs[:count], thetas[:count], gains[:count])
         if reach <= missing[i]:
-            plan[:count] = rooms[:count]
+            copy_to(plan, rooms[:count])
         else:
             if not least_loss(missing[i], rooms[:count], person, plan[:count]):
                 unproven += 1

@@ -50,7 +50,8 @@ def best_of_every_set(costs: Array, weights: Array, size: int) -> Indices:
                 total += weights[i] * min(least[depth, i], costs[option, i])
             if total < lowest - LEAST_DECREASE * abs(total):
                 lowest = total
-                best[:] = place
+                for rank in range(size):
+                    best[rank] = place[rank]
         else:
             for i in range(samples):
                 least[depth + 1, i] = min(least[depth, i], costs[option, i])

@@ -43,6 +43,11 @@ def fit_ensemble(X: Floats, labels: Labels, seed: int) -> Ensemble | None:
     """The models of training rows (n, D) with labels (n,); None where a label has fewer than two rows."""
     if np.bincount(labels, minlength=2).min() < 2:
         return None
+    return _ensemble(*fit_families(X, labels, seed), X.shape[1])
+
+
+def fit_families(X: Floats, labels: Labels, seed: int) -> tuple[list[list[Any]], Floats, float]:
+    """The models of each family, as scikit-learn fits them; the slope of one model of each (3,); and the intercept."""
     random = np.random.RandomState([seed, SEED])
     bags = list(_bags(labels, random))
     fitted = [[build(random, len(labels)).fit(X[bag], labels[bag]) for bag in bags] for build in FAMILIES]
@@ -50,7 +55,7 @@ def fit_ensemble(X: Floats, labels: Labels, seed: int) -> Ensemble | None:
     for family, models in enumerate(fitted):
         slope, own = _calibrated(*_out_of_bag(models, bags, X, labels))
         slopes[family], intercept = slope / len(FAMILIES), intercept + own / len(FAMILIES)
-    return _ensemble(fitted, slopes / len(bags), intercept, X.shape[1])
+    return fitted, slopes / len(bags), intercept
 
 
 def _bags(labels: Labels, random: np.random.RandomState) -> Iterator[NDArray[np.intp]]:

@@ -43,6 +43,14 @@ Line = tuple[Array, Array, float, Mask, float, float, float]
 
 
 @compiled
+def copy_to(copy: Array, array: Array) -> None:
+    """Write an array over another of its size. An assignment to a slice is compiled with all that says what is wrong
+    about sizes, which takes seconds."""
+    for d in range(len(array)):
+        copy[d] = array[d]
+
+
+@compiled
 def solve_prices(people: Array, lowest: Array, highest: Array, model: Model, trade: float, out: Array) -> None:
     """Minimise log(1 + exp(-z)) + trade cost; write targets (n, D) to ``people``, and (n, 4) numbers to ``out``.
 
@@ -106,7 +114,8 @@ def search(
     w, c, _, _, alpha, q, _ = score
     trade, required = aim
     near, far, new = own.copy(), own.copy(), own.copy()
-    target[:], witness[:] = own, own
+    copy_to(target, own)
+    copy_to(witness, own)
     z_near, cost_near = margin(own, score), 0.0
     largest = 1e-300
     for d in range(len(own)):
@@ -116,9 +125,9 @@ def search(
         return -1.0
     maximise(least, own, low, high, score, far)
     z_far, cost_far = margin(far, score), spending(far, own, c)
-    witness[:] = far
+    copy_to(witness, far)
     if z_far < required:
-        target[:] = far
+        copy_to(target, far)
         return 0.0
     straight = q == 1.0 or math.isinf(q) or alpha == 0.0
     rho_near, rho_far, rho = largest, max(least, 1e-12 * largest), least
@@ -145,13 +154,15 @@ def search(
             old, miss_old, other, miss_other = other, miss_other, before, miss_before
         new_rho = rho
         if miss > 0.0:
-            near[:], z_near, cost_near, rho_near = new, z, spent, rho
+            copy_to(near, new)
+            z_near, cost_near, rho_near = z, spent, rho
         else:
-            far[:], z_far, cost_far, rho_far = new, z, spent, rho
+            copy_to(far, new)
+            z_far, cost_far, rho_far = z, spent, rho
         if not straight and abs(miss) <= SOLVED:
             break
     between(near, far, own, score, aim, target)
-    witness[:] = target if straight else new
+    copy_to(witness, target if straight else new)
     return rho
 
 
@@ -188,7 +199,7 @@ def between(near: Array, far: Array, own: Array, score: Line, aim: tuple[float, 
     z_near, z_far = margin(near, score), margin(far, score)
     cost_near, cost_far = spending(near, own, c), spending(far, own, c)
     if not (cost_far > cost_near and z_far > z_near):
-        target[:] = far
+        copy_to(target, far)
         return
     chord = (z_far - z_near) / (cost_far - cost_near)
     if math.isnan(trade):
@@ -200,7 +211,7 @@ def between(near: Array, far: Array, own: Array, score: Line, aim: tuple[float, 
                 break
             share, step = share + step, 2.0 * step
         if share >= 1.0:
-            target[:] = far
+            copy_to(target, far)
         return
     ratio = min(trade / chord, 1.0 - 1e-16)
     wanted = math.log1p(-ratio) - math.log(ratio)
@@ -209,9 +220,9 @@ def between(near: Array, far: Array, own: Array, score: Line, aim: tuple[float, 
     best = softplus(-margin(target, score)) + trade * spending(target, own, c)
     if softplus(-z_near) + trade * cost_near < best:
         best = softplus(-z_near) + trade * cost_near
-        target[:] = near
+        copy_to(target, near)
     if softplus(-z_far) + trade * cost_far < best:
-        target[:] = far
+        copy_to(target, far)
 
 
 @compiled

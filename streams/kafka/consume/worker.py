@@ -43,7 +43,7 @@ faust_log = logging.getLogger("faust")
 Timer = tuple[float, Callable[[], Awaitable[None]]]
 """Seconds between two calls, and the function to call."""
 
-_STOP_SECONDS = 20.0
+STOP_SECONDS = 20.0
 _FAILED_STOP_SECONDS = 8.0
 _ABANDONED_STOP_SECONDS = 1.0
 """For the rest of a stop after a chunk was cancelled."""
@@ -61,13 +61,15 @@ async def run_worker(
     signals: bool = True,
     lease: Lease | None = None,
     before_commit: Callable[[Collection[str]], None] | None = None,
+    stop_seconds: float = STOP_SECONDS,
 ) -> None:
     """Run the handlers (topic: handler) until ``stop`` is set, or, with ``signals``, until SIGTERM or SIGINT.
 
     ``on_started`` is called once, when the first partitions are assigned and their handlers are ready. A chunk starts
     only while the ``lease``, which follows the group's answers, is valid. ``before_commit`` is called with the topics
-    whose offsets are about to be committed to the group. Errors of a handler, a timer or ``on_started`` are raised, and
-    ``BrokerError`` when Kafka is not reachable, refuses, or lacks a topic.
+    whose offsets are about to be committed to the group. A chunk under way has ``stop_seconds`` to end.
+    Errors of a handler, a timer or ``on_started`` are raised, and ``BrokerError`` when Kafka is not reachable, refuses,
+    or lacks a topic.
     """
     stop = stop or asyncio.Event()
     lease = lease or Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
@@ -76,7 +78,7 @@ async def run_worker(
         await wait_for_coordinator(options)
         if stop.is_set():
             return
-        await _Worker(options, handlers, timers, on_started, stop, lease, before_commit).run()
+        await _Worker(options, handlers, timers, on_started, stop, lease, before_commit, stop_seconds).run()
 
 
 class _Worker:
@@ -91,6 +93,7 @@ class _Worker:
         stop: asyncio.Event,
         lease: Lease,
         before_commit: Callable[[Collection[str]], None] | None = None,
+        stop_seconds: float = STOP_SECONDS,
     ) -> None:
         self._handlers = handlers
         self._timers = timers
@@ -99,6 +102,7 @@ class _Worker:
         self._error: BaseException | None = None
         self._lease = lease
         self._before_commit = before_commit
+        self._stop_seconds = stop_seconds
         self._queues = PartitionQueues(self._handle, options.chunk_records)
         self._app = _app(options, self, lease)
         for topic in handlers:
@@ -113,7 +117,7 @@ class _Worker:
             log.error("the worker ends: %s", str(self._error) or repr(self._error))
         app.cancel()
         await asyncio.wait([app])
-        await self._stop_app(_FAILED_STOP_SECONDS if self._error else _STOP_SECONDS)
+        await self._stop_app(_FAILED_STOP_SECONDS if self._error else self._stop_seconds)
         if self._error:
             raise self._error
 

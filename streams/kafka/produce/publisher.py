@@ -30,16 +30,16 @@ T = TypeVar("T")
 _Partition = tuple[str, int]
 """Topic and partition. A plain tuple, because one is made for every record."""
 
-_CLOSE_SECONDS = 3.0
+CLOSE_SECONDS = 3.0
 _OVERHEAD_BYTES = 512
 """An upper bound for the batch header and the record's framing, which come on top of key, value and headers."""
 
 
 class KafkaPublisher:
-    """A ``Publisher`` on Kafka; use it from one event loop."""
+    """A ``Publisher`` on Kafka; use it from one event loop. Closing it takes ``close_seconds`` at most."""
 
-    def __init__(self, options: KafkaOptions) -> None:
-        self._options = options
+    def __init__(self, options: KafkaOptions, close_seconds: float = CLOSE_SECONDS) -> None:
+        self._options, self._close_seconds = options, close_seconds
         self._producer: Any = None
         self._error: BrokerError | None = None
 
@@ -66,7 +66,7 @@ class KafkaPublisher:
         """Close the connections. Published records are acknowledged already; failed ones are dropped."""
         if self._producer is not None:
             producer, self._producer = self._producer, None
-            await close(producer.client, producer.stop(), _CLOSE_SECONDS)
+            await close(producer.client, producer.stop(), self._close_seconds)
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -22,7 +22,7 @@ from onward.streams.topics import Topics, plan
 from onward.tests.support.reference_worlds import WORLDS, load_world, plain_loop, stored_arrays
 
 REGULARISATION = 20.0
-FIRST_PEOPLE = 300
+FIRST_PEOPLE = 150
 BY_PERSON = ("X", "U", "delay")
 """The arrays of a world that have one row a person."""
 

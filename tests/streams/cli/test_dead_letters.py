@@ -121,36 +121,40 @@ def test_what_was_refused_is_answered_exactly_once(
     assert [row["sent_again"] for row in json.loads(capsys.readouterr().out)["dead_letters"]] == [True] * 3
 
 
-def put(broker: EmbeddedBroker, record: Record, reason: str = "wrong_type", limit: int = 100) -> None:
+def put(writer: EventWriter, record: Record, reason: str = "wrong_type", limit: int = 100) -> None:
     """Send a record, and publish the dead letter of it that a worker would."""
     letter = dead_letter_of_record(record, reason, "it \x1b[2Jis", limit)
     times_ms = record.timestamp_ms, record.timestamp_ms
     emission = Emission(0, 0, "dead-letter/x", "", "onward", None, *times_ms, DeadLetter, encode_event(letter))
     [out] = records_of([emission], TOPICS, record.partition, b"1")
-    with EventWriter(broker.options()) as writer:
-        writer.send(record.topic, record.value or b"", partition=record.partition)
-        writer.send(
-            out.topic, out.value, headers=out.headers, timestamp_ms=out.timestamp_ms, partition=record.partition
-        )
+    writer.send(record.topic, record.value or b"", partition=record.partition)
+    writer.send(out.topic, out.value, headers=out.headers, timestamp_ms=out.timestamp_ms, partition=record.partition)
 
 
 ID = [("ce_id", b"1")]
 DAY_MS = 86_400_000
 
 
-@pytest.fixture
-def refused(broker: EmbeddedBroker) -> EmbeddedBroker:
-    """A broker with dead letters of several kinds, times and programs; no worker serves it."""
+def refuse(broker: EmbeddedBroker) -> None:
+    """Publish dead letters of several kinds, times and programs; no worker serves the broker."""
     now_ms = time.time_ns() // 1_000_000
     value = b'{"program":"cars","application":"\\u001b[2Jada"}'
-    put(broker, Record("applications", 0, 0, SENT_MS, b"k", value, ID))
-    put(broker, Record("applications", 1, 0, now_ms - DAY_MS // 2, None, b"x" * 1000, ID), "oversized")
-    put(broker, Record("decisions", 1, 0, now_ms, None, b"{", ID), "malformed_json")
-    put(broker, Record("journal", 0, 0, now_ms, None, b"[]", ()), "foreign_record")
-    put(broker, Record("models", 0, 0, now_ms, None, b"{}", ID), "model_refused")
-    # That of an event about a program stands in several partitions.
-    put(broker, Record("models", 0, 0, now_ms, None, b"{}", ID), "model_refused")
-    return broker
+    with EventWriter(broker.options()) as writer:
+        put(writer, Record("applications", 0, 0, SENT_MS, b"k", value, ID))
+        put(writer, Record("applications", 1, 0, now_ms - DAY_MS // 2, None, b"x" * 1000, ID), "oversized")
+        put(writer, Record("decisions", 1, 0, now_ms, None, b"{", ID), "malformed_json")
+        put(writer, Record("journal", 0, 0, now_ms, None, b"[]", ()), "foreign_record")
+        put(writer, Record("models", 0, 0, now_ms, None, b"{}", ID), "model_refused")
+        # That of an event about a program stands in several partitions.
+        put(writer, Record("models", 0, 0, now_ms, None, b"{}", ID), "model_refused")
+
+
+@pytest.fixture(scope="module")
+def refused() -> Iterator[EmbeddedBroker]:
+    """A broker with dead letters of several kinds, which is only read from."""
+    with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 2)) as broker:
+        refuse(broker)
+        yield broker
 
 
 @pytest.mark.parametrize(
@@ -222,16 +226,17 @@ def test_what_cannot_be_sent_again_has_a_line_each(
 
 
 def test_decisions_wait_until_workers_have_read_the_applications(
-    refused: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
+    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    refuse(broker)
     ids = ["decisions/1/0", "applications/0/0"]
-    assert call(refused, "retry", *ids, "--patience-seconds", "0.01") == 3
+    assert call(broker, "retry", *ids, "--patience-seconds", "0.01") == 3
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("onward: no worker of group onward has read applications within 0.01 s, and 1 records that ")
-    assert call(refused, "list", "--topic", "applications", "--json") == 0
+    assert call(broker, "list", "--topic", "applications", "--json") == 0
     rows = json.loads(capsys.readouterr().out)["dead_letters"]
     assert [row["sent_again"] for row in rows] == [True, False]
-    assert call(refused, "retry", *ids, "--json") == 0
+    assert call(broker, "retry", *ids, "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert told == {"sent": ["decisions/1/0"], "sent_before": ["applications/0/0"], "left": {}, "dry_run": False}
 

@@ -17,11 +17,10 @@ from onward.schemas.events import Model
 from onward.schemas.specfile import load_spec
 from onward.streams.errors import ModelError, OnwardError
 from onward.streams.kafka.service import _first_load
-from onward.streams.programs import trial as trials
 from onward.streams.programs import trial_server
 from onward.streams.programs.load_limits import LoadLimits, limited_memory
 from onward.streams.programs.program import assemble, check_model, load_model
-from onward.streams.programs.trial import Request, Trial, Trials
+from onward.streams.programs.trial import SERVER, Request, Trial, Trials
 from onward.tests.support.kafka_handlers import until
 from onward.tests.support.model_bombs import bomb_bundle, onnx_bomb, trees_bomb
 from onward.tests.support.programs import POLICIES, write_programs
@@ -29,8 +28,8 @@ from onward.tests.support.programs import POLICIES, write_programs
 LIMITS = LoadLimits()
 
 
-async def try_model(trial, limits):
-    async with Trials(limits) as held:
+async def try_model(trial, limits, command=SERVER):
+    async with Trials(limits, command) as held:
         await held.hold(trial)
 
 
@@ -126,18 +125,17 @@ def test_a_model_whose_file_never_comes_is_refused(program, monkeypatch):
     assert trial_server._tried(request).problem == "data: loading it does not end"
 
 
-async def test_a_trial_that_somebody_ends_refuses_no_model(program, monkeypatch):
+async def test_a_trial_that_somebody_ends_refuses_no_model(program):
     """Signals to a whole group of processes must not make a dead letter of a good model."""
-    monkeypatch.setattr(trials, "_COMMAND", ("sh", "-c", """echo ready; read line; echo '{"signal": 15}'"""))
+    command = "sh", "-c", """echo ready; read line; echo '{"signal": 15}'"""
     with pytest.raises(OnwardError, match="was ended by SIGTERM") as raised:
-        await try_model(trial_of(*program), LIMITS)
+        await try_model(trial_of(*program), LIMITS, command)
     assert not isinstance(raised.value, ModelError)
 
 
-async def test_a_trial_that_cannot_begin_refuses_no_model(program, monkeypatch):
-    monkeypatch.setattr(trials, "_COMMAND", ("sh", "-c", "echo broken >&2; exit 3"))
+async def test_a_trial_that_cannot_begin_refuses_no_model(program):
     with pytest.raises(OnwardError, match="the process that tries models has ended: broken") as raised:
-        await try_model(trial_of(*program), LIMITS)
+        await try_model(trial_of(*program), LIMITS, ("sh", "-c", "echo broken >&2; exit 3"))
     assert not isinstance(raised.value, ModelError)
 
 
@@ -145,9 +143,9 @@ def read(path):
     return path.read_text().strip() if path.exists() else ""
 
 
-async def test_a_cancelled_trial_leaves_no_process(program, monkeypatch, tmp_path):
-    monkeypatch.setattr(trials, "_COMMAND", ("sh", "-c", f"echo $$ > {tmp_path}/pid; sleep 60"))
-    trying = asyncio.create_task(try_model(trial_of(*program), LIMITS))
+async def test_a_cancelled_trial_leaves_no_process(program, tmp_path):
+    command = "sh", "-c", f"echo $$ > {tmp_path}/pid; sleep 60"
+    trying = asyncio.create_task(try_model(trial_of(*program), LIMITS, command))
     await until(lambda: read(tmp_path / "pid"))
     trying.cancel()
     with pytest.raises(asyncio.CancelledError):

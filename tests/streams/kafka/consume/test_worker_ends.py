@@ -12,7 +12,6 @@ import confluent_kafka
 import pytest
 
 from onward.streams.errors import BrokerError, LedgerError
-from onward.streams.kafka.consume import worker as worker_module
 from onward.streams.kafka.consume.tail import tail
 from onward.streams.kafka.consume.worker import _Worker, run_worker
 from onward.streams.kafka.embedded import EmbeddedBroker
@@ -147,11 +146,10 @@ async def test_sigterm_finishes_the_chunk_in_progress_and_commits_it(broker):
     assert not recorder.owned
 
 
-async def test_a_chunk_that_outlasts_the_stop_is_cancelled_and_its_partition_released(broker, monkeypatch, caplog):
-    monkeypatch.setattr(worker_module, "_STOP_SECONDS", 0.2)
+async def test_a_chunk_that_outlasts_the_stop_is_cancelled_and_its_partition_released(broker, caplog):
     topic = broker.topic()
     recorder = Recorder(before=lambda chunk: asyncio.sleep(60))
-    async with working(broker.options(), {topic: recorder}):
+    async with working(broker.options(), {topic: recorder}, stop_seconds=0.2):
         await until(lambda: recorder.owned)
         broker.fill(topic, 1)
         await until(lambda: recorder.in_progress)

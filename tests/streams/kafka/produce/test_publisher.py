@@ -12,7 +12,6 @@ from aiokafka.errors import KafkaTimeoutError
 from onward.streams.errors import BrokerError
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.embedded import EmbeddedBroker
-from onward.streams.kafka.produce import publisher as publisher_module
 from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.records import OutRecord, TopicPartition
 from onward.streams.topics import TopicPlan
@@ -173,10 +172,9 @@ async def test_a_topic_that_does_not_exist_is_named(real):
             await publisher.partitions("nowhere")
 
 
-async def test_a_broker_that_stops_fails_the_publisher(monkeypatch):
-    monkeypatch.setattr(publisher_module, "_CLOSE_SECONDS", 0.3)
+async def test_a_broker_that_stops_fails_the_publisher():
     with EmbeddedBroker({"t": 1}) as broker:
-        publisher = KafkaPublisher(broker.options(delivery_timeout_ms=500))
+        publisher = KafkaPublisher(broker.options(delivery_timeout_ms=500), close_seconds=0.3)
         await publisher.start()
         await publisher.publish([out("t", 1)])
     with pytest.raises(BrokerError, match=r"publishing 1 records to t failed: not acknowledged within 0\.5 s"):
