@@ -8,8 +8,10 @@ import shlex
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from onward.schemas.events import Answer
 from onward.streams.cli import main
 from onward.tests.support.loans import reviewed_spec, write_loans
 
@@ -34,7 +36,9 @@ def test_the_page_is_what_happens(
     monkeypatch.chdir(tmp_path)
     write_loans(Path("loans.csv"))
     Path("people.csv").write_text("name,income,debts,region\nada,35,6,north\n")
-    Path("prior.json").write_text(blocks("json")[0])
+    answer, prior = blocks("json")
+    assert msgspec.json.decode(answer, type=Answer).question == 1
+    Path("prior.json").write_text(prior)
     spec = reviewed_spec()
     assert PLAIN in spec
     spec = spec.replace(PLAIN, blocks("yaml")[section]).replace("mutable: down}", "mutable: down, largest_step: 2}")

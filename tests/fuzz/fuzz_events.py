@@ -32,6 +32,7 @@ EVENTS: Sequence[Struct] = (
     Decision("loan", "a", approved=True),
     Answer("loan", "a", "1"),
     Answer("credit", "a", None),
+    Answer("loan", "a", "2", 3),
     Outcome("loan", "a", "improved"),
     Round("loan", datetime(2026, 11, 30, tzinfo=UTC), 100),
     Outcome("credit", "a", "unseen"),
