@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,9 +34,10 @@ def prior_shares(movable: NDArray[np.bool_]) -> Array:
 
 
 class Lesson(NamedTuple):
-    """What answers say of F features: of a share ``seen`` (F,) of a person, ``editable`` (F,) would change each.
+    """What answers say of F features: what is ``seen`` (F,) of a person, 1 where all, and how much ``editable`` (F,).
 
-    Where people are of kinds instead, these stand for the features: a person is wholly seen, and of each kind in part.
+    Where little is seen, ``editable`` may be more than it, or below 0: it is right in the mean of many picks. Where
+    people are of kinds, these stand for the features: a person is wholly seen, and of each kind in part.
     """
 
     editable: Array
@@ -46,9 +47,9 @@ class Lesson(NamedTuple):
 class Preferences:
     """The share of a population that would change each feature, or is of each kind, learned from what people pick.
 
-    A Beta posterior a feature, whose counts may be fractions: of the sampled people who would have picked the same, the
-    share with an editable feature is counted (``lessons``). That is expectation-maximisation, a step a pick. Counts are
-    sums, so those of several learners add up; they are multiples of a unit, so that their order does not matter
+    A Beta posterior a feature, whose counts may be fractions (``served``): a pick counts as far as it tells. A lesson
+    is a step of Fisher's scoring, so a first wrong idea of the population is not kept by picks that say little. Counts
+    are sums, so those of several learners add up; they are multiples of a unit, so that their order does not matter
     unless something is forgotten.
 
     Parameters
@@ -83,13 +84,13 @@ class Preferences:
     def shares(self) -> Array:
         """The posterior mean of the share of people who would change each feature, (F,); 0 where none may."""
         # Where others' picks were lost, taking them back may leave less than nothing.
-        editable, seen = self._counts.clip(min=0.0)
+        editable, seen = self._counts[0], self._counts[1].clip(min=0.0)
         mean = (self._prior * self._strength + editable) / (self._strength + seen)
         return np.where(self._prior > 0.0, mean.clip(LEAST_SHARE, 1.0 - LEAST_SHARE), 0.0)
 
     @property
     def picks(self) -> float:
-        """The number of picks that were learned from and count still."""
+        """What was seen of people and counts still: that of the feature of which most was."""
         return float(self._counts[1].max(initial=0.0))
 
     def learn(self, lesson: Lesson) -> None:
@@ -154,11 +155,16 @@ class Served(NamedTuple):
 
 
 def served(costs: Array, editable: NDArray[np.bool_], changed: NDArray[np.bool_], limit: float) -> Served:
-    """Whom options serve that cost (k, S) in samples of a person, infinite where they cannot be carried out.
+    r"""Whom options serve that cost (k, S) in samples of a person, infinite where they cannot be carried out.
 
     ``editable`` (S, F) are the features that each sample would change, ``changed`` (k, F) those that the options
-    change. A person is satisfied by a cost of at most ``limit``, and takes the cheapest option, the first of equals.
-    Where an option suits no sample, its pick says of the features that it changes that they are editable. Of features
+    change. A person takes the cheapest option, the first of equals, if it costs at most ``limit``: that satisfies them.
+
+    A pick is one of several that the samples would have made. With $m$ the share of all samples that would change a
+    feature, and $w_k$ of those that would have picked $k$, which a share $p_k$ does, a pick tells
+    $I = \sum_k p_k (w_k - m)^2 / m (1 - m)$ of the feature: 1 where it follows from the pick, 0 where all picks leave
+    it as it was. That is the observed information over the whole, and $w_k - m$ the score; so $I$ is seen, and
+    $I m + w_k - m$ of it editable. Where a pick suits no sample, the features that it changes are editable. Of features
     that no option changes no pick says anything: else those that are not shown would be believed to be ever harder.
 
     Examples
@@ -166,28 +172,31 @@ def served(costs: Array, editable: NDArray[np.bool_], changed: NDArray[np.bool_]
     >>> costs = np.array([[0.2, 0.9, np.inf], [0.5, 0.1, np.inf]])
     >>> editable, changed = np.array([[1, 1], [1, 1], [0, 1]], dtype=bool), np.array([[1, 0], [1, 1]], dtype=bool)
     >>> found = served(costs, editable, changed, limit=1.0)
-    >>> found.suits.round(2), round(found.satisfied, 2), found.lessons[-1].editable
-    (array([0.33, 0.33]), 0.67, array([0., 1.]))
+    >>> found.suits.round(2), round(found.satisfied, 2), found.lessons[0].editable.round(2)
+    (array([0.33, 0.33]), 0.67, array([1., 0.]))
     """
     least = costs.min(axis=0, initial=np.inf)
     cheapest: Indices = np.where(np.isfinite(least), costs.argmin(axis=0) if len(costs) else -1, -1)
     groups = [cheapest == option for option in range(len(costs))]
     unsatisfied = ~(least <= limit)
-    shown = np.asarray(changed.any(axis=0))
-    lessons = [_lesson(editable[group], own, shown) for group, own in zip(groups, changed, strict=True)]
-    nothing = np.zeros(editable.shape[1], dtype=np.bool_)
+    picked = np.where(unsatisfied, len(costs), cheapest)
     return Served(
         np.array([group.mean() for group in groups]),
         float(1.0 - unsatisfied.mean()),
-        (*lessons, _lesson(editable[unsatisfied], nothing, shown)),
+        _lessons([editable[picked == place] for place in range(len(costs) + 1)], editable, changed),
     )
 
 
-def _lesson(editable: NDArray[np.bool_], changed: NDArray[np.bool_], shown: NDArray[np.bool_]) -> Lesson:
-    """The mean of some samples' editable features (s, F), of those ``shown`` (F,).
-
-    Where there are no samples, the ``changed`` ones (F,) count.
-    """
-    if not len(editable):
-        return Lesson(changed.astype(np.float64), changed.astype(np.float64))
-    return Lesson(editable.mean(axis=0) * shown, shown.astype(np.float64))
+def _lessons(
+    groups: Sequence[NDArray[np.bool_]], editable: NDArray[np.bool_], changed: NDArray[np.bool_]
+) -> tuple[Lesson, ...]:
+    """What the pick of each option and of none teaches: each has a group of samples, of which it is right."""
+    shown, mean = changed.any(axis=0), editable.mean(axis=0)
+    score = np.array([shown * (group.mean(axis=0) - mean) if len(group) else 0.0 * mean for group in groups])
+    share, variance = np.array([len(group) for group in groups]) / len(editable), mean * (1.0 - mean)
+    seen = np.divide(share @ score**2, variance, out=np.zeros_like(mean), where=variance > 0.0)
+    asked = np.concatenate([changed, np.zeros_like(changed[:1])]) if len(changed) else np.zeros((1, len(mean)))
+    return tuple(
+        Lesson(seen * mean + own, seen) if len(group) else Lesson(suits_nobody * 1.0, suits_nobody * 1.0)
+        for group, own, suits_nobody in zip(groups, score, asked, strict=True)
+    )

@@ -16,7 +16,7 @@ from ..portion import Taught
 from ..sharing.increment import tell
 from .population import preferences_to_teach
 
-UNITS: Final = "<u4"
+UNITS: Final = "<i4"
 """What a case holds of a lesson: whole multiples of the unit of evidence, which are all that is learned of it."""
 NONE: Final = "none"
 """The place of people who would take no option, as a label."""

@@ -47,7 +47,7 @@ def test_where_picks_were_lost_that_are_taken_back_the_others_count() -> None:
     lost, known = Lesson(np.ones(3), np.ones(3)), Lesson(np.array([1.0, 0.0, 0.0]), np.array([1.0, 1.0, 0.0]))
     preferences = Preferences(PRIOR)
     preferences.add({"editable": -lost.editable, "seen": -lost.seen})
-    assert preferences.shares.tolist() == PRIOR.tolist()
+    assert ((preferences.shares > 0.0) == (PRIOR > 0.0)).all()
     preferences.add({"editable": lost.editable, "seen": lost.seen})
     preferences.learn(known)
     only = Preferences(PRIOR)
@@ -93,17 +93,27 @@ def test_a_state_that_is_none_is_refused_and_changes_nothing(state: dict[str, np
     assert restored.shares.tobytes() == before.tobytes()
 
 
-def test_a_lesson_is_the_mean_of_those_who_would_have_picked_the_same() -> None:
+def test_a_lesson_counts_as_far_as_a_pick_tells_who_would_have_made_it() -> None:
     costs = np.array([[0.2, 0.2, np.inf, 3.0], [0.5, 0.1, np.inf, 2.0]])
     editable = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [1, 1, 1]], dtype=bool)
     found = served(costs, editable, np.array([[1, 0, 0], [1, 1, 0]], dtype=bool), limit=1.0)
     assert found.suits.tolist() == [0.25, 0.5]
     assert found.satisfied == 0.5
-    first, second, none = (lesson.editable.tolist() for lesson in found.lessons)
-    assert first == [1.0, 0.0, 0.0]
-    assert second == [1.0, 1.0, 0.0]
-    assert none == [0.5, 0.5, 0.0]
-    assert all(lesson.seen.tolist() == [1.0, 1.0, 0.0] for lesson in found.lessons), "no option changes the last one"
+    mean, groups = np.array([0.75, 0.5]), np.array([[1.0, 0.0], [1.0, 1.0], [0.5, 0.5]])
+    seen = np.array([0.25, 0.25, 0.5]) @ (groups - mean) ** 2 / (mean * (1.0 - mean))
+    for lesson, group in zip(found.lessons, groups, strict=True):
+        assert lesson.seen.tolist() == pytest.approx([*seen, 0.0]), "no option changes the last one"
+        assert lesson.editable.tolist() == pytest.approx([*(seen * mean + group - mean), 0.0])
+
+
+@pytest.mark.parametrize(("limit", "seen"), [(1.0, 1.0), (0.1, 0.0)])
+def test_a_pick_tells_all_of_a_feature_that_decides_it_and_nothing_where_nobody_takes_anything(limit, seen) -> None:
+    editable = np.array([[1], [1], [0], [0]], dtype=bool)
+    found = served(np.where(editable.T, 0.5, np.inf), editable, np.array([[True]]), limit)
+    assert found.lessons[1].seen.tolist() == [seen]
+    assert found.lessons[1].editable.tolist() == [0.0]
+    if seen:
+        assert found.lessons[0].editable.tolist() == [1.0]
 
 
 def test_the_pick_of_what_suits_nobody_says_that_its_features_can_change() -> None:
@@ -135,5 +145,4 @@ def test_a_population_is_learned_from_its_picks() -> None:
         person = random.random(features) < truth
         willing = [option for option in each if person[changed[option]].all()]
         preferences.learn(lessons[random.choice(willing) if willing else -1])
-    assert (preferences.shares[:2] > 0.65).all()
-    assert (preferences.shares[2:] < 0.4).all()
+    assert preferences.shares.tolist() == pytest.approx(truth.tolist(), abs=0.12)

@@ -100,7 +100,7 @@ def test_a_shard_in_which_nobody_has_said_anything_believes_what_the_others_told
     say(cluster, [number])
     cluster.settle()
     told, own = (np.frombuffer(counts(cluster)[shard]["seen"]) for shard in (0, 1))
-    assert (own - told).max() == 1.0
+    assert (own - told).max() > 0.0
 
 
 @pytest.mark.parametrize("policy", [{}, {"cost_parameters": {"memory": 50}}], ids=["no answers", "forgotten answers"])
