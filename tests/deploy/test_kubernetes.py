@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from onward.streams.cli.process.leftover_threads import GRACE_SECONDS
 from onward.streams.kafka.consume.worker import STOP_SECONDS
-from onward.streams.kafka.produce.publisher import _CLOSE_SECONDS
+from onward.streams.kafka.produce.publisher import CLOSE_SECONDS
 from onward.streams.metrics import Metrics
 from onward.streams.settings import WorkerSettings
 from onward.streams.snapshots.scheduler import LAST_SECONDS
@@ -113,7 +113,7 @@ def test_the_probes_ask_pages_that_there_are(container: Any) -> None:
 
 
 def test_a_worker_has_the_time_to_end_and_to_come_back(kustomization: Any, pod: Any, container: Any) -> None:
-    longest = STOP_SECONDS + LAST_SECONDS + _CLOSE_SECONDS + GRACE_SECONDS
+    longest = STOP_SECONDS + LAST_SECONDS + CLOSE_SECONDS + GRACE_SECONDS
     assert pod["terminationGracePeriodSeconds"] > longest
     variables = settings_of(kustomization, container)
     assert 20 <= float(variables["ONWARD_SESSION_TIMEOUT_SECONDS"]) <= 30
