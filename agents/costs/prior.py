@@ -60,8 +60,14 @@ class SampledPrior:
         return self._rows[kind]
 
     def lesson(self, kinds: Array, changed: NDArray[np.bool_]) -> Lesson:
-        """Of the features that were seen, which ones the person would change."""
-        return Lesson(kinds @ self._editable * changed, changed.astype(np.float64))
+        """Which features the person would change, as far as the answers tell: a step of scoring, as of ``served``.
+
+        What answers tell of a feature is here that of this person's, not of all that they could have given.
+        """
+        mean = self._editable.mean(axis=0)
+        score, variance = changed * (kinds @ self._editable - mean), mean * (1.0 - mean)
+        seen = np.divide(score**2, variance, out=np.zeros_like(mean), where=variance > 0.0)
+        return Lesson(seen * mean + score, seen)
 
 
 def sampled_plan_costs(cost: SampledCost, person: Array, targets: Array) -> PlanCosts:
