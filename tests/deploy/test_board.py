@@ -22,7 +22,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from onward.deploy.grafana.board import FILE, ROWS, Query, queries, render
-from onward.schemas.events import Application, Value
+from onward.schemas.events import Answer, Application, Value
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.cli import main
@@ -32,7 +32,7 @@ from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.metrics import Metrics
 from onward.streams.settings import BrokerSettings
 from onward.streams.topics import Topics
-from onward.tests.support.programs import POLICIES, write_programs
+from onward.tests.support.programs import PICKED, POLICIES, write_programs
 from onward.tests.support.stricter_models import write_stricter
 
 PROMETHEUS = shutil.which("prometheus")
@@ -62,6 +62,13 @@ PROMISED = {
         "promise": {"kind": "lp", "radius": 0.1},
     }
 }
+ASKED = {
+    "asked": {
+        "policy": {**PICKED, "choice": "protoar", "generator": "plans", "window": {"time": "PT1H", "lateness": "PT1S"}},
+        "elicitation": {"tolerance": 0, "deadline": "PT5S"},
+    }
+}
+WRITTEN = {**LIMITED, **PROMISED, **ASKED, "picked": POLICIES["picked"]}
 BEYOND_THE_RADIUS = 0.13
 """By how much a later model is stricter, in log odds: it must be asked about the options, and accepts them."""
 ROUNDS_BEFORE_IT = 10
@@ -93,12 +100,12 @@ def broker() -> Iterator[EmbeddedBroker]:
 @pytest.fixture
 def worker(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[str]:
     """HOST:PORT of the pages of a worker that serves the simulator's programs, one of them in two shards, one program
-    with limited places, and one with promises."""
+    with limited places, one with promises, one that asks, and one whose recourses say whom they satisfy."""
     assert main(["simulate", *POLICY_FLAGS, "--programs", str(tmp_path / "programs")]) == 0
     # Two shards that share, in the two partitions of the journal.
     with (tmp_path / "programs" / "personal-loan-residual" / "spec.yaml").open("a", encoding="utf-8") as spec:
         spec.write("shards: 2\n")
-    paths = [*(tmp_path / "programs").glob("*/spec.yaml"), *write_programs(tmp_path / "limited", LIMITED | PROMISED)]
+    paths = [*(tmp_path / "programs").glob("*/spec.yaml"), *write_programs(tmp_path / "written", WRITTEN)]
     specs = [word for path in paths for word in ("--spec", str(path))]
     pages = ["--web-host", "127.0.0.1", "--web-port", "0", "--tick-seconds", "0.3"]
     snapshots = ["--snapshots", str(tmp_path / "snapshots"), "--snapshot-minutes", "0.02"]
@@ -173,7 +180,7 @@ def trouble(broker: EmbeddedBroker) -> None:
 class Competitors:
     """People who apply to the program with limited places, are rejected, and come back with the best that there is.
 
-    They apply to the program with promises too.
+    They apply to the other programs too. Every other one answers a question.
     """
 
     def __init__(self, broker: EmbeddedBroker) -> None:
@@ -191,7 +198,10 @@ class Competitors:
             for name in (f"new-{self._number}", f"twice-{self._number}"):
                 poor: Mapping[str, Value] = {"region": "north", "income": 5, "debts": 9}
                 self._send(writer, name, poor, applicant=f"person {self._number}")
-            self._send(writer, f"promised-{self._number}", poor, "promised")
+            for program in sorted(WRITTEN.keys() - LIMITED.keys()):
+                self._send(writer, f"{program}-{self._number}", poor, program)
+            if self._number % 2:
+                self._answer(writer, f"asked-{self._number}")
             for name in back:
                 self._send(writer, f"back-{name}", {"region": "north", "income": 100, "debts": 0}, previous=name)
                 del self._applied[name]
@@ -203,6 +213,11 @@ class Competitors:
         event = Application(program, name, features, **who)
         headers = cloud_event_headers(name, "test", ce_type(event), time.time_ns() // 1_000_000)
         writer.send(TOPICS.applications, msgspec.json.encode(event), key=name.encode(), headers=headers)
+
+    def _answer(self, writer: EventWriter, name: str) -> None:
+        event = Answer("asked", name, "1", question=1)
+        headers = cloud_event_headers(f"answer-{name}", "test", ce_type(event), time.time_ns() // 1_000_000)
+        writer.send(TOPICS.answers, msgspec.json.encode(event), key=name.encode(), headers=headers)
 
 
 def answered(server: str, query: Query) -> bool:
@@ -217,7 +232,7 @@ def answered(server: str, query: Query) -> bool:
 @pytest.mark.skipif(PROMETHEUS is None, reason="needs the program prometheus (Debian: apt-get install prometheus)")
 def test_every_query_gives_a_series(broker: EmbeddedBroker, worker: str, simulator: str, tmp_path: Path) -> None:
     missing, deadline, competitors = list(queries()), time.monotonic() + PATIENCE_SECONDS, Competitors(broker)
-    programs = tmp_path / "limited"
+    programs = tmp_path / "written"
     stricter = write_stricter(programs / "stricter", programs / "promised.yaml", BEYOND_THE_RADIUS)
     announce = ["models", "announce", "--brokers", broker.bootstrap, "--manifest", stricter]
     with prometheus({"onward": worker, "simulator": simulator}, tmp_path) as server:
