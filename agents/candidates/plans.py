@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 
 from ..costs import Cost
-from ..costs.plan_costs import Pool
+from ..costs.plan_costs import PlanCosts, Pool
 from ..goals import Goal
 from ..parameters import Interval
 from .components.effects import log_odds
@@ -203,10 +203,28 @@ def cheapest_steps(space: Space, cost: Cost, person: Array, target: Array) -> Pl
     not depend on order, features are changed in theirs, and costs of steps are those of single changes.
     """
     levels = levels_to(space, person, target)
+    last, order = _in_order(levels, cost)
     tables, probability = levels.tables(cost)
-    costs, last = (*tables,), levels.lattice.first[1:] - 1
     entries = levels.lattice.first, levels.lattice.steps, levels.lattice.path
-    order = np.empty((1, levels.lattice.steps[last].sum()), np.intp)
-    cheapest_order(last, entries, costs, probability, order[0])
-    parts = costs_of_steps(last, order[0], entries, costs) @ probability
-    return PlanSteps(levels.lattice.features[order[0]], levels.after(last, order[0]), parts)
+    parts = costs_of_steps(last, order, entries, (*tables,)) @ probability
+    return PlanSteps(levels.lattice.features[order], levels.after(last, order), parts)
+
+
+def costs_of_targets(space: Space, cost: Cost, person: Array, targets: Array) -> PlanCosts:
+    """What targets (n, D) cost a person (D,) under any weights, each by the steps of ``cheapest_steps``."""
+    each = []
+    for target in targets:
+        levels = levels_to(space, person, target)
+        last, order = _in_order(levels, cost)
+        each.append(levels.costs(cost, last[np.newaxis], order[np.newaxis]))
+    return PlanCosts.joined(each)
+
+
+def _in_order(levels: PlanLevels, cost: Cost) -> tuple[Indices, Indices]:
+    """The last levels (M,), and the steps to them (K,) in the order that is expected to cost least."""
+    tables, probability = levels.tables(cost)
+    last = levels.lattice.first[1:] - 1
+    order = np.empty(levels.lattice.steps[last].sum(), np.intp)
+    entries = levels.lattice.first, levels.lattice.steps, levels.lattice.path
+    cheapest_order(last, entries, (*tables,), probability, order)
+    return last, order

@@ -137,6 +137,8 @@ class Interview(Generic[S]):
         What is known of people's weights, and how they answer.
     key
         Numbers, 0 or more, that tell this person from others.
+    earlier
+        What the person has answered to questions of another interview.
 
     Examples
     --------
@@ -171,8 +173,9 @@ class Interview(Generic[S]):
         response: Response,
         key: Sequence[int],
         terms: Terms,
+        earlier: Sequence[Answer] = (),
     ) -> None:
-        self._pool_at, self._start, self._terms = pool_at, start, terms
+        self._pool_at, self._start, self._terms, self._earlier = pool_at, start, terms, earlier
         self._prior, self._response, self._key = prior, response, key
 
     def after(self, answers: Sequence[int]) -> Standing:
@@ -192,8 +195,10 @@ class Interview(Generic[S]):
         An answer is taken when the next standing is asked for: a list may grow meanwhile.
         """
         person, first = Particles(self._prior, self._response, self._key), self._pool_at(self._start)
-        state, pool, taught, declined, asked = self._start, first, 0, set[int](), set[tuple[int, ...]]()
-        shown = frozenset[int]()
+        for answer_before in self._earlier:
+            person.update(answer_before)
+        state, pool, taught = self._start, first, len(self._earlier)
+        declined, asked, shown = set[int](), set[tuple[int, ...]](), frozenset[int]()
         standing = self._standing(person, first, pool, 0, taught, shown, declined)
         yield standing
         for number, answer in enumerate(answers, start=1):

@@ -45,6 +45,18 @@ class PlanCosts(NamedTuple):
         found: Array = np.minimum(total, self.cap)
         return found
 
+    @classmethod
+    def joined(cls, parts: Sequence[PlanCosts]) -> PlanCosts:
+        """Those of the plans of several, one or more, which have the same floor, stop and cap."""
+        longest, steps, first = max(part.steps.shape[1] for part in parts), [], 0
+        for part in parts:
+            own = np.where(part.steps < 0, -1, part.steps + first)
+            steps.append(np.pad(own, ((0, 0), (0, longest - own.shape[1])), constant_values=-1))
+            first += len(part.coefficients)
+        return parts[0]._replace(
+            coefficients=np.concatenate([part.coefficients for part in parts]), steps=np.concatenate(steps)
+        )
+
     def only(self, plans: Sequence[int] | Indices) -> PlanCosts:
         """Those of some plans, with the steps that these have."""
         chosen = self.steps[np.asarray(plans, dtype=np.intp)]

@@ -167,7 +167,7 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
         ),
         PanelSpec(
             "Questions",
-            "Asked, answered and expired; and answers that were dropped, because a new model asks otherwise.",
+            "Asked, answered and expired.",
             PER_SECOND,
             (Query(_rate("onward_questions_total", "program", "state"), "{{program}} {{state}}"),),
         ),

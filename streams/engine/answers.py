@@ -18,7 +18,7 @@ from ...agents.candidates.plans import PlanGenerator, cheapest_steps
 from ...agents.options import OptionBatch, Options
 from ...schemas.events import ExecutionSource, ModelDecision, NoRecourse, Option, Recourse, Step
 from ...schemas.headers import format_time
-from ..journal.entries import JournalPosition
+from ..journal.entries import CaseKey, JournalPosition
 from ..programs.plan_steps import mean_weights, steps_of
 from ..programs.program import Program
 from .assessment import Assessment, Selected
@@ -77,7 +77,7 @@ class Terms:
         return person
 
     def ask_first(self, person: Decided, fold: Fold) -> Decided | None:  # noqa: ARG002
-        """A rejected person as they are to be answered; None where they are asked something before."""
+        """A rejected person as they are to be answered; None after a question to them was published."""
         return person
 
     def report_decision(self, person: Decided, fold: Fold) -> None:
@@ -235,7 +235,7 @@ def _answer(person: Decided, terms: Terms, fold: Fold) -> None:
         fold.observe_step(shard, _options(person, program), [(option.arm, option.propensity) for option in selected])
     # Step 3: publish the answer, and count the step.
     answer = _recourse(person, shard, selected, terms, fold) if selected else _no_recourse(person, shard, terms, fold)
-    fold.emit(answer, f"recourse/{program.name}/{case.key.application}", case.time_ms, program.name, case.shard)
+    fold.emit(answer, recourse_id(case.key), case.time_ms, program.name, case.shard)
     if program.audited and person.assessment is not None:
         fold.effects.audited += _audited(person.assessment, answer, program)
     case.step = shard.step
@@ -253,6 +253,11 @@ def _audited(assessment: Assessment, answer: Recourse | NoRecourse, program: Pro
     for number in program.audited:
         name, group = program.spec.features[number].name, str(assessment.values[number])
         yield Audited(program.name, name, group, cost, satisfied)
+
+
+def recourse_id(key: CaseKey) -> str:
+    """The ``ce_id`` of the answer to a rejected person."""
+    return f"recourse/{key.program}/{key.application}"
 
 
 def _selected(person: Decided, program: Program, shard: Shard, fold: Fold) -> tuple[Selected, ...]:

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..journal.entries import CaseKey, Entry
 from .timing.timers import ANSWER_DEADLINE, EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer, new_timer
@@ -96,18 +97,20 @@ class Picked(Struct, gc=False, array_like=True):
 class Asked(Struct, frozen=True, gc=False, array_like=True):
     """What a person was asked, and what they have answered.
 
-    ``questions`` are hashes of the plans of each question, by its number. ``answers`` has a byte for each that is
-    answered: the place of the picked plan, that nothing was picked, or that the answer was dropped
-    (``questions/recall.py``). ``offered`` is the number of plans of the last question, ``expires_ms`` the event time up
-    to which answers count. ``believed`` are the shares of the population's ``Preferences`` when they were first asked,
-    which others' answers do not change for them; empty where nothing was learned.
+    ``questions`` are the encoded targets of the plans of each question, by its number. ``answers`` has a byte for each
+    that is answered: the place of the picked plan, or that nothing was picked. The ``earlier`` first of them are to
+    questions of another model or spec (``questions/recall.py``). ``offered`` is the number of plans of the last
+    question, ``expires_ms`` the event time up to which answers count. ``believed`` are the shares of the population's
+    ``Preferences`` when they were first asked, which others' answers do not change for them; empty where nothing was
+    learned.
     """
 
-    questions: tuple[int, ...]
+    questions: tuple[bytes, ...]
     answers: bytes
     offered: int
     expires_ms: int
     believed: bytes = b""
+    earlier: int = 0
 
 
 class Case(Struct, gc=False, array_like=True):
@@ -175,6 +178,8 @@ class Case(Struct, gc=False, array_like=True):
         self.status, self.due, self.features = status, forget_ms, None
         if self.picked is not None:
             self.picked.lessons = b""
+        if self.asked is not None:
+            self.asked = replace(self.asked, questions=(b"",) * len(self.asked.questions), believed=b"")
 
 
 def timer_of(case: Case) -> Timer:

@@ -28,7 +28,7 @@ COUNTS: dict[str, Count] = {
         ("program", "place"),
     ),
     "questions": Count(
-        "Questions to people, asked, answered or expired; and answers that were dropped: a new model asks otherwise.",
+        "Questions to people: asked, answered or expired.",
         ("program", "state"),
     ),
     "fates": Count("What became of recourses and outcomes.", ("program", "fate")),

@@ -70,10 +70,13 @@ class LedgerView:
 
 
 class Taught(NamedTuple):
-    """What an event of a person taught: the shares of their program's ``Preferences``, (F,), as they were believed
-    ``before`` and ``after``."""
+    """What a person taught: the shares of their program's ``Preferences``, (F,), as they were believed ``before`` and
+    ``after``. ``kind`` and ``id`` are those of the event with which it was learned: an answer, or the recourse that
+    followed from answers to questions."""
 
-    entry: Entry
+    key: CaseKey
+    kind: str
+    id: str
     before: NDArray[np.float64]
     after: NDArray[np.float64]
 

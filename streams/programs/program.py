@@ -110,7 +110,11 @@ class Program:
     def begun_with(self, spec: ProgramSpec) -> Program:
         """The program with another first spec. Raise ``SpecRefusedError`` where it cannot have been its first one."""
         check_changes(self.spec, spec, self.trained_bounds)
-        return self._with(spec, (), None)
+        begun = self._with(spec, (), None)
+        if movable(spec) == movable(self.spec):
+            return begun
+        # A cost is that of the first spec for good: what is learned of its samples stays.
+        return replace(begun, cost=cost_of(begun.codec, self.bundle.reference))
 
     def changed(self, spec: ProgramSpec) -> Program:
         """The program under a changed spec; raise ``SpecRefusedError`` with the reason where it cannot have it."""
@@ -424,8 +428,12 @@ def assemble(loaded: LoadedSpec) -> Program:
 
 def _decides_arms(spec: ProgramSpec) -> object:
     """What the arms of a program follow from, beside what its specs have in common."""
-    movable = tuple(feature.mutable != "none" for feature in spec.features)
-    return movable, spec.constraints.max_changes, spec.candidates
+    return movable(spec), spec.constraints.max_changes, spec.candidates
+
+
+def movable(spec: ProgramSpec) -> tuple[bool, ...]:
+    """Which features people may change."""
+    return tuple(feature.mutable != "none" for feature in spec.features)
 
 
 def assemble_all(specs: Sequence[LoadedSpec]) -> Mapping[str, Program]:
@@ -443,7 +451,7 @@ def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
     """The cost that the codec's spec names; ``reference`` are raw rows of the population."""
     spec, policy = codec.spec, codec.spec.policy
     kind = costs.registry[policy.cost]
-    columns = costs.Columns(codec.feature_of, np.array([feature.mutable != "none" for feature in spec.features]))
+    columns = costs.Columns(codec.feature_of, np.array(movable(spec)))
     if spec.elicitation is not None and spec.elicitation.prior is not None:
         return causal_cost(spec, spec.elicitation, columns)
     population = codec.encode_many(reference) if kind.uses_population else np.empty((0, codec.dimension))

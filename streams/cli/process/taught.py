@@ -43,8 +43,8 @@ def what_was_taught(
         with closing(JournalReplay(program, topics, partition, Path(folder))) as replay:
             fed = (replay.feed(record) for record in records_between(options, [own], progress.add))
             for one in chain(chain.from_iterable(fed), replay.rest()):
-                if isinstance(one, Taught) and one.entry.key.application == application:
-                    taught[one.entry.kind.name, one.entry.id] = _changed(one, program)
+                if isinstance(one, Taught) and one.key.application == application:
+                    taught[one.kind, one.id] = _changed(one, program)
     return taught
 
 

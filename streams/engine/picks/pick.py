@@ -40,7 +40,7 @@ def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> 
     lesson = _lesson(case, place)
     if lesson is not None or picked.taught is not None:
         earlier = None if picked.taught is None else _kept(case, picked.taught)
-        if not teach(case, program, lesson, entry, fold, earlier):
+        if not teach(case, program, lesson, (entry.kind.name, entry.id), fold, earlier):
             return False
     if picked.place is None:
         fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
@@ -51,9 +51,16 @@ def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> 
 
 
 def teach(
-    case: Case, program: Program, lesson: Lesson | None, entry: Entry, fold: Fold, earlier: Lesson | None = None
+    case: Case,
+    program: Program,
+    lesson: Lesson | None,
+    event: tuple[str, str],
+    fold: Fold,
+    earlier: Lesson | None = None,
 ) -> bool:
     """Let the population of a case's shard learn a lesson, and undo an earlier one of the same person.
+
+    ``event`` is the kind and the id of that with which it is learned.
 
     Return False, and change nothing, where the earlier one has been forgotten in part. Where the shard has learned
     enough since, it tells the others.
@@ -67,10 +74,10 @@ def teach(
         preferences.retract(earlier)
     if lesson is not None:
         preferences.learn(lesson)
-    fold.effects.taught.append(Taught(entry, before, preferences.shares))
+    fold.effects.taught.append(Taught(case.key, *event, before, preferences.shares))
     fold.effects.shards.add(shard.key)
     shard.untold += not preferences.forgets
-    tell(shard, entry.time_ms, fold)
+    tell(shard, fold.entry.time_ms, fold)
     return True
 
 

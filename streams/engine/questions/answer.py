@@ -13,7 +13,6 @@ from ...journal.entries import Entry
 from ...programs.program import Program
 from ..cases import ASKED, AWAITING_DECISION, Case
 from ..fold import Fold
-from .recall import DROPPED
 from .terms import go_on
 
 MOST_OPTIONS = 9
@@ -43,14 +42,14 @@ def _apply(entry: Entry, event: Answer, number: int, case: Case | None, program:
     asked, place, name = case.asked, PLACES.get(event.option), f"application {case.key.application!r}"
     if number <= len(asked.answers):
         given = asked.answers[number - 1]
-        if given == DROPPED:
-            return "question_replaced", f"{name} has another question instead: a new model or spec asks otherwise"
         if given != place:
             return "answer_changed", f"{name} has answered question {number} otherwise, and the first answer counts"
         fold.count("duplicates", "answer")
         return None
     if case.status is not ASKED or entry.time_ms > asked.expires_ms:
         return "question_closed", f"question {number} to {name} was to be answered before"
+    if entry.time_ms + program.lateness_ms < case.time_ms:
+        return "answer_without_question", NOBODY_ASKED
     if place is None or asked.offered <= place < NO_ANSWER:
         return "unknown_option", f"question {number} to {name} has no option {event.option!r}"
     case.asked, case.time_ms = replace(asked, answers=asked.answers + bytes([place])), max(case.time_ms, entry.time_ms)

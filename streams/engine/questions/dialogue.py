@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from zlib import crc32
 
 import numpy as np
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ....agents.candidates.plans import PersonPlans, PlanGenerator, PlanSteps
-from ....agents.choices.questions import Interview, Standing, option_set
+from ....agents.candidates.plans import PersonPlans, PlanGenerator, PlanSteps, costs_of_targets
+from ....agents.choices.questions import NO_ANSWER, Interview, Standing, option_set
 from ....agents.costs import Lesson
 from ....agents.costs.causal import Causal
+from ....agents.costs.particles import Answer
 from ....agents.costs.plan_costs import Pool
 from ....agents.costs.prior import prior_of
 from ....agents.objective import Objective
@@ -42,6 +42,9 @@ class Dialogue:
         The person.
     shares
         Those of ``Preferences`` that have learned from others' answers; None where nothing was learned.
+    earlier
+        The targets (n, D) of questions of another model or spec, each with the number of the picked one, or
+        ``NO_ANSWER``. No more questions are asked in all than the spec says.
 
     Raises
     ------
@@ -49,7 +52,13 @@ class Dialogue:
         Where no plan reaches the goal: there is nothing to ask about.
     """
 
-    def __init__(self, model: CurrentModel, assessment: Assessment, shares: Array | None = None) -> None:
+    def __init__(
+        self,
+        model: CurrentModel,
+        assessment: Assessment,
+        shares: Array | None = None,
+        earlier: Sequence[tuple[Array, int]] = (),
+    ) -> None:
         program, elicitation, generator = _asking(model)
         self._model, self._assessment, self._person = model, assessment, assessment.options.person
         self._elicitation = elicitation
@@ -60,13 +69,21 @@ class Dialogue:
         numbers = program.numbering.numbers
         self._arm = self._plans.arm if numbers is None else numbers[self._plans.arm]
         self._prior = prior_of(model.objective.cost, shares)
+        self._seen = [targets for targets, picked in earlier if picked != NO_ANSWER]
+        evidence = [
+            Answer(costs_of_targets(generator.space, model.objective.cost, self._person, targets), picked)
+            for targets, picked in earlier
+            if picked != NO_ANSWER
+        ]
+        terms = terms_of(elicitation)
         self._interview: Interview[Array] = Interview(
             lambda _: pool,
             self._person,
             self._prior,
             response_of(elicitation, float(self._plans.cost.min())),
             _key(program, self._person),
-            terms_of(elicitation),
+            terms._replace(questions=terms.questions - len(earlier)),
+            evidence,
         )
 
     def after(self, answers: Sequence[int]) -> Standing:
@@ -85,15 +102,16 @@ class Dialogue:
         options = self._options(standing, standing.question or (), source)
         return tuple(replace(option, status=UNSET) for option in options)
 
-    def question_hash(self, standing: Standing) -> int:
-        """A hash of the plans of the next question: whether another model would show the same."""
-        return crc32(b"".join(self._plans.after(plan).tobytes() for plan in standing.question or ()))
+    def shown(self, standing: Standing) -> bytes:
+        """The encoded targets of the next question's plans."""
+        return self._plans.targets[list(standing.question or ())].tobytes()
 
     def lesson(self, standing: Standing) -> Lesson | None:
         """What the person's answers teach of the population; None where they gave none."""
         if not standing.answers:
             return None
-        columns = (self._plans.targets[sorted(standing.shown)] != self._person).any(axis=0)
+        seen = np.concatenate([self._plans.targets[sorted(standing.shown)], *self._seen])
+        columns = (seen != self._person).any(axis=0)
         feature_of = self._model.program.codec.feature_of
         return self._prior.lesson(standing.kinds, np.bincount(feature_of, weights=columns) > 0.0)
 

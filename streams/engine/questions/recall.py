@@ -1,39 +1,50 @@
 """What is known of a person under the model in force, from the answers that their case keeps.
 
-A new model or spec may ask otherwise. Then the answers stand to those first questions that it asks too, and the others
-are dropped: nobody knows what they say of other plans.
+A new model or spec may ask otherwise. Then what was answered before counts as evidence: the person preferred one of the
+plans that were shown to them. What is asked from then on follows from the new model.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
+import numpy as np
 from msgspec.structs import replace
 
 from ....agents.choices.questions import NO_ANSWER, Standing
+from ..assessment import Assessment
 from ..cases import Asked
+from ..state import CurrentModel
 from .dialogue import Dialogue
 
-DROPPED: Final = 254
-"""The byte of a dropped answer."""
 
+def recall(model: CurrentModel, assessment: Assessment, asked: Asked) -> tuple[Dialogue, Standing, Asked]:
+    """The dialogue with a person, what is known after their answers, and these, as far as they are of another model.
 
-def recall(dialogue: Dialogue, asked: Asked) -> tuple[Standing, Asked]:
-    """What is known after the answers that stand, and the same answers, those marked that are dropped."""
-    standing_answers: list[int] = []
-    course, answers = dialogue.course(standing_answers), asked.answers
+    Raises
+    ------
+    NoPlanError
+        Where no plan reaches the goal.
+    """
+    dialogue = _dialogue(model, assessment, asked)
+    own: list[int] = []
+    course = dialogue.course(own)
     standing = next(course)
-    for place, answer in enumerate(answers):
-        if answer == DROPPED:
-            continue
-        if dialogue.question_hash(standing) != asked.questions[place]:
-            dropped = bytes([DROPPED]) * (len(answers) - place)
-            return standing, replace(asked, answers=answers[:place] + dropped)
-        standing_answers.append(answer)
+    for place in range(asked.earlier, len(asked.answers)):
+        if dialogue.shown(standing) != asked.questions[place]:
+            asked = replace(asked, earlier=len(asked.answers))
+            dialogue = _dialogue(model, assessment, asked)
+            return dialogue, dialogue.after(()), asked
+        own.append(asked.answers[place])
         standing = next(course)
-    return standing, asked
+    return dialogue, standing, asked
+
+
+def _dialogue(model: CurrentModel, assessment: Assessment, asked: Asked) -> Dialogue:
+    columns = len(assessment.options.person)
+    targets = [np.frombuffer(shown).reshape(-1, columns) for shown in asked.questions[: asked.earlier]]
+    believed = np.frombuffer(asked.believed) if asked.believed else None
+    return Dialogue(model, assessment, believed, list(zip(targets, asked.answers, strict=False)))
 
 
 def answers_told(asked: Asked) -> tuple[int | None, ...]:
-    """The answers that stand, as events tell them: the number of the picked plan, None for none."""
-    return tuple(None if answer == NO_ANSWER else answer + 1 for answer in asked.answers if answer != DROPPED)
+    """The answers, as events tell them: the number of the picked plan, None for none."""
+    return tuple(None if answer == NO_ANSWER else answer + 1 for answer in asked.answers)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from msgspec.structs import replace
 
 from ....agents.choices.questions import Standing
 from ....agents.costs import Lesson
 from ....schemas.encoding import Problem
-from ....schemas.events import Question
+from ....schemas.events import ExecutionSource, Question
 from ....schemas.headers import format_time
 from ...programs.program import Program
-from ..answers import Decided, Terms, answer_people
+from ..answers import Decided, Terms, answer_people, recourse_id
 from ..assessment import Person, Selected, assess
 from ..cases import ASKED, Asked, Case
 from ..fold import Fold
 from ..picks.pick import teach
 from ..picks.population import learned_preferences
+from ..shards import Shard
 from ..state import CurrentModel
 from .dialogue import Dialogue, NoPlanError
 from .recall import answers_told, recall
@@ -28,7 +28,7 @@ from .recall import answers_told, recall
 class QuestionTerms(Terms):
     """The terms of an answer to people who are asked first, unless ``asks`` is false: their time is over.
 
-    Who waits for a question has been decided already.
+    Whoever has an open question was decided before: they are neither settled nor reported again.
     """
 
     def __init__(self, model: CurrentModel, *, asks: bool = True) -> None:
@@ -36,6 +36,7 @@ class QuestionTerms(Terms):
         self._asks = asks
         self._standing: Standing | None = None
         self._lesson: Lesson | None = None
+        self._believes = False
 
     def settle(self, person: Decided, fold: Fold) -> Decided:
         """End the promise that a person came back with, when they are decided."""
@@ -47,29 +48,32 @@ class QuestionTerms(Terms):
             super().report_decision(person, fold)
 
     def ask_first(self, person: Decided, fold: Fold) -> Decided | None:
-        """Ask the next question; without one, the person with the plans that are expected to be the easiest for them.
+        """Publish the next question, and return None; else return the person with the recommended plans selected.
 
-        People for whom there is no plan are answered as in any other program.
+        Somebody without a plan is returned unchanged.
         """
         self._standing = self._lesson = None
         case, assessment = person.case, person.assessment
         begun = case.asked or self._begin(case, fold)
-        believed = np.frombuffer(begun.believed) if begun.believed else None
-        try:
-            dialogue = None if assessment is None else Dialogue(self.model, assessment, believed)
-        except NoPlanError:
-            dialogue = None
-        if dialogue is None:
+        self._believes = bool(begun.believed)
+        if assessment is None:
             return person
-        self._standing, asked = recall(dialogue, begun)
-        if dropped := sum(now != before for now, before in zip(asked.answers, begun.answers, strict=True)):
-            fold.count("questions", self.program.name, "dropped", dropped)
-        if self._asks and self._standing.question:
+        try:
+            dialogue, self._standing, asked = recall(self.model, assessment, begun)
+        except NoPlanError:
+            return person
+        watermark_ms = fold.state.watermark_ms(self.program)
+        is_over = watermark_ms is not None and watermark_ms > begun.expires_ms + self.program.lateness_ms
+        if self._asks and not is_over and self._standing.question:
             self._ask(case, asked, dialogue, self._standing, fold)
             return None
         case.asked, self._lesson = asked if asked.questions else None, dialogue.lesson(self._standing)
         assessment, selected = dialogue.selected(self._standing)
         return person._replace(assessment=assessment, selected=selected)
+
+    def execution_source(self, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
+        """Learned where others had answered before the person was asked."""
+        return "learned" if self._believes else shard.execution_source
 
     def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:
         """The regret, and the answers on which a recourse rests."""
@@ -81,7 +85,8 @@ class QuestionTerms(Terms):
     def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:  # noqa: ARG002
         """Let the population learn from what the person has said."""
         if self._lesson is not None:
-            teach(person.case, self.program, self._lesson, fold.entry, fold)
+            case = person.case
+            teach(case, self.program, self._lesson, ("recourse", recourse_id(case.key)), fold)
 
     def _begin(self, case: Case, fold: Fold) -> Asked:
         """Nothing has been asked yet."""
@@ -93,7 +98,7 @@ class QuestionTerms(Terms):
         """Publish the next question, and let the case wait for its answer."""
         (name, application), model, program = case.key, self.model, self.program
         options = dialogue.question(standing, program.first_execution_source)
-        questions = (*asked.questions, dialogue.question_hash(standing))
+        questions = (*asked.questions, dialogue.shown(standing))
         case.asked = replace(asked, questions=questions, offered=len(options))
         # Another system has rejected the person, or the model: no second decision counts.
         case.approved = False

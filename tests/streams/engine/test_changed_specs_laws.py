@@ -162,7 +162,6 @@ def test_each_rejected_application_that_was_accepted_has_one_answer(tmp_path, mo
         "answer_changed",
         "answer_without_question",
         "question_closed",
-        "question_replaced",
         "already_has_outcome",
         "already_decided",
         "decision_without_application",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from onward.schemas.events import ModelDecision, NoRecourse, Recourse
 from onward.schemas.spec_document import document, spec_of
 from onward.streams.api.elicitation import Elicitation
 from onward.streams.engine.cases import Status
+from onward.streams.engine.portion import Taught
 from onward.streams.engine.timing.timers import ANSWER_DEADLINE
 from onward.streams.engine.timing.watermark import required_topics
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.metrics import Metrics
+from onward.streams.replay.journal_replay import JournalReplay
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage
 from onward.tests.streams.engine.questions.stories import (
@@ -192,22 +195,38 @@ def test_answers_stand_under_a_new_model_that_asks_the_same(tape):
     assert (recourse.model, recourse.answers) == ("v2", (1, 1, 1))
 
 
-def test_under_a_model_that_asks_otherwise_a_person_is_asked_anew(tape):
+def test_under_a_model_that_asks_otherwise_answers_stand_and_no_more_is_asked(tape):
     tape.applies("x", 0, POOR)
     tape.replies("x", 1, HOUR_MS)
     tape.new_model("v3", HOUR_MS)
     tape.replies("x", 2, 2 * HOUR_MS)
     tape.replies("x", 2, 2 * HOUR_MS, "2")
-    for number in (3, 4, 5):
-        tape.replies("x", number, 3 * HOUR_MS)
-    tape.tick(OVER_MS)
+    tape.replies("x", 3, 3 * HOUR_MS)
     tape.fold()
     recourse, third = recourse_of(tape), tape.questions()[2]
     assert (third.number, third.model) == (3, "v3")
     assert third.options != tape.questions()[0].options
-    assert recourse.answers == (1,) * len(recourse.answers)
-    assert len(tape.questions()) == 2 + len(recourse.answers)
-    assert tape.reasons()[0] == "question_replaced"
+    assert recourse.answers == (1, 1, 1)
+    assert len(tape.questions()) == 3
+    assert tape.reasons() == ["answer_changed"]
+
+
+def test_what_was_answered_under_another_model_says_what_is_easy(tape):
+    for name in ("x", "y"):
+        tape.applies(name, 0, POOR)
+        for number in (1, 2):
+            tape.replies(name, number, HOUR_MS, "1" if name == "x" else "2")
+    tape.new_model("v3", HOUR_MS)
+    tape.applies("z", 2 * HOUR_MS, POOR)
+    tape.tick(2 * OVER_MS)
+    tape.fold()
+    x, y, z = tape.answers()
+    assert isinstance(x, Recourse)
+    assert isinstance(y, Recourse)
+    assert isinstance(z, Recourse)
+    assert (x.model, x.answers, y.answers, z.answers) == ("v3", (1, 1), (2, 2), ())
+    assert x.regret < z.regret
+    assert x.options[0].changes != y.options[0].changes
 
 
 @pytest.mark.parametrize("answers", [True, False])
@@ -346,3 +365,48 @@ def test_what_people_answer_teaches_what_others_are_expected_to_avoid(tmp_path, 
     assert avoided in first["before"]
     assert avoided not in first["after"]
     assert told["before"].answers == told["after"].answers == ()
+
+
+def test_only_those_asked_after_others_had_answered_hear_what_was_learned(tape):
+    tape.applies("before", 0, POOR)
+    tape.applies("teacher", 0, POOR)
+    for number in (1, 2, 3):
+        tape.replies("teacher", number, HOUR_MS)
+    tape.applies("after", HOUR_MS, POOR)
+    tape.tick(OVER_MS + HOUR_MS)
+    tape.fold()
+    sources = {
+        recourse.application: recourse.execution_source for recourse in tape.answers() if isinstance(recourse, Recourse)
+    }
+    assert sources == {"before": "assumed", "teacher": "assumed", "after": "learned"}
+
+
+def test_a_lesson_is_that_of_the_person_whose_answers_taught_it(tape, tmp_path):
+    tape.applies("x", 0, POOR)
+    tape.replies("x", 1, HOUR_MS)
+    tape.applies("y", 9 * HOUR_MS, POOR)
+    tape.tick(OVER_MS)
+    program = tape.run.programs["loan"]
+    with closing(JournalReplay(program, tape.run.topics, JOURNAL, tmp_path / "replay")) as replay:
+        told = [one for record in tape.journal for one in replay.feed(record)] + list(replay.rest())
+    assert [(one.key.application, one.kind, one.id) for one in told if isinstance(one, Taught)] == [
+        ("x", "recourse", "recourse/loan/x")
+    ]
+
+
+def test_nobody_is_asked_whose_time_is_over_when_they_are_rejected(tape):
+    tape.tick(2 * OVER_MS)
+    tape.applies("late", 0, POOR)
+    tape.fold()
+    assert tape.asked() == []
+    assert recourse_of(tape).answers == ()
+
+
+def test_what_a_population_prefers_follows_from_the_first_spec_whatever_the_file_says():
+    first = asking()
+    fewer = [{**feature, "mutable": "none"} if feature["name"] == "savings" else feature for feature in FEATURES]
+    begun = asking(features=fewer).begun_with(first.spec)
+    ours, theirs = first.preferences(), begun.preferences()
+    assert ours is not None
+    assert theirs is not None
+    assert (ours.shares == theirs.shares).all()
