@@ -141,10 +141,10 @@ class KilledWorker:
                     application = Application(name, f"p{number}", features(random))
                     score = program.bundle.model.score(program.codec.encode_many([application.features]))
                     rejected += int(not program.approves(score)[0])
-                    events = [
-                        (self.topics.applications, application, f"{name}/a/{number}"),
-                        (self.topics.outcomes, Outcome(name, about, "improved"), f"{name}/o/{number}"),
-                    ]
+                    events = [(self.topics.applications, application, f"{name}/a/{number}")]
+                    # An outcome that is read before the answer closes the recourse.
+                    if name != "picked" or number % 3 == 0:
+                        events.append((self.topics.outcomes, Outcome(name, about, "improved"), f"{name}/o/{number}"))
                     if name == "picked":
                         said = [("1", "2", None)[(number + time) % 3] for time in range(1 + number % 2)]
                         events += [
