@@ -86,7 +86,7 @@ class Picked(Struct, gc=False, array_like=True):
 
     ``place`` is the index of the option that they would take, from 0, and the number of options where they would take
     none; None while nothing was said. ``taught`` is the index of the lesson that was learned from it. ``lessons`` is
-    what each option would teach, and last what none would (``picks/lessons.py``), until the case is closed.
+    what each option would teach, and last what none would (``picks/pick.py``), until the case is closed.
     """
 
     lessons: bytes = b""

@@ -16,7 +16,7 @@ from ..portion import Taught
 from ..sharing.increment import tell
 from .population import preferences_to_teach
 
-UNITS: Final = "<i4"
+LESSON_DTYPE: Final = "<i4"
 """What a case holds of a lesson: whole multiples of the unit of evidence, which are all that is learned of it."""
 NONE: Final = "none"
 """The place of people who would take no option, as a label."""
@@ -25,7 +25,7 @@ NONE: Final = "none"
 def keep_lessons(case: Case, served: Served) -> None:
     """Keep with a case what each pick of its options would teach."""
     units = np.rint(np.array(served.lessons) / EVIDENCE_UNIT)
-    case.picked = Picked(units.astype(UNITS).tobytes())
+    case.picked = Picked(units.astype(LESSON_DTYPE).tobytes())
 
 
 def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> bool:
@@ -90,5 +90,5 @@ def _lesson(case: Case, place: int) -> Lesson | None:
 
 def _kept(case: Case, place: int) -> Lesson:
     assert case.picked is not None, f"{case.key} has lessons"
-    units = np.frombuffer(case.picked.lessons, UNITS).reshape(len(case.options) + 1, 2, -1)
+    units = np.frombuffer(case.picked.lessons, LESSON_DTYPE).reshape(len(case.options) + 1, 2, -1)
     return Lesson(*(units[place] * EVIDENCE_UNIT))
