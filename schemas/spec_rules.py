@@ -99,8 +99,8 @@ def _check_feature(feature: Feature) -> Iterator[Violation]:
     if feature.audit and (feature.mutable != "none" or not 0 < len(feature.values) <= MOST_GROUPS):
         yield (
             ("audit",),
-            f"watched are groups by at most {MOST_GROUPS} categories or levels that nobody is told to change: write "
-            "`mutable: none`, and give bands of a number",
+            f"only groups by at most {MOST_GROUPS} values that nobody is told to change can be watched: write "
+            "`mutable: none`, and give bands in place of a number",
         )
     yield from _check_missing(feature)
     yield from _check_max_change(feature)

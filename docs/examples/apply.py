@@ -5,7 +5,7 @@
 The service sends one application and prints the decision. It prints the recourse of a rejected person, reports that
 they carried it out and improved, and prints the reward. With --decide it sends the decision itself, which a program
 with `decisions: external` waits for.
-docs/events.md describes every event.
+docs/reference/events.md describes every event.
 """
 
 import argparse
@@ -26,7 +26,8 @@ def send(producer: Producer, topic: str, kind: str, event: dict[str, Any]) -> No
     """Publish an event as JSON with CloudEvents headers."""
     headers: dict[str, str | bytes | None] = {
         "ce_specversion": "1.0",
-        "ce_id": f"{event['application']}/{kind}",  # an event sent again under the same id counts once
+        # An event sent again under the same id counts once: answers to several questions need several.
+        "ce_id": f"{event['application']}/{kind}{event.get('question', '')}",
         "ce_source": "example/portal",
         "ce_type": f"onward.{kind}.v1",
         "ce_time": datetime.now(UTC).isoformat(),  # when the event happened, not when it is sent

@@ -150,8 +150,16 @@ def _summary(loaded: LoadedSpec) -> str:
     return (
         f"{loaded.path}: program {spec.program}: {len(spec.features)} features ({mutable} mutable) in "
         f"{FeatureCodec(spec).dimension} columns, policy {policy.choice} with cost {policy.cost} and window {window}, "
-        f"{_of_rounds(spec)}{_of_promise(spec)}sha256 {loaded.sha256}"
+        f"{_of_rounds(spec)}{_of_promise(spec)}{_of_questions(spec)}sha256 {loaded.sha256}"
     )
+
+
+def _of_questions(spec: ProgramSpec) -> str:
+    """What the rejected people of a program are asked, in words; nothing where they are not."""
+    asks = spec.elicitation
+    if asks is None:
+        return ""
+    return f"asks up to {asks.questions} questions within {msgspec.to_builtins(asks.deadline)}, "
 
 
 def _of_rounds(spec: ProgramSpec) -> str:

@@ -109,7 +109,7 @@ CASES = [
     ("mutable: none", "mutabel: none", [(6, "features[3].mutabel", "did you mean mutable?")]),
     ("type: ordinal", "type: ordnal", [(5, "features[2].type", "did you mean ordinal?")]),
     ("mutable: none", "audit: true", [(6, "features[3].audit", "write `mutable: none`")]),
-    ("step: 1", "audit: true", [(3, "features[0].audit", "give bands of a number")]),
+    ("step: 1", "audit: true", [(3, "features[0].audit", "give bands in place of a number")]),
     ("name: debts, ", "", [(4, "features[1]", "the key name is missing")]),
     (
         "name: debts",

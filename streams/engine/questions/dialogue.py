@@ -80,11 +80,20 @@ class Dialogue:
             lambda _: pool,
             self._person,
             self._prior,
-            response_of(elicitation, float(self._plans.cost.min())),
+            response_of(elicitation, self._least_cost(model.objective)),
             _key(program, self._person),
             terms._replace(questions=terms.questions - len(earlier)),
             evidence,
         )
+
+    def _least_cost(self, objective: Objective) -> float:
+        """What the plan that is the easiest for most people is expected to cost.
+
+        The search has other costs, which are not bounded by the cap of a sampled cost.
+        """
+        targets = self._plans.targets
+        plans, nobody = np.arange(len(targets)), np.zeros(len(targets), np.intp)
+        return float(objective.cost.of_pairs(targets, self._person[np.newaxis], plans, nobody).min())
 
     def after(self, answers: Sequence[int]) -> Standing:
         """What is known after these answers. Raise ``ValueError`` where one of them was not offered."""

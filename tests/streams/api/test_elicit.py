@@ -198,3 +198,11 @@ def test_answers_teach_the_same_in_whatever_unit_costs_are(place: Path) -> None:
         told.append((elicitation.answers, elicitation.recourse.options[0].actions, elicitation.regret / scale))
     assert told[0][:2] == told[1][:2]
     assert told[0][2] == pytest.approx(told[1][2], rel=1e-6)
+
+
+def test_answers_by_the_default_response_teach_what_is_easy_whatever_the_cost(place: Path) -> None:
+    first, second = (program_of(place, "mixed", ", tolerance: 0").elicit(PERSON) for _ in range(2))
+    before = first.regret
+    first.answer(1)
+    second.answer(2)
+    assert max(first.regret, second.regret) < 0.5 * before
