@@ -5,7 +5,17 @@ from .contract import Truth
 from .fitted import Fitted
 from .improvement import Improvement
 from .lending import Repayment
-from .preferences import PreferenceWorld
+from .preferences import PreferenceWorld, WeightWorld
 from .world import Chances, TruthWorld
 
-__all__ = ["Chances", "Conditions", "Fitted", "Improvement", "PreferenceWorld", "Repayment", "Truth", "TruthWorld"]
+__all__ = [
+    "Chances",
+    "Conditions",
+    "Fitted",
+    "Improvement",
+    "PreferenceWorld",
+    "Repayment",
+    "Truth",
+    "TruthWorld",
+    "WeightWorld",
+]

@@ -12,7 +12,7 @@ from .conditions import Conditions
 
 Floats = NDArray[np.float64]
 
-UNIFORM, DELAY, FEATURES, PEOPLE, EFFECTS, PREFERENCES = range(6)
+UNIFORM, DELAY, FEATURES, PEOPLE, EFFECTS, PREFERENCES, MANNERS = range(7)
 """The numbers of the generators."""
 
 LONGEST_DELAY = 10**9

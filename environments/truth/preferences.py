@@ -1,15 +1,18 @@
-"""A world whose people differ in what they can change: of several options one may suit a person and another nobody."""
+"""Worlds whose people differ in what they find hard, which nobody is told: an option may suit one and not another."""
 
 from __future__ import annotations
 
+import math
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ...agents.costs import Columns, SampledCost
+from ...agents.costs.causal import Causal
+from ...agents.costs.mixture import GaussianMixture
 from . import draws
 from .world import Chances, Floats, Indices, TruthWorld
 
@@ -26,6 +29,13 @@ def shares_of(movable: NDArray[np.bool_], random: np.random.Generator) -> Floats
     shares = np.where(movable, HARD, 0.0)
     shares[easy] = EASY
     return shares
+
+
+class PersonalCosts(Protocol):
+    """What each of n people finds hard."""
+
+    def of_pairs(self, who: Indices, people: Floats, targets: Floats) -> Floats:
+        """What it costs people ``who`` (P,), encoded (P, D), to become the targets (P, D); infinite if they cannot."""
 
 
 class HiddenCosts:
@@ -66,35 +76,55 @@ class HiddenCosts:
         return np.where(cannot, np.inf, cost)
 
 
-class PreferenceWorld(TruthWorld):
-    """People who take, of several options, the one that costs them least, and none that costs more than ``SATISFIED``.
+class HiddenWeights:
+    """What n people find hard: each has weights of their own, drawn from the prior of a program's cost.
 
-    They carry it out with the probability exp(-nu cost). ``know`` must be called before anything is suggested.
+    Parameters
+    ----------
+    cost
+        The program's cost.
+    people
+        Their number n.
+    random
+        Of all draws.
     """
 
-    def know(self, cost: SampledCost, seed: int) -> None:
-        """Draw what people find hard, in the unit of the programs' cost."""
-        random = draws.generator(seed, draws.PREFERENCES)
-        self.shares = shares_of(cost.columns.movable, random)
-        self._hidden = HiddenCosts(cost, self.shares, self.rejected, random)
+    def __init__(self, cost: Causal, people: int, random: np.random.Generator) -> None:
+        kind = random.choice(len(cost.prior.mass), size=people, p=cost.prior.mass)
+        weights = cost.prior.weights(kind, random.standard_normal((people, cost.prior.latents)))
+        certain = np.zeros((1, cost.prior.latents))
+        self._costs = [
+            Causal(cost.columns, cost.structure, GaussianMixture(np.ones(1), own[np.newaxis], certain))
+            for own in weights
+        ]
+
+    def of_pairs(self, who: Indices, people: Floats, targets: Floats) -> Floats:
+        """What it costs people ``who`` (P,), encoded (P, D), to become the targets (P, D), in their cheapest order."""
+        found = np.empty(len(targets))
+        for person in np.unique(who):
+            own = np.flatnonzero(who == person)
+            found[own] = self._costs[person].of_pairs(targets, people, own, own)
+        return found
+
+
+class HiddenCostWorld(TruthWorld):
+    """People who take, of several options, the one that costs them least, and none that costs more than ``most``.
+
+    They carry it out with the probability exp(-nu cost). A subclass draws their costs before anything is suggested.
+    """
+
+    most: ClassVar[float]
+    _hidden: PersonalCosts
 
     @property
     def rejected_applications(self) -> list[int]:
         """The applications that the program's model rejects, in their order."""
         return [t for t in range(self.people) if self.is_rejected(t)]
 
-    def with_options(self, most: int) -> Self:
-        """The same world, whose programs suggest at most this number of options."""
-        other = copy(self)
-        other._base = msgspec.structs.replace(
-            self._base, policy=msgspec.structs.replace(self._base.policy, options=most)
-        )
-        return other
-
     def chances(self, applications: Indices, targets: Floats) -> Chances:
         """What becomes of rejected applications (P,) by one target each, (P, D), if it suits them."""
         chances, hidden = super().chances(applications, targets), self._hidden_of(applications, targets)
-        taken = hidden <= SATISFIED
+        taken = hidden <= self.most
         execution = np.where(taken, np.exp(-self._nu * np.where(taken, hidden, 0.0)), 0.0)
         return chances._replace(execution=execution)
 
@@ -105,8 +135,60 @@ class PreferenceWorld(TruthWorld):
     def pick(self, t: int, targets: Floats) -> int | None:
         """The index of the option that application t takes; None for none."""
         costs = self._hidden_of(np.full(len(targets), t), targets)
-        return int(costs.argmin()) if costs.min(initial=np.inf) <= SATISFIED else None
+        return int(costs.argmin()) if costs.min(initial=np.inf) <= self.most else None
 
     def _hidden_of(self, applications: Any, targets: Floats) -> Floats:
         people = self._encoded[self.who[applications]]
         return self._hidden.of_pairs(self._rounds[applications], people, np.asarray(targets, dtype=np.float64))
+
+
+class PreferenceWorld(HiddenCostWorld):
+    """People each of whom can change some features only. ``know`` must be called before anything is suggested."""
+
+    most: ClassVar[float] = SATISFIED
+
+    def know(self, cost: SampledCost, seed: int) -> None:
+        """Draw what people find hard, in the unit of the programs' cost."""
+        random = draws.generator(seed, draws.PREFERENCES)
+        self.shares = shares_of(cost.columns.movable, random)
+        self._hidden = HiddenCosts(cost, self.shares, self.rejected, random)
+
+    def with_options(self, most: int) -> Self:
+        """The same world, whose programs suggest at most this number of options."""
+        other = copy(self)
+        other._base = msgspec.structs.replace(
+            self._base, policy=msgspec.structs.replace(self._base.policy, options=most)
+        )
+        return other
+
+
+class WeightWorld(HiddenCostWorld):
+    """People with weights of their own, whatever these make of an option's cost.
+
+    ``know`` must be called before anything is suggested, and ``offer`` before ``excess``.
+    """
+
+    most: ClassVar[float] = math.inf
+
+    def know(self, cost: Causal, seed: int) -> None:
+        """Draw people's weights from the prior of the programs' cost."""
+        self._hidden = HiddenWeights(cost, self.rejected, draws.generator(seed, draws.PREFERENCES))
+        self._cheapest: dict[int, float] = {}
+
+    def offer(self, whose: Indices, targets: Floats) -> None:
+        """Say what can be suggested to whom, so that also the cheapest of it is known."""
+        super().offer(whose, targets)
+        for t in self.rejected_applications:
+            own = targets[whose == self.who[t]]
+            if len(own):
+                cheapest = float(self._hidden_of(np.full(len(own), t), own).min())
+                self._cheapest[t] = min(cheapest, self._cheapest.get(t, math.inf))
+
+    def excess(self, t: int, target: Floats) -> float | None:
+        """The share by which a target (D,) costs application t more than the cheapest one that was offered.
+
+        None where nothing was, or it costs nothing.
+        """
+        cheapest = self._cheapest.get(t, 0.0)
+        cost = float(self._hidden_of(np.array([t]), target[np.newaxis])[0])
+        return cost / cheapest - 1.0 if cheapest > 0.0 else None

@@ -27,6 +27,11 @@ FEATURES: Sequence[Mapping[str, Any]] = (
 )
 PICKED = {"objective": "cost", "choice": "emc", "generator": "search", "cost": "mixed", "options": 3, "samples": 60}
 """A policy that learns from which options people would take."""
+WEIGHTS = (
+    {"probability": 0.5, "mean": [1.0, 2.0, 3.0, -0.5], "sd": 1.0},
+    {"probability": 0.5, "mean": [1.0, 3.0, 2.0, 0.5], "sd": 1.0},
+)
+"""Two kinds of people, of whom so little is known that most are asked a second question."""
 POLICIES: Mapping[str, Mapping[str, Any]] = {
     "steps": {"policy": {"choice": "linucb", "generator": "adapted", "options": 3, "window": {"steps": 20}}},
     "timed": {
@@ -62,9 +67,27 @@ POLICIES: Mapping[str, Mapping[str, Any]] = {
         "promise": {"kind": "lp", "radius": 0.05, "valid_for": "PT4S"},
     },
     "picked": {"policy": {**PICKED, "window": {"time": "PT2S", "lateness": "PT1S"}}},
+    "asking": {
+        "policy": {
+            "objective": "cost",
+            "choice": "protoar",
+            "generator": "plans",
+            "cost": "causal",
+            "options": 3,
+            "window": {"time": "PT2S", "lateness": "PT1S"},
+        },
+        "elicitation": {
+            "questions": 2,
+            "tolerance": 0,
+            "deadline": "PT2S",
+            "influences": [["income", "debts"]],
+            "prior": {"components": WEIGHTS},
+        },
+    },
 }
 """The parts of the specs that differ, by program: one for each kind of window, of decision and of option, one with
-limited places, one whose options are promised to survive a new model, and one whose people say what they would take."""
+limited places, one whose options are promised to survive a new model, one whose people say what they would take, and
+one that asks them."""
 SHARDS = 3
 CANDIDATES = 40
 _LABELLED = 300

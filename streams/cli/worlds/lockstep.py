@@ -62,28 +62,29 @@ class SimulatedProgram(NamedTuple):
     pick: Callable[[int, Any], int | None] | None = None
 
 
-class LockstepSimulation(Simulation["_Run"]):
+class LockstepSimulation(Simulation["LockstepRun"]):
     """Simulates one world for each program.
 
     ``prefix`` is put before every application's id, so that a world can be simulated again on the same topics.
     """
 
     def __init__(self, programs: Sequence[SimulatedProgram], prefix: str = "") -> None:
-        super().__init__(_Run(simulated, prefix) for simulated in programs)
+        super().__init__(LockstepRun(simulated, prefix) for simulated in programs)
 
 
-class _Run(Run):
+class LockstepRun(Run):
     """The simulation of one program: an application and its answer, or an outcome and its fate."""
 
     def __init__(self, simulated: SimulatedProgram, prefix: str) -> None:
         program, self._world, self._recorder, self._read, self._pick = simulated
         super().__init__(program, prefix)
-        # A heap of (due, tie-breaker, outcome).
-        self._delayed: list[tuple[int, int, Outcome]] = []
+        # A heap of (due, tie-breaker, what then happens).
+        self._delayed: list[tuple[int, int, Iterator[Step]]] = []
         self._numbers = count()
         self.play(self._rounds())
 
     def is_rejected(self, application: str) -> bool:
+        """Whether the world's model rejects an application of this run."""
         if not application.startswith(self._prefix):
             return False
         try:
@@ -93,6 +94,7 @@ class _Run(Run):
         return 0 <= t < self._world.people and self._world.is_rejected(t)
 
     def on_dead_letter(self, ids: set[str]) -> bool:
+        """Go on without the effect of an event that was refused."""
         is_ours = super().on_dead_letter(ids)
         if is_ours:
             self._go_on()
@@ -101,23 +103,29 @@ class _Run(Run):
     def _rounds(self) -> Iterator[Step]:
         for t in range(self._world.people):
             while self._delayed and self._delayed[0][0] < t:
-                yield self._outcome()
+                yield from heapq.heappop(self._delayed)[2]
             yield from self._apply(t)
         while self._delayed:
-            yield self._outcome()
+            yield from heapq.heappop(self._delayed)[2]
 
     def _apply(self, t: int) -> Iterator[Step]:
         name, features = self._world.application(t)
         name = self._prefix + name
         event = Application(self.program, name, dict(features))
-        if not self._world.is_rejected(t):
+        if self._world.is_rejected(t):
+            yield from self._rejected(t, event)
+        else:
             yield self._step("application", event, None)
-            return
-        answer = Answer(name)
+
+    def _rejected(self, t: int, event: Application) -> Iterator[Step]:
+        """An application that the world's model rejects, and what follows from it at once."""
+        answer = Answer(event.application)
         yield self._step("application", event, answer.is_read)
-        options = answer.options
-        if options is None:  # a dead letter
-            return
+        if answer.options is not None:  # no dead letter
+            yield from self._answered(t, event.application, answer.options)
+
+    def _answered(self, t: int, name: str, options: Sequence[Option]) -> Iterator[Step]:
+        """What follows from the options of a recourse; none of them is a recourse of nothing."""
         suggestion = self._read(t, options) if options else None
         self._recorder.record(t, suggestion)
         if options and self._pick is not None:
@@ -128,14 +136,24 @@ class _Run(Run):
         if outcome is not None:
             option = None if outcome.option is None else options[outcome.option].id
             due = Outcome(self.program, self._prefix + outcome.application, outcome.result, option)
-            heapq.heappush(self._delayed, (outcome.due, next(self._numbers), due))
+            fate = fate_of(f"{self.program}/outcome/{due.application}")
+            self._delay(outcome.due, iter([self._step("outcome", due, fate)]))
 
-    def _outcome(self) -> Step:
-        event = heapq.heappop(self._delayed)[2]
-        return self._step("outcome", event, fate_of(f"{self.program}/outcome/{event.application}"))
+    def _delay(self, due: int, steps: Iterator[Step]) -> None:
+        """Play steps before the application ``due`` + 1."""
+        heapq.heappush(self._delayed, (due, next(self._numbers), steps))
 
     def _step(
-        self, kind: str, event: Application | PersonsAnswer | Outcome, is_over: Callable[[Struct], bool] | None
+        self,
+        kind: str,
+        event: Application | PersonsAnswer | Outcome,
+        is_over: Callable[[Struct], bool] | None,
+        ago_ms: int = 0,
     ) -> Step:
         id, key = f"{self.program}/{kind}/{event.application}", event.application.encode()
-        return Step(id, lambda: [OutgoingEvent(event, id, key, self._now_ms)], is_over, isinstance(event, Application))
+        return Step(
+            id,
+            lambda: [OutgoingEvent(event, id, key, self._now_ms - ago_ms)],
+            is_over,
+            isinstance(event, Application),
+        )

@@ -30,6 +30,7 @@ from ....schemas.events import (
     Option,
     Outcome,
     PromiseChange,
+    Question,
     Recourse,
     Revalidation,
     Reward,
@@ -43,7 +44,9 @@ from ...topics import Topics
 SOURCE = "onward/simulation"
 _encode = msgspec.json.Encoder().encode
 
-ProgramEvent = Application | Outcome | ModelDecision | Recourse | NoRecourse | Reward | PromiseChange | Revalidation
+ProgramEvent = (
+    Application | Outcome | ModelDecision | Question | Recourse | NoRecourse | Reward | PromiseChange | Revalidation
+)
 """What a run may receive of its program."""
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from onward.schemas.events import Answer, Application, Decision, Model, Outcome, RawSpec, Result
 from onward.schemas.headers import cloud_event_headers
@@ -24,6 +25,8 @@ _PICKS = ("1", "1", "2", "3", "9", None)
 _CHANGED_SHARE = 0.3
 _RETURNING_SHARE = 0.3
 _TURNS_AN_ANNOUNCEMENT = 20
+_TURNS_AN_ASKED = 10
+"""Plans are dear: only every so many turns have an applicant who is asked about some."""
 _TURNS_AWAY = 20, 180
 """How many turns before it the earlier application of somebody who comes back was sent."""
 _REPEATED_SHARE, _SECOND_SHARE, _NOBODY_SHARE, _APPROVED_SHARE = 0.05, 0.03, 0.03, 0.2
@@ -67,19 +70,24 @@ class PlannedEvent(NamedTuple):
 def applicant_turns(
     topics: Topics, random: np.random.Generator, announced: Sequence[Model | RawSpec] = ()
 ) -> Iterator[list[PlannedEvent]]:
-    """Yield turns without end. A turn has one applicant of every program: application, external decision, answers,
-    outcomes.
+    """Yield turns without end. A turn has one applicant of every program, but seldom of one that asks: application,
+    external decision, answers, outcomes.
 
     Now and then one of ``announced`` is sent, in turn: a new model of a program, or a changed spec.
     """
     for number in itertools.count():
-        turn = [planned for program in POLICIES for planned in _planned(topics, random, program, number)]
+        programs = [name for name in POLICIES if not (_asks(name) and number % _TURNS_AN_ASKED)]
+        turn = [planned for program in programs for planned in _planned(topics, random, program, number)]
         if announced and number % _TURNS_AN_ANNOUNCEMENT == _TURNS_AN_ANNOUNCEMENT - 1:
             times = number // _TURNS_AN_ANNOUNCEMENT
             event = announced[times % len(announced)]
             topic = topics.models if isinstance(event, Model) else topics.specs
             turn.append(PlannedEvent(0.0, topic, event, f"announced/{times}"))
         yield turn
+
+
+def _asks(program: str) -> bool:
+    return "elicitation" in POLICIES[program]
 
 
 def _returning(application: Application, random: np.random.Generator, number: int) -> Application:
@@ -90,16 +98,20 @@ def _returning(application: Application, random: np.random.Generator, number: in
 
 
 def _answers(topics: Topics, random: np.random.Generator, program: str, number: int) -> list[PlannedEvent]:
-    """What an applicant would take; some change their mind, and some answers come after the window."""
-    times = 1 + int(random.random() < _CHANGED_SHARE)
+    """What an applicant would take; some change their mind, and some answers come after the window.
+
+    Who is asked answers the first questions, whether they come or not, and some after the deadline.
+    """
+    questions = (1, 2) if _asks(program) else (UNSET,)
     return [
         PlannedEvent(
             float(random.uniform(*OUTCOME_SECONDS)),
             topics.answers,
-            Answer(program, f"p{number}", _PICKS[int(random.integers(len(_PICKS)))]),
-            f"{program}/s/{number}/{time}",
+            Answer(program, f"p{number}", _PICKS[int(random.integers(len(_PICKS)))], question),
+            f"{program}/s/{number}/{question or 0}/{time}",
         )
-        for time in range(times)
+        for question in questions
+        for time in range(1 + int(random.random() < _CHANGED_SHARE))
     ]
 
 

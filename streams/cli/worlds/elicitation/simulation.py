@@ -1,0 +1,108 @@
+"""Simulates people who are asked before they are told anything, in lock-step with questions and recourse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from msgspec import Struct
+
+from .....environments.truth import WeightWorld
+from .....schemas.events import Answer as PersonsAnswer
+from .....schemas.events import Application, Question
+from ..lockstep import LockstepRun, SimulatedProgram
+from ..simulation import Answer, Simulation, Step, is_journaled
+from .manners import QUESTIONS, Manner
+
+NOT_OFFERED = "9"
+"""No question has an option of this id."""
+
+
+class ElicitationSimulation(Simulation["_Run"]):
+    """Simulates a world for each program whose people answer in these ``manners``, by round.
+
+    ``overdue`` is how long ago those have applied who miss the deadline: their application comes late, and their time
+    is over. So nobody waits for it.
+    """
+
+    def __init__(
+        self,
+        programs: Sequence[SimulatedProgram],
+        world: WeightWorld,
+        manners: Sequence[Manner],
+        overdue: timedelta,
+        prefix: str = "",
+    ) -> None:
+        super().__init__(_Run(simulated, world, manners, overdue, prefix) for simulated in programs)
+
+
+class Reply(Answer):
+    """Waits for the next question to a person after the one of a number, or for the recourse."""
+
+    def __init__(self, application: str, after: int = 0) -> None:
+        super().__init__(application)
+        self._after = after
+        self.question: Question | None = None
+
+    def is_read(self, event: Struct) -> bool:
+        """Whether an event is the question or the recourse."""
+        if isinstance(event, Question) and event.application == self._application and event.number > self._after:
+            self.question = event
+        return super().is_read(event) or self.question is not None
+
+
+class _Run(LockstepRun):
+    """The simulation of one program: between an application and its recourse there are questions."""
+
+    def __init__(
+        self,
+        simulated: SimulatedProgram,
+        world: WeightWorld,
+        manners: Sequence[Manner],
+        overdue: timedelta,
+        prefix: str,
+    ) -> None:
+        self._people, self._manners = world, manners
+        self._overdue_ms = round(overdue.total_seconds() * 1000)
+        self._odd = set[str]()
+        super().__init__(simulated, prefix)
+
+    def on_dead_letter(self, ids: set[str]) -> bool:
+        """Odd answers are meant to be refused."""
+        return not ids & self._odd and super().on_dead_letter(ids)
+
+    def _rejected(self, t: int, event: Application) -> Iterator[Step]:
+        manner, name = self._manners[self._people.round_of(t)], event.application
+        reply = Reply(name, after=QUESTIONS if manner.is_overdue else 0)
+        yield self._step("application", event, reply.is_read, self._overdue_ms if manner.is_overdue else 0)
+        rest = self._talk(t, name, manner, reply)
+        if manner.waits:
+            self._delay(t + manner.waits, rest)
+        else:
+            yield from rest
+
+    def _talk(self, t: int, name: str, manner: Manner, reply: Reply) -> Iterator[Step]:
+        """All questions to a person, and what follows from their recourse."""
+        while (question := reply.question) is not None:
+            number, ids = question.number, [option.id for option in question.options]
+            place = self._people.pick(t, self._people.targets(t, question.options))
+            picked = None if place is None or number > manner.answers else ids[place]
+            is_odd, reply = manner.is_odd and number == 1, Reply(name, number)
+            if is_odd:
+                yield self._oddly(name, number, NOT_OFFERED)
+            said = PersonsAnswer(self.program, name, picked, number)
+            yield self._step(f"answer-{number}", said, reply.is_read)
+            if is_odd:
+                for option in ids:
+                    yield self._oddly(name, number, option)
+        if manner.come_back:
+            yield self._oddly(name, 1, "1")
+        if reply.options is not None:
+            yield from self._answered(t, name, reply.options)
+
+    def _oddly(self, name: str, number: int, option: str) -> Step:
+        """An answer that does not count, if it is not the one that was given before."""
+        kind = f"answer-{number}-{option}"
+        id = f"{self.program}/{kind}/{name}"
+        self._odd.add(id)
+        return self._step(kind, PersonsAnswer(self.program, name, option, number), is_journaled(id))

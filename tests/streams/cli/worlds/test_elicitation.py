@@ -1,0 +1,57 @@
+"""People who are asked, over real sockets: in whatever way they answer, each gets one recourse."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from onward.streams.cli import main
+from onward.streams.cli.worlds.elicitation.manners import MANNERS, manners_of
+from onward.tests.streams.cli.test_demo import KEYS
+
+DEMO = ["demo", "--world", "elicitation", "--people", "24", "--seed", "1", "--json"]
+
+
+def test_the_demo_shows_what_answers_bring(capsys):
+    code = main(DEMO)
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    check(json.loads(printed.out))
+
+
+@pytest.mark.kafka
+def test_it_runs_on_a_kafka_that_is_there(cluster, capsys):
+    code = main([*DEMO, "--brokers", cluster.bootstrap])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    check(json.loads(printed.out))
+
+
+def check(summary):
+    assert list(summary) == [*KEYS, "questions"]
+    assert list(summary["policies"]) == ["protoar"]
+    assert summary["recourse"] == summary["rejected"]
+    assert summary["lost"] == summary["conflicting_duplicates"] == 0
+    questions = summary["questions"]
+    assert list(questions) == ["asked", "answered", "expired", "refused", "regret_by_answers"]
+    assert questions["asked"] == questions["answered"] + questions["expired"]
+    assert questions["expired"] > 0
+    assert questions["refused"] == summary["dead_letters"] > 0
+    regret = questions["regret_by_answers"]
+    assert len(regret) == 4
+    assert all(share >= 0.0 for share in regret)
+    assert regret[-1] < 0.1
+    assert all("regret" in recourse for recourse in summary["examples"])
+
+
+def test_a_choice_that_learns_is_refused(capsys):
+    assert main(["demo", "--world", "elicitation", "--policies", "linucb"]) == 2
+    assert "--policies linucb: linucb learns which options to pick" in capsys.readouterr().err
+
+
+def test_every_manner_is_as_frequent_as_its_share():
+    counts = Counter(manners_of(200, seed=3))
+    assert {manner: counts[manner] for manner in MANNERS} == {manner: round(200 * manner.share) for manner in MANNERS}
+    assert manners_of(200, seed=3) != manners_of(200, seed=4)
