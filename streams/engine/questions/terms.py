@@ -62,9 +62,7 @@ class QuestionTerms(Terms):
             dialogue, self._standing, asked = recall(self.model, assessment, begun)
         except NoPlanError:
             return person
-        watermark_ms = fold.state.watermark_ms(self.program)
-        is_over = watermark_ms is not None and watermark_ms > begun.expires_ms + self.program.lateness_ms
-        if self._asks and not is_over and self._standing.question:
+        if self._asks and self._standing.question:
             self._ask(case, asked, dialogue, self._standing, fold)
             return None
         case.asked, self._lesson = asked if asked.questions else None, dialogue.lesson(self._standing)

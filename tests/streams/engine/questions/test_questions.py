@@ -394,14 +394,6 @@ def test_a_lesson_is_that_of_the_person_whose_answers_taught_it(tape, tmp_path):
     ]
 
 
-def test_nobody_is_asked_whose_time_is_over_when_they_are_rejected(tape):
-    tape.tick(2 * OVER_MS)
-    tape.applies("late", 0, POOR)
-    tape.fold()
-    assert tape.asked() == []
-    assert recourse_of(tape).answers == ()
-
-
 def test_what_a_population_prefers_follows_from_the_first_spec_whatever_the_file_says():
     first = asking()
     fewer = [{**feature, "mutable": "none"} if feature["name"] == "savings" else feature for feature in FEATURES]
