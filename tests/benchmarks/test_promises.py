@@ -5,6 +5,7 @@ import pytest
 from onward.benchmarks import face, promises, promises_live
 
 
+@pytest.mark.slow
 def test_a_new_model_is_looked_at_in_pieces_and_measured():
     args = face.parse(promises.Args, None, ["--quick", "--open", "600"])
     rows = {row.name: row.value for row in promises.promises(args)}

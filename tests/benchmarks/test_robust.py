@@ -38,6 +38,7 @@ def measured(*line: str) -> dict[str, Row]:
     return {row.name: row for row in robust(face.parse(Args, None, ["--quick", *line]))}
 
 
+@pytest.mark.slow
 def test_a_file_of_instances_gives_a_row_for_each_norm(tmp_path: Path) -> None:
     np.savez(tmp_path / "good.npz", **instances(-1e-8))
     np.savez(tmp_path / "low.npz", **instances(1e-6))
