@@ -62,11 +62,11 @@ class SampledPrior:
     def lesson(self, kinds: Array, changed: NDArray[np.bool_]) -> Lesson:
         """Which features the person would change, as far as the answers tell: a step of scoring, as of ``served``.
 
-        What answers tell of a feature is here that of this person's, not of all that they could have given.
+        What answers tell of a feature is here that of this person's, not of all that they could give: all at most.
         """
         mean = self._editable.mean(axis=0)
         score, variance = changed * (kinds @ self._editable - mean), mean * (1.0 - mean)
-        seen = np.divide(score**2, variance, out=np.zeros_like(mean), where=variance > 0.0)
+        seen = np.divide(score**2, variance, out=np.zeros_like(mean), where=variance > 0.0).clip(max=1.0)
         return Lesson(seen * mean + score, seen)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onward.agents.candidates import Space
 from onward.agents.candidates.components.grid import Grid
 from onward.agents.candidates.components.plan_levels import plan_levels
-from onward.agents.candidates.plans import PersonPlans, PlanGenerator, cheapest_steps
+from onward.agents.candidates.plans import PersonPlans, PlanGenerator, cheapest_steps, costs_of_targets
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1, Columns
 from onward.agents.costs.causal import Causal, CostStructure
@@ -139,6 +139,18 @@ def _cheapest_of_all_orders(own: np.ndarray, target: np.ndarray, features: np.nd
             total += float(np.maximum(cost.structure.floor, cost.prior.means @ phi).mean())
         least = min(least, total)
     return least
+
+
+@quickly
+@seeds
+def test_targets_cost_what_the_steps_to_them_cost(seed: int) -> None:
+    own, cost = person(seed), causal(seed)
+    targets = Search(space(), Objective(L1()), score, GOAL).propose(own[np.newaxis]).points
+    if not len(targets):
+        return
+    found = costs_of_targets(space(), cost, own, targets).under(cost.prior.means).mean(axis=1)
+    steps = [cheapest_steps(space(), cost, own, target).cost.sum() for target in targets]
+    np.testing.assert_allclose(found, np.array(steps) + cost.structure.stop)
 
 
 def test_a_number_can_fall_as_well_as_rise() -> None:
