@@ -81,6 +81,7 @@ class Metrics:
         self._declare_calibration()
         self._declare_rewards()
         self._declare_audit()
+        self._declare_questions()
         self._declare_delays()
         self._declare_progress()
         self._declare_rounds()
@@ -144,6 +145,24 @@ class Metrics:
             *labels,
         )
 
+    def _declare_questions(self) -> None:
+        """Programs that ask only. Sums of regrets, so that their ratios are means over any time."""
+        self.open_questions = self._gauge(
+            "open_questions",
+            "Questions that wait for an answer, by how long ago the person was asked first: an hour, a day or a week "
+            "at most, or older.",
+            *("program", "age"),
+        )
+        self.regrets = self._counter(
+            "regrets", "People who were asked, and have picked an option of their recourse.", "program"
+        )
+        self.regrets_told = self._counter(
+            "regrets_told", "Sum of the regrets of their recourses, in units of cost.", "program"
+        )
+        self.regrets_seen = self._counter(
+            "regrets_seen", "Sum of what these regrets are expected to be since the option was picked.", "program"
+        )
+
     def _declare_delays(self) -> None:
         self.outcome_delay_seconds = self._many(
             "outcome_delay_seconds", "Event time from a recourse to its outcome.", DELAY_SECONDS, "program"
@@ -164,7 +183,6 @@ class Metrics:
     def _declare_progress(self) -> None:
         self.lag_records = self._gauge("lag_records", "Records not read yet.", "topic", "partition")
         self.open_recourses = self._gauge("open_recourses", "Recourses that wait for their fate.", "program")
-        self.open_questions = self._gauge("open_questions", "Questions that wait for an answer.", "program")
         self.waiting_events = self._gauge("waiting_events", "Events that wait for an earlier one.", "partition")
         self.watermark_timestamp_seconds = self._gauge(
             "watermark_timestamp_seconds", "Event time reached, since the epoch.", "partition"

@@ -298,3 +298,33 @@ def option_set(
         chosen.append(best)
         least = np.minimum(least, costs[best])
     return chosen
+
+
+def regrets_after_picks(costs: Array, told: Sequence[int], probability: Array, response: Response) -> Array:
+    """By how much the first of n told plans is expected to cost more than the cheapest, after the pick of each, (n,).
+
+    The regret before is the mean of these by how probable each pick is. So where people are as they are believed to be,
+    the regret that they are told is the one that their picks let see, on average.
+
+    Parameters
+    ----------
+    costs
+        Those of all plans under S samples, (m, S).
+    told
+        The numbers of the told plans.
+    probability
+        That of each sample, (S,).
+    response
+        How people pick one of them.
+
+    Examples
+    --------
+    >>> from ..costs.responses import Noiseless
+    >>> costs = np.array([[1.0, 1.0, 4.0], [2.0, 2.0, 2.0]])
+    >>> regrets_after_picks(costs, [0, 1], np.ones(3) / 3, Noiseless(slip=1e-9)).round(3)
+    array([0., 2.])
+    """
+    of_told = costs[told]
+    picked = response.probability(of_told) * probability
+    found: Array = picked @ (of_told[0] - costs.min(axis=0)) / picked.sum(axis=1)
+    return found

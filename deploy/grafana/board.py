@@ -95,12 +95,14 @@ def _last_day(metric: str, *labels: str) -> str:
     return f'sum by ({", ".join(("program", *labels))}) (increase({metric}{{program=~"$program"}}[1d]))'
 
 
+def _mean(sums: str, people: str, *labels: str) -> str:
+    """A mean over the people of the last day."""
+    return f"{_last_day(sums, *labels)} / {_last_day(people, *labels)}"
+
+
 def _by_group(sums: str, people: str) -> str:
     """A mean over the people of each group that is watched."""
-    labels = "feature", "group"
-    return (
-        f"{_last_day(f'onward_audited_{sums}_total', *labels)} / {_last_day(f'onward_audited_{people}_total', *labels)}"
-    )
+    return _mean(f"onward_audited_{sums}_total", f"onward_audited_{people}_total", "feature", "group")
 
 
 ROWS: dict[str, tuple[PanelSpec, ...]] = {
@@ -173,9 +175,25 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
         ),
         PanelSpec(
             "Open questions",
-            "Questions to rejected people that wait for an answer.",
+            "Questions to rejected people that wait for an answer, by how long ago the person was asked first.",
             "short",
-            (Query('sum by (program) (onward_open_questions{program=~"$program"})', "{{program}}"),),
+            (Query('sum by (program, age) (onward_open_questions{program=~"$program"})', "{{program}} {{age}}"),),
+        ),
+        PanelSpec(
+            "Picks before a recourse",
+            "Recourses in the last day of programs that ask, by the number of picks that they rest on.",
+            "short",
+            (Query(_last_day("onward_elicited_recourses_total", "answers"), "{{program}} {{answers}}"),),
+        ),
+        PanelSpec(
+            "Regret told and seen",
+            "By how much the first option is expected to cost more than the easiest plan: as people who were asked are "
+            "told, and as their later picks let it seem. Where more is seen than told, people differ from the prior.",
+            "short",
+            (
+                Query(_mean("onward_regrets_told_total", "onward_regrets_total"), "{{program}} told"),
+                Query(_mean("onward_regrets_seen_total", "onward_regrets_total"), "{{program}} seen"),
+            ),
         ),
     ),
     "Learning": (

@@ -21,7 +21,7 @@ from ...schemas.headers import format_time
 from ..journal.entries import CaseKey, JournalPosition
 from ..programs.plan_steps import mean_weights, steps_of
 from ..programs.program import Program
-from .assessment import Assessment, Selected
+from .assessment import Assessment, Heard, Selected
 from .cases import APPROVED, NO_RECOURSE, OPEN, Case, CaseOption
 from .contract import apply_waiting, timer_handlers
 from .fold import Fold
@@ -46,7 +46,7 @@ class Decided(NamedTuple):
 
     ``assessment`` holds the options of a rejected one; it may be None where they get none for the reason ``refusal``.
     Options that were picked ahead are ``selected``, or those of ``fold.ahead`` for the entry at ``position``. Without
-    either they are picked when the person is answered.
+    either they are picked when the person is answered. ``heard`` is what is known of somebody who could be asked.
     """
 
     case: Case
@@ -55,6 +55,7 @@ class Decided(NamedTuple):
     refusal: Reason | None = None
     position: JournalPosition | None = None
     selected: tuple[Selected, ...] | None = None
+    heard: Heard | None = None
 
 
 class Terms:
@@ -97,8 +98,8 @@ class Terms:
         promised_ms = open_options(case, program, self.model, person.assessment, selected, fold)
         return promised_ms if until_ms is None else min(promised_ms, until_ms)
 
-    def execution_source(self, shard: Shard, fold: Fold) -> ExecutionSource:
-        """Where the execution probabilities of the answers come from: also picks teach them where costs are sampled."""
+    def execution_source(self, person: Decided, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
+        """Where the execution probabilities of an answer come from: also picks teach them where costs are sampled."""
         return "learned" if learned_preferences(fold.state, *shard.key) else shard.execution_source
 
     def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:  # noqa: ARG002
@@ -294,7 +295,7 @@ def _recourse(person: Decided, shard: Shard, selected: tuple[Selected, ...], ter
     if serves is not None:
         keep_lessons(case, serves)
     expires_ms = terms.promise_options(person, selected, fold)
-    window, source = (program.window_steps, closes_at), terms.execution_source(shard, fold)
+    window, source = (program.window_steps, closes_at), terms.execution_source(person, shard, fold)
     until = None if expires_ms is None else format_time(expires_ms)
     event = Recourse(
         program.name,

@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 from numpy.typing import NDArray
 
 from ...agents.candidates.plans import PlanSteps
+from ...agents.costs import Lesson
 from ...agents.objective import Predict
 from ...agents.options import OptionBatch, Options
 from ...schemas.encoding import ChangedCodes, Problem, Values
@@ -47,6 +48,20 @@ class AskedPlans(NamedTuple):
 
     plans: Sequence[PlanSteps]
     weights: Array | None
+
+
+class Heard(NamedTuple):
+    """What is known of a person who is told a recourse, after all that they have answered.
+
+    ``regrets`` (1 + n,) are by how much the first of their n options is expected to cost more than their easiest plan:
+    first as they are told, then as each of the options, being picked, would let it seem. ``lesson`` is what their
+    answers teach of others, None where they gave none, and ``believed`` whether others had taught before.
+    """
+
+    answers: tuple[int | None, ...]
+    regrets: Array
+    lesson: Lesson | None
+    believed: bool
 
 
 class Assessment(Struct, frozen=True, gc=False, eq=False):

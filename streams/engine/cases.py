@@ -102,7 +102,7 @@ class Asked(Struct, frozen=True, gc=False, array_like=True):
     questions of another model or spec (``questions/recall.py``). ``offered`` is the number of plans of the last
     question, ``expires_ms`` the event time up to which answers count. ``believed`` are the shares of the population's
     ``Preferences`` when they were first asked, which others' answers do not change for them; empty where nothing was
-    learned.
+    learned. ``regrets`` are the encoded ``Heard.regrets`` of the recourse that followed.
     """
 
     questions: tuple[bytes, ...]
@@ -111,6 +111,7 @@ class Asked(Struct, frozen=True, gc=False, array_like=True):
     expires_ms: int
     believed: bytes = b""
     earlier: int = 0
+    regrets: bytes = b""
 
 
 class Case(Struct, gc=False, array_like=True):
@@ -179,7 +180,8 @@ class Case(Struct, gc=False, array_like=True):
         if self.picked is not None:
             self.picked.lessons = b""
         if self.asked is not None:
-            self.asked = replace(self.asked, questions=(b"",) * len(self.asked.questions), believed=b"")
+            questions = (b"",) * len(self.asked.questions)
+            self.asked = replace(self.asked, questions=questions, believed=b"", regrets=b"")
 
 
 def timer_of(case: Case) -> Timer:

@@ -31,6 +31,10 @@ COUNTS: dict[str, Count] = {
         "Questions to people: asked, answered or expired.",
         ("program", "state"),
     ),
+    "elicited_recourses": Count(
+        "Recourses of programs that ask, by the number of picks that they rest on.",
+        ("program", "answers"),
+    ),
     "fates": Count("What became of recourses and outcomes.", ("program", "fate")),
     "increments": Count(
         "What shards have learned and told the others, by what became of it in a journal partition.",

@@ -81,6 +81,15 @@ class Taught(NamedTuple):
     after: NDArray[np.float64]
 
 
+class Regret(NamedTuple):
+    """By how much the first option of a person who has picked one is expected to cost more than their easiest plan: as
+    they were ``told``, and as it is ``seen`` since they picked."""
+
+    program: str
+    told: float
+    seen: float
+
+
 class Audited(NamedTuple):
     """A rejected person, as one of the ``group`` with a value of a feature with ``audit``.
 
@@ -105,7 +114,8 @@ class Effects:
     came about: a name, a label (such as the program) and a detail. ``delays`` holds, for every outcome that counted,
     the program and its delay in milliseconds of event time and in steps. ``predictions`` holds, for every option whose
     reward is known, the program, the execution probability that the learner counts the option with, and the reward.
-    ``taught`` is what picks taught, in their order, and ``audited`` whom recourses serve.
+    ``taught`` is what picks taught, in their order, ``audited`` whom recourses serve, and ``regrets`` those of people
+    who were asked and have then picked an option.
     """
 
     emissions: list[Emission] = field(default_factory=list)
@@ -123,3 +133,4 @@ class Effects:
     predictions: list[tuple[str, float, float]] = field(default_factory=list)
     taught: list[Taught] = field(default_factory=list)
     audited: list[Audited] = field(default_factory=list)
+    regrets: list[Regret] = field(default_factory=list)

@@ -12,6 +12,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
@@ -39,7 +40,7 @@ from .schema import SCHEMA, SCHEMA_VERSION, state_tables
 from .states import RowsAtRest, decode_case, read_states, write_states
 
 _PARAMETERS_A_QUERY = 5000
-_EARLIEST_MS = 1 - 2**63
+_EARLIEST_MS, _LATEST_MS = 1 - 2**63, 2**63 - 1
 
 
 class Ledger:
@@ -162,6 +163,20 @@ class Ledger:
         )
         with ledger_errors(self.path):
             return Counter({(kind, program): count for kind, program, count in self._db.execute(query, kinds)})
+
+    def count_due(self, program: str, kind: str, since: Sequence[int]) -> list[int]:
+        """How many timers of event time are due from each of these times on, which fall, and before the one in front.
+
+        The last number is of those that are due before all of them.
+        """
+        query = "SELECT count(*) FROM timers WHERE program = ? AND kind = ? AND shard = ? AND due >= ? AND due < ?"
+        edges, id = (_LATEST_MS, *since, _EARLIEST_MS), self._ids.get(program)
+        with ledger_errors(self.path):
+            rows = [
+                self._db.execute(query, (id, kind, EVENT_TIME, first, until)).fetchone()
+                for until, first in pairwise(edges)
+            ]
+        return [count for (count,) in rows]
 
     # --- opening -------------------------------------------------------------------------------------------------
 

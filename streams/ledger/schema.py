@@ -26,7 +26,7 @@ from typing import Any
 from ..engine.handlers import states
 from ..engine.program_state import RowTable
 
-SCHEMA_VERSION = 15
+SCHEMA_VERSION = 16
 """Counted up when the tables change, or what a case or the state of a choice or goal holds."""
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;

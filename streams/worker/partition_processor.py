@@ -271,6 +271,7 @@ class PartitionProcessor:
         self._metrics.count(effects, owned.waiting)
         self._metrics.count_promises(owned.state.partition, effects)
         self._metrics.show_rewards(owned.state, effects)
+        self._metrics.show_questions(owned.state, owned.ledger.count_due)
         self._metrics.observe_delays(effects, published)
         self._metrics.show(owned.state, [partition.waiting for partition in self._partitions.values()])
 

@@ -14,17 +14,16 @@ from ..engine.rewards.fates import CLOSED
 from ..engine.rewards.watch import tenth_of
 from ..engine.rounds.state import ProgramRounds
 from ..engine.state import PartitionState
-from ..engine.timing.timers import ANSWER_DEADLINE, WINDOW
+from ..engine.timing.timers import WINDOW
 from ..metrics import Metrics
 from ..outputs.emission import Emission
 from ..programs.program import Program
 from .audit_metrics import AuditMetrics
 from .promise_metrics import PromiseMetrics
+from .question_metrics import CountDue, QuestionMetrics
 from .reward_metrics import DECILES, RewardMetrics
 from .round_metrics import RoundMetrics
 
-_OPEN_QUESTIONS = {"asked": 1, "answered": -1, "expired": -1}
-"""What becomes of questions, and how many more are then open."""
 _ANSWERS = frozenset({Recourse, NoRecourse})
 
 
@@ -39,6 +38,7 @@ class ProcessorMetrics:
         self._promises = PromiseMetrics(metrics, programs)
         self._rewards = RewardMetrics(metrics)
         self._audit = AuditMetrics(metrics, programs)
+        self._questions = QuestionMetrics(metrics, programs)
         for program in programs:
             # Prometheus sees no increase in a series that begins at 1.
             metrics.counts["models"].labels(program)
@@ -60,14 +60,17 @@ class ProcessorMetrics:
                 waiting[WINDOW, label] += times
             elif name == "fates" and detail in CLOSED:
                 waiting[WINDOW, label] -= times
-            elif name == "questions" and detail in _OPEN_QUESTIONS:
-                waiting[ANSWER_DEADLINE, label] += _OPEN_QUESTIONS[detail] * times
         self._count_predictions(effects)
         self._audit.count(effects.audited)
+        self._questions.count(effects.regrets)
 
     def count_promises(self, partition: int, effects: Effects) -> None:
         """Count what new models mean for the open options of a partition."""
         self._promises.count(partition, effects)
+
+    def show_questions(self, state: PartitionState, count_due: CountDue) -> None:
+        """Set the gauge of open questions, of which the ledger of a partition counts its own."""
+        self._questions.show(state, count_due)
 
     def show_rewards(self, state: PartitionState, effects: Effects) -> None:
         """Set the gauges of what is expected and observed, for the shards of a partition that have changed."""
@@ -97,7 +100,6 @@ class ProcessorMetrics:
             metrics.watermark_timestamp_seconds.labels(state.partition).set(watermark_ms / 1000)
         for program in self._programs:
             metrics.open_recourses.labels(program).set(totals[WINDOW, program])
-            metrics.open_questions.labels(program).set(totals[ANSWER_DEADLINE, program])
         self._rounds.show(state.partition, state.each(ProgramRounds))
         self._promises.show(state.partition, state.each(PromiseState))
 
@@ -107,6 +109,7 @@ class ProcessorMetrics:
         self._metrics.watermark_timestamp_seconds.remove(partition)
         self._rounds.forget(partition)
         self._promises.forget(partition)
+        self._questions.forget(partition)
         self._rewards.forget(partition)
 
     def _count_predictions(self, effects: Effects) -> None:

@@ -180,7 +180,8 @@ def trouble(broker: EmbeddedBroker) -> None:
 class Competitors:
     """People who apply to the program with limited places, are rejected, and come back with the best that there is.
 
-    They apply to the other programs too. Every other one answers a question.
+    They apply to the other programs too. Every other one answers a question, and all pick an
+    option when they have some.
     """
 
     def __init__(self, broker: EmbeddedBroker) -> None:
@@ -201,7 +202,8 @@ class Competitors:
             for program in sorted(WRITTEN.keys() - LIMITED.keys()):
                 self._send(writer, f"{program}-{self._number}", poor, program)
             if self._number % 2:
-                self._answer(writer, f"asked-{self._number}")
+                self._answer(writer, f"asked-{self._number}", question=1)
+            self._answer(writer, f"asked-{self._number}")
             for name in back:
                 self._send(writer, f"back-{name}", {"region": "north", "income": 100, "debts": 0}, previous=name)
                 del self._applied[name]
@@ -214,9 +216,11 @@ class Competitors:
         headers = cloud_event_headers(name, "test", ce_type(event), time.time_ns() // 1_000_000)
         writer.send(TOPICS.applications, msgspec.json.encode(event), key=name.encode(), headers=headers)
 
-    def _answer(self, writer: EventWriter, name: str) -> None:
-        event = Answer("asked", name, "1", question=1)
-        headers = cloud_event_headers(f"answer-{name}", "test", ce_type(event), time.time_ns() // 1_000_000)
+    def _answer(self, writer: EventWriter, name: str, **question: int) -> None:
+        event = Answer("asked", name, "1", **question)
+        headers = cloud_event_headers(
+            f"answer-{name}-{len(question)}", "test", ce_type(event), time.time_ns() // 1_000_000
+        )
         writer.send(TOPICS.answers, msgspec.json.encode(event), key=name.encode(), headers=headers)
 
 

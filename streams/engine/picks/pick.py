@@ -12,12 +12,14 @@ from ...journal.entries import Entry
 from ...programs.program import Program
 from ..cases import Case, Picked
 from ..fold import Fold
-from ..portion import Taught
+from ..portion import Regret, Taught
 from ..sharing.increment import tell
 from .population import preferences_to_teach
 
 LESSON_DTYPE: Final = "<i4"
 """What a case holds of a lesson: whole multiples of the unit of evidence, which are all that is learned of it."""
+REGRET_DTYPE: Final = "<f4"
+"""What a case holds of a regret."""
 NONE: Final = "none"
 """The place of people who would take no option, as a label."""
 
@@ -44,6 +46,7 @@ def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> 
             return False
     if picked.place is None:
         fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
+        _compare_regrets(case, place, fold)
     picked.taught = None if lesson is None else place
     picked.place = place
     fold.save(case)
@@ -79,6 +82,15 @@ def teach(
     shard.untold += not preferences.forgets
     tell(shard, fold.entry.time_ms, fold)
     return True
+
+
+def _compare_regrets(case: Case, place: int, fold: Fold) -> None:
+    """Compare the regret that somebody was told with the one that their pick lets see; none lets nothing be seen."""
+    if case.asked is None or place == len(case.options) or case.options[place].revised_arm is not None:
+        return
+    if case.asked.regrets:
+        told, *seen = np.frombuffer(case.asked.regrets, REGRET_DTYPE).tolist()
+        fold.effects.regrets.append(Regret(case.key.program, told, seen[place]))
 
 
 def _lesson(case: Case, place: int) -> Lesson | None:

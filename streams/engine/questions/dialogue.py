@@ -14,7 +14,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ....agents.candidates.plans import PersonPlans, PlanGenerator, PlanSteps, costs_of_targets
-from ....agents.choices.questions import NO_ANSWER, Interview, Standing, option_set
+from ....agents.choices.questions import NO_ANSWER, Interview, Standing, option_set, regrets_after_picks
 from ....agents.costs import Lesson
 from ....agents.costs.causal import Causal
 from ....agents.costs.particles import Answer
@@ -76,11 +76,12 @@ class Dialogue:
             if picked != NO_ANSWER
         ]
         terms = terms_of(elicitation)
+        self._response = response_of(elicitation, self._least_cost(model.objective))
         self._interview: Interview[Array] = Interview(
             lambda _: pool,
             self._person,
             self._prior,
-            response_of(elicitation, self._least_cost(model.objective)),
+            self._response,
             _key(program, self._person),
             terms._replace(questions=terms.questions - len(earlier)),
             evidence,
@@ -123,6 +124,12 @@ class Dialogue:
         columns = (seen != self._person).any(axis=0)
         feature_of = self._model.program.codec.feature_of
         return self._prior.lesson(standing.kinds, np.bincount(feature_of, weights=columns) > 0.0)
+
+    def regrets(self, standing: Standing) -> Array:
+        """The regret of telling n options, and what it would be after the pick of each: ``Heard.regrets``, (1 + n,)."""
+        costs, told = self._pool.costs.under(standing.weights), self._told(standing)
+        after = regrets_after_picks(costs, told, standing.probability, self._response)
+        return np.concatenate([[standing.regret], after])
 
     def options(self, standing: Standing, source: ExecutionSource) -> tuple[Option, ...]:
         """The options to tell, as people read them, the recommended one first."""

@@ -8,16 +8,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from ....agents.choices.questions import Standing
-from ....agents.costs import Lesson
 from ....schemas.encoding import Problem
 from ....schemas.events import ExecutionSource, Question
 from ....schemas.headers import format_time
 from ...programs.program import Program
 from ..answers import Decided, Terms, answer_people, recourse_id
-from ..assessment import Person, Selected, assess
+from ..assessment import Heard, Person, Selected, assess
 from ..cases import ASKED, Asked, Case
 from ..fold import Fold
-from ..picks.pick import teach
+from ..picks.pick import REGRET_DTYPE, teach
 from ..picks.population import learned_preferences
 from ..shards import Shard
 from ..state import CurrentModel
@@ -34,9 +33,6 @@ class QuestionTerms(Terms):
     def __init__(self, model: CurrentModel, *, asks: bool = True) -> None:
         super().__init__(model)
         self._asks = asks
-        self._standing: Standing | None = None
-        self._lesson: Lesson | None = None
-        self._believes = False
 
     def settle(self, person: Decided, fold: Fold) -> Decided:
         """End the promise that a person came back with, when they are decided."""
@@ -52,39 +48,41 @@ class QuestionTerms(Terms):
 
         Somebody without a plan is returned unchanged.
         """
-        self._standing = self._lesson = None
         case, assessment = person.case, person.assessment
-        begun = case.asked or self._begin(case, fold)
-        self._believes = bool(begun.believed)
         if assessment is None:
             return person
+        begun = case.asked or self._begin(case, fold)
         try:
-            dialogue, self._standing, asked = recall(self.model, assessment, begun)
+            dialogue, standing, asked = recall(self.model, assessment, begun)
         except NoPlanError:
             return person
-        if self._asks and self._standing.question:
-            self._ask(case, asked, dialogue, self._standing, fold)
+        if self._asks and standing.question:
+            self._ask(case, asked, dialogue, standing, fold)
             return None
-        case.asked, self._lesson = asked if asked.questions else None, dialogue.lesson(self._standing)
-        assessment, selected = dialogue.selected(self._standing)
-        return person._replace(assessment=assessment, selected=selected)
+        regrets = dialogue.regrets(standing)
+        heard = Heard(answers_told(asked), regrets, dialogue.lesson(standing), bool(begun.believed))
+        case.asked = replace(asked, regrets=regrets.astype(REGRET_DTYPE).tobytes()) if asked.questions else None
+        assessment, selected = dialogue.selected(standing)
+        return person._replace(assessment=assessment, selected=selected, heard=heard)
 
-    def execution_source(self, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
+    def execution_source(self, person: Decided, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
         """Learned where others had answered before the person was asked."""
-        return "learned" if self._believes else shard.execution_source
+        return "learned" if person.heard is not None and person.heard.believed else shard.execution_source
 
     def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:
         """The regret, and the answers on which a recourse rests."""
-        if none is not None or self._standing is None:
+        if none is not None or person.heard is None:
             return {}
-        asked = person.case.asked
-        return {"regret": self._standing.regret, "answers": () if asked is None else answers_told(asked)}
+        return {"regret": person.heard.regrets.item(0), "answers": person.heard.answers}
 
     def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:  # noqa: ARG002
-        """Let the population learn from what the person has said."""
-        if self._lesson is not None:
-            case = person.case
-            teach(case, self.program, self._lesson, ("recourse", recourse_id(case.key)), fold)
+        """Let the population learn from what the person has said, and count how much that was."""
+        case, heard = person.case, person.heard
+        if heard is None:
+            return
+        fold.count("elicited_recourses", self.program.name, str(len(heard.answers) - heard.answers.count(None)))
+        if heard.lesson is not None:
+            teach(case, self.program, heard.lesson, ("recourse", recourse_id(case.key)), fold)
 
     def _begin(self, case: Case, fold: Fold) -> Asked:
         """Nothing has been asked yet."""

@@ -78,7 +78,7 @@ class RoundTerms(Terms):
         """The score is promised, until the end of the last round for which it holds."""
         return self._expires_ms
 
-    def execution_source(self, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002 -- picks do not change them
+    def execution_source(self, person: Decided, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
         """Those of rounds follow from difficulties, which are learned from people who come back."""
         return "learned" if self.rounds.learners.difficulty.has_learned else shard.execution_source
 

@@ -18,6 +18,7 @@ from onward.agents.choices.questions import (
     best_set,
     expected_utility_of_selection,
     option_set,
+    regrets_after_picks,
 )
 from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.costs.plan_costs import PlanCosts, Pool
@@ -199,6 +200,21 @@ class Samples:
 
     def weights(self, kind: np.ndarray, latent: np.ndarray) -> np.ndarray:
         return self.rows[kind]
+
+
+@quickly
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from([Noiseless, Logistic]), told=st.integers(1, 4))
+def test_the_regret_that_is_told_is_the_mean_of_those_that_picks_let_see(
+    seed: int, kind: type[Response], told: int
+) -> None:
+    random = np.random.default_rng(seed)
+    costs, probability = random.exponential(5.0, (7, 40)), random.dirichlet(np.ones(40))
+    shown, response = random.permutation(7)[:told].tolist(), kind()
+    picks = response.probability(costs[shown]) @ probability
+    regret = probability @ (costs[shown[0]] - costs.min(axis=0))
+    after = regrets_after_picks(costs, shown, probability, response)
+    assert picks @ after == pytest.approx(regret)
+    assert after.argmin() == 0 or kind is Logistic
 
 
 @quickly

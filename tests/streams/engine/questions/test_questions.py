@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,7 @@ from onward.schemas.spec_document import document, spec_of
 from onward.streams.api.elicitation import Elicitation
 from onward.streams.engine.cases import Status
 from onward.streams.engine.portion import Taught
-from onward.streams.engine.timing.timers import ANSWER_DEADLINE
 from onward.streams.engine.timing.watermark import required_topics
-from onward.streams.ledger.ledger import Ledger
 from onward.streams.metrics import Metrics
 from onward.streams.replay.journal_replay import JournalReplay
 from onward.streams.topics import Topics
@@ -303,18 +302,46 @@ def kill_after_publishing(tape: Story) -> Path:
     return tape.fold()
 
 
-def test_open_questions_are_counted_alike_by_what_happens_and_by_what_a_ledger_holds(tape):
+def test_open_questions_are_counted_by_when_people_were_asked_first(tape):
     tape.applies("x", 0, POOR)
     tape.applies("y", 0, POOR)
     tape.replies("x", 1, HOUR_MS)
-    assert open_questions(tape) == (2, 2)
+    tape.applies("z", 2 * HOUR_MS, POOR)
+    tape.tick(2 * HOUR_MS + LATENESS_MS)
+    assert open_questions(measured(tape)) == {"hour": 1, "day": 2, "week": 0, "older": 0}
     tape.tick(OVER_MS)
-    assert open_questions(tape) == (0, 0)
+    assert open_questions(measured(tape)) == {"hour": 0, "day": 1, "week": 0, "older": 0}
+    tape.tick(OVER_MS + 2 * HOUR_MS)
+    assert set(open_questions(measured(tape)).values()) == {0}
 
 
-def open_questions(tape: Story) -> tuple[float, int]:
-    """As the gauge shows them after a fold of everything, and as a ledger counts them that is opened."""
-    metrics, config = Metrics(), ProcessorConfig(tape.run.directory / f"counted-{len(tape.journal)}")
+@pytest.mark.parametrize(("option", "regrets"), [("1", 1), ("3", 1), (None, 0)])
+def test_what_people_pick_shows_the_regret_that_they_were_told(tape, option, regrets):
+    tape.applies("x", 0, POOR)
+    tape.tick(OVER_MS)
+    tape.says("x", OVER_MS, option)
+    tape.says("x", OVER_MS, "2")
+    metrics = measured(tape)
+    told, seen = value(metrics.regrets_told, "loan"), value(metrics.regrets_seen, "loan")
+    assert value(metrics.regrets, "loan") == regrets
+    assert told == pytest.approx(regrets * recourse_of(tape).regret)
+    assert (seen > told) == (option == "3")
+    assert value(metrics.counts["elicited_recourses"], "loan", "0") == 1
+
+
+def value(metric: Any, *labels: str) -> float:
+    """What a counter or gauge says."""
+    return metric.labels(*labels)._value.get()
+
+
+def open_questions(metrics: Metrics) -> dict[str, float]:
+    """The gauge, by age."""
+    return {age: value(metrics.open_questions, "loan", age) for age in ("hour", "day", "week", "older")}
+
+
+def measured(tape: Story) -> Metrics:
+    """The metrics after a fold of everything."""
+    metrics, config = Metrics(), ProcessorConfig(tape.run.directory / f"measured-{len(tape.journal)}")
 
     async def folded() -> None:
         processor = PartitionProcessor(tape.run.topics, tape.run.programs, tape.run.broker, metrics, no_clock, config)
@@ -323,9 +350,7 @@ def open_questions(tape: Story) -> tuple[float, int]:
         await processor.revoked([JOURNAL])
 
     asyncio.run(folded())
-    with Ledger(config.directory / "journal-0.sqlite", "journal", 0) as ledger:
-        waiting = ledger.waiting_cases()
-    return metrics.open_questions.labels("loan")._value.get(), waiting[ANSWER_DEADLINE, "loan"]
+    return metrics
 
 
 class KilledError(Exception):
