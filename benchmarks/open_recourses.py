@@ -1,4 +1,4 @@
-"""Processor time and memory of an application with 1,000 to 1,000,000 open recourses.
+"""Processor time and memory of an application with 1,000 to 1,000,000 open recourses, and memory of open questions.
 
 Onward without Kafka: ingest, partition processor and ledger in one process, a new one for every figure. Applications
 fill the window first. The measured ones each close another recourse: the steady state of a long-running program.
@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from onward.streams.errors import OnwardError
 from onward.tests.support.process import resident_bytes
 
 AIM_OPEN, AIM_MEGABYTES = 1_000_000, 600.0
+AIM_ASKED, AIM_ASKED_MEGABYTES = 10_000, 100.0
 START_MS = 1_790_000_000_000
 SPACING_MS = 10
 """Event time between two applications."""
@@ -39,6 +40,7 @@ class Args(face.Args):
         default=(1000, 10_000, 100_000, 1_000_000), metadata={"quick": (500, 3000), "help": "open recourses"}
     )
     applications: int = field(default=10_000, metadata={"quick": 1000, "help": "applications that are measured"})
+    questions: int = field(default=AIM_ASKED, metadata={"quick": 100, "help": "people with an open question"})
     choice: Literal["linucb", "protoar"] = field(default="linucb", metadata={"help": "what picks the recourse"})
     patience_seconds: float = field(default=400.0, metadata={"help": "longest time to fill a window; else it is left"})
 
@@ -50,6 +52,14 @@ class Found(NamedTuple):
     cpu_seconds: float
     resident_bytes: int
     peak_bytes: int
+
+
+class Asked(NamedTuple):
+    """The number of people with an open question, CPU seconds of one of them, and the resident bytes that they add."""
+
+    open: int
+    cpu_seconds: float
+    bytes: int
 
 
 class Task(NamedTuple):
@@ -67,6 +77,14 @@ WINDOWS: Mapping[str, Any] = {
     "time": lambda count: {"time": f"PT{count * SPACING_MS / 1000:g}S", "lateness": "PT0S"},
 }
 
+ASKING = Shape(
+    window={"time": "P90D"},
+    choice="protoar",
+    generator="plans",
+    cost="mixed",
+    elicitation={"tolerance": 0, "deadline": "P7D"},
+)
+
 
 def open_recourses(args: Args) -> Iterator[Row]:
     """All figures, kind of window by kind of window."""
@@ -83,16 +101,32 @@ def open_recourses(args: Args) -> Iterator[Row]:
         if found:
             peak = found[-1].peak_bytes / 1e6
             yield Row(f"{kind} window, {found[-1].open:,} open, at most", peak, "MB", better="lower")
+    yield from _open_questions(args)
 
 
-def _measure_alone(args: Args, kind: str, count: int) -> Found | None:
+def _open_questions(args: Args) -> Iterator[Row]:
+    added = _alone(args, ASKING, args.questions, ask)
+    assert isinstance(added, Asked)
+    title = f"{args.questions:,} people with open questions"
+    aim = AIM_ASKED_MEGABYTES if args.questions == AIM_ASKED else None
+    yield Row(f"{title}, added", added.bytes / 1e6, "MB", aim=aim, better="lower")
+    yield Row("rejected people who are asked", added.open / args.questions, "share")
+    yield Row("asking one of them", added.cpu_seconds * 1e3, "ms CPU", better="lower")
+
+
+def _alone(args: Args, shape: Shape, count: int, measure: Callable[[Task], Found | Asked | int]) -> Found | Asked | int:
+    """What a process of its own measures with the load of this shape."""
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as temporary:
         folder = Path(temporary)
-        shape = Shape(window=WINDOWS[kind](count), choice=args.choice)
         load = write_load(folder / "program", args.seeds[0], args.data, shape)
         task = Task(load, folder / "state", count, args.applications, args.patience_seconds)
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-            found = process.submit(fill, task).result()
+            return process.submit(measure, task).result()
+
+
+def _measure_alone(args: Args, kind: str, count: int) -> Found | None:
+    found = _alone(args, Shape(window=WINDOWS[kind](count), choice=args.choice), count, fill)
+    assert not isinstance(found, Asked)
     if isinstance(found, int):
         progress(f"{kind} window, {count:,} open: left out, {found:,} after {args.patience_seconds:g} s")
         return None
@@ -122,6 +156,24 @@ async def _fill(task: Task) -> Found | int:
             raise OnwardError(f"{closed} recourses were closed by {task.applications} applications: not a steady state")
         cost, pid = (worker.cpu_seconds - before) / task.applications, os.getpid()
         return Found(task.open, cost, resident_bytes(pid), resident_bytes(pid, peak=True))
+
+
+def ask(task: Task) -> Asked:
+    """Ask this many people, after a first chunk of them, with which everything is loaded."""
+    return asyncio.run(_ask(task))
+
+
+async def _ask(task: Task) -> Asked:
+    async with MemoryWorker(task.load.spec, task.state) as worker:
+        first = min(CHUNK, task.open)
+        await _serve(worker, task.load, 0, first)
+        before, resident = worker.cpu_seconds, resident_bytes(os.getpid())
+        asked = worker.kafka.written[worker.topics.questions]
+        for start in range(first, first + task.open, CHUNK):
+            await _serve(worker, task.load, start, min(start + CHUNK, first + task.open))
+            progress(f"{start:,} people have a question")
+        added = worker.kafka.written[worker.topics.questions] - asked
+        return Asked(added, (worker.cpu_seconds - before) / task.open, resident_bytes(os.getpid()) - resident)
 
 
 async def _serve(worker: MemoryWorker, load: Load, start: int, end: int) -> None:

@@ -78,7 +78,7 @@ class Load(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The differences from the packaged program. ``window``, ``capacity`` and ``promise`` are as in a spec."""
+    """The differences from the packaged program, as in a spec."""
 
     program: str = "credit"
     candidates: int = 200
@@ -90,13 +90,22 @@ class Shape(NamedTuple):
     goal: str = "threshold"
     capacity: Mapping[str, Any] | None = None
     promise: Mapping[str, Any] | None = None
+    cost: str | None = None
+    elicitation: Mapping[str, Any] | None = None
 
     def spec(self, packaged: str) -> str:
         """Return the packaged spec with these differences. JSON is YAML."""
         methods = {"choice": self.choice, "generator": self.generator, "options": self.options, "goal": self.goal}
         policy = {**methods, "window": dict(self.window)}
+        if self.cost is not None:
+            policy["cost"] = self.cost
         named = packaged.replace("program: credit\n", f"program: {self.program}\n")
-        parts = {"policy": policy, "capacity": self.capacity, "promise": self.promise}
+        parts = {
+            "policy": policy,
+            "capacity": self.capacity,
+            "promise": self.promise,
+            "elicitation": self.elicitation,
+        }
         given = [f"{name}: {_encode(dict(part)).decode()}\n" for name, part in parts.items() if part is not None]
         return f"{named}candidates: {self.candidates}\nshards: {self.shards}\n{''.join(given)}"
 
