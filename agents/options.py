@@ -178,10 +178,6 @@ class OptionBatch(NamedTuple):
     outlook: Outlook | None = None
     samples: Samples | None = None
 
-    def __len__(self) -> int:
-        """The number of people n."""
-        return len(self.first)
-
     def of(self, person: int) -> Options:
         """The options of one person."""
         people, first, last, arm, points, point, _, execution, outlook, samples = self
@@ -203,4 +199,4 @@ class OptionBatch(NamedTuple):
         The execution probabilities of a person's options are then those of the learned samples, and so are those that
         picks count with.
         """
-        return self if self.samples is None else OptionBatch(*self[:-1], self.samples.under(preferences))
+        return self if self.samples is None else self._replace(samples=self.samples.under(preferences))

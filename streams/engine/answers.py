@@ -130,12 +130,21 @@ def answer_people(people: Iterable[Decided], terms: Terms, fold: Fold) -> None:
         apply_waiting(case.key, fold)
 
 
-def publish_decision(person: Decided, program: Program, fold: Fold, *of_round: Any) -> None:
+def publish_decision(person: Decided, program: Program, fold: Fold, **of_round: Any) -> None:
     """Publish and count a decision of the program's own model; in a round with its number, the score and threshold."""
     case, bundle = person.case, fold.state.model(program).bundle
     name, application = case.key
-    decided_by = bundle.version, program.sha256, case.applicant, bundle.manifest_sha256
-    event = ModelDecision(name, case.shard, application, person.approved, *decided_by, *of_round)
+    event = ModelDecision(
+        program=name,
+        shard=case.shard,
+        application=application,
+        approved=person.approved,
+        model=bundle.version,
+        spec=program.sha256,
+        applicant=case.applicant,
+        model_sha256=bundle.manifest_sha256,
+        **of_round,
+    )
     count_decision(program, fold, approved=person.approved)
     fold.emit(event, f"model-decision/{name}/{application}", case.time_ms, name, case.shard)
 
@@ -173,18 +182,18 @@ def options_of(
     for place, (id, option) in enumerate(selected):
         options.append(
             Option(
-                str(option.arm),
-                program.changes(assessment.values, assessment.changed, option.index, option.point),
-                option.cost,
-                option.execution,
-                option.propensity,
-                str(id),
-                _guarantee(model, batch.points[option.point]) if promises else None,
-                option.learner_execution if is_learned else None,
-                PROMISED if promises else UNSET,
-                _helps(model, assessment, option) if model.objective.aims else UNSET,
-                UNSET if suits is None else suits.item(place),
-                UNSET if generator is None else _steps(generator, model, assessment, option.point),
+                candidate=str(option.arm),
+                changes=program.changes(assessment.values, assessment.changed, option.index, option.point),
+                cost=option.cost,
+                execution_probability=option.execution,
+                propensity=option.propensity,
+                id=str(id),
+                promise=_guarantee(model, batch.points[option.point]) if promises else None,
+                learned_execution_probability=option.learner_execution if is_learned else None,
+                status=PROMISED if promises else UNSET,
+                improvement_probability=_helps(model, assessment, option) if model.objective.aims else UNSET,
+                suits=UNSET if suits is None else suits.item(place),
+                steps=UNSET if generator is None else _steps(generator, model, assessment, option.point),
             )
         )
     return tuple(options)
@@ -295,17 +304,21 @@ def _recourse(person: Decided, shard: Shard, selected: tuple[Selected, ...], ter
     if serves is not None:
         keep_lessons(case, serves)
     expires_ms = terms.promise_options(person, selected, fold)
-    window, source = (program.window_steps, closes_at), terms.execution_source(person, shard, fold)
-    until = None if expires_ms is None else format_time(expires_ms)
+    source, suits = terms.execution_source(person, shard, fold), None if serves is None else serves.suits
     event = Recourse(
-        program.name,
-        shard.number,
-        case.key.application,
-        shard.step,
-        options_of(model, assessment, enumerate(selected, 1), source, None if serves is None else serves.suits),
-        *(*model.signature, *window, case.applicant, until, source, model.bundle.manifest_sha256),
+        program=program.name,
+        shard=shard.number,
+        application=case.key.application,
+        step=shard.step,
+        options=options_of(model, assessment, enumerate(selected, 1), source, suits),
+        closes_after_steps=program.window_steps,
+        closes_at=closes_at,
+        applicant=case.applicant,
+        expires_at=None if expires_ms is None else format_time(expires_ms),
+        execution_source=source,
         improvement_source=program.improvement_source(model.bundle),
         satisfied=UNSET if serves is None else serves.satisfied,
+        **model.signature,
     )
     fold.count("recourses", program.name, "recourse")
     fields = terms.fields(person, None)
@@ -327,8 +340,16 @@ def _no_recourse(person: Decided, shard: Shard, terms: Terms, fold: Fold) -> NoR
     program, model, case = terms.program, terms.model, person.case
     reason, detail = person.refusal or model.generator.explain(_options(person, program).person)
     case.close(NO_RECOURSE, fold.forget_ms(program, case.time_ms))
-    of = program.name, shard.number, case.key.application, shard.step
-    event = NoRecourse(*of, reason, detail, *model.signature, case.applicant, model.bundle.manifest_sha256)
+    event = NoRecourse(
+        program=program.name,
+        shard=shard.number,
+        application=case.key.application,
+        step=shard.step,
+        reason=reason,
+        detail=detail,
+        applicant=case.applicant,
+        **model.signature,
+    )
     fold.count("recourses", program.name, "none")
     fold.count("no_recourse", program.name, reason)
     fields = terms.fields(person, reason)

@@ -43,10 +43,16 @@ class CurrentModel:
         return cls(program, bundle, generator, objective, program.promise_under(bundle))
 
     @cached_property
-    def signature(self) -> tuple[str, str, str, str]:
-        """The names in every answer: the policy, its version, the spec's hash, and the model's version."""
-        program = self.program
-        return program.spec.policy.choice, program.policy_version, program.sha256, self.bundle.version
+    def signature(self) -> Mapping[str, Any]:
+        """The fields of every recourse, and of every answer that there is none, which say what it follows from."""
+        program, bundle = self.program, self.bundle
+        return {
+            "policy": program.spec.policy.choice,
+            "policy_version": program.policy_version,
+            "spec": program.sha256,
+            "model": bundle.version,
+            "model_sha256": bundle.manifest_sha256,
+        }
 
 
 @dataclass

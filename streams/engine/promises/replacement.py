@@ -116,12 +116,18 @@ def _publish(promise: PromisedOptions, replacement: Replacement, model: CurrentM
     application, revision = promise.key.application, promise.revision
     source = fold.state.shard(program, promise.shard).execution_source
     options = options_of(model, replacement.assessment, replacement.selected.items(), source)
-    until, named_by = format_time(promise.until_ms), (source, model.bundle.manifest_sha256)
     event = Recourse(
-        *(program.name, promise.shard, application, promise.step, options, *model.signature),
-        *(None, None, promise.applicant, until, *named_by),
+        program=program.name,
+        shard=promise.shard,
+        application=application,
+        step=promise.step,
+        options=options,
+        applicant=promise.applicant,
+        expires_at=format_time(promise.until_ms),
+        execution_source=source,
         revision=revision,
         improvement_source=program.improvement_source(model.bundle),
+        **model.signature,
     )
     fold.count("recourses", program.name, "revised")
     fold.emit(event, f"recourse/{program.name}/{application}/{revision}", time_ms, program.name, promise.shard)

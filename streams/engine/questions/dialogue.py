@@ -21,7 +21,6 @@ from ....agents.costs.particles import Answer
 from ....agents.costs.plan_costs import Pool
 from ....agents.costs.prior import prior_of
 from ....agents.objective import Objective
-from ....agents.options import OptionBatch
 from ....schemas.events import ExecutionSource, Option
 from ....schemas.spec import Elicitation
 from ...programs.elicitation import response_of, terms_of
@@ -160,7 +159,7 @@ class Dialogue:
         numbers, nobody = np.arange(len(own)), np.zeros(len(own), np.intp)
         points = np.ascontiguousarray(self._plans.targets[own])
         batch = model.objective.options(people, nobody, self._arm[own], points, numbers, program.codec.feature_of)
-        batch = OptionBatch(*batch[:-1])
+        batch = batch._replace(samples=None)
         asked = AskedPlans(
             [_steps(self._plans, plan) for plan in own],
             standing.mean_weights if isinstance(model.objective.cost, Causal) else None,

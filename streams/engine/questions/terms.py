@@ -99,9 +99,19 @@ class QuestionTerms(Terms):
         # Another system has rejected the person, or the model: no second decision counts.
         case.approved = False
         case.wait(ASKED, asked.expires_ms + program.lateness_ms)
-        number, until = len(questions), format_time(asked.expires_ms)
-        signed = program.sha256, model.bundle.version, case.applicant, model.bundle.manifest_sha256
-        event = Question(name, case.shard, application, number, options, until, *signed)
+        number = len(questions)
+        event = Question(
+            program=name,
+            shard=case.shard,
+            application=application,
+            number=number,
+            options=options,
+            expires_at=format_time(asked.expires_ms),
+            spec=program.sha256,
+            model=model.bundle.version,
+            applicant=case.applicant,
+            model_sha256=model.bundle.manifest_sha256,
+        )
         fold.count("questions", name, "asked")
         fold.emit(event, f"question/{name}/{application}/{number}", case.time_ms, name, case.shard)
 

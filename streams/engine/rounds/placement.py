@@ -72,7 +72,7 @@ class RoundTerms(Terms):
         member, closing = self._members[person.case.key.application], self.closing
         if member.approved is None:
             score = None if member.score is None or isnan(member.score) else member.score
-            publish_decision(person, self.program, fold, closing.number, score, closing.threshold)
+            publish_decision(person, self.program, fold, round=closing.number, score=score, threshold=closing.threshold)
 
     def promise_options(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> int | None:  # noqa: ARG002
         """The score is promised, until the end of the last round for which it holds."""
