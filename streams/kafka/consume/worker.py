@@ -78,7 +78,7 @@ async def run_worker(
         await wait_for_coordinator(options)
         if stop.is_set():
             return
-        await _Worker(options, handlers, timers, on_started, stop, lease, before_commit, stop_seconds).run()
+        await _Worker(options, handlers, stop, lease, before_commit).run(timers, on_started, stop_seconds)
 
 
 class _Worker:
@@ -88,36 +88,32 @@ class _Worker:
         self,
         options: KafkaOptions,
         handlers: Mapping[str, ChunkHandler],
-        timers: Sequence[Timer],
-        on_started: Callable[[Lag], Awaitable[None]] | None,
         stop: asyncio.Event,
         lease: Lease,
-        before_commit: Callable[[Collection[str]], None] | None = None,
-        stop_seconds: float = STOP_SECONDS,
+        before_commit: Callable[[Collection[str]], None] | None,
     ) -> None:
         self._handlers = handlers
-        self._timers = timers
-        self._on_started = on_started
         self._stop = stop
         self._error: BaseException | None = None
         self._lease = lease
         self._before_commit = before_commit
-        self._stop_seconds = stop_seconds
         self._queues = PartitionQueues(self._handle, options.chunk_records)
         self._app = _app(options, self, lease)
         for topic in handlers:
             source = self._app.topic(topic, schema=_Chunks(), acks=False)
             self._app.agent(source, name=topic)(self._queue_chunks)
 
-    async def run(self) -> None:
+    async def run(
+        self, timers: Sequence[Timer], on_started: Callable[[Lag], Awaitable[None]] | None, stop_seconds: float
+    ) -> None:
         """Start, wait for ``stop``, end the app, and raise the first error."""
-        app = asyncio.create_task(self._run_app())
+        app = asyncio.create_task(self._run_app(timers, on_started))
         await self._stop.wait()
         if self._error:
             log.error("the worker ends: %s", str(self._error) or repr(self._error))
         app.cancel()
         await asyncio.wait([app])
-        await self._stop_app(_FAILED_STOP_SECONDS if self._error else self._stop_seconds)
+        await self._stop_app(_FAILED_STOP_SECONDS if self._error else stop_seconds)
         if self._error:
             raise self._error
 
@@ -131,13 +127,13 @@ class _Worker:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping, _ABANDONED_STOP_SECONDS)
 
-    async def _run_app(self) -> None:
+    async def _run_app(self, timers: Sequence[Timer], on_started: Callable[[Lag], Awaitable[None]] | None) -> None:
         try:
             await self._app.start()
             async with asyncio.TaskGroup() as group:
-                if self._on_started:
-                    await self._on_started(self)
-                for seconds, call in self._timers:
+                if on_started:
+                    await on_started(self)
+                for seconds, call in timers:
                     group.create_task(_repeat(seconds, call))
         except ExceptionGroup as group_error:
             self.fail(group_error.exceptions[0])
@@ -161,7 +157,7 @@ class _Worker:
             consumer.chunk_started(chunk)
         processed = False
         try:
-            if await self._is_member():
+            if await self._has_lease():
                 await self._handlers[chunks[0][0].topic].handle(list(chain.from_iterable(chunks)))
                 processed = True
         except Exception as error:
@@ -175,9 +171,9 @@ class _Worker:
             for chunk in chunks:
                 consumer.chunk_ended(chunk, processed=processed)
 
-    async def _is_member(self) -> bool:
-        """Whether the group still counts this worker. If not, its partitions are about to be revoked, so a chunk that
-        has not started is dropped."""
+    async def _has_lease(self) -> bool:
+        """Whether the group counts this worker, as soon as that is known. If not, its partitions are about to be
+        revoked, so a chunk that has not started is dropped."""
         try:
             await self._lease.wait_until_valid()
         except FencedError:

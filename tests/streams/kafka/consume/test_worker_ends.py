@@ -61,8 +61,8 @@ async def test_a_handler_that_is_cancelled_ends_the_worker(broker):
 async def test_a_rebalance_while_the_worker_ends_waits_for_the_chunk_in_progress(broker, monkeypatch):
     topic, go, stop = broker.topic(), asyncio.Event(), asyncio.Event()
     recorder = Recorder(before=lambda chunk: go.wait())
-    worker = _Worker(broker.options(), {topic: recorder}, [], None, stop, Lease(0.9, 60.0))
-    running = asyncio.create_task(worker.run())
+    worker = _Worker(broker.options(), {topic: recorder}, stop, Lease(0.9, 60.0), None)
+    running = asyncio.create_task(worker.run([], None, 20.0))
     await until(lambda: recorder.owned)
     broker.fill(topic, 1)
     await until(lambda: recorder.in_progress)
