@@ -14,7 +14,7 @@ from ..fold import Fold
 from ..portion import Footprint
 from ..questions.answer import NOBODY_ASKED, answer_question
 from ..rewards.fates import credited
-from .pick import pick
+from .pick import ForgottenError, pick
 
 NO_RECOURSE_YET = "no recourse of this application came before it"
 
@@ -75,7 +75,9 @@ def _apply_to_recourse(entry: Entry, event: Answer, case: Case, fold: Fold) -> t
         return None
     if case.status is not OPEN or (case.deadline_ms is not None and entry.time_ms > case.deadline_ms):
         return "recourse_closed", f"the recourse of application {application!r} is closed: no answer changes it"
-    if not pick(entry, case, place, program, fold):
+    try:
+        pick(entry, case, place, program, fold)
+    except ForgottenError:
         said = "the policy's `cost_parameters` give a `memory`, so that picks are forgotten and not taken back"
         return "answer_changed", f"application {application!r} was answered otherwise before, and {said}"
     return None

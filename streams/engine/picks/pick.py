@@ -30,27 +30,33 @@ def keep_lessons(case: Case, served: Served) -> None:
     case.picked = Picked(units.astype(LESSON_DTYPE).tobytes())
 
 
-def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> bool:
+class ForgottenError(Exception):
+    """What a person taught before has been forgotten in part, and cannot be taken back."""
+
+
+def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> None:
     """Let the pick of an open case be this place, the number of options for none, as an entry says.
 
-    What was learned of an earlier pick is undone. Return False, and change nothing, where that has been forgotten in
-    part.
+    What was learned of an earlier pick is undone.
+
+    Raises
+    ------
+    ForgottenError
+        Where that cannot be. Nothing is changed then.
     """
-    picked = case.picked = case.picked or Picked()
+    picked = case.picked or Picked()
     if picked.place == place:
-        return True
-    lesson = _lesson(case, place)
+        return
+    lesson = _lesson(case, picked, place)
     if lesson is not None or picked.taught is not None:
-        earlier = None if picked.taught is None else _kept(case, picked.taught)
-        if not teach(case, program, lesson, (entry.kind.name, entry.id), fold, earlier):
-            return False
+        earlier = None if picked.taught is None else _kept(case, picked, picked.taught)
+        teach(case, program, lesson, (entry.kind.name, entry.id), fold, earlier)
     if picked.place is None:
         fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
         _compare_regrets(case, place, fold)
-    picked.taught = None if lesson is None else place
-    picked.place = place
+    picked.taught, picked.place = None if lesson is None else place, place
+    case.picked = picked
     fold.save(case)
-    return True
 
 
 def teach(
@@ -60,20 +66,23 @@ def teach(
     event: tuple[str, str],
     fold: Fold,
     earlier: Lesson | None = None,
-) -> bool:
+) -> None:
     """Let the population of a case's shard learn a lesson, and undo an earlier one of the same person.
 
-    ``event`` is the kind and the id of that with which it is learned.
+    ``event`` is the kind and the id of that with which it is learned. Where the shard has learned enough since it last
+    told the others, it tells them.
 
-    Return False, and change nothing, where the earlier one has been forgotten in part. Where the shard has learned
-    enough since, it tells the others.
+    Raises
+    ------
+    ForgottenError
+        Where the earlier one cannot be undone. Nothing is changed then.
     """
     preferences, shard = preferences_to_teach(program, case.shard, fold), fold.state.shard(program, case.shard)
     assert preferences is not None, f"{case.key} has lessons"
     before = preferences.shares
     if earlier is not None:
         if preferences.forgets:
-            return False
+            raise ForgottenError
         preferences.retract(earlier)
     if lesson is not None:
         preferences.learn(lesson)
@@ -81,7 +90,6 @@ def teach(
     fold.effects.shards.add(shard.key)
     shard.untold += not preferences.forgets
     tell(shard, fold.entry.time_ms, fold)
-    return True
 
 
 def _compare_regrets(case: Case, place: int, fold: Fold) -> None:
@@ -93,14 +101,12 @@ def _compare_regrets(case: Case, place: int, fold: Fold) -> None:
         fold.effects.regrets.append(Regret(case.key.program, told, seen[place]))
 
 
-def _lesson(case: Case, place: int) -> Lesson | None:
+def _lesson(case: Case, picked: Picked, place: int) -> Lesson | None:
     """What the pick of a place teaches: nothing where the costs are known, or the option stands for another."""
-    assert case.picked is not None, f"{case.key} has an answer"
     moved = place < len(case.options) and case.options[place].revised_arm is not None
-    return None if moved or not case.picked.lessons else _kept(case, place)
+    return None if moved or not picked.lessons else _kept(case, picked, place)
 
 
-def _kept(case: Case, place: int) -> Lesson:
-    assert case.picked is not None, f"{case.key} has lessons"
-    units = np.frombuffer(case.picked.lessons, LESSON_DTYPE).reshape(len(case.options) + 1, 2, -1)
+def _kept(case: Case, picked: Picked, place: int) -> Lesson:
+    units = np.frombuffer(picked.lessons, LESSON_DTYPE).reshape(len(case.options) + 1, 2, -1)
     return Lesson(*(units[place] * EVIDENCE_UNIT))
