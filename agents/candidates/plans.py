@@ -94,9 +94,7 @@ class PlanGenerator(Search):
 
     def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> PlanGenerator:
         """The same sets of features under a model, by cost."""
-        other = super().under(score, goal, None if objective is None else objective.by_cost)
-        other.__dict__.pop("_kept", None)
-        return other
+        return super().under(score, goal, None if objective is None else objective.by_cost)
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
@@ -128,6 +126,7 @@ class PlanGenerator(Search):
 
     @cached_property
     def _kept(self) -> Callable[[bytes], PersonPlans]:
+        """The plans of a person by the bytes of their row, kept for the people who came last."""
         return lru_cache(KEPT)(lambda person: self._find(np.frombuffer(person).copy()))
 
     def _find(self, person: Array) -> PersonPlans:

@@ -131,8 +131,9 @@ class Search(ScoringGenerator):
         # Grid and sets take much longer to make than to share, and a round of limited places needs several goals.
         other = copy(self)
         other._score, other._goal, other._objective = score, goal, objective or self._objective
-        for name in ("_linear", "_aimed", "_in_round_numbers"):
-            other.__dict__.pop(name, None)
+        # What follows from the model is cached under the names of properties.
+        for name in [name for name in vars(other) if isinstance(getattr(type(other), name, None), cached_property)]:
+            delattr(other, name)
         return other
 
     def propose(self, people: Array) -> Proposals:
