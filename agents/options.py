@@ -7,7 +7,7 @@ target, a cost and an execution probability of their own.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,6 +178,14 @@ class OptionBatch(NamedTuple):
     outlook: Outlook | None = None
     samples: Samples | None = None
 
+    def __len__(self) -> int:
+        """The number of people n."""
+        return len(self.first)
+
+    def replaced(self, **fields: Any) -> OptionBatch:
+        """The same with these fields: ``_replace`` of a tuple counts on its length being that of its fields."""
+        return OptionBatch(**{**self._asdict(), **fields})
+
     def of(self, person: int) -> Options:
         """The options of one person."""
         people, first, last, arm, points, point, _, execution, outlook, samples = self
@@ -199,4 +207,4 @@ class OptionBatch(NamedTuple):
         The execution probabilities of a person's options are then those of the learned samples, and so are those that
         picks count with.
         """
-        return self if self.samples is None else self._replace(samples=self.samples.under(preferences))
+        return self if self.samples is None else self.replaced(samples=self.samples.under(preferences))

@@ -77,7 +77,7 @@ def best_set(costs: Array, probability: Array, size: int) -> tuple[int, ...]:
     return tuple(sorted(swaps(costs, probability, float(costs.max()), chosen).tolist()))
 
 
-class Terms(NamedTuple):
+class InterviewRules(NamedTuple):
     """How a person is asked.
 
     At most ``questions``, each with ``options`` plans. No more are asked when the expected regret is at most
@@ -93,7 +93,7 @@ class Terms(NamedTuple):
     repeats: bool = True
 
 
-class Standing(NamedTuple):
+class Belief(NamedTuple):
     """What is known after some answers.
 
     ``question`` are the numbers of the plans to show next, in the pool of ``state``; None where nothing is to be asked.
@@ -124,7 +124,7 @@ class Standing(NamedTuple):
 class Interview(Generic[S]):
     """Asks one person which plans they would take, and recommends one.
 
-    An interview is a function of the person's pool, the key and the answers: ``after`` gives the same standing for the
+    An interview is a function of the person's pool, the key and the answers: ``after`` gives the same belief for the
     same answers, whenever it is asked.
 
     Parameters
@@ -151,7 +151,7 @@ class Interview(Generic[S]):
     >>> prior = GaussianMixture(np.array([0.5, 0.5]), means, np.full((2, 3), 0.1))
     >>> plans = PlanCosts(np.eye(3), np.arange(3)[:, None], floor=0.0, stop=0.0)
     >>> pool = Pool(plans, [None, None, None])
-    >>> interview = Interview(lambda state: pool, "as they are", prior, Noiseless(), key=[1], terms=Terms())
+    >>> interview = Interview(lambda state: pool, "as they are", prior, Noiseless(), key=[1], rules=InterviewRules())
     >>> first = interview.after([])
     >>> first.question, first.recommended, round(first.regret)
     ((0, 1), 2, 3)
@@ -172,13 +172,13 @@ class Interview(Generic[S]):
         prior: Prior,
         response: Response,
         key: Sequence[int],
-        terms: Terms,
+        rules: InterviewRules,
         earlier: Sequence[Answer] = (),
     ) -> None:
-        self._pool_at, self._start, self._terms, self._earlier = pool_at, start, terms, earlier
+        self._pool_at, self._start, self._rules, self._earlier = pool_at, start, rules, earlier
         self._prior, self._response, self._key = prior, response, key
 
-    def after(self, answers: Sequence[int]) -> Standing:
+    def after(self, answers: Sequence[int]) -> Belief:
         """What is known after these answers: each the number of the picked plan in its question, or ``NO_ANSWER``.
 
         Raises
@@ -189,46 +189,44 @@ class Interview(Generic[S]):
         *_, last = self.course(answers)
         return last
 
-    def course(self, answers: Iterable[int]) -> Iterator[Standing]:
+    def course(self, answers: Iterable[int]) -> Iterator[Belief]:
         """What is known after none, one, ... of these answers. Raises as ``after`` does.
 
-        An answer is taken when the next standing is asked for: a list may grow meanwhile.
+        An answer is taken when the next belief is asked for: a list may grow meanwhile.
         """
         person, first = Particles(self._prior, self._response, self._key), self._pool_at(self._start)
         for answer_before in self._earlier:
             person.update(answer_before)
         state, pool, taught = self._start, first, len(self._earlier)
         declined, asked, shown = set[int](), set[tuple[int, ...]](), frozenset[int]()
-        standing = self._standing(person, first, pool, 0, taught, shown, declined)
-        yield standing
+        belief = self._belief(person, first, pool, 0, taught, shown, declined)
+        yield belief
         for number, answer in enumerate(answers, start=1):
-            if standing.question is None:
+            if belief.question is None:
                 raise ValueError(f"answer {number} is to no question: {number - 1} were asked")
             if answer != NO_ANSWER:
-                if not 0 <= answer < len(standing.question):
-                    raise ValueError(
-                        f"answer {number} is {answer}: the question offered {len(standing.question)} plans"
-                    )
-                person.update(Answer(pool.costs.only(standing.question), answer))
+                if not 0 <= answer < len(belief.question):
+                    raise ValueError(f"answer {number} is {answer}: the question offered {len(belief.question)} plans")
+                person.update(Answer(pool.costs.only(belief.question), answer))
                 taught += 1
-                shown |= set(standing.question) if pool is first else set()
-                if self._terms.walks:
-                    state = self._next_state(pool, standing.question[answer])
+                shown |= set(belief.question) if pool is first else set()
+                if self._rules.walks:
+                    state = self._next_state(pool, belief.question[answer])
                     pool, declined = (first if state is self._start else self._pool_at(state)), set()
             else:
-                declined = declined | set(standing.question)
-            asked.add(standing.question)
-            standing = self._standing(person, first, pool, number, taught, shown, declined)
-            if standing.question in asked and not self._terms.repeats:
-                standing = standing._replace(question=None)
-            yield standing
+                declined = declined | set(belief.question)
+            asked.add(belief.question)
+            belief = self._belief(person, first, pool, number, taught, shown, declined)
+            if belief.question in asked and not self._rules.repeats:
+                belief = belief._replace(question=None)
+            yield belief
 
     def _next_state(self, pool: Pool[S], picked: int) -> S:
         """Where the first step of the picked plan leads; the start where nothing is left to be done from there."""
         state = pool.after_first_step[picked]
         return self._start if state is None or not len(self._pool_at(state).costs.steps) else state
 
-    def _standing(
+    def _belief(
         self,
         person: Particles,
         first: Pool[S],
@@ -237,7 +235,7 @@ class Interview(Generic[S]):
         taught: int,
         shown: frozenset[int],
         declined: Set[int],
-    ) -> Standing:
+    ) -> Belief:
         costs, probability = person.costs(first.costs), person.probability
         expected = costs @ probability
         recommended = int(expected.argmin())
@@ -245,10 +243,10 @@ class Interview(Generic[S]):
         least = float(costs.min(axis=0) @ probability)
         regret = max(cost - least, 0.0)
         question = None
-        if asked < self._terms.questions and regret > self._terms.tolerance * least:
+        if asked < self._rules.questions and regret > self._rules.tolerance * least:
             question = self._question(costs if pool is first else person.costs(pool.costs), probability, declined)
         weights = person.weights.copy()
-        return Standing(question, recommended, cost, regret, taught, shown, person.kinds, weights, probability)
+        return Belief(question, recommended, cost, regret, taught, shown, person.kinds, weights, probability)
 
     def _question(self, costs: Array, probability: Array, declined: Set[int]) -> tuple[int, ...] | None:
         """The plans to show, of those with these costs (n, S); None where no answer would help.
@@ -256,7 +254,7 @@ class Interview(Generic[S]):
         Those of a question that had no answer are not shown again.
         """
         offered = np.array([plan for plan in range(len(costs)) if plan not in declined], dtype=np.intp)
-        size = min(self._terms.options, len(offered))
+        size = min(self._rules.options, len(offered))
         if size < 2:
             return None
         counts = probability > LEAST_PROBABILITY

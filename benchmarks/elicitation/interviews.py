@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.candidates.components.plan_search import Plans
-from onward.agents.choices.questions import Interview, Terms
+from onward.agents.choices.questions import Interview, InterviewRules
 from onward.agents.costs import Preferences
 from onward.agents.costs.causal import CostStructure
 from onward.agents.costs.mixture import GaussianMixture
@@ -20,7 +20,7 @@ from onward.benchmarks.elicitation.planner import THOROUGH, Person
 from onward.benchmarks.elicitation.study import Action, Array, Row, Study, Users
 
 MOST_QUESTIONS = 10
-TERMS = Terms(questions=MOST_QUESTIONS, options=2, tolerance=0.0)
+RULES = InterviewRules(questions=MOST_QUESTIONS, options=2, tolerance=0.0)
 RESPONSES: dict[str, type[Response]] = {"NL": Noiseless, "L": Logistic}
 """By the paper's abbreviations."""
 
@@ -115,12 +115,12 @@ class Dialogue(NamedTuple):
     kinds: Array
 
 
-def dialogue(subject: Subject, belief: Belief, response: str, terms: Terms, seed: int) -> Dialogue:
+def dialogue(subject: Subject, belief: Belief, response: str, rules: InterviewRules, seed: int) -> Dialogue:
     """What is recommended to a user who answers by the true weights with the noise of a response model.
 
     When nothing is left to ask the recommendation stays.
     """
-    told = np.full(terms.questions + 1, -1, np.intp)
+    told = np.full(rules.questions + 1, -1, np.intp)
     if not len(subject.costs):
         return Dialogue(told, 0, 0, 0.0, np.zeros(0))
     kind = RESPONSES[response]
@@ -128,25 +128,23 @@ def dialogue(subject: Subject, belief: Belief, response: str, terms: Terms, seed
     random = np.random.default_rng([seed, subject.number])
     answers: list[int] = []
     kinds = belief.prior.mass
-    began, asked, tolerance = time.process_time(), None, Terms().tolerance
-    interview = Interview(lambda _: pool, None, belief.prior, kind(), [seed, subject.number], terms)
-    for number, standing in enumerate(interview.course(answers)):
-        told[number:], kinds = standing.recommended, standing.kinds
-        if asked is None and (
-            standing.question is None or standing.regret <= tolerance * (standing.cost - standing.regret)
-        ):
+    began, asked, tolerance = time.process_time(), None, InterviewRules().tolerance
+    interview = Interview(lambda _: pool, None, belief.prior, kind(), [seed, subject.number], rules)
+    for number, now in enumerate(interview.course(answers)):
+        told[number:], kinds = now.recommended, now.kinds
+        if asked is None and (now.question is None or now.regret <= tolerance * (now.cost - now.regret)):
             asked = number
-        if standing.question is not None:
-            answers.append(answer(kind(slip=0.0), subject.costs[list(standing.question)], random))
+        if now.question is not None:
+            answers.append(answer(kind(slip=0.0), subject.costs[list(now.question)], random))
     seconds = time.process_time() - began
-    return Dialogue(told, terms.questions if asked is None else asked, len(answers), seconds, kinds)
+    return Dialogue(told, rules.questions if asked is None else asked, len(answers), seconds, kinds)
 
 
-def taught(study: Study, crowd: Sequence[Subject], belief: Belief, terms: Terms, seed: int) -> Belief:
+def taught(study: Study, crowd: Sequence[Subject], belief: Belief, rules: InterviewRules, seed: int) -> Belief:
     """The belief in a population after these users' answers, one after the other, as a program learns from them."""
     preferences, nothing = Preferences(study.prior.mass), np.zeros(0, np.bool_)
     for subject in crowd:
-        kinds = dialogue(subject, belief, "NL", terms, seed).kinds
+        kinds = dialogue(subject, belief, "NL", rules, seed).kinds
         if len(kinds):
             preferences.learn(belief.prior.lesson(kinds, nothing))
             belief = belief._replace(prior=study.prior.of_shares(preferences.shares).broadened())
@@ -192,10 +190,16 @@ def mean(values: Array) -> float:
 
 
 def play(
-    study: Study, crowd: Sequence[Subject], belief: Belief, response: str, *, terms: Terms = TERMS, seed: int = 0
+    study: Study,
+    crowd: Sequence[Subject],
+    belief: Belief,
+    response: str,
+    *,
+    rules: InterviewRules = RULES,
+    seed: int = 0,
 ) -> Results:
     """Ask all users."""
-    talks = [dialogue(subject, belief, response, terms, seed) for subject in crowd]
+    talks = [dialogue(subject, belief, response, rules, seed) for subject in crowd]
     costs = np.array([_costs(subject, talk) for subject, talk in zip(crowd, talks, strict=True)])
     last = [(subject, int(talk.recommended[-1])) for subject, talk in zip(crowd, talks, strict=True)]
     return Results(

@@ -12,11 +12,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
-from onward.agents.choices.questions import Terms
+from onward.agents.choices.questions import InterviewRules
 from onward.agents.costs.mixture import GaussianMixture
 from onward.benchmarks.elicitation.interviews import (
     MOST_QUESTIONS,
-    TERMS,
+    RULES,
     Belief,
     Results,
     Subject,
@@ -67,8 +67,8 @@ class Stored:
 
     def _results(self, users: str, response: str, options: int) -> Results:
         progress(f"{self.study.name}: {users}, {response}, k={options}")
-        terms = TERMS._replace(options=options)
-        return play(self.study, self.crowd(users), self.belief, response, terms=terms, seed=self.seed)
+        rules = RULES._replace(options=options)
+        return play(self.study, self.crowd(users), self.belief, response, rules=rules, seed=self.seed)
 
     def few(self, users: str) -> Users:
         """The first users of a set."""
@@ -219,7 +219,7 @@ def learned_population(stored: Stored) -> Iterator[Row]:
     crowd = list(subjects(study, few.at(own), stored.belief))
     earlier, later = crowd[: len(crowd) // 2], crowd[len(crowd) // 2 :]
     progress(f"{study.name}: {len(earlier)} users of two kinds teach what {len(later)} others are told")
-    learned = taught(study, earlier, stored.belief, Terms(), stored.seed)
+    learned = taught(study, earlier, stored.belief, InterviewRules(), stored.seed)
     after, before = (play(study, later, belief, "NL", seed=stored.seed) for belief in (learned, stored.belief))
     for questions in (0, 1, 3):
         title = f"population of two kinds {study.name}, {len(earlier)} have answered, cost NL k=2 T={questions}"

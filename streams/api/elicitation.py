@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from ...agents.choices.questions import NO_ANSWER, Standing
+from ...agents.choices.questions import NO_ANSWER, Belief
 from ...schemas.events import NoRecourse, Option, Recourse, Value
 from ..engine.assessment import Assessment, Person, assess
 from ..engine.questions.dialogue import Dialogue, NoPlanError
@@ -76,7 +76,7 @@ class Elicitation:
         self._model = CurrentModel.of(program, program.bundle)
         self._dialogue = self._begun(program, features)
         self._course = None if self._dialogue is None else self._dialogue.course(self._picked)
-        self._standing = None if self._course is None else next(self._course)
+        self._belief = None if self._course is None else next(self._course)
 
     def _begun(self, program: Program, features: Mapping[str, Value | None]) -> Dialogue | None:
         """What the person can be asked; None where they are approved, or no plan leads anywhere."""
@@ -112,7 +112,7 @@ class Elicitation:
     @property
     def regret(self) -> float | None:
         """By how much the first option is expected to cost more than the person's easiest plan; None without plans."""
-        return None if self._standing is None else self._standing.regret
+        return None if self._belief is None else self._belief.regret
 
     @property
     def answers(self) -> tuple[int | None, ...]:
@@ -134,24 +134,24 @@ class Elicitation:
         if number is not None and (type(number) is not int or not 1 <= number <= most):
             raise AnswerError(f"the answer is {number!r}: give a number from 1 to {most}, or None for none of them")
         self._picked.append(NO_ANSWER if number is None else number - 1)
-        self._standing = next(self._course)
+        self._belief = next(self._course)
         del self._current
 
     @cached_property
     def _current(self) -> tuple[Question | None, Recourse | NoRecourse | None]:
         """The question and the recourse, as far as is known."""
-        answer, dialogue, standing = self._answer, self._dialogue, self._standing
-        if dialogue is None or standing is None or not isinstance(answer, Recourse):
+        answer, dialogue, belief = self._answer, self._dialogue, self._belief
+        if dialogue is None or belief is None or not isinstance(answer, Recourse):
             return None, answer
-        return self._question(dialogue, standing, answer), self._recourse(dialogue, standing, answer)
+        return self._question(dialogue, belief, answer), self._recourse(dialogue, belief, answer)
 
-    def _question(self, dialogue: Dialogue, standing: Standing, answer: Recourse) -> Question | None:
-        options = dialogue.question(standing, answer.execution_source or "assumed")
+    def _question(self, dialogue: Dialogue, belief: Belief, answer: Recourse) -> Question | None:
+        options = dialogue.question(belief, answer.execution_source or "assumed")
         return Question(len(self._picked) + 1, options) if options else None
 
-    def _recourse(self, dialogue: Dialogue, standing: Standing, answer: Recourse) -> Recourse:
-        options = dialogue.options(standing, answer.execution_source or "assumed")
-        return replace(answer, options=options, regret=standing.regret, answers=self.answers)
+    def _recourse(self, dialogue: Dialogue, belief: Belief, answer: Recourse) -> Recourse:
+        options = dialogue.options(belief, answer.execution_source or "assumed")
+        return replace(answer, options=options, regret=belief.regret, answers=self.answers)
 
     def __repr__(self) -> str:
         return f"<Elicitation: {len(self._picked)} answers>"

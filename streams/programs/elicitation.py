@@ -8,7 +8,7 @@ import msgspec
 
 from ...agents import candidates, choices, costs
 from ...agents.candidates.plans import PlanGenerator
-from ...agents.choices.questions import Terms
+from ...agents.choices.questions import InterviewRules
 from ...agents.costs.causal import Causal, CostStructure
 from ...agents.costs.mixture import GaussianMixture
 from ...agents.costs.responses import Logistic, Noiseless, Response
@@ -20,9 +20,9 @@ SHARPNESS = 20.0
 """Of logistic answers: a plan that costs a tenth more of the least expected cost is picked with the odds exp(-2)."""
 
 
-def terms_of(elicitation: Elicitation) -> Terms:
+def rules_of(elicitation: Elicitation) -> InterviewRules:
     """How people are asked."""
-    return Terms(elicitation.questions, elicitation.options, elicitation.tolerance, repeats=False)
+    return InterviewRules(elicitation.questions, elicitation.options, elicitation.tolerance, repeats=False)
 
 
 def response_of(elicitation: Elicitation, least: float) -> Response:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onward.agents.choices.questions import Terms
+from onward.agents.choices.questions import InterviewRules
 from onward.benchmarks import pear
 from onward.benchmarks.elicitation.interviews import RESPONSES, Belief, answer, play, subjects
 from onward.benchmarks.elicitation.planner import Person, Step
@@ -121,7 +121,7 @@ def test_ten_questions_lead_stored_users_to_their_optimum() -> None:
     of = study("adult")
     belief, users = Belief.of(of), of.stored_users("hard").first(FEW)
     crowd = list(subjects(of, users, belief))
-    result = play(of, crowd, belief, "NL", terms=Terms(10, 2, 0.0))
+    result = play(of, crowd, belief, "NL", rules=InterviewRules(10, 2, 0.0))
     assert result.validity == 1.0
     assert result.cost(10) <= 1.01 * result.optimum.mean()
     assert result.cost(0) > result.cost(1) > result.cost(10)

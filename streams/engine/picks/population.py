@@ -76,7 +76,7 @@ def believed(batch: OptionBatch, program: Program, shard: int, state: PartitionS
         return batch
     learned = batch.under(preferences)
     assert learned.samples is not None, "sampled options stay sampled"
-    return learned._replace(samples=learned.samples._replace(is_learned=not program.closes_rounds))
+    return learned.replaced(samples=learned.samples._replace(is_learned=not program.closes_rounds))
 
 
 def told(batch: OptionBatch, indices: Sequence[int]) -> OptionBatch:
@@ -86,7 +86,7 @@ def told(batch: OptionBatch, indices: Sequence[int]) -> OptionBatch:
         return batch
     own, cost, execution = samples.at(np.array(indices, dtype=np.intp)), batch.cost.copy(), batch.execution.copy()
     cost[indices], execution[indices] = samples.cost.mean(own.costs), own.execution.mean(axis=1)
-    return batch._replace(cost=cost, execution=execution)
+    return batch.replaced(cost=cost, execution=execution)
 
 
 def served(batch: OptionBatch, indices: Sequence[int], program: Program) -> Served | None:

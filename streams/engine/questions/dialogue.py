@@ -14,7 +14,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ....agents.candidates.plans import PersonPlans, PlanGenerator, PlanSteps, costs_of_targets
-from ....agents.choices.questions import NO_ANSWER, Interview, Standing, option_set, regrets_after_picks
+from ....agents.choices.questions import NO_ANSWER, Belief, Interview, option_set, regrets_after_picks
 from ....agents.costs import Lesson
 from ....agents.costs.causal import Causal
 from ....agents.costs.particles import Answer
@@ -23,7 +23,7 @@ from ....agents.costs.prior import prior_of
 from ....agents.objective import Objective
 from ....schemas.events import ExecutionSource, Option
 from ....schemas.spec import Elicitation
-from ...programs.elicitation import response_of, terms_of
+from ...programs.elicitation import response_of, rules_of
 from ...programs.program import Array, Program
 from ..answers import options_of
 from ..assessment import AskedPlans, Assessment, Selected
@@ -74,7 +74,7 @@ class Dialogue:
             for targets, picked in earlier
             if picked != NO_ANSWER
         ]
-        terms = terms_of(elicitation)
+        rules = rules_of(elicitation)
         self._response = response_of(elicitation, self._least_cost(model.objective))
         self._interview: Interview[Array] = Interview(
             lambda _: pool,
@@ -82,7 +82,7 @@ class Dialogue:
             self._prior,
             self._response,
             _key(program, self._person),
-            terms._replace(questions=terms.questions - len(earlier)),
+            rules._replace(questions=rules.questions - len(earlier)),
             evidence,
         )
 
@@ -95,61 +95,61 @@ class Dialogue:
         plans, nobody = np.arange(len(targets)), np.zeros(len(targets), np.intp)
         return float(objective.cost.of_pairs(targets, self._person[np.newaxis], plans, nobody).min())
 
-    def after(self, answers: Sequence[int]) -> Standing:
+    def after(self, answers: Sequence[int]) -> Belief:
         """What is known after these answers. Raise ``ValueError`` where one of them was not offered."""
         return self._interview.after(answers)
 
-    def course(self, answers: Sequence[int]) -> Iterator[Standing]:
+    def course(self, answers: Sequence[int]) -> Iterator[Belief]:
         """What is known after none, one, ... of these answers, which may grow meanwhile."""
         return self._interview.course(answers)
 
-    def question(self, standing: Standing, source: ExecutionSource) -> tuple[Option, ...]:
+    def question(self, belief: Belief, source: ExecutionSource) -> tuple[Option, ...]:
         """The plans of the next question, as people read them; none where nothing is left to ask.
 
         None of them is promised.
         """
-        options = self._options(standing, standing.question or (), source)
+        options = self._options(belief, belief.question or (), source)
         return tuple(replace(option, status=UNSET) for option in options)
 
-    def shown(self, standing: Standing) -> bytes:
+    def shown(self, belief: Belief) -> bytes:
         """The encoded targets of the next question's plans."""
-        return self._plans.targets[list(standing.question or ())].tobytes()
+        return self._plans.targets[list(belief.question or ())].tobytes()
 
-    def lesson(self, standing: Standing) -> Lesson | None:
+    def lesson(self, belief: Belief) -> Lesson | None:
         """What the person's answers teach of the population; None where they gave none."""
-        if not standing.answers:
+        if not belief.answers:
             return None
-        seen = np.concatenate([self._plans.targets[sorted(standing.shown)], *self._seen])
+        seen = np.concatenate([self._plans.targets[sorted(belief.shown)], *self._seen])
         columns = (seen != self._person).any(axis=0)
         feature_of = self._model.program.codec.feature_of
-        return self._prior.lesson(standing.kinds, np.bincount(feature_of, weights=columns) > 0.0)
+        return self._prior.lesson(belief.kinds, np.bincount(feature_of, weights=columns) > 0.0)
 
-    def regrets(self, standing: Standing) -> Array:
+    def regrets(self, belief: Belief) -> Array:
         """The regret of telling n options, and what it would be after the pick of each: ``Heard.regrets``, (1 + n,)."""
-        costs, told = self._pool.costs.under(standing.weights), self._told(standing)
-        after = regrets_after_picks(costs, told, standing.probability, self._response)
-        return np.concatenate([[standing.regret], after])
+        costs, told = self._pool.costs.under(belief.weights), self._told(belief)
+        after = regrets_after_picks(costs, told, belief.probability, self._response)
+        return np.concatenate([[belief.regret], after])
 
-    def options(self, standing: Standing, source: ExecutionSource) -> tuple[Option, ...]:
+    def options(self, belief: Belief, source: ExecutionSource) -> tuple[Option, ...]:
         """The options to tell, as people read them, the recommended one first."""
-        return self._options(standing, self._told(standing), source)
+        return self._options(belief, self._told(belief), source)
 
-    def selected(self, standing: Standing) -> tuple[Assessment, tuple[Selected, ...]]:
+    def selected(self, belief: Belief) -> tuple[Assessment, tuple[Selected, ...]]:
         """The same before they are put into words: an assessment that has them, and each as a step that picked it."""
-        return self._selected(standing, self._told(standing))
+        return self._selected(belief, self._told(belief))
 
-    def _told(self, standing: Standing) -> list[int]:
-        costs, most = self._pool.costs.under(standing.weights), self._model.program.spec.policy.options
+    def _told(self, belief: Belief) -> list[int]:
+        costs, most = self._pool.costs.under(belief.weights), self._model.program.spec.policy.options
         tolerance = self._elicitation.tolerance
-        return option_set(costs, standing.probability, self._arm, standing.recommended, most, tolerance)
+        return option_set(costs, belief.probability, self._arm, belief.recommended, most, tolerance)
 
-    def _options(self, standing: Standing, plans: Sequence[int], source: ExecutionSource) -> tuple[Option, ...]:
+    def _options(self, belief: Belief, plans: Sequence[int], source: ExecutionSource) -> tuple[Option, ...]:
         if not plans:
             return ()
-        assessment, selected = self._selected(standing, plans)
+        assessment, selected = self._selected(belief, plans)
         return options_of(self._model, assessment, enumerate(selected, 1), source)
 
-    def _selected(self, standing: Standing, plans: Sequence[int]) -> tuple[Assessment, tuple[Selected, ...]]:
+    def _selected(self, belief: Belief, plans: Sequence[int]) -> tuple[Assessment, tuple[Selected, ...]]:
         """Plans as options of a batch of their own, in which they stand by arm.
 
         The batch has no samples: the person has said more than what is believed of others.
@@ -159,14 +159,14 @@ class Dialogue:
         numbers, nobody = np.arange(len(own)), np.zeros(len(own), np.intp)
         points = np.ascontiguousarray(self._plans.targets[own])
         batch = model.objective.options(people, nobody, self._arm[own], points, numbers, program.codec.feature_of)
-        batch = batch._replace(samples=None)
+        batch = batch.replaced(samples=None)
         asked = AskedPlans(
             [_steps(self._plans, plan) for plan in own],
-            standing.mean_weights if isinstance(model.objective.cost, Causal) else None,
+            belief.mean_weights if isinstance(model.objective.cost, Causal) else None,
         )
         person = self._assessment
         assessment = Assessment(person.values, person.score, batch, 0, program.changed_codes(batch), asked)
-        each = _expected(self._pool, model.objective, standing, plans)
+        each = _expected(self._pool, model.objective, belief, plans)
         selected = tuple(
             Selected(own.index(plan), int(self._arm[plan]), own.index(plan), cost, execution, 1.0, execution)
             for plan, (cost, execution) in zip(plans, each, strict=True)
@@ -199,9 +199,9 @@ def _steps(plans: PersonPlans, plan: int) -> PlanSteps:
 
 
 def _expected(
-    pool: Pool[Array], objective: Objective, standing: Standing, plans: Sequence[int]
+    pool: Pool[Array], objective: Objective, belief: Belief, plans: Sequence[int]
 ) -> list[tuple[float, float]]:
     """What plans are expected to cost a person after their answers, and how probably they carry each out."""
-    costs = pool.costs.only(plans).under(standing.weights)
-    execution = np.exp(-objective.nu * costs) @ standing.probability
-    return [(cost.item(), share.item()) for cost, share in zip(costs @ standing.probability, execution, strict=True)]
+    costs = pool.costs.only(plans).under(belief.weights)
+    execution = np.exp(-objective.nu * costs) @ belief.probability
+    return [(cost.item(), share.item()) for cost, share in zip(costs @ belief.probability, execution, strict=True)]

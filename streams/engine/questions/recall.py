@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from ....agents.choices.questions import NO_ANSWER, Standing
+from ....agents.choices.questions import NO_ANSWER, Belief
 from ..assessment import Assessment
 from ..cases import Asked
 from ..state import CurrentModel
 from .dialogue import Dialogue
 
 
-def recall(model: CurrentModel, assessment: Assessment, asked: Asked) -> tuple[Dialogue, Standing, Asked]:
+def recall(model: CurrentModel, assessment: Assessment, asked: Asked) -> tuple[Dialogue, Belief, Asked]:
     """The dialogue with a person, what is known after their answers, and these, as far as they are of another model.
 
     Raises
@@ -27,15 +27,15 @@ def recall(model: CurrentModel, assessment: Assessment, asked: Asked) -> tuple[D
     dialogue = _dialogue(model, assessment, asked)
     own: list[int] = []
     course = dialogue.course(own)
-    standing = next(course)
+    belief = next(course)
     for place in range(asked.earlier, len(asked.answers)):
-        if dialogue.shown(standing) != asked.questions[place]:
+        if dialogue.shown(belief) != asked.questions[place]:
             asked = replace(asked, earlier=len(asked.answers))
             dialogue = _dialogue(model, assessment, asked)
             return dialogue, dialogue.after(()), asked
         own.append(asked.answers[place])
-        standing = next(course)
-    return dialogue, standing, asked
+        belief = next(course)
+    return dialogue, belief, asked
 
 
 def _dialogue(model: CurrentModel, assessment: Assessment, asked: Asked) -> Dialogue:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ....agents.choices.questions import Standing
+from ....agents.choices.questions import Belief
 from ....schemas.encoding import Problem
 from ....schemas.events import ExecutionSource, Question
 from ....schemas.headers import format_time
@@ -53,16 +53,16 @@ class QuestionTerms(Terms):
             return person
         begun = case.asked or self._begin(case, fold)
         try:
-            dialogue, standing, asked = recall(self.model, assessment, begun)
+            dialogue, belief, asked = recall(self.model, assessment, begun)
         except NoPlanError:
             return person
-        if self._asks and standing.question:
-            self._ask(case, asked, dialogue, standing, fold)
+        if self._asks and belief.question:
+            self._ask(case, asked, dialogue, belief, fold)
             return None
-        regrets = dialogue.regrets(standing)
-        heard = Heard(answers_told(asked), regrets, dialogue.lesson(standing), bool(begun.believed))
+        regrets = dialogue.regrets(belief)
+        heard = Heard(answers_told(asked), regrets, dialogue.lesson(belief), bool(begun.believed))
         case.asked = replace(asked, regrets=regrets.astype(REGRET_DTYPE).tobytes()) if asked.questions else None
-        assessment, selected = dialogue.selected(standing)
+        assessment, selected = dialogue.selected(belief)
         return person._replace(assessment=assessment, selected=selected, heard=heard)
 
     def execution_source(self, person: Decided, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
@@ -90,11 +90,11 @@ class QuestionTerms(Terms):
         believed = b"" if preferences is None else preferences.shares.tobytes()
         return Asked((), b"", 0, case.time_ms + self.program.answer_ms, believed)
 
-    def _ask(self, case: Case, asked: Asked, dialogue: Dialogue, standing: Standing, fold: Fold) -> None:
+    def _ask(self, case: Case, asked: Asked, dialogue: Dialogue, belief: Belief, fold: Fold) -> None:
         """Publish the next question, and let the case wait for its answer."""
         (name, application), model, program = case.key, self.model, self.program
-        options = dialogue.question(standing, program.first_execution_source)
-        questions = (*asked.questions, dialogue.shown(standing))
+        options = dialogue.question(belief, program.first_execution_source)
+        questions = (*asked.questions, dialogue.shown(belief))
         case.asked = replace(asked, questions=questions, offered=len(options))
         # Another system has rejected the person, or the model: no second decision counts.
         case.approved = False

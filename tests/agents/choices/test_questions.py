@@ -14,7 +14,7 @@ from onward.agents.choices.components.min_cost import expected_min_cost
 from onward.agents.choices.questions import (
     NO_ANSWER,
     Interview,
-    Terms,
+    InterviewRules,
     best_set,
     expected_utility_of_selection,
     option_set,
@@ -25,7 +25,7 @@ from onward.agents.costs.plan_costs import PlanCosts, Pool
 from onward.agents.costs.responses import Logistic, Noiseless, Response
 
 FEATURES, PLANS = 5, 9
-EAGER = Terms(questions=6, options=2, tolerance=0.0)
+EAGER = InterviewRules(questions=6, options=2, tolerance=0.0)
 
 
 class Case:
@@ -38,15 +38,17 @@ class Case:
         self.pool: Pool[str] = Pool(PlanCosts(np.eye(FEATURES), steps, floor=1.0, stop=1.0), [None] * PLANS)
         self.weights = self.prior.weights(np.array([seed % 3]), random.standard_normal((1, FEATURES)))
 
-    def interview(self, terms: Terms = EAGER, response: Response | None = None, key: int = 0) -> Interview[str]:
-        return Interview(lambda _: self.pool, "start", self.prior, response or Noiseless(), [key], terms)
+    def interview(
+        self, rules: InterviewRules = EAGER, response: Response | None = None, key: int = 0
+    ) -> Interview[str]:
+        return Interview(lambda _: self.pool, "start", self.prior, response or Noiseless(), [key], rules)
 
     def answers(self, interview: Interview[str]) -> list[int]:
         """Those of somebody with the true weights."""
         found: list[int] = []
-        for standing in interview.course(found):
-            if standing.question is not None:
-                found.append(int(self.costs[list(standing.question)].argmin()))
+        for belief in interview.course(found):
+            if belief.question is not None:
+                found.append(int(self.costs[list(belief.question)].argmin()))
         return found
 
     @property
@@ -116,7 +118,7 @@ def test_the_first_question_has_the_largest_utility_under_the_prior(seed: int) -
 @seeds
 def test_answers_lead_to_the_person_s_cheapest_plan(seed: int) -> None:
     case = Case(seed)
-    interview = case.interview(Terms(questions=12, options=2, tolerance=0.0))
+    interview = case.interview(InterviewRules(questions=12, options=2, tolerance=0.0))
     last = interview.after(case.answers(interview))
     assert case.costs[last.recommended] <= case.costs.min() + max(1.0, 0.1 * case.costs.min())
 
@@ -130,12 +132,12 @@ def test_a_standing_follows_from_the_key_and_the_answers(seed: int, others: int)
     again = case.interview(key=seed)
     for other in range(others):
         case.interview(key=seed + 1 + other).after(answers[:0])
-    for count, standing in enumerate(interview.course(answers)):
-        assert _bytes(again.after(answers[:count])) == _bytes(standing)
+    for count, belief in enumerate(interview.course(answers)):
+        assert _bytes(again.after(answers[:count])) == _bytes(belief)
 
 
-def _bytes(standing: questions.Standing) -> tuple[object, ...]:
-    return (*standing[:-3], *(array.tobytes() for array in standing[-3:]))
+def _bytes(belief: questions.Belief) -> tuple[object, ...]:
+    return (*belief[:-3], *(array.tobytes() for array in belief[-3:]))
 
 
 @quickly
@@ -145,15 +147,15 @@ def test_no_more_is_asked_when_the_expected_regret_is_tolerable(seed: int, toler
     interview = case.interview(EAGER._replace(tolerance=tolerance))
     *before, last = interview.course(case.answers(interview))
     assert last.question is None
-    for standing in before:
-        assert standing.regret > tolerance * (standing.cost - standing.regret) - 1e-9
+    for belief in before:
+        assert belief.regret > tolerance * (belief.cost - belief.regret) - 1e-9
 
 
 def test_one_plan_is_recommended_without_a_question() -> None:
     case = Case(3)
     case.pool = Pool(case.pool.costs.only([4]), [None])
-    standing = case.interview().after([])
-    assert (standing.question, standing.recommended, standing.regret) == (None, 0, 0.0)
+    belief = case.interview().after([])
+    assert (belief.question, belief.recommended, belief.regret) == (None, 0, 0.0)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3, 4, 5])
@@ -161,10 +163,10 @@ def test_no_answer_teaches_nothing_and_its_plans_are_not_shown_again(seed: int) 
     interview = Case(seed).interview()
     first, *others = interview.course([NO_ANSWER])
     assert first.question is not None
-    for standing in others:
-        assert standing[1:4] == first[1:4]
-        assert standing.answers == 0
-        assert not set(first.question) & set(standing.question or ())
+    for belief in others:
+        assert belief[1:4] == first[1:4]
+        assert belief.answers == 0
+        assert not set(first.question) & set(belief.question or ())
 
 
 def test_no_answer_counts_as_asked() -> None:
@@ -228,8 +230,8 @@ def test_an_answer_is_expected_to_lower_cost_and_regret(seed: int, kind: type[Re
         return
     picked = response.probability(case.pool.costs.only(before.question).under(prior.rows)) @ prior.mass
     after = [interview.after([answer]) for answer in range(len(picked))]
-    assert picked @ [standing.cost for standing in after] <= before.cost * (1.0 + 1e-9)
-    assert picked @ [standing.regret for standing in after] <= before.regret + 1e-9 * before.cost
+    assert picked @ [belief.cost for belief in after] <= before.cost * (1.0 + 1e-9)
+    assert picked @ [belief.regret for belief in after] <= before.regret + 1e-9 * before.cost
     costs = case.pool.costs.under(after[0].weights) @ after[0].probability
     assert costs[after[0].recommended] == pytest.approx(costs.min())
 
@@ -239,7 +241,7 @@ def test_an_answer_is_expected_to_lower_cost_and_regret(seed: int, kind: type[Re
 def test_no_question_is_asked_twice_of_people_who_remember(seed: int) -> None:
     case = Case(seed)
     interview = case.interview(EAGER._replace(repeats=False), Logistic(temperature=0.1))
-    asked = [standing.question for standing in interview.course(case.answers(interview)) if standing.question]
+    asked = [belief.question for belief in interview.course(case.answers(interview)) if belief.question]
     assert len(asked) == len(set(asked))
 
 
@@ -256,9 +258,9 @@ def test_an_answer_that_fits_no_question_is_refused(answers: list[int], line: st
 def test_contradicting_answers_still_lead_to_a_recommendation(response: Response) -> None:
     interview = Case(7).interview(EAGER._replace(questions=8), response)
     answers: list[int] = []
-    for standing in interview.course(answers):
-        assert np.isfinite([standing.cost, standing.regret]).all()
-        if standing.question is not None:
+    for belief in interview.course(answers):
+        assert np.isfinite([belief.cost, belief.regret]).all()
+        if belief.question is not None:
             answers.append(len(answers) % 2)
     assert answers
 
@@ -273,9 +275,9 @@ def test_questions_can_walk_along_the_plans_that_are_picked() -> None:
         states.append(state)
         return {"start": start, "nearer": nearer}[state]
 
-    def asked(walks: bool) -> list[questions.Standing]:
-        terms = EAGER._replace(walks=walks)
-        return list(Interview(pool_at, "start", case.prior, Noiseless(), [0], terms).course([0]))
+    def asked(walks: bool) -> list[questions.Belief]:
+        rules = EAGER._replace(walks=walks)
+        return list(Interview(pool_at, "start", case.prior, Noiseless(), [0], rules).course([0]))
 
     stays, walks = asked(walks=False), asked(walks=True)
     assert set(states[:1]) == {"start"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onward.agents.choices.questions import Interview, Terms
+from onward.agents.choices.questions import Interview, InterviewRules
 from onward.agents.costs import Columns, MixedCost, Preferences
 from onward.agents.costs.plan_costs import Pool
 from onward.agents.costs.prior import SampledPrior, sampled_plan_costs
@@ -30,11 +30,11 @@ def test_answers_teach_which_features_people_would_change():
         costs = np.minimum(real.costs(shifts)[:, random.integers(1000)], real.cap)
         pool: Pool[None] = Pool(sampled_plan_costs(believed, person, targets), [None] * PLANS)
         prior, answers = SampledPrior(believed.under(preferences.shares)), list[int]()
-        interview = Interview(lambda _, pool=pool: pool, None, prior, Noiseless(), [number], Terms())
-        for standing in interview.course(answers):
-            if standing.question is not None:
-                answers.append(int(costs[list(standing.question)].argmin()))
-        if standing.answers:
-            changed = (targets[sorted(standing.shown)] != person).any(axis=0)
-            preferences.learn(prior.lesson(standing.kinds, changed))
+        interview = Interview(lambda _, pool=pool: pool, None, prior, Noiseless(), [number], InterviewRules())
+        for belief in interview.course(answers):
+            if belief.question is not None:
+                answers.append(int(costs[list(belief.question)].argmin()))
+        if belief.answers:
+            changed = (targets[sorted(belief.shown)] != person).any(axis=0)
+            preferences.learn(prior.lesson(belief.kinds, changed))
     assert np.sqrt(np.mean((preferences.shares - truth) ** 2)) < 0.17

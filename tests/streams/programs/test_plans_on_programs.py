@@ -9,7 +9,7 @@ import pytest
 
 import onward
 from onward.agents.candidates.plans import PlanGenerator, cheapest_steps
-from onward.agents.choices.questions import Interview, Terms
+from onward.agents.choices.questions import Interview, InterviewRules
 from onward.agents.costs.prior import prior_of
 from onward.agents.costs.responses import Logistic
 from onward.schemas.events import Recourse
@@ -57,18 +57,18 @@ def test_a_person_of_a_program_can_be_asked(folder: Path, cost: str) -> None:
     assert isinstance(generator, PlanGenerator)
     plans = generator.plans(person)
     pool = generator.pool_of(plans)
-    prior, terms = prior_of(model.objective.cost), Terms(tolerance=0.0)
-    interview = Interview(lambda _: pool, person, prior, Logistic(), [1], terms)
+    prior, rules = prior_of(model.objective.cost), InterviewRules(tolerance=0.0)
+    interview = Interview(lambda _: pool, person, prior, Logistic(), [1], rules)
     first = interview.after([])
     assert first.question is not None
     answers: list[int] = []
-    for standing in interview.course(answers):
-        if standing.question is not None:
+    for belief in interview.course(answers):
+        if belief.question is not None:
             answers.append(0)
     assert 0 < len(answers) <= 3
-    assert standing.answers == len(answers)
-    assert standing.regret <= first.cost
-    target = plans.targets[standing.recommended]
+    assert belief.answers == len(answers)
+    assert belief.regret <= first.cost
+    target = plans.targets[belief.recommended]
     steps = cheapest_steps(generator.space, model.objective.cost, person, target)
     assert (steps.rows[-1] == target).all()
     assert (steps.cost >= 0.0).all()
