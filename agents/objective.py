@@ -16,6 +16,8 @@ from .options import OptionBatch, Outlook, Samples, probability
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+LEAST_NU = 1e-6
+"""Where nu is less, costs count this little beside what helps."""
 
 Predict = Callable[[Array, Array], Array]
 """Predicts the probabilities (P,) that people carry out their targets, both encoded, (P, D)."""
@@ -65,6 +67,16 @@ class Objective(NamedTuple):
         if self.improvement is None or not self.aims:
             return cost
         return -self.value(self.improvement.log_odds(targets[which], people[whose]), cost)
+
+    def shortfall(self, targets: Array, person: Array) -> Array:
+        """By how much targets (n, D) of a person (D,) are worse than their costs, as they may not help, (n,).
+
+        It is in the unit of the cost: one more of it is as bad as a cost that is higher by as much. 0 by cost alone.
+        """
+        if self.improvement is None or not self.aims:
+            return np.zeros(len(targets))
+        log_odds = self.improvement.log_odds(targets, np.broadcast_to(person, targets.shape))
+        return np.logaddexp(0.0, -log_odds) / max(self.nu, LEAST_NU)
 
     def options(
         self,

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
-from onward.benchmarks.truth import instances
+from onward.benchmarks.truth import asked, instances
 from onward.benchmarks.truth.aims import AUTO, PROMISES, Aim, Aims
 from onward.benchmarks.truth.baselines import METHODS
 from onward.benchmarks.truth.conditions import StudiedConditions
@@ -32,7 +32,7 @@ from onward.streams.errors import OnwardError, UsageError
 
 SHOWN = ("protoar", "evenly", "thompson", "posterior", "residual", "linucb")
 METRICS = ("mer", "of the oracle's", "improvement", "changes", "none")
-PARTS = ("choices", "improvement", "instances")
+PARTS = ("choices", "improvement", "asked", "instances")
 SEPARATOR = "; "
 MARGIN = re.compile(r"0?\.\d+|0")
 NO_MARGIN = ("0", "0.0")
@@ -56,7 +56,10 @@ class Args(face.Args):
     inert: tuple[float, ...] = field(default=(0.0,), metadata={"help": "shares of features without an effect"})
     parts: tuple[str, ...] = field(
         default=("choices",),
-        metadata={"help": "choices: learners; improvement: options that are to help; instances: learners with them"},
+        metadata={
+            "help": "choices: learners; improvement: options that are to help; asked: plans after a few questions; "
+            "instances: learners with recourse instances"
+        },
     )
     drift: tuple[float, ...] = field(default=(0.0,), metadata={"help": "shares that lose theirs at half-time"})
 
@@ -89,6 +92,9 @@ def worlds(args: Args) -> Iterator[Row]:
     for name in available(args.worlds, args.data) if "improvement" in args.parts else ():
         yield from _mean_figures(partial(_improvement, name, args), args.seeds)
 
+    for name in available(args.worlds, args.data) if "asked" in args.parts else ():
+        yield from _mean_figures(partial(_asked, name, args), args.seeds)
+
     if "instances" in args.parts:
         for of_data in worlds_of(tuple(available(args.worlds, args.data)), args.data, args.people):
             yield from _mean_figures(partial(instances.figures, of_data), args.seeds)
@@ -98,6 +104,12 @@ def _improvement(name: str, args: Args, seed: int) -> Iterator[Figure]:
     """What options lead to that are to help in one world."""
     base = setting(name, args.data, args.model, seed, args.rows)
     return figures(Trials(base, args.people, args.model), name)
+
+
+def _asked(name: str, args: Args, seed: int) -> Iterator[Figure]:
+    """What people are told after a few questions in one world."""
+    base = setting(name, args.data, args.model, seed, args.rows)
+    return asked.figures(Trials(base, args.people, args.model), name)
 
 
 def _mean_figures(of_seed: Callable[[int], Iterator[Figure]], seeds: Sequence[int]) -> Iterator[Row]:

@@ -12,11 +12,12 @@ from ..costs import Cost
 from ..costs.plan_costs import PlanCosts, Pool
 from ..goals import Goal
 from ..parameters import Interval
+from .components.aimed import AimedSearch
 from .components.effects import log_odds
 from .components.grid import Steps
 from .components.plan_levels import PlanLevels, levels_to, plan_levels
 from .components.plan_order import cheapest_order, costs_of_steps
-from .components.plan_search import Effort, Plans, find_plans
+from .components.plan_search import Effort, Plans, find_plans, plans_to
 from .components.scored import without_parts
 from .contract import Array, Explanation, Indices, Mask, Objective, Proposals, Score, Space
 from .search import Search
@@ -32,12 +33,13 @@ KEPT = 256
 class PersonPlans(NamedTuple):
     """n plans of one person: their targets, encoded (n, D), their arms (n,), and what each is expected to cost, (n,).
 
-    ``found`` are the same as levels and orders of steps of ``levels``.
+    ``shortfall`` (n,) is that of ``Pool``. ``found`` are the same as levels and orders of steps of ``levels``.
     """
 
     targets: Array
     arm: Indices
     cost: Array
+    shortfall: Array
     found: Plans
     levels: PlanLevels
 
@@ -50,25 +52,31 @@ class PersonPlans(NamedTuple):
         found = self.found._replace(
             levels=self.found.levels[plans], order=self.found.order[plans], costs=self.found.costs[plans]
         )
-        return PersonPlans(self.targets[plans], self.arm[plans], self.cost[plans], found, self.levels)
+        own = self.targets[plans], self.arm[plans], self.cost[plans], self.shortfall[plans]
+        return PersonPlans(*own, found, self.levels)
 
 
 class PlanGenerator(Search):
-    """The cheapest plans of every set of features that a person could change, by a cost that depends on order.
+    """Plans to the targets that help a person most, or the cheapest ones, by a cost that depends on order.
 
-    The levels of a person's features form a lattice: all categories, and near and far numbers in whole steps. Its
-    targets are scored the cheapest first (``find_plans``), until none can be cheaper or enough rows were scored. Where
-    the cost is a distribution, plans are sought that are the cheapest for some kind of person; an option is the plan of
-    its set that is expected to cost least. A change above a feature's ``largest_step`` takes several steps.
+    Where options are to help, the targets are those of ``Search``. A plan that helps less counts as dearer
+    (``Objective.shortfall``).
 
-    Options are compared by cost alone. People for whom no plan is found have the options of ``Search``.
+    By cost alone, and for people for whom no such target is found, plans are the cheapest of every set of features that
+    a person could change. The levels of a person's features form a lattice: all categories, and near and far numbers in
+    whole steps. Its targets are scored the cheapest first (``find_plans``), until none can be cheaper or enough rows
+    were scored.
+
+    A plan has its steps in the order that costs least. Where the cost is a distribution, plans are sought that are the
+    best for some kind of person; an option is the plan of its set that is expected to be the best. A change above a
+    feature's ``largest_step`` takes several steps. People for whom no plan is found have the options of ``Search``.
 
     Parameters
     ----------
     space
         The rules of the features.
     objective
-        Its cost is what steps cost.
+        Its cost is what steps cost; and what helps, where options are to help.
     score, goal
         The current model, and what its score must reach.
     steps
@@ -89,12 +97,8 @@ class PlanGenerator(Search):
         steps: Annotated[float, Interval(above=0, below=9)] = 5.0,
         rows: Annotated[float, Interval(above=0)] = 5000.0,
     ) -> None:
-        super().__init__(space, objective.by_cost, score, goal)
+        super().__init__(space, objective, score, goal)
         self._longest, self._rows = round(max(1.0, steps)), round(rows)
-
-    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> PlanGenerator:
-        """The same sets of features under a model, by cost."""
-        return super().under(score, goal, None if objective is None else objective.by_cost)
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
@@ -121,7 +125,7 @@ class PlanGenerator(Search):
         return super().explain(person)
 
     def plans(self, person: Array) -> PersonPlans:
-        """The plans of an encoded person (D,) that are the cheapest, or nearly, for some kind of person."""
+        """The plans of an encoded person (D,) that are the best, or nearly, for some kind of person."""
         return self._kept(person.tobytes())
 
     @cached_property
@@ -130,6 +134,21 @@ class PlanGenerator(Search):
         return lru_cache(KEPT)(lambda person: self._find(np.frombuffer(person).copy()))
 
     def _find(self, person: Array) -> PersonPlans:
+        helping = None if self._aimed is None else self._helping(person, self._aimed)
+        return self._cheapest_plans(person) if helping is None or not len(helping.arm) else helping
+
+    def _helping(self, person: Array, aimed: AimedSearch) -> PersonPlans:
+        """The plans to the targets that help most."""
+        found = self._aimed_options(0, person, aimed)
+        levels, chosen = levels_to(self.space, person, found.targets)
+        short = levels.lattice.steps[chosen].sum(axis=1) <= self._longest
+        tables, probability = levels.tables(self._objective.cost)
+        owner, plans = plans_to(levels.lattice, tables, chosen[short])
+        targets, arm = found.targets[short][owner], found.arm[short][owner]
+        shortfall = self._objective.shortfall(targets, person)
+        return PersonPlans(targets, arm, plans.costs @ probability, shortfall, plans, levels)
+
+    def _cheapest_plans(self, person: Array) -> PersonPlans:
         score, goal = self._model()
         levels = plan_levels(self.space, self._grid, person, self._longest)
 
@@ -149,7 +168,8 @@ class PlanGenerator(Search):
         )
         found = find_plans(levels.lattice, tables, scored, effort)
         arm = self._sets.arms(_changed(levels, found.levels))
-        return PersonPlans(levels.rows(found.levels), arm, found.costs @ probability, found, levels)
+        targets, cost = levels.rows(found.levels), found.costs @ probability
+        return PersonPlans(targets, arm, cost, self._objective.shortfall(targets, person), found, levels)
 
     def pool(self, person: Array) -> Pool[Array]:
         """The plans of an encoded person (D,), to ask which they would take.
@@ -165,20 +185,20 @@ class PlanGenerator(Search):
         """The same of plans that were made before."""
         costs = plans.levels.costs(self._objective.cost, plans.found.levels, plans.found.order)
         after = [plans.after(plan) for plan in range(len(plans.arm))]
-        return Pool(costs, [rows[0] if len(rows) > 1 else None for rows in after])
+        return Pool(costs, [rows[0] if len(rows) > 1 else None for rows in after], plans.shortfall)
 
     def _best_of_sets(self, person: Array) -> PersonPlans:
-        """The plan of each set of features that is expected to cost least, without those that a part of it replaces."""
+        """The best plan of each set of features, without those that a part of it replaces."""
         plans = self.plans(person)
         changed = _changed(plans.levels, plans.found.levels)
-        order = np.lexsort((changed.sum(axis=1), plans.cost))
+        order = np.lexsort((changed.sum(axis=1), plans.cost + plans.shortfall))
         order = order[without_parts(changed[order])]
         _, first = np.unique(plans.arm[order], return_index=True)
         return plans.only(np.sort(order[first]))
 
     def _relaxed(self, space: Space) -> Search:
         # Where `Search` proposes something there is an option, at the latest its own.
-        return Search(space, self._objective, *self._model())
+        return Search(space, self._objective.by_cost, *self._model())
 
 
 def _changed(levels: PlanLevels, chosen: Indices) -> Steps:
@@ -201,8 +221,8 @@ def cheapest_steps(space: Space, cost: Cost, person: Array, target: Array) -> Pl
     A change that is larger than the feature's ``largest_step`` takes several nearly equal steps. Under a cost that does
     not depend on order, features are changed in theirs, and costs of steps are those of single changes.
     """
-    levels = levels_to(space, person, target)
-    last, order = _in_order(levels, cost)
+    levels, [last] = levels_to(space, person, target[np.newaxis])
+    order = _in_order(levels, last, cost)
     tables, probability = levels.tables(cost)
     entries = levels.lattice.first, levels.lattice.steps, levels.lattice.path
     parts = costs_of_steps(last, order, entries, (*tables,)) @ probability
@@ -213,17 +233,16 @@ def costs_of_targets(space: Space, cost: Cost, person: Array, targets: Array) ->
     """What targets (n, D) cost a person (D,) under any weights, each by the steps of ``cheapest_steps``."""
     each = []
     for target in targets:
-        levels = levels_to(space, person, target)
-        last, order = _in_order(levels, cost)
+        levels, [last] = levels_to(space, person, target[np.newaxis])
+        order = _in_order(levels, last, cost)
         each.append(levels.costs(cost, last[np.newaxis], order[np.newaxis]))
     return PlanCosts.joined(each)
 
 
-def _in_order(levels: PlanLevels, cost: Cost) -> tuple[Indices, Indices]:
-    """The last levels (M,), and the steps to them (K,) in the order that is expected to cost least."""
+def _in_order(levels: PlanLevels, last: Indices, cost: Cost) -> Indices:
+    """The steps to levels (M,), in the order that is expected to cost least, (K,)."""
     tables, probability = levels.tables(cost)
-    last = levels.lattice.first[1:] - 1
     order = np.empty(levels.lattice.steps[last].sum(), np.intp)
     entries = levels.lattice.first, levels.lattice.steps, levels.lattice.path
     cheapest_order(last, entries, (*tables,), probability, order)
-    return last, order
+    return order

@@ -20,7 +20,7 @@ Indices = NDArray[np.intp]
 S = TypeVar("S")
 
 NO_ANSWER = 255
-"""The answer of somebody who would take none of the plans, or cannot tell: it teaches nothing."""
+"""The answer of somebody who would take none of the plans (``Answer.teaches``)."""
 EXHAUSTIVE = 10_000_000
 """All sets of plans are compared where their number times that of the samples is no more than this."""
 LEAST_PROBABILITY = 1e-9
@@ -81,7 +81,7 @@ class InterviewRules(NamedTuple):
     """How a person is asked.
 
     At most ``questions``, each with ``options`` plans. No more are asked when the expected regret is at most
-    ``tolerance`` times the expected least cost. With ``walks`` the next question is about the state to which the first
+    ``tolerance`` times the expected least loss. With ``walks`` the next question is about the state to which the first
     step of the picked plan leads (algorithm 1); else all are about the person as they are. With ``repeats`` a question
     may be asked again, as if the person forgot their answer; else no more is asked where the best question was asked.
     """
@@ -97,16 +97,16 @@ class Belief(NamedTuple):
     """What is known after some answers.
 
     ``question`` are the numbers of the plans to show next, in the pool of ``state``; None where nothing is to be asked.
-    ``recommended`` is the plan of the first pool with the least expected cost, ``cost`` what it is expected to cost and
-    ``regret`` what it is expected to cost above the person's cheapest plan. ``answers`` are those that taught
-    something, ``shown`` the plans of the first pool from which they picked, ``kinds`` (M,) the probabilities of the
-    kinds of people. ``weights`` (S, P) and ``probability`` (S,) are
-    what the person's weights may be.
+    ``recommended`` is the plan of the first pool with the least expected loss, its cost and shortfall (``Pool``);
+    ``loss`` is that, and ``regret`` by how much it is expected to exceed the loss of the person's best plan.
+    ``answers`` are those that taught something, ``shown`` the plans of the first pool that they were about, ``kinds``
+    (M,) the probabilities of the kinds of people. ``weights`` (S, P) and ``probability`` (S,) are what the person's
+    weights may be.
     """
 
     question: tuple[int, ...] | None
     recommended: int
-    cost: float
+    loss: float
     regret: float
     answers: int
     shown: frozenset[int]
@@ -204,17 +204,18 @@ class Interview(Generic[S]):
         for number, answer in enumerate(answers, start=1):
             if belief.question is None:
                 raise ValueError(f"answer {number} is to no question: {number - 1} were asked")
-            if answer != NO_ANSWER:
-                if not 0 <= answer < len(belief.question):
-                    raise ValueError(f"answer {number} is {answer}: the question offered {len(belief.question)} plans")
-                person.update(Answer(pool.costs.only(belief.question), answer))
+            if answer != NO_ANSWER and not 0 <= answer < len(belief.question):
+                raise ValueError(f"answer {number} is {answer}: the question offered {len(belief.question)} plans")
+            given = Answer(pool.costs.only(belief.question), None if answer == NO_ANSWER else answer)
+            if given.teaches:
+                person.update(given)
                 taught += 1
                 shown |= set(belief.question) if pool is first else set()
-                if self._rules.walks:
-                    state = self._next_state(pool, belief.question[answer])
-                    pool, declined = (first if state is self._start else self._pool_at(state)), set()
-            else:
+            if given.picked is None:
                 declined = declined | set(belief.question)
+            elif self._rules.walks:
+                state = self._next_state(pool, belief.question[given.picked])
+                pool, declined = (first if state is self._start else self._pool_at(state)), set()
             asked.add(belief.question)
             belief = self._belief(person, first, pool, number, taught, shown, declined)
             if belief.question in asked and not self._rules.repeats:
@@ -236,78 +237,81 @@ class Interview(Generic[S]):
         shown: frozenset[int],
         declined: Set[int],
     ) -> Belief:
-        costs, probability = person.costs(first.costs), person.probability
-        expected = costs @ probability
+        losses, probability = first.losses(person.costs(first.costs)), person.probability
+        expected = losses @ probability
         recommended = int(expected.argmin())
-        cost = float(expected[recommended])
-        least = float(costs.min(axis=0) @ probability)
-        regret = max(cost - least, 0.0)
+        loss = float(expected[recommended])
+        least = float(losses.min(axis=0) @ probability)
+        regret = max(loss - least, 0.0)
         question = None
         if asked < self._rules.questions and regret > self._rules.tolerance * least:
-            question = self._question(costs if pool is first else person.costs(pool.costs), probability, declined)
+            own = losses if pool is first else pool.losses(person.costs(pool.costs))
+            question = self._question(own, probability, declined)
         weights = person.weights.copy()
-        return Belief(question, recommended, cost, regret, taught, shown, person.kinds, weights, probability)
+        return Belief(question, recommended, loss, regret, taught, shown, person.kinds, weights, probability)
 
-    def _question(self, costs: Array, probability: Array, declined: Set[int]) -> tuple[int, ...] | None:
-        """The plans to show, of those with these costs (n, S); None where no answer would help.
+    def _question(self, losses: Array, probability: Array, declined: Set[int]) -> tuple[int, ...] | None:
+        """The plans to show, of those with these losses (n, S); None where no answer would help.
 
         Those of a question that had no answer are not shown again.
         """
-        offered = np.array([plan for plan in range(len(costs)) if plan not in declined], dtype=np.intp)
+        offered = np.array([plan for plan in range(len(losses)) if plan not in declined], dtype=np.intp)
         size = min(self._rules.options, len(offered))
         if size < 2:
             return None
         counts = probability > LEAST_PROBABILITY
-        cheapest = float((costs @ probability).min())
-        costs, probability = np.ascontiguousarray(costs[offered][:, counts]), probability[counts]
-        shown = best_set(costs, probability, size)
-        gain = cheapest - float(costs[list(shown)].min(axis=0) @ probability)
-        return tuple(offered[list(shown)].tolist()) if gain > LEAST_GAIN * cheapest else None
+        least = float((losses @ probability).min())
+        losses, probability = np.ascontiguousarray(losses[offered][:, counts]), probability[counts]
+        shown = best_set(losses, probability, size)
+        gain = least - float(losses[list(shown)].min(axis=0) @ probability)
+        return tuple(offered[list(shown)].tolist()) if gain > LEAST_GAIN * least else None
 
 
 def option_set(
-    costs: Array, probability: Array, arm: Indices, recommended: int, most: int, tolerance: float
+    losses: Array, probability: Array, arm: Indices, recommended: int, most: int, tolerance: float
 ) -> list[int]:
-    """The plans to tell a person: the recommended one, then others that may be cheaper for them, at most ``most``.
+    """The plans to tell a person: the recommended one, then others that may be better for them, at most ``most``.
 
-    Each has another arm, and is the one that lowers the expected least cost most; it does by more than the share
+    Each has another arm, and is the one that lowers the expected least loss most; it does by more than the share
     ``tolerance``. So the more is known, the fewer are told.
 
     Parameters
     ----------
-    costs, arm
-        The costs (n, S) of n plans under S samples, and the arm of each, (n,).
+    losses, arm
+        The losses (n, S) of n plans under S samples, and the arm of each, (n,).
     probability
         That of each sample, (S,).
 
     Examples
     --------
-    >>> costs, arm = np.array([[2.0, 2.0], [1.0, 9.0], [9.0, 1.9]]), np.arange(3)
-    >>> option_set(costs, np.array([0.5, 0.5]), arm, recommended=0, most=3, tolerance=0.1)
+    >>> losses, arm = np.array([[2.0, 2.0], [1.0, 9.0], [9.0, 1.9]]), np.arange(3)
+    >>> option_set(losses, np.array([0.5, 0.5]), arm, recommended=0, most=3, tolerance=0.1)
     [0, 1]
     """
-    chosen, least = [recommended], costs[recommended].copy()
+    chosen, least = [recommended], losses[recommended].copy()
     while len(chosen) < most:
-        gain = np.maximum(least - costs, 0.0) @ probability
+        gain = np.maximum(least - losses, 0.0) @ probability
         gain[np.isin(arm, arm[chosen])] = 0.0
         best = int(gain.argmax())
         if gain[best] <= tolerance * float(least @ probability):
             break
         chosen.append(best)
-        least = np.minimum(least, costs[best])
+        least = np.minimum(least, losses[best])
     return chosen
 
 
-def regrets_after_picks(costs: Array, told: Sequence[int], probability: Array, response: Response) -> Array:
-    """By how much the first of n told plans is expected to cost more than the cheapest, after the pick of each, (n,).
+def regrets_after_picks(
+    costs: Array, losses: Array, told: Sequence[int], probability: Array, response: Response
+) -> Array:
+    """By how much the first of n told plans is expected to be worse than the best, after the pick of each, (n,).
 
     The regret before is the mean of these by how probable each pick is. So where people are as they are believed to be,
     the regret that they are told is the one that their picks let see, on average.
 
     Parameters
     ----------
-    costs
-        Those of all plans under S samples, (m, S).
+    costs, losses
+        Those of all plans under S samples, (m, S): people pick by the costs.
     told
         The numbers of the told plans.
     probability
@@ -319,10 +323,9 @@ def regrets_after_picks(costs: Array, told: Sequence[int], probability: Array, r
     --------
     >>> from ..costs.responses import Noiseless
     >>> costs = np.array([[1.0, 1.0, 4.0], [2.0, 2.0, 2.0]])
-    >>> regrets_after_picks(costs, [0, 1], np.ones(3) / 3, Noiseless(slip=1e-9)).round(3)
+    >>> regrets_after_picks(costs, costs, [0, 1], np.ones(3) / 3, Noiseless(slip=1e-9)).round(3)
     array([0., 2.])
     """
-    of_told = costs[told]
-    picked = response.probability(of_told) * probability
-    found: Array = picked @ (of_told[0] - costs.min(axis=0)) / picked.sum(axis=1)
+    picked = response.probability(costs[told]) * probability
+    found: Array = picked @ (losses[told[0]] - losses.min(axis=0)) / picked.sum(axis=1)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,11 +26,21 @@ SHRINKINGS = 20
 """Most points of an ellipse that are tried for a move; then the particle stays."""
 
 
+UNSURE = 0.1
+"""The share of people who take none of the plans though they could carry one out, or one that they could not."""
+
+
 class Answer(NamedTuple):
-    """The plans of a question, by what they cost, and the number of the one that the person would take."""
+    """The plans of a question, by what they cost, and the number of the one that the person would take; None: none."""
 
     offered: PlanCosts
-    picked: int
+    picked: int | None
+
+    @property
+    def teaches(self) -> bool:
+        """Whether it says something of the person. To take none says that plans cannot be carried out, where a cost
+        has such plans: those that cost the cap."""
+        return self.picked is not None or math.isfinite(self.offered.cap)
 
 
 class Particles:
@@ -119,7 +130,12 @@ class Particles:
         """The log likelihoods (S,) of answers under rows of weights (S, P)."""
         total = np.zeros(len(weights))
         for offered, picked in answers:
-            total += np.log(self._response.probability(offered.under(weights))[picked])
+            costs = offered.under(weights)
+            if math.isfinite(offered.cap):
+                some = np.where((costs < offered.cap).any(axis=0), 1.0 - UNSURE, UNSURE)
+                total += np.log(1.0 - some if picked is None else some)
+            if picked is not None:
+                total += np.log(self._response.probability(costs)[picked])
         return total
 
     def _worn_out(self) -> Indices:

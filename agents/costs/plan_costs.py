@@ -67,10 +67,16 @@ class PlanCosts(NamedTuple):
 
 
 class Pool(NamedTuple, Generic[S]):
-    """The plans that one person may be shown or told: what they cost, and where each leads with its first step.
+    """The n plans that one person may be shown or told: what they cost, and where each leads with its first step.
 
-    ``after_first_step`` is None where the plan then has reached its end.
+    ``after_first_step`` is None where the plan then has reached its end. ``shortfall`` (n,) says by how much each is
+    worse than it costs, in the unit of costs: plans may not help. None where plans are compared by cost alone.
     """
 
     costs: PlanCosts
     after_first_step: Sequence[S | None]
+    shortfall: Array | None = None
+
+    def losses(self, costs: Array) -> Array:
+        """What plans that cost (n, S) have least of, the better they are."""
+        return costs if self.shortfall is None else costs + self.shortfall[:, np.newaxis]

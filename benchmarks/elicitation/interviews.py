@@ -132,7 +132,7 @@ def dialogue(subject: Subject, belief: Belief, response: str, rules: InterviewRu
     interview = Interview(lambda _: pool, None, belief.prior, kind(), [seed, subject.number], rules)
     for number, now in enumerate(interview.course(answers)):
         told[number:], kinds = now.recommended, now.kinds
-        if asked is None and (now.question is None or now.regret <= tolerance * (now.cost - now.regret)):
+        if asked is None and (now.question is None or now.regret <= tolerance * (now.loss - now.regret)):
             asked = number
         if now.question is not None:
             answers.append(answer(kind(slip=0.0), subject.costs[list(now.question)], random))

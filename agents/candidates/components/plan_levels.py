@@ -113,24 +113,35 @@ def plan_levels(space: Space, grid: Grid, person: Array, longest: int) -> PlanLe
     return _levels(space, person, list(parts()))
 
 
-def levels_to(space: Space, person: Array, target: Array) -> PlanLevels:
-    """The features of a person (D,) that a target (D,) changes, each with the one level that it has there."""
+def levels_to(space: Space, person: Array, targets: Array) -> tuple[PlanLevels, Indices]:
+    """The features of a person (D,) that some of the targets (n, D) change, and the levels of each target, (n, M).
 
-    def parts() -> Iterator[tuple[int, Steps, Array]]:
-        for feature in np.unique(space.feature_of[person != target]).tolist():
-            columns = np.flatnonzero(space.feature_of == feature)
-            change = (target - person)[columns]
-            if len(columns) > 1:
-                yield feature, np.ones(1, np.int64), target[np.newaxis, np.newaxis, columns]
-                continue
-            low, scale, digits = space.low[columns[0]], space.scale[columns[0]], space.digits[feature]
-            count = _step_counts(space, feature, change * scale)
-            raw = np.round(low + (person[columns] + change * _shares(count)[0]) * scale, digits)
-            encoded = (raw - low) / scale
-            encoded[-1] = target[columns[0]]
-            yield feature, count, encoded[np.newaxis, :, np.newaxis]
-
-    return _levels(space, person, list(parts()))
+    A feature has the levels that it has in the targets.
+    """
+    parts: list[tuple[int, Steps, Array]] = []
+    chosen: list[Indices] = []
+    for feature in np.unique(space.feature_of[(targets != person).any(axis=0)]).tolist():
+        columns = np.flatnonzero(space.feature_of == feature)
+        values, level = np.unique(
+            np.concatenate([person[np.newaxis, columns], targets[:, columns]]), axis=0, return_inverse=True
+        )
+        own, *level_of = level.ravel().tolist()
+        values = np.delete(values, own, axis=0)
+        # The own level comes first.
+        chosen.append(np.array([0 if at == own else at + (at < own) for at in level_of], np.intp))
+        if len(columns) > 1:
+            parts.append((feature, np.ones(len(values), np.int64), values[:, np.newaxis]))
+            continue
+        low, scale, digits = space.low[columns[0]], space.scale[columns[0]], space.digits[feature]
+        change = values[:, 0] - person[columns[0]]
+        count = _step_counts(space, feature, change * scale)
+        share = _shares(count)
+        raw = np.round(low + (person[columns[0]] + change[:, np.newaxis] * share) * scale, digits)
+        encoded = np.where(share < 1.0, (raw - low) / scale, values)
+        parts.append((feature, count, encoded[:, :, np.newaxis]))
+    levels = _levels(space, person, parts)
+    none = np.zeros((len(targets), 0), np.intp)
+    return levels, np.column_stack([none, *chosen]) + levels.lattice.first[:-1]
 
 
 def _levels(space: Space, person: Array, parts: Sequence[tuple[int, Steps, Array]]) -> PlanLevels:

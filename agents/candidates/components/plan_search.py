@@ -10,7 +10,16 @@ import numpy as np
 from ..contract import Array, Indices
 from .lattice import Lattice
 from .plan_climb import PlanClimb
-from .plan_order import LEAST_SAVING, cheap_targets, cheapest_order, costs_in_order, lower_bounds, order_matters
+from .plan_order import (
+    LEAST_SAVING,
+    Levels,
+    Tables,
+    cheap_targets,
+    cheapest_order,
+    costs_in_order,
+    lower_bounds,
+    order_matters,
+)
 from .plan_tables import PlanTables
 from .plan_targets import PlanTargets, ScoreLevels
 
@@ -115,21 +124,36 @@ def _ordered(targets: PlanTargets, effort: Effort, proven: bool) -> Plans:
     """The valid targets as plans: those that rank first under some sample before the others."""
     entries, levels = targets.valid
     best = leaders(lower_bounds(entries, targets.levels, targets.tables), effort.plans)
-    none = np.zeros((0, effort.steps), np.intp)
-    orders = [_orders(targets, effort, entries[plan]) for plan in best]
-    order, owner = np.concatenate([none, *orders]), np.repeat(best, [len(each) for each in orders])
-    costs = costs_in_order(entries[owner], order, targets.levels, targets.tables)
+    owner, order, costs = _in_best_orders(entries[best], targets.levels, targets.tables, effort.steps)
     kept = leaders(costs, effort.plans)
-    return Plans(levels[owner[kept]], order[kept], costs[kept], proven, targets.rows)
+    return Plans(levels[best[owner[kept]]], order[kept], costs[kept], proven, targets.rows)
 
 
-def _orders(targets: PlanTargets, effort: Effort, entries: Indices) -> Indices:
-    """The orders of steps (n, K) to a target, entries (M,), that are the best for some sample."""
-    samples = len(targets.bound)
-    weights = np.eye(samples) if order_matters(entries, targets.levels, targets.tables) else np.ones((1, samples))
-    orders = np.empty((len(weights), effort.steps), np.intp)
+def plans_to(lattice: Lattice, tables: PlanTables, levels: Indices) -> tuple[Indices, Plans]:
+    """The plans to targets (n, M) of a lattice, and the number of the target of each.
+
+    A target has a plan for each order of steps that costs least under a sample.
+    """
+    longest = int(lattice.steps[levels].sum(axis=1).max(initial=1))
+    owner, order, costs = _in_best_orders(levels, (lattice.first, lattice.steps, lattice.path), (*tables,), longest)
+    return owner, Plans(levels[owner], order, costs, proven=False, rows=0)
+
+
+def _in_best_orders(targets: Indices, levels: Levels, tables: Tables, longest: int) -> tuple[Indices, Indices, Array]:
+    """The plans to targets (n, M): the target of each, its steps in order (P, K), and what it costs, (P, S)."""
+    none = np.zeros((0, longest), np.intp)
+    orders = [_orders(target, levels, tables, longest) for target in targets]
+    order, owner = np.concatenate([none, *orders]), np.repeat(np.arange(len(targets)), [len(each) for each in orders])
+    return owner, order, costs_in_order(targets[owner], order, levels, tables)
+
+
+def _orders(target: Indices, levels: Levels, tables: Tables, longest: int) -> Indices:
+    """The orders of steps (n, K) to a target (M,) that are the best for some sample."""
+    samples = tables[0].shape[2]
+    weights = np.eye(samples) if order_matters(target, levels, tables) else np.ones((1, samples))
+    orders = np.empty((len(weights), longest), np.intp)
     for number, probability in enumerate(weights):
-        cheapest_order(entries, targets.levels, targets.tables, probability, orders[number])
+        cheapest_order(target, levels, tables, probability, orders[number])
     return np.unique(orders, axis=0)
 
 

@@ -14,7 +14,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ....agents.candidates.plans import PersonPlans, PlanGenerator, PlanSteps, costs_of_targets
-from ....agents.choices.questions import NO_ANSWER, Belief, Interview, option_set, regrets_after_picks
+from ....agents.choices.questions import Belief, Interview, option_set, regrets_after_picks
 from ....agents.costs import Lesson
 from ....agents.costs.causal import Causal
 from ....agents.costs.particles import Answer
@@ -42,8 +42,8 @@ class Dialogue:
     shares
         Those of ``Preferences`` that have learned from others' answers; None where nothing was learned.
     earlier
-        The targets (n, D) of questions of another model or spec, each with the number of the picked one, or
-        ``NO_ANSWER``. No more questions are asked in all than the spec says.
+        The targets (n, D) of questions of another model or spec, each with the number of the picked one, or None. No
+        more questions are asked in all than the spec says.
 
     Raises
     ------
@@ -56,7 +56,7 @@ class Dialogue:
         model: CurrentModel,
         assessment: Assessment,
         shares: Array | None = None,
-        earlier: Sequence[tuple[Array, int]] = (),
+        earlier: Sequence[tuple[Array, int | None]] = (),
     ) -> None:
         program, elicitation, generator = _asking(model)
         self._model, self._assessment, self._person = model, assessment, assessment.options.person
@@ -68,12 +68,12 @@ class Dialogue:
         numbers = program.numbering.numbers
         self._arm = self._plans.arm if numbers is None else numbers[self._plans.arm]
         self._prior = prior_of(model.objective.cost, shares)
-        self._seen = [targets for targets, picked in earlier if picked != NO_ANSWER]
-        evidence = [
-            Answer(costs_of_targets(generator.space, model.objective.cost, self._person, targets), picked)
+        given = [
+            (targets, Answer(costs_of_targets(generator.space, model.objective.cost, self._person, targets), picked))
             for targets, picked in earlier
-            if picked != NO_ANSWER
         ]
+        self._seen = [targets for targets, answer in given if answer.teaches]
+        evidence = [answer for _, answer in given if answer.teaches]
         rules = rules_of(elicitation)
         self._response = response_of(elicitation, self._least_cost(model.objective))
         self._interview: Interview[Array] = Interview(
@@ -127,7 +127,7 @@ class Dialogue:
     def regrets(self, belief: Belief) -> Array:
         """The regret of telling n options, and what it would be after the pick of each: ``Heard.regrets``, (1 + n,)."""
         costs, told = self._pool.costs.under(belief.weights), self._told(belief)
-        after = regrets_after_picks(costs, told, belief.probability, self._response)
+        after = regrets_after_picks(costs, self._pool.losses(costs), told, belief.probability, self._response)
         return np.concatenate([[belief.regret], after])
 
     def options(self, belief: Belief, source: ExecutionSource) -> tuple[Option, ...]:
@@ -139,9 +139,9 @@ class Dialogue:
         return self._selected(belief, self._told(belief))
 
     def _told(self, belief: Belief) -> list[int]:
-        costs, most = self._pool.costs.under(belief.weights), self._model.program.spec.policy.options
-        tolerance = self._elicitation.tolerance
-        return option_set(costs, belief.probability, self._arm, belief.recommended, most, tolerance)
+        losses = self._pool.losses(self._pool.costs.under(belief.weights))
+        most, tolerance = self._model.program.spec.policy.options, self._elicitation.tolerance
+        return option_set(losses, belief.probability, self._arm, belief.recommended, most, tolerance)
 
     def _options(self, belief: Belief, plans: Sequence[int], source: ExecutionSource) -> tuple[Option, ...]:
         if not plans:

@@ -42,7 +42,8 @@ def _dialogue(model: CurrentModel, assessment: Assessment, asked: Asked) -> Dial
     columns = len(assessment.options.person)
     targets = [np.frombuffer(shown).reshape(-1, columns) for shown in asked.questions[: asked.earlier]]
     believed = np.frombuffer(asked.believed) if asked.believed else None
-    return Dialogue(model, assessment, believed, list(zip(targets, asked.answers, strict=False)))
+    picked = [None if answer == NO_ANSWER else answer for answer in asked.answers]
+    return Dialogue(model, assessment, believed, list(zip(targets, picked, strict=False)))
 
 
 def answers_told(asked: Asked) -> tuple[int | None, ...]:

@@ -19,6 +19,7 @@ from onward.agents.costs.causal import Causal, CostStructure
 from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.costs.prior import prior_of
 from onward.agents.goals import Threshold
+from onward.agents.improvement import Improvement
 from onward.agents.objective import Objective
 from onward.tests.support.spaces import scaled_space
 
@@ -53,8 +54,19 @@ def person(seed: int) -> np.ndarray:
     return found
 
 
-def generator(seed: int) -> PlanGenerator:
-    return PlanGenerator(space(), Objective(causal(seed)), score, GOAL)
+class Helps(Improvement):
+    """The last feature alone helps."""
+
+    def log_odds(self, after: np.ndarray, before: np.ndarray) -> np.ndarray:
+        return 4.0 * (after[:, 4] - before[:, 4]) - 1.0
+
+
+NU = 0.25
+HELPING: tuple[Improvement | None, ...] = (None, Helps())
+
+
+def generator(seed: int, helps: Improvement | None = None) -> PlanGenerator:
+    return PlanGenerator(space(), Objective(causal(seed), NU, helps), score, GOAL)
 
 
 def changed(before: np.ndarray, after: np.ndarray) -> list[int]:
@@ -66,12 +78,12 @@ seeds = given(seed=st.integers(0, 2**32))
 
 
 @quickly
-@seeds
-def test_each_step_changes_one_feature_by_no_more_than_its_largest_step(seed: int) -> None:
+@given(seed=st.integers(0, 2**32), helps=st.sampled_from(HELPING))
+def test_each_step_changes_one_feature_by_no_more_than_its_largest_step(seed: int, helps: Improvement | None) -> None:
     own = person(seed)
     if GOAL.reached(score(own[np.newaxis]))[0]:
         return
-    found = generator(seed).plans(own)
+    found = generator(seed, helps).plans(own)
     assert len(found.arm)
     assert GOAL.reached(score(found.targets)).all()
     for plan, target in enumerate(found.targets):
@@ -84,8 +96,22 @@ def test_each_step_changes_one_feature_by_no_more_than_its_largest_step(seed: in
 
 @quickly
 @seeds
-def test_a_plan_of_the_pool_costs_what_its_steps_cost(seed: int) -> None:
-    own, plans = person(seed), generator(seed)
+def test_plans_that_help_lead_to_the_options_of_the_search_and_count_by_what_they_lack(seed: int) -> None:
+    own, plans = person(seed), generator(seed, Helps())
+    if GOAL.reached(score(own[np.newaxis]))[0]:
+        return
+    found, search = plans.plans(own), Search(space(), Objective(causal(seed), NU, Helps()), score, GOAL)
+    options = search.propose(own[np.newaxis]).points
+    assert set(map(bytes, found.targets)) == set(map(bytes, options))
+    probability = 1.0 / (1.0 + np.exp(-Helps().log_odds(found.targets, own[np.newaxis])))
+    worth = np.exp(-NU * plans.pool_of(found).losses(found.cost[:, np.newaxis])[:, 0])
+    assert worth == pytest.approx(np.exp(-NU * found.cost) * probability)
+
+
+@quickly
+@given(seed=st.integers(0, 2**32), helps=st.sampled_from(HELPING))
+def test_a_plan_of_the_pool_costs_what_its_steps_cost(seed: int, helps: Improvement | None) -> None:
+    own, plans = person(seed), generator(seed, helps)
     found = plans.plans(own)
     costs = plans.pool_of(found).costs.under(causal(seed).prior.means)
     np.testing.assert_allclose(costs.mean(axis=1), found.cost)

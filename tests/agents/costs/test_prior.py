@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onward.agents.choices.questions import Interview, InterviewRules
+from onward.agents.choices.questions import NO_ANSWER, Interview, InterviewRules
 from onward.agents.costs import Columns, MixedCost, Preferences
 from onward.agents.costs.plan_costs import Pool
 from onward.agents.costs.prior import SampledPrior, sampled_plan_costs
@@ -15,7 +15,7 @@ COLUMNS = Columns(np.arange(FEATURES), np.ones(FEATURES, np.bool_))
 
 
 def test_answers_teach_which_features_people_would_change():
-    """With seeds 0 to 9 the error goes from .40 to .09 to .16; to .18 to .25 where each answer counts whole."""
+    """With seeds 0 to 9 the error goes from .40 to .06 to .13; to .12 to .17 where each answer counts whole."""
     random, truth = np.random.default_rng(1), np.array([0.85, 0.12, 0.12, 0.85, 0.12])
     reference, nobody = random.random((100, FEATURES)), np.zeros(PLANS, np.intp)
     believed = MixedCost(COLUMNS, reference, 300, 0)
@@ -33,8 +33,9 @@ def test_answers_teach_which_features_people_would_change():
         interview = Interview(lambda _, pool=pool: pool, None, prior, Noiseless(), [number], InterviewRules())
         for belief in interview.course(answers):
             if belief.question is not None:
-                answers.append(int(costs[list(belief.question)].argmin()))
+                offered = costs[list(belief.question)]
+                answers.append(int(offered.argmin()) if (offered < real.cap).any() else NO_ANSWER)
         if belief.answers:
             changed = (targets[sorted(belief.shown)] != person).any(axis=0)
             preferences.learn(prior.lesson(belief.kinds, changed))
-    assert np.sqrt(np.mean((preferences.shares - truth) ** 2)) < 0.17
+    assert np.sqrt(np.mean((preferences.shares - truth) ** 2)) < 0.12

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import UNSET
 
 import onward
 from onward.agents.candidates.plans import PlanGenerator, cheapest_steps
 from onward.agents.choices.questions import Interview, InterviewRules
 from onward.agents.costs.prior import prior_of
 from onward.agents.costs.responses import Logistic
-from onward.schemas.events import Recourse
+from onward.schemas.events import Change, Recourse
 from onward.streams.engine.state import CurrentModel
 from onward.streams.programs.program import Program, assemble
 from onward.streams.programs.spec_check import load_program_spec
@@ -67,11 +69,42 @@ def test_a_person_of_a_program_can_be_asked(folder: Path, cost: str) -> None:
             answers.append(0)
     assert 0 < len(answers) <= 3
     assert belief.answers == len(answers)
-    assert belief.regret <= first.cost
+    assert belief.regret <= first.loss
     target = plans.targets[belief.recommended]
     steps = cheapest_steps(generator.space, model.objective.cost, person, target)
     assert (steps.rows[-1] == target).all()
     assert (steps.cost >= 0.0).all()
+
+
+@pytest.mark.parametrize("cost", ["mixed", "causal"])
+def test_plans_that_people_are_asked_about_help_unless_they_are_compared_by_cost(folder: Path, cost: str) -> None:
+    told = {}
+    for objective in ("improvement", "cost"):
+        path = folder / f"{objective}-{cost}.yaml"
+        text = spec_of(folder, cost).read_text().replace("objective: cost", f"objective: {objective}")
+        path.write_text(f"{text}\nelicitation: {{tolerance: 0}}\n")
+        elicitation = onward.load_program(path).elicit(PERSON)
+        while (question := elicitation.question) is not None:
+            assert all(
+                (option.improvement_probability is not UNSET) == (objective != "cost") for option in question.options
+            )
+            elicitation.answer(1)
+        assert isinstance(elicitation.recourse, Recourse)
+        told[objective] = elicitation.recourse.options[0]
+    program = assemble(load_program_spec(folder / f"improvement-{cost}.yaml"))
+    improvement = CurrentModel.of(program, program.bundle).objective.improvement
+    assert improvement is not None
+    helps = {
+        name: improvement(_target(program, option.changes), _encoded(program)[np.newaxis]).item()
+        for name, option in told.items()
+    }
+    assert told["improvement"].improvement_probability == pytest.approx(helps["improvement"])
+    assert helps["improvement"] > helps["cost"]
+
+
+def _target(program: Program, changes: Iterable[Change]) -> np.ndarray:
+    row = {**PERSON, **{change.feature: change.target for change in changes}}
+    return program.codec.encode_many([row])
 
 
 def _encoded(program: Program) -> np.ndarray:
