@@ -330,8 +330,8 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     compares options by cost.
 
     Where the person was asked, ``answers`` are those that it rests on, the number of the picked plan in each question,
-    from 1, null where they would take none of them. ``regret`` is by how much the first option is expected to cost more
-    than the person's easiest plan.
+    from 1, null where they would take none of them. ``regret`` is by how much the first option is expected to be worse
+    than the person's best plan, in units of cost: a plan that helps with probability p counts as -log(p) / nu dearer.
 
     ``satisfied`` is the share of sampled people whom one option costs at most the spec's ``policy.satisfied``. It is
     absent where the program's cost is known, and in a revised recourse.

@@ -17,7 +17,7 @@ from .components.effects import log_odds
 from .components.grid import Steps
 from .components.plan_levels import PlanLevels, levels_to, plan_levels
 from .components.plan_order import cheapest_order, costs_of_steps
-from .components.plan_search import Effort, Plans, find_plans, plans_to
+from .components.plan_search import MOST_PLANS, Effort, Plans, find_plans, leaders, plans_to
 from .components.scored import without_parts
 from .contract import Array, Explanation, Indices, Mask, Objective, Proposals, Score, Space
 from .search import Search
@@ -138,15 +138,17 @@ class PlanGenerator(Search):
         return self._cheapest_plans(person) if helping is None or not len(helping.arm) else helping
 
     def _helping(self, person: Array, aimed: AimedSearch) -> PersonPlans:
-        """The plans to the targets that help most."""
-        found = self._aimed_options(0, person, aimed)
-        levels, chosen = levels_to(self.space, person, found.targets)
+        """The best plans, or nearly, to the targets that the search for options that help has measured."""
+        found = aimed.targets(person, *self._model())
+        found = found.at(found.accepted)
+        levels, chosen = levels_to(self.space, person, found.rows)
         short = levels.lattice.steps[chosen].sum(axis=1) <= self._longest
         tables, probability = levels.tables(self._objective.cost)
         owner, plans = plans_to(levels.lattice, tables, chosen[short])
-        targets, arm = found.targets[short][owner], found.arm[short][owner]
-        shortfall = self._objective.shortfall(targets, person)
-        return PersonPlans(targets, arm, plans.costs @ probability, shortfall, plans, levels)
+        targets, arm = found.rows[short][owner], self._sets.arms(found.steps[short])[owner]
+        shortfall, cost = self._objective.shortfall(targets, person), plans.costs @ probability
+        losses = np.column_stack([plans.costs, cost]) + shortfall[:, np.newaxis]
+        return PersonPlans(targets, arm, cost, shortfall, plans, levels).only(leaders(losses, MOST_PLANS))
 
     def _cheapest_plans(self, person: Array) -> PersonPlans:
         score, goal = self._model()
@@ -185,7 +187,8 @@ class PlanGenerator(Search):
         """The same of plans that were made before."""
         costs = plans.levels.costs(self._objective.cost, plans.found.levels, plans.found.order)
         after = [plans.after(plan) for plan in range(len(plans.arm))]
-        return Pool(costs, [rows[0] if len(rows) > 1 else None for rows in after], plans.shortfall)
+        shortfall = plans.shortfall if self._objective.aims else None
+        return Pool(costs, [rows[0] if len(rows) > 1 else None for rows in after], shortfall)
 
     def _best_of_sets(self, person: Array) -> PersonPlans:
         """The best plan of each set of features, without those that a part of it replaces."""

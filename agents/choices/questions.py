@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..costs.particles import Answer, Particles
+from ..costs.particles import Answer, Particles, answer_probabilities
 from ..costs.plan_costs import Pool
 from ..costs.prior import Prior
 from ..costs.responses import Response
@@ -25,6 +25,8 @@ EXHAUSTIVE = 10_000_000
 """All sets of plans are compared where their number times that of the samples is no more than this."""
 LEAST_PROBABILITY = 1e-9
 """Samples that are less probable do not count where sets of plans are compared."""
+SETS_AT_ONCE = 256
+"""Questions that are compared at once: each takes as much memory as a plan has samples, for each of its answers."""
 LEAST_GAIN = 1e-6
 """A question whose answer lowers the expected cost by less than this share of it is not asked."""
 
@@ -75,6 +77,60 @@ def best_set(costs: Array, probability: Array, size: int) -> tuple[int, ...]:
         return tuple(best_of_every_set(costs, probability, size).tolist())
     chosen, _ = greedy(costs, probability, float(costs.max()), size)
     return tuple(sorted(swaps(costs, probability, float(costs.max()), chosen).tolist()))
+
+
+def most_informative_set(
+    pool: Pool[Any], costs: Array, probability: Array, response: Response, size: int
+) -> tuple[tuple[int, ...], float]:
+    """The ``size`` of n plans, ascending, whose answer is expected to lower the loss of the best plan most.
+
+    And the expected loss then. All answers count, also that a person would take none: what they pick need not be the
+    best for them. The best pair is found, then other plans are added greedily.
+
+    Parameters
+    ----------
+    pool
+        The plans.
+    costs
+        Theirs under S samples, (n, S).
+    probability
+        That of each sample, (S,).
+
+    Examples
+    --------
+    Nobody knows which of the first two plans a person can carry out. The third is easy, and does not help.
+
+    >>> from ..costs.plan_costs import PlanCosts
+    >>> from ..costs.responses import Noiseless
+    >>> costs = PlanCosts(np.eye(3), np.arange(3)[:, None], cap=9.0)
+    >>> pool = Pool(costs, [None] * 3, shortfall=np.array([0.0, 0.0, 8.0]))
+    >>> sampled = costs.under(np.array([[1.0, 9.0, 1.0], [9.0, 1.0, 1.0]]))
+    >>> most_informative_set(pool, sampled, np.array([0.5, 0.5]), Noiseless(), 2)[0]
+    (0, 1)
+
+    References
+    ----------
+    Raiffa, H. and Schlaifer, R. (1961). Applied Statistical Decision Theory: the expected value of sample information.
+    """
+    losses, cap = pool.losses(costs), pool.costs.cap
+    counts = probability > LEAST_PROBABILITY
+    losses, costs, probability = np.ascontiguousarray(losses[:, counts]), costs[:, counts], probability[counts]
+
+    def after(sets: Indices) -> Array:
+        """The expected losses (Q,) after questions with these plans, (Q, k)."""
+        answers = answer_probabilities(costs[sets.T], cap, response) * probability
+        expected = losses @ answers.reshape(-1, len(probability)).T
+        found: Array = expected.min(axis=0).reshape(len(answers), -1).sum(axis=0)
+        return found
+
+    chosen = np.column_stack(np.triu_indices(len(costs), 1))
+    while True:
+        loss = np.concatenate([after(chosen[at : at + SETS_AT_ONCE]) for at in range(0, len(chosen), SETS_AT_ONCE)])
+        best = chosen[loss.argmin()]
+        if len(best) == size:
+            return tuple(sorted(best.tolist())), float(loss.min())
+        others = np.setdiff1d(np.arange(len(costs)), best)
+        chosen = np.column_stack([np.repeat(best[np.newaxis], len(others), axis=0), others])
 
 
 class InterviewRules(NamedTuple):
@@ -245,26 +301,29 @@ class Interview(Generic[S]):
         regret = max(loss - least, 0.0)
         question = None
         if asked < self._rules.questions and regret > self._rules.tolerance * least:
-            own = losses if pool is first else pool.losses(person.costs(pool.costs))
-            question = self._question(own, probability, declined)
+            question = self._question(pool, person.costs(pool.costs), probability, declined)
         weights = person.weights.copy()
         return Belief(question, recommended, loss, regret, taught, shown, person.kinds, weights, probability)
 
-    def _question(self, losses: Array, probability: Array, declined: Set[int]) -> tuple[int, ...] | None:
-        """The plans to show, of those with these losses (n, S); None where no answer would help.
+    def _question(self, pool: Pool[S], costs: Array, probability: Array, declined: Set[int]) -> tuple[int, ...] | None:
+        """The plans of a pool to show, which cost (n, S); None where no answer would help.
 
         Those of a question that had no answer are not shown again.
         """
-        offered = np.array([plan for plan in range(len(losses)) if plan not in declined], dtype=np.intp)
+        offered = np.array([plan for plan in range(len(costs)) if plan not in declined], dtype=np.intp)
         size = min(self._rules.options, len(offered))
         if size < 2:
             return None
-        counts = probability > LEAST_PROBABILITY
-        least = float((losses @ probability).min())
-        losses, probability = np.ascontiguousarray(losses[offered][:, counts]), probability[counts]
-        shown = best_set(losses, probability, size)
-        gain = least - float(losses[list(shown)].min(axis=0) @ probability)
-        return tuple(offered[list(shown)].tolist()) if gain > LEAST_GAIN * least else None
+        least = float((pool.losses(costs) @ probability).min())
+        if pool.picks_are_best:
+            counts = probability > LEAST_PROBABILITY
+            costs, probability = np.ascontiguousarray(costs[offered][:, counts]), probability[counts]
+            shown = best_set(costs, probability, size)
+            after = float(costs[list(shown)].min(axis=0) @ probability)
+        else:
+            own = pool.only(offered)
+            shown, after = most_informative_set(own, costs[offered], probability, self._response, size)
+        return tuple(offered[list(shown)].tolist()) if least - after > LEAST_GAIN * least else None
 
 
 def option_set(

@@ -43,6 +43,18 @@ class Answer(NamedTuple):
         return self.picked is not None or math.isfinite(self.offered.cap)
 
 
+def answer_probabilities(costs: Array, cap: float, response: Response) -> Array:
+    """How probable each answer is, (k + 1, ...): the pick of each of k plans that cost (k, ...), and at last of none.
+
+    Where no plan costs the ``cap``, because none can be out of reach, nobody is expected to take none.
+    """
+    picks = response.probability(costs)
+    if math.isinf(cap):
+        return np.concatenate([picks, np.zeros_like(picks[:1])])
+    some = np.where((costs < cap).any(axis=0), 1.0 - UNSURE, UNSURE)
+    return np.concatenate([picks * some, 1.0 - some[np.newaxis]])
+
+
 class Particles:
     r"""The posterior of a person's weights after their answers, as S weighted particles.
 
@@ -130,12 +142,8 @@ class Particles:
         """The log likelihoods (S,) of answers under rows of weights (S, P)."""
         total = np.zeros(len(weights))
         for offered, picked in answers:
-            costs = offered.under(weights)
-            if math.isfinite(offered.cap):
-                some = np.where((costs < offered.cap).any(axis=0), 1.0 - UNSURE, UNSURE)
-                total += np.log(1.0 - some if picked is None else some)
-            if picked is not None:
-                total += np.log(self._response.probability(costs)[picked])
+            *picks, none = answer_probabilities(offered.under(weights), offered.cap, self._response)
+            total += np.log(none if picked is None else picks[picked])
         return total
 
     def _worn_out(self) -> Indices:

@@ -77,6 +77,16 @@ class Pool(NamedTuple, Generic[S]):
     after_first_step: Sequence[S | None]
     shortfall: Array | None = None
 
+    @property
+    def picks_are_best(self) -> bool:
+        """Whether the plan that a person picks is the best of those shown: they pick by cost, and all are in reach."""
+        return self.shortfall is None and math.isinf(self.costs.cap)
+
+    def only(self, plans: Indices) -> Pool[S]:
+        """Some of the plans."""
+        shortfall = None if self.shortfall is None else self.shortfall[plans]
+        return Pool(self.costs.only(plans), [self.after_first_step[plan] for plan in plans], shortfall)
+
     def losses(self, costs: Array) -> Array:
         """What plans that cost (n, S) have least of, the better they are."""
         return costs if self.shortfall is None else costs + self.shortfall[:, np.newaxis]

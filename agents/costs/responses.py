@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
+TIE = 1e-9
+"""Costs that differ by no more are equal: the difference is rounding."""
+
+
 class Response(ABC):
     """With which probability a person picks each of k plans, given what these cost them.
 
@@ -52,7 +56,7 @@ class Noiseless(Response):
     name: ClassVar[str] = "noiseless"
 
     def _deliberate(self, costs: Array) -> Array:
-        least = np.isclose(costs, costs.min(axis=0), rtol=0.0, atol=1e-9)
+        least = costs <= costs.min(axis=0) + TIE
         found: Array = least / least.sum(axis=0)
         return found
 

@@ -187,8 +187,8 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
         ),
         PanelSpec(
             "Regret told and seen",
-            "By how much the first option is expected to cost more than the easiest plan: as people who were asked are "
-            "told, and as their later picks let it seem. Where more is seen than told, people differ from the prior.",
+            "By how much the first option is expected to be worse than the best plan, in cost: as people who were "
+            "asked are told, and as their picks then let it seem. Where more is seen, people differ from the prior.",
             "short",
             (
                 Query(_mean("onward_regrets_told_total", "onward_regrets_total"), "{{program}} told"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from ...agents.choices.questions import NO_ANSWER, Belief
@@ -104,14 +104,17 @@ class Elicitation:
     def recourse(self) -> Recourse | NoRecourse | None:
         """What to tell the person, by what is known now; None where they are approved.
 
-        Its first option is the plan that is expected to be the easiest for them. Another one follows only where it may
-        be easier.
+        Its first option is the plan that is expected to be the best for them. Another one follows only where it may be
+        better.
         """
         return self._current[1]
 
     @property
     def regret(self) -> float | None:
-        """By how much the first option is expected to cost more than the person's easiest plan; None without plans."""
+        """By how much the first option is expected to be worse than the person's best plan; None without plans.
+
+        It is in units of cost.
+        """
         return None if self._belief is None else self._belief.regret
 
     @property
@@ -151,7 +154,7 @@ class Elicitation:
 
     def _recourse(self, dialogue: Dialogue, belief: Belief, answer: Recourse) -> Recourse:
         options = dialogue.options(belief, answer.execution_source or "assumed")
-        return replace(answer, options=options, regret=belief.regret, answers=self.answers)
+        return replace(answer, options=options, regret=belief.regret, answers=self.answers, satisfied=UNSET)
 
     def __repr__(self) -> str:
         return f"<Elicitation: {len(self._picked)} answers>"

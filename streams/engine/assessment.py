@@ -53,7 +53,7 @@ class AskedPlans(NamedTuple):
 class Heard(NamedTuple):
     """What is known of a person who is told a recourse, after all that they have answered.
 
-    ``regrets`` (1 + n,) are by how much the first of their n options is expected to cost more than their easiest plan:
+    ``regrets`` (1 + n,) are by how much the first of their n options is expected to be worse than their best plan:
     first as they are told, then as each of the options, being picked, would let it seem. ``lesson`` is what their
     answers teach of others, None where they gave none, and ``believed`` whether others had taught before.
     """

@@ -82,7 +82,7 @@ class Taught(NamedTuple):
 
 
 class Regret(NamedTuple):
-    """By how much the first option of a person who has picked one is expected to cost more than their easiest plan: as
+    """By how much the first option of a person who has picked one is expected to be worse than their best plan: as
     they were ``told``, and as it is ``seen`` since they picked."""
 
     program: str

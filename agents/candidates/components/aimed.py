@@ -114,7 +114,7 @@ class AimedSearch:
 
     def options(self, person: Array, score: Score, goal: Goal) -> AimedOptions:
         """The options of a person (D,) under a model; none where no target was found that is one."""
-        found = self._found(person, score, goal)
+        found = self.targets(person, score, goal)
         for _ in range(LARGEST_SET - 1):
             fewer = _new(_fewer(found.steps[np.concatenate(self._far_and_near(found))]), found.steps)
             if not len(fewer):
@@ -122,8 +122,8 @@ class AimedSearch:
             found = found.beside(self._measured(person, fewer, score, goal))
         return self._offered(found)
 
-    def _found(self, person: Array, score: Score, goal: Goal) -> Targets:
-        """All targets that were measured."""
+    def targets(self, person: Array, score: Score, goal: Goal) -> Targets:
+        """The targets of a person (D,) under a model that were measured, also those that are no options."""
         limits = self._grid.limits(person)
         found = self._measured(person, _single(limits), score, goal, whole=True)
         if not len(found.cost):

@@ -25,6 +25,8 @@ from .plan_targets import PlanTargets, ScoreLevels
 
 MOST_AT_ONCE, PORTIONS = 4096, 10
 """Targets that are scored at once: at most so many, and this part of all that may be."""
+MOST_PLANS = 50
+"""The plans of a person that are kept."""
 PROMISING = (0.8, 0.4)
 """Targets are searched first whose features, one by one, together gain this share of what is missing."""
 
@@ -43,7 +45,7 @@ class Effort(NamedTuple):
     targets: int = 100_000
     partial: int = 10_000_000
     passes: int = 1_000_000
-    plans: int = 50
+    plans: int = MOST_PLANS
 
 
 class Plans(NamedTuple):

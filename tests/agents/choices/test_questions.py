@@ -18,6 +18,7 @@ from onward.agents.choices.questions import (
     InterviewRules,
     best_set,
     expected_utility_of_selection,
+    most_informative_set,
     option_set,
     regrets_after_picks,
 )
@@ -213,6 +214,43 @@ def test_a_plan_that_helps_less_counts_as_dearer(seed: int, response: Response) 
     assert (belief.recommended, belief.loss) == (expected.argmin(), pytest.approx(expected.min()))
     least = (costs + shortfall[:, np.newaxis]).min(axis=0) @ by_cost.probability
     assert belief.regret == pytest.approx(expected.min() - least)
+
+
+@quickly
+@given(
+    seed=st.integers(0, 2**32),
+    response=st.sampled_from([Noiseless(), Logistic()]),
+    cap=st.sampled_from([4.0, math.inf]),
+)
+def test_the_most_informative_question_is_the_best_of_all_by_what_is_known_after_each_answer(
+    seed: int, response: Response, cap: float
+) -> None:
+    random = np.random.default_rng(seed)
+    weights = random.exponential(3.0, (20, 6))
+    plans = PlanCosts(np.eye(6), np.arange(6)[:, np.newaxis], cap=cap)
+    pool: Pool[str] = Pool(plans, [None] * 6, random.exponential(2.0, 6))
+    losses = pool.losses(plans.under(weights))
+
+    def after(question: tuple[int, ...]) -> float:
+        """The expected loss by the posterior of each answer, with how probable the answer is."""
+        total = 0.0
+        for picked in (*range(len(question)), None):
+            answer, person = Answer(plans.only(question), picked), Particles(Kinds(weights), response, key=[0])
+            if answer.teaches:
+                person.update(answer)
+                costs = answer.offered.under(weights)
+                some = np.where((costs < cap).any(axis=0), 1.0 - UNSURE, UNSURE) if math.isfinite(cap) else np.ones(20)
+                likelihood = 1.0 - some if picked is None else some * response.probability(costs)[picked]
+                total += likelihood.mean() * (losses @ person.probability).min()
+        return float(total)
+
+    question, expected = most_informative_set(pool, plans.under(weights), np.full(20, 0.05), response, 2)
+    each = [after(pair) for pair in combinations(range(6), 2)]
+    assert expected == pytest.approx(min(each))
+    assert after(question) == pytest.approx(min(each))
+    three, fewer = most_informative_set(pool, plans.under(weights), np.full(20, 0.05), response, 3)
+    assert set(question) < set(three)
+    assert after(three) == pytest.approx(fewer)
 
 
 def test_no_answer_counts_as_asked() -> None:

@@ -13,7 +13,7 @@ import onward
 from onward.agents.candidates.plans import PlanGenerator, cheapest_steps
 from onward.agents.choices.questions import Interview, InterviewRules
 from onward.agents.costs.prior import prior_of
-from onward.agents.costs.responses import Logistic
+from onward.agents.costs.responses import Noiseless
 from onward.schemas.events import Change, Recourse
 from onward.streams.engine.state import CurrentModel
 from onward.streams.programs.program import Program, assemble
@@ -60,7 +60,7 @@ def test_a_person_of_a_program_can_be_asked(folder: Path, cost: str) -> None:
     plans = generator.plans(person)
     pool = generator.pool_of(plans)
     prior, rules = prior_of(model.objective.cost), InterviewRules(tolerance=0.0)
-    interview = Interview(lambda _: pool, person, prior, Logistic(), [1], rules)
+    interview = Interview(lambda _: pool, person, prior, Noiseless(), [1], rules)
     first = interview.after([])
     assert first.question is not None
     answers: list[int] = []

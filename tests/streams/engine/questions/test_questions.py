@@ -87,7 +87,8 @@ def test_a_question_shows_plans_as_a_recourse_does_and_says_until_when_it_is_ope
         tape.replies("x", number, HOUR_MS)
     tape.fold()
     *_, last = tape.questions()
-    assert last.options[1].steps[0].feature == "debts"
+    steps = [option.steps for question in tape.questions() for option in question.options if option.steps]
+    assert any([step.feature for step in each].count("debts") > 1 for each in steps)
     assert [option.id for option in last.options] == ["1", "2"]
     assert last.expires_at == tape.questions()[0].expires_at
     assert "question 3" in str(last)
