@@ -55,7 +55,7 @@ def test_the_same_seed_gives_the_same_bytes_and_a_file_gives_the_same_prior():
 
 
 def test_labels_that_are_noise_leave_it_flat():
-    """A family counts above two standard deviations, so that one of three in 20 may by chance: none with these seeds."""
+    """A family counts above two standard deviations, so one of three in 20 may by chance: none with these seeds."""
     for seed in range(3):
         random = np.random.default_rng(seed)
         prior = LabelPrior.fit(random.random((80, 3)), random.integers(0, 2, 80), seed)
