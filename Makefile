@@ -3,6 +3,9 @@ PYTHON ?= python3
 DATA ?= $(wildcard $(or $(ONWARD_SHARED),../shared)/data)
 BIN := .venv/bin
 STAMP := .venv/installed
+# Installed modules are compiled by all processors at once, and those that are only tests of others not at all.
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile --constraint requirements.lock
+COMPILE := -m compileall -q -j 0 -x '/tests?/'
 
 # Where Python may not keep its bytecode, every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,7 +22,8 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Onward needs Python 3.11 or newer; say which with make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]'
+	$(BIN)/python $(INSTALL) --editable '.[dev]'
+	@$(BIN)/python $(COMPILE) .venv/lib >/dev/null || true  # some packages hold templates that are no Python
 	@touch $@
 
 demo: install ## see it at work: rejected people get a way forward, and the learner gets better
@@ -37,11 +41,18 @@ check: install
 types: install
 	@mkdir -p build/mypy && ln -sfn ../.. build/mypy/onward
 	cd build && MYPYPATH=mypy ../$(BIN)/mypy --config-file ../pyproject.toml --no-error-summary -p onward
-	MYPYPATH=build/mypy $(BIN)/mypy --explicit-package-bases --no-error-summary docs/examples/*.py docs/examples/*/*.py
+	cd build && MYPYPATH=mypy ../$(BIN)/mypy --config-file ../pyproject.toml --explicit-package-bases --no-error-summary \
+		../docs/examples/*.py ../docs/examples/*/*.py
 
-# Tests wait for brokers and processes a third of the time, so there are more of them at once than processors.
+# Tests wait for brokers and processes, so there are more of them at once than processors. Each process gets rows of
+# files, whose fixtures are made once; libraries with threads of their own would only wait for one another. What compiles
+# for tests alone is compiled in less time, and kept apart from what runs elsewhere.
+UNIT := -n 3 --dist worksteal -m 'not rl and not kafka and not slow'
+unit test-pythons: export OMP_NUM_THREADS := 1
+unit test-pythons: export NUMBA_OPT := 1
+unit test-pythons: export NUMBA_CACHE_DIR := $(CURDIR)/build/numba-tests
 unit: install
-	$(BIN)/pytest -n 4 -m 'not rl and not kafka and not slow'
+	$(BIN)/pytest $(UNIT)
 
 test-slow: install ## the tests that play benchmarks
 	$(BIN)/pytest -n 2 -m slow
@@ -72,15 +83,15 @@ test-pythons: ## the tests on every installed Python from 3.11 to 3.14, or on PY
 	@failed=; for python in $(PYTHONS); do \
 		version=$$($$python $(VERSION)) && echo "Python $$version" && \
 		$(MAKE) --no-print-directory install-python PYTHON=$$python && \
-		build/pythons/$$version/bin/pytest -n 4 -m 'not rl and not kafka and not slow' $(TESTS) || failed="$$failed $$python"; \
+		build/pythons/$$version/bin/pytest $(UNIT) $(TESTS) || failed="$$failed $$python"; \
 	done; test -z "$$failed" || { echo "failed on:$$failed"; exit 1; }
 
 # An environment of its own for PYTHON.
 install-python:
 	@venv=build/pythons/$$($(PYTHON) $(VERSION)) && \
 	if [ ! $$venv/installed -nt pyproject.toml ] || [ ! $$venv/installed -nt requirements.lock ]; then \
-		$(PYTHON) -m venv $$venv && $$venv/bin/python -m pip install --quiet --disable-pip-version-check \
-			--constraint requirements.lock --editable '.[dev]' && touch $$venv/installed; \
+		$(PYTHON) -m venv $$venv && $$venv/bin/python $(INSTALL) --editable '.[dev]' && \
+		{ $$venv/bin/python $(COMPILE) $$venv/lib >/dev/null || true; } && touch $$venv/installed; \
 	fi
 
 # The newest Python that is installed; nothing where .venv has it.

@@ -23,16 +23,18 @@ class compiled(Generic[P, R]):
     are arrays, numbers and plain tuples of them, no types of other files.
     """
 
+    __wrapped__: Any
+
     def __init__(self, function: Callable[P, R]) -> None:
         update_wrapper(self, function)
-        self._function: Any = function
-        self._machine: Any = None
+        self.machine: Any = None
+        """What runs at a call: the machine code, None until the first one."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Compile the function at the first call, and run it."""
-        if self._machine is None:
-            self._machine = self._compile()
-        found: R = self._machine(*args, **kwargs)
+        if self.machine is None:
+            self.machine = self._compile()
+        found: R = self.machine(*args, **kwargs)
         return found
 
     def _compile(self) -> Any:
@@ -46,10 +48,11 @@ class compiled(Generic[P, R]):
 
     def _with_others_compiled(self) -> Any:
         """The function, with machine code in place of the compiled functions of its file that it calls."""
-        function, own = self._function, self._function.__globals__
+        function: Any = self.__wrapped__
+        own = function.__globals__
         seen = dict(own)
         for name in function.__code__.co_names:
             other = own.get(name)
-            if isinstance(other, compiled) and other._function.__globals__ is own:
-                other._machine = seen[name] = other._machine or other._compile()
+            if isinstance(other, compiled) and other.__wrapped__.__globals__ is own:
+                other.machine = seen[name] = other.machine or other._compile()
         return FunctionType(function.__code__, seen, function.__name__, function.__defaults__)

@@ -24,8 +24,8 @@ from onward.streams.topics import TopicPlan
 from onward.tests.support.connections import closing_connections, leave_the_disk_alone, track_connections
 from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says more about the machine than about the code. The examples are the same in every run.
+settings.register_profile("untimed", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 track_connections()

@@ -22,10 +22,16 @@ _FIRST_TO_GO = "1000"
 
 @dataclass(frozen=True)
 class LoadLimits:
-    """The memory in bytes that loading takes beside what the process has, and its processor time."""
+    """The memory in bytes that loading takes beside what the process has, and its processor time.
+
+    By the clock it may last ``waiting_seconds`` and ``waiting_factor`` times its processor time: it may wait for a file
+    system, or for a processor.
+    """
 
     memory_bytes: int = 512 << 20
     seconds: float = 30.0
+    waiting_seconds: int = 60
+    waiting_factor: int = 10
 
 
 def limit_process(limits: LoadLimits) -> None:

@@ -16,13 +16,11 @@ import msgspec
 
 from ...schemas.encoding import FeatureCodec
 from ..errors import ModelError, one_line
-from .load_limits import limit_process
+from .load_limits import LoadLimits, limit_process
 from .program import check_model, load_model
 from .trial import SENT_TO_WORKERS, Request, Trial, Verdict
 
 _MOST_CHARACTERS = 2000
-_WAITING_SECONDS, _WAITING_FACTOR = 60, 10
-"""A trial may last so long, and so many times its processor time: it may wait for a file system, or a processor."""
 
 
 def main() -> None:
@@ -47,7 +45,7 @@ def _tried(request: Request) -> Verdict:
         _judge(request, write_end)
     os.close(write_end)
     with os.fdopen(read_end, "rb") as pipe:
-        has_ended = _wait(read_end, request.limits.seconds)
+        has_ended = _wait(read_end, request.limits)
         if not has_ended:
             os.kill(pid, signal.SIGKILL)
         answer = pipe.read()
@@ -59,9 +57,9 @@ def _tried(request: Request) -> Verdict:
     return msgspec.json.decode(answer, type=Verdict)
 
 
-def _wait(read_end: int, seconds: float) -> bool:
+def _wait(read_end: int, limits: LoadLimits) -> bool:
     """Whether a trial answers or ends. Seconds are counted one by one: in some of them nothing may have run."""
-    waiting = range(_WAITING_SECONDS + _WAITING_FACTOR * math.ceil(seconds))
+    waiting = range(limits.waiting_seconds + limits.waiting_factor * math.ceil(limits.seconds))
     return any(select.select([read_end], [], [], 1.0)[0] for _ in waiting)
 
 

@@ -36,7 +36,7 @@ class Lattice(NamedTuple):
     def places(self, levels: Sequence[Indices]) -> Indices:
         """The numbers of the own level and these levels of each movable feature, in this order."""
         parts = [np.append(first, chosen) for first, chosen in zip(self.first[:-1], levels, strict=True)]
-        return np.concatenate(parts).astype(np.intp)
+        return np.concatenate(parts).astype(np.intp) if parts else np.zeros(0, dtype=np.intp)
 
     def only(self, levels: Sequence[Indices]) -> Lattice:
         """The same with the own level and these of each movable feature."""

@@ -46,7 +46,6 @@ faust_log = logging.getLogger("faust")
 
 _COMMIT_SECONDS = 5.0
 _MAX_QUEUED_CHUNKS = 4
-_MAX_END_OFFSET_AGE_MS = 3_000
 
 
 class GroupConsumer(driver.Consumer):
@@ -110,7 +109,8 @@ class GroupConsumer(driver.Consumer):
             return None
         # The absolute value: a clock that is set back must not make an old answer look new.
         age_ms = abs(_now_ms() - end.time_ms)
-        if age_ms > 2 * self._worker_transport.options.fetch_max_wait_ms + _MAX_END_OFFSET_AGE_MS:
+        options = self._worker_transport.options
+        if age_ms > 2 * options.fetch_max_wait_ms + options.max_end_offset_age_ms:
             return None
         return max(0, end.offset - processed)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onward.agents.candidates import CandidateGenerator, Proposals, Ranges, Space, registry
@@ -107,27 +107,19 @@ def keeps_the_rules(space: Space, person: np.ndarray, target: np.ndarray) -> boo
 
 every = pytest.mark.parametrize("name", registry)
 drawn = given(seed=st.integers(0, 2**32), instances=st.integers(0, 40))
-quickly = settings(max_examples=30, deadline=None)
+quickly = settings(max_examples=20, deadline=None)
 
 
 @every
 @quickly
 @drawn
-def test_never_proposes_a_target_that_the_rules_or_the_model_exclude(name: str, seed: int, instances: int) -> None:
+def test_targets_keep_the_rules_and_are_by_person_and_then_by_arm(name: str, seed: int, instances: int) -> None:
     generator, space, people = build(name, seed, instances)
     proposals = generator.propose(people)
     targets = proposals.points[proposals.point]
     assert (model_of(name, seed)(targets) > GOAL.required).all()
     assert keeps_together(targets).all()
     assert all(keeps_the_rules(space, people[i], target) for i, target in zip(proposals.people, targets, strict=True))
-
-
-@every
-@quickly
-@drawn
-def test_proposals_are_by_person_and_then_by_arm_each_arm_once(name: str, seed: int, instances: int) -> None:
-    generator, _, people = build(name, seed, instances)
-    proposals = generator.propose(people)
     keys = list(zip(proposals.people.tolist(), proposals.arm.tolist(), strict=True))
     assert keys == sorted(set(keys))
     assert set(proposals.arm.tolist()) <= set(range(len(generator.arms)))
@@ -149,6 +141,7 @@ def test_a_person_s_options_depend_on_no_one_else(name: str, seed: int, instance
 @every
 @quickly
 @drawn
+@example(seed=67108863, instances=0)  # Nothing can change of anybody.
 def test_explains_exactly_those_without_options(name: str, seed: int, instances: int) -> None:
     generator, _, people = build(name, seed, instances)
     with_options = set(generator.propose(people).people.tolist())
@@ -248,29 +241,15 @@ def build_many(name: str, seed: int, required: float) -> tuple[CandidateGenerato
     return generator.under(counted, Threshold(required)), counted, people
 
 
-hard = pytest.mark.parametrize("required", [0.2, 0.6, 0.99])
-rarely = settings(max_examples=8, deadline=None)
-
-
 @every
-@hard
-@rarely
-@given(seed=st.integers(0, 2**32))
-def test_the_work_for_a_person_is_bounded(name: str, required: float, seed: int) -> None:
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 2**32), required=st.sampled_from([0.2, 0.6, 0.99]))
+def test_the_work_is_bounded_and_options_change_different_features(name: str, seed: int, required: float) -> None:
     generator, counted, people = build_many(name, seed, required)
     for person in people:
         counted.rows = 0
-        generator.propose(person[np.newaxis])
+        proposals = generator.propose(person[np.newaxis])
         assert counted.rows <= MOST_ROWS.get(name, MOST_ROWS["search"])(MANY + 1, INSTANCES)
-
-
-@pytest.mark.parametrize("name", [name for name, kind in registry.items() if not kind.copies_instances])
-@hard
-@rarely
-@given(seed=st.integers(0, 2**32))
-def test_no_two_options_of_a_person_change_the_same_features(name: str, required: float, seed: int) -> None:
-    generator, _, people = build_many(name, seed, required)
-    proposals = generator.propose(people)
-    changed = (proposals.points[proposals.point] != people[proposals.people]) @ np.eye(MANY + 1)[MANY_FEATURE_OF] > 0
-    whose_and_which = np.column_stack([proposals.people, changed])
-    assert len(np.unique(whose_and_which, axis=0)) == len(whose_and_which)
+        if not generator.copies_instances:
+            changed = (proposals.points[proposals.point] != person) @ np.eye(MANY + 1)[MANY_FEATURE_OF] > 0
+            assert len(np.unique(changed, axis=0)) == len(changed)

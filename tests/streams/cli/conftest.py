@@ -1,4 +1,4 @@
-"""One simulated program and one worker that serves it, shared by the tests of the commands."""
+"""One simulated program, and for each file a worker that serves it: an idle worker takes processor time from others."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def broker() -> Iterator[EmbeddedBroker]:
         yield broker
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def installation(written_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     folder = tmp_path_factory.mktemp("worker")
     flags = ["--spec", str(written_program / "spec.yaml"), "--state-dir", str(folder / "state"), "--no-web"]
-    flags += ["--fetch-wait-seconds", "0.002", "--model-addresses", str(tmp_path_factory.getbasetemp())]
+    flags += ["--fetch-wait-seconds", "0.01", "--model-addresses", str(tmp_path_factory.getbasetemp())]
     with (
         EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 1)) as broker,
         WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, folder / "log"),

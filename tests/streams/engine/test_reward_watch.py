@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def program(tmp_path_factory) -> Program:
     return assemble(spec)
 
 
-def played(program: Program, folder: Path, useless_from: int = PEOPLE) -> Tape:
+def played(program: Program, folder: Path, useless_from: int) -> Tape:
     """One person a minute applies. Who carries out an option tells what it did, and nothing is heard of the others.
 
     From the person of a number on a higher income does nothing.
@@ -77,6 +78,27 @@ def played(program: Program, folder: Path, useless_from: int = PEOPLE) -> Tape:
     sent(story, "outcomes", told)
     story.tick(PEOPLE * MINUTE_MS + 2 * WINDOW_MS)
     return story
+
+
+class Watched(NamedTuple):
+    """A story, the metrics that it leads to, and what its ledger tells."""
+
+    story: Tape
+    metrics: dict[str, dict[str, float]]
+    rewards: RewardsSummary
+
+
+@pytest.fixture(scope="module")
+def watched(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Watched]:
+    """The story in which a higher income does nothing from the person of a number on, each told once."""
+    folder = tmp_path_factory.mktemp("stories")
+
+    @cache
+    def watch(useless_from: int) -> Watched:
+        story = played(program, folder / str(useless_from), useless_from)
+        return Watched(story, shown(story), told(story))
+
+    return watch
 
 
 def sent(story: Tape, topic: str, events: Mapping[int, Any]) -> None:
@@ -113,10 +135,9 @@ def told(story: Tape) -> RewardsSummary:
     return rewards
 
 
-def test_the_table_by_tenths_is_that_of_the_published_events(program, tmp_path):
+def test_the_table_by_tenths_is_that_of_the_published_events(watched):
     """All were told their options before any outcome: what was expected is what the labels say, and the effort."""
-    story = played(program, tmp_path / "story", useless_from=0)
-    metrics, rewards = shown(story), told(story)
+    story, metrics, rewards = watched(0)
     answers = {answer.application: answer for answer in recourses(story)}
     from_ms, expected = None, np.zeros((3, 10))
     for fate, record in zip(story.rewards(), story.run.broker.logs["rewards", 0], strict=True):
@@ -135,9 +156,8 @@ def test_the_table_by_tenths_is_that_of_the_published_events(program, tmp_path):
     assert error > 0.1
 
 
-def test_an_operator_reads_which_feature_does_not_help(program, tmp_path):
-    story = played(program, tmp_path / "useless", useless_from=0)
-    metrics, useless, good = shown(story), told(story), told(played(program, tmp_path / "good"))
+def test_an_operator_reads_which_feature_does_not_help(watched):
+    (_, metrics, useless), (_, _, good) = watched(0), watched(PEOPLE)
     assert [feature.feature for feature in useless.features if feature.least_omega > 0] == ["income"]
     assert [feature.feature for feature in good.features if feature.least_omega > 0] == []
     by_feature = ("feature_omega", "feature_omega_sd", "feature_difficulty")
@@ -146,19 +166,19 @@ def test_an_operator_reads_which_feature_does_not_help(program, tmp_path):
     }
 
 
-def test_rewards_that_change_are_a_drift_and_those_that_stay_are_none(program, tmp_path):
+def test_rewards_that_change_are_a_drift_and_those_that_stay_are_none(watched):
     """Rewards that were never as expected are no drift."""
     found = {}
-    for folder, useless_from in (("good", PEOPLE), ("useless", 0), ("change", PEOPLE // 2)):
-        story = played(program, tmp_path / folder, useless_from)
-        found[folder] = told(story).drifts
-        assert shown(story)["drift_detected_total"] == {"rewards": found[folder]}
+    for name, useless_from in (("good", PEOPLE), ("useless", 0), ("change", PEOPLE // 2)):
+        _, metrics, rewards = watched(useless_from)
+        found[name] = rewards.drifts
+        assert metrics["drift_detected_total"] == {"rewards": found[name]}
     assert (found["good"], found["useless"]) == (0, 0)
     assert found["change"] > 0
 
 
-def test_a_ledger_that_is_folded_in_parts_or_again_watches_the_same(program, tmp_path):
-    story = played(program, tmp_path / "story", PEOPLE // 2)
+def test_a_ledger_that_is_folded_in_parts_or_again_watches_the_same(watched):
+    story = watched(PEOPLE // 2).story
     journal = story.journal
     parts = [journal[start : start + 97] for start in range(0, len(journal), 97)]
     folded = [story.fold(), story.fold("again"), story.fold("in parts", parts)]

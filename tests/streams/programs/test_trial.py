@@ -118,9 +118,8 @@ async def test_a_model_that_takes_more_time_is_refused_and_the_limit_is_named(pr
 
 
 def test_a_model_whose_file_never_comes_is_refused(program, monkeypatch):
-    for name in ("_WAITING_SECONDS", "_WAITING_FACTOR"):
-        monkeypatch.setattr(trial_server, name, 1)
-    request = Request(Trial(Model("steps", "v1", "data", ""), program[0]), LoadLimits(seconds=1))
+    limits = LoadLimits(seconds=1, waiting_seconds=1, waiting_factor=1)
+    request = Request(Trial(Model("steps", "v1", "data", ""), program[0]), limits)
     monkeypatch.setattr(trial_server, "load_model", lambda *_: time.sleep(60))
     assert trial_server._tried(request).problem == "data: loading it does not end"
 

@@ -41,7 +41,7 @@ def test_one_person_answers_and_another_never_does(tmp_path: Path) -> None:
     write_loans(tmp_path / "loans.csv")
     onward.train(tmp_path / "loans.csv", tmp_path / "loans.yaml", tmp_path / "model", estimator="logistic_regression")
     flags = ["--spec", str(tmp_path / "loans.yaml"), "--state-dir", str(tmp_path / "state"), "--no-web"]
-    flags += ["--fetch-wait-seconds", "0.002"]
+    flags += ["--fetch-wait-seconds", "0.01"]
     with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 2)) as broker:
         settings = BrokerSettings(brokers=(broker.bootstrap,))
         with WorkerProcess(settings, flags, tmp_path / "first.log"):

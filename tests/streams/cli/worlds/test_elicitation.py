@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-
-import pytest
 
 from onward.streams.cli import main
 from onward.streams.cli.worlds.elicitation.manners import MANNERS, manners_of
 from onward.tests.streams.cli.test_demo import KEYS
 
-DEMO = ["demo", "--world", "elicitation", "--people", "24", "--seed", "1", "--json"]
 
-
-def test_the_demo_shows_what_answers_bring(capsys):
-    code = main(DEMO)
-    printed = capsys.readouterr()
-    assert code == 0, printed.err
-    check(json.loads(printed.out))
-
-
-@pytest.mark.kafka
-def test_it_runs_on_a_kafka_that_is_there(cluster, capsys):
-    code = main([*DEMO, "--brokers", cluster.bootstrap])
-    printed = capsys.readouterr()
-    assert code == 0, printed.err
-    check(json.loads(printed.out))
-
-
-def check(summary):
+def test_the_demo_shows_what_answers_bring(summary_of):
+    summary = summary_of("--world", "elicitation", "--people", "24", "--seed", "1")
     assert list(summary) == [*KEYS, "questions"]
     assert list(summary["policies"]) == ["protoar"]
     assert summary["recourse"] == summary["rejected"]

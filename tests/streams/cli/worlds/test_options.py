@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
-from onward.streams.cli import main
 from onward.tests.streams.cli.test_demo import KEYS
 
-DEMO = ["demo", "--world", "options", "--people", "40", "--seed", "1", "--json"]
 
-
-def test_the_demo_shows_whom_options_satisfy_and_which_people_take(capsys):
-    code = main(DEMO)
-    printed = capsys.readouterr()
-    assert code == 0, printed.err
-    check(json.loads(printed.out))
-
-
-@pytest.mark.kafka
-def test_it_runs_on_a_kafka_that_is_there(cluster, capsys):
-    code = main([*DEMO, "--brokers", cluster.bootstrap])
-    printed = capsys.readouterr()
-    assert code == 0, printed.err
-    check(json.loads(printed.out))
-
-
-def check(summary):
+def test_the_demo_shows_whom_options_satisfy_and_which_people_take(summary_of):
+    summary = summary_of("--world", "options", "--people", "40", "--seed", "1")
     assert list(summary) == [*KEYS, "satisfied", "picks", "taken_by_place"]
     assert list(summary["policies"]) == ["emc", "one option"]
     assert summary["dead_letters"] == 0

@@ -118,10 +118,9 @@ def test_nothing_is_told_where_there_is_nothing_to_share(tmp_path, policy):
 
 
 @pytest.mark.parametrize("choice", ["emc", "residual"])
-@pytest.mark.parametrize("together", [1, 7, 10_000])
-def test_a_rebuild_from_the_journal_gives_the_same_beliefs_and_bytes(tmp_path, choice, together):
+def test_a_rebuild_from_the_journal_gives_the_same_beliefs_and_bytes(tmp_path, choice):
     cluster = cluster_in(tmp_path, choice)
-    for start in range(0, 60, 20):
+    for start in (0, 20):
         for number in range(start, start + 20):
             applies(cluster, number)
             say(cluster, [number])
@@ -129,12 +128,13 @@ def test_a_rebuild_from_the_journal_gives_the_same_beliefs_and_bytes(tmp_path, c
         cluster.settle()
         say(cluster, range(start, start + 10), change=1)
     cluster.settle()
-    again = rebuilt(cluster, "again", together)
     told = [msgspec.json.decode(record.value, type=Increment) for place in range(2) for record in cluster.told(place)]
     assert {name for one in told for name in one.evidence} >= {"editable", "seen"}
-    assert outputs(again) == outputs(cluster.broker)
-    for place in range(2):
-        assert dump(cluster.ledger(place, "again")) == dump(cluster.ledger(place))
+    for together in (1, 7, 10_000):
+        again = rebuilt(cluster, f"by {together}", together)
+        assert outputs(again) == outputs(cluster.broker)
+        for place in range(2):
+            assert dump(cluster.ledger(place, f"by {together}")) == dump(cluster.ledger(place))
 
 
 def test_where_an_increment_was_lost_others_are_learned_and_answers_change(tmp_path):

@@ -5,7 +5,6 @@ import asyncio
 import aiokafka
 import pytest
 
-from onward.streams.kafka.consume import group_consumer
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
 from onward.tests.support.kafka_handlers import KeepLag, Recorder, committed, until, working
@@ -51,15 +50,15 @@ async def test_lag_counts_unprocessed_records_and_is_zero_for_empty_partitions(b
         await until(lambda: lag.of(first) == 0)
 
 
-async def test_lag_is_unknown_while_the_broker_is_down(monkeypatch):
-    monkeypatch.setattr(group_consumer, "_MAX_END_OFFSET_AGE_MS", 400)
+async def test_lag_is_unknown_while_the_broker_is_down():
     lag, partition = KeepLag(), TopicPartition("t", 1)
 
     def age_begins():
         return lag.lag._consumer._thread.end_offset(partition)
 
     with EmbeddedBroker({"t": 2}) as broker:
-        async with working(broker.options(), {"t": Recorder()}, on_started=lag):
+        options = broker.options(max_end_offset_age_ms=400)
+        async with working(options, {"t": Recorder()}, on_started=lag):
             await until(lambda: lag.lag and age_begins())
             first = age_begins().time_ms
             await until(lambda: age_begins().time_ms > first + 400)
