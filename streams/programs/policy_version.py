@@ -14,6 +14,8 @@ from ...schemas.spec import LABEL_PRIOR, ProgramSpec
 from .limited_places import closes_rounds
 
 POLICY_VERSION_CHARACTERS = 16
+INTERVIEW_REVISION = 2
+"""Counted up when the same person is asked something else after the same answers."""
 PAPERS = [("instances", "threshold", "none", 1, margin) for margin in (None, 0.0)]
 
 
@@ -38,7 +40,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         *_of_improvement(spec),
         *_of_samples(spec),
         *_of_goal(spec),
-        *(() if spec.elicitation is None else (spec.elicitation,)),
+        *(() if spec.elicitation is None else (spec.elicitation, INTERVIEW_REVISION)),
     )
     content = msgspec.json.encode(facts, order="deterministic")
     return hashlib.sha256(content).hexdigest()[:POLICY_VERSION_CHARACTERS]
